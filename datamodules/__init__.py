@@ -1,0 +1,6 @@
+"""Lightning data modules: graphs as batches of records."""
+
+from lightning_dpg.datamodules.base import GraphDataModule
+from lightning_dpg.datamodules.edge_list import EdgeListDataModule, LinkBatch
+
+__all__ = ["EdgeListDataModule", "GraphDataModule", "LinkBatch"]

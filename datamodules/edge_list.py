@@ -1,0 +1,273 @@
+"""Batches of edges, drawn with Poisson sampling, and held-out edges for link prediction."""
+
+import hashlib
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import networkx as nx
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+from torch_geometric.data import Data
+
+from lightning_dpg.datamodules.base import Batches, GraphDataModule
+from lightning_dpg.datamodules.loading import data_root
+from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.negatives import degree_matched_non_edges, uniform_non_edges
+from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
+
+
+class LinkBatch(NamedTuple):
+    """Node pairs to tell apart (private); each pair is a row ``i < j``.
+
+    Attributes:
+        edges: Held-out edges of shape ``(P, 2)``.
+        non_edges: Pairs without an edge of shape ``(Q, 2)``, uniform or published.
+        matched_non_edges: Pairs without an edge of shape ``(P, 2)`` whose ends have the degrees of
+            the held-out edges' ends.
+    """
+
+    edges: Tensor
+    non_edges: Tensor
+    matched_non_edges: Tensor
+
+
+class EdgeRecords(Dataset[PoissonBatch]):
+    """The training records: one per undirected edge, indexed once per batch (private).
+
+    Args:
+        edges: Records of shape ``(M, 2)``, each a row ``i < j`` that occurs once.
+        sample_rate: Probability with which each record is drawn into a batch.
+    """
+
+    def __init__(self, edges: Tensor, sample_rate: float) -> None:
+        """Refuse records that could count one edge twice."""
+        if bool((edges[:, 0] >= edges[:, 1]).any()):
+            raise ValueError("edges must hold each undirected edge once, as a row i < j")
+        keys = (edges[:, 0] * 2**31 + edges[:, 1]).sort().values  # one number per pair
+        if bool((keys[1:] == keys[:-1]).any()):
+            raise ValueError("edges must hold each undirected edge once, but a row is repeated")
+        self.edges = edges
+        self.sample_rate = sample_rate
+
+    def __len__(self) -> int:
+        """Number of records M."""
+        return len(self.edges)
+
+    def __getitem__(self, indices: Tensor) -> PoissonBatch:
+        """Batch of the records ``indices``, of shape ``(B, 2)``."""
+        return PoissonBatch(self.edges[indices], self.sample_rate)
+
+
+class EdgeListDataModule(GraphDataModule):
+    """Batches of edges, drawn with Poisson sampling.
+
+    The data of a batch are edges of shape ``(B, 2)``, one row ``i < j`` per undirected edge. After
+    ``setup`` these attributes are there, all of them private.
+
+    Attributes:
+        train_graph: Graph of the training edges, with all nodes.
+        edges: Training records of shape ``(M, 2)``.
+        val_links: Held-out edges and non-edges for validation, or None without a split.
+        test_links: The same for the test.
+    """
+
+    train_graph: Data
+    edges: Tensor
+    val_links: LinkBatch | None
+    test_links: LinkBatch | None
+
+    def __init__(
+        self,
+        name: str | Data | nx.Graph = "les_miserables",
+        *,
+        sample_rate: float = 0.1,
+        steps_per_epoch: int | None = None,
+        undirected: bool = False,
+        largest_component: bool = False,
+        val_fraction: float = 0.0,
+        test_fraction: float = 0.0,
+        split: str | None = None,
+        num_graphs: int = 1,
+        seed: int = 0,
+    ) -> None:
+        """Remember the arguments; they are checked and the graph is read in ``setup``.
+
+        Args:
+            name: Built-in graph, data set under ``$LIGHTNING_DPG_DATA``, path of a file, or a
+                graph of PyTorch Geometric or networkx.
+            sample_rate: Probability q with which each record is drawn into a batch.
+            steps_per_epoch: Batches per epoch, 1 / q rounded up by default.
+            undirected: Drop the directions of a directed graph instead of refusing it.
+            largest_component: Keep the largest connected component only. It is found by looking
+                at the private edges, which becomes an assumption of the guarantee.
+            val_fraction: Probability that an edge is held out for validation, by a public coin.
+            test_fraction: Probability that an edge is held out for the test, by the same coin.
+            split: Published split in NetGAN's layout instead of the coin: the name of an archive
+                in ``$LIGHTNING_DPG_DATA/npz`` or its path.
+            num_graphs: Number of graphs to generate in ``predict``, from the seeds 0, 1, ...
+            seed: Seed of the coin and of the sampled non-edges (public).
+        """
+        super().__init__(
+            name,
+            undirected=undirected,
+            largest_component=largest_component,
+            num_graphs=num_graphs,
+        )
+        self.sample_rate = sample_rate
+        self.steps_per_epoch = steps_per_epoch
+        self.val_fraction = val_fraction
+        self.test_fraction = test_fraction
+        self.split = split
+        self.seed = seed
+        self._is_set_up = False
+
+    def setup(self, stage: str) -> None:
+        """Read the graph and split its edges; prediction needs neither."""
+        if stage == "predict" or self._is_set_up:
+            return
+        self._check_arguments()
+        if self.split is None:
+            self._split_by_coin()
+        else:
+            self._split_as_published(self.split)
+        self.train_graph = make_graph(self.edges, self.num_nodes, self.graph.node_names)
+        self._is_set_up = True
+
+    def train_dataloader(self) -> DataLoader[PoissonBatch]:
+        """Poisson batches of edges; each rank gets its share of every batch."""
+        return self._poisson_loader(EdgeRecords(self.edges, self.sample_rate))
+
+    def val_dataloader(self) -> DataLoader[LinkBatch] | list[LinkBatch]:
+        """One batch of validation links, or nothing without a split."""
+        return _link_loader(self.val_links)
+
+    def test_dataloader(self) -> DataLoader[LinkBatch] | list[LinkBatch]:
+        """One batch of test links, or nothing without a split."""
+        return _link_loader(self.test_links)
+
+    def _poisson_loader(self, records: EdgeRecords) -> DataLoader[PoissonBatch]:
+        rank, world_size = 0, 1
+        if self.trainer is not None:
+            rank, world_size = self.trainer.global_rank, self.trainer.world_size
+        steps = self.steps_per_epoch
+        if steps is None:
+            # 1 / q of an exact share such as 1/49 can come out above the whole number.
+            steps = math.ceil(1 / self.sample_rate - 1e-9)
+        sampler = PoissonSampler(
+            len(records), self.sample_rate, steps, rank=rank, world_size=world_size
+        )
+        return DataLoader(records, sampler=sampler, batch_size=None)
+
+    def _check_arguments(self) -> None:
+        if not 0 < self.sample_rate <= 1:
+            raise ValueError(f"sample_rate must lie in (0, 1], got {self.sample_rate}")
+        if self.steps_per_epoch is not None and self.steps_per_epoch < 1:
+            raise ValueError(f"steps_per_epoch must be positive, got {self.steps_per_epoch}")
+        for argument in ("val_fraction", "test_fraction"):
+            if not 0 <= getattr(self, argument) < 1:
+                raise ValueError(f"{argument} must lie in [0, 1), got {getattr(self, argument)}")
+        held_out = self.val_fraction + self.test_fraction
+        if held_out >= 1:
+            raise ValueError(f"val_fraction + test_fraction must be below 1, got {held_out}")
+        if self.split is not None and (held_out or self.largest_component):
+            raise MisconfigurationException(
+                "split comes with its own held-out edges and node numbers: set val_fraction and "
+                "test_fraction to 0 and largest_component to false"
+            )
+
+    def _split_by_coin(self) -> None:
+        edges = undirected_edges(self.graph)
+        self.edges, self.val_links, self.test_links = edges, None, None
+        held_out = self.val_fraction + self.test_fraction
+        if not held_out:
+            return
+        coin = public_coin(self.graph.node_names, edges, self.seed)
+        self.edges = edges[coin >= held_out]
+        if not len(self.edges):
+            raise ValueError("val_fraction and test_fraction leave no edge to train on")
+        self.val_links = self._links(edges[coin < self.val_fraction], 1)
+        self.test_links = self._links(edges[(coin >= self.val_fraction) & (coin < held_out)], 2)
+        self.assumptions.append(
+            "A public coin per node pair holds edges out of the training; "
+            "figures about held-out edges are not covered by the guarantee."
+        )
+
+    def _split_as_published(self, split: str) -> None:
+        parts = _read_split(split, self.num_nodes)
+        self.edges = parts["train_ones"]
+        held_out = torch.cat([parts["val_ones"], parts["test_ones"]])
+        whole = make_graph(torch.cat([self.edges, held_out]), self.num_nodes)
+        if not torch.equal(whole.edge_index, self.graph.edge_index):
+            raise ValueError(f"split {split!r} holds other edges than the graph {self.source!r}")
+        self.val_links = self._links(parts["val_ones"], 1, parts["val_zeros"])
+        self.test_links = self._links(parts["test_ones"], 2, parts["test_zeros"])
+        self.assumptions.append(
+            f"The published split {split} is public, although the choice of its held-out edges "
+            "looked at all edges; figures about held-out edges are not covered by the guarantee."
+        )
+
+    def _links(
+        self, edges: Tensor, stream: int, non_edges: Tensor | None = None
+    ) -> LinkBatch | None:
+        if not len(edges):
+            return None
+        generator = torch.Generator().manual_seed(self.seed + stream)
+        if non_edges is None:
+            non_edges = uniform_non_edges(self.graph, len(edges), generator)
+        return LinkBatch(edges, non_edges, degree_matched_non_edges(self.graph, edges, generator))
+
+
+def _link_loader(links: LinkBatch | None) -> DataLoader[LinkBatch] | list[LinkBatch]:
+    return [] if links is None else DataLoader(Batches([links]), batch_size=None)
+
+
+def public_coin(node_names: list[str], edges: Tensor, seed: int) -> Tensor:
+    """A number in [0, 1) for each pair of nodes that depends on their names and the seed only.
+
+    An edge that comes or goes therefore changes no other edge's part of a split.
+
+    Args:
+        node_names: Names of the N nodes (public).
+        edges: Pairs of shape ``(P, 2)``; the orientation does not matter.
+        seed: Seed of the coin (public).
+    """
+    key = str(seed).encode()
+    digests = b"".join(
+        hashlib.blake2b(name.encode(), digest_size=8, key=key).digest() for name in node_names
+    )
+    ends = np.frombuffer(digests, dtype="<u8").astype(np.uint64)[edges.numpy()]
+    bits = _mix(_mix(ends.min(axis=1)) ^ ends.max(axis=1))
+    return torch.from_numpy((bits >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+
+
+def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Bijection of 64-bit words in which each bit depends on all others (SplitMix64)."""
+    bits = bits + np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+def _read_split(split: str, num_nodes: int) -> dict[str, Tensor]:
+    """Edges and non-edges of a split, each pair once, in lexicographic order."""
+    path = Path(split).expanduser()
+    root = data_root()
+    if root is not None and (named := root / "npz" / f"{split}.npz").is_file():
+        path = named
+    if not path.is_file():
+        raise ValueError(
+            f"split {split!r} is neither a file nor the name of an archive in "
+            f"{root / 'npz' if root else '$LIGHTNING_DPG_DATA/npz, which is not set'}"
+        )
+    keys = ("train_ones", "val_ones", "val_zeros", "test_ones", "test_zeros")
+    with np.load(path, allow_pickle=False) as archive:
+        missing = [key for key in keys if key not in archive.files]
+        if missing:
+            raise ValueError(f"{path} holds no {', '.join(missing)}; a split needs {keys}")
+        pairs = {key: torch.from_numpy(archive[key].astype(np.int64)) for key in keys}
+    return {key: undirected_edges(make_graph(pairs[key], num_nodes)) for key in keys}

@@ -1,0 +1,5 @@
+"""``python -m lightning_dpg``."""
+
+from lightning_dpg.main import run
+
+run()

@@ -1,0 +1,243 @@
+"""Lightning's command line with a mandatory privacy budget."""
+
+import importlib
+import logging
+import os
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytorch_lightning as pl
+import torch
+from jsonargparse import Namespace
+from pytorch_lightning.callbacks import Callback, ProgressBar
+from pytorch_lightning.cli import ArgsType, LightningArgumentParser, LightningCLI
+from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
+from pytorch_lightning.utilities import rank_zero_info
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+# Imported for their classes, which configurations can then name without the module.
+import lightning_dpg.callbacks
+import lightning_dpg.datamodules
+import lightning_dpg.methods  # noqa: F401
+from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
+from lightning_dpg.commands.errors import CommandError
+from lightning_dpg.commands.parsing import explain_parsing
+from lightning_dpg.commands.tracking import why_offline
+from lightning_dpg.methods.base import PrivateModule
+
+
+class PrivateParser(LightningArgumentParser):
+    """Parser whose errors say what is wrong, where, and the nearest valid name."""
+
+    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
+        """Leave with at most five lines."""
+        raise CommandError(explain_parsing(message, self)) from ex
+
+
+class PrivateCLI(LightningCLI):
+    """``fit``, ``validate``, ``test`` and ``predict``.
+
+    Data are read and the budget is checked before a folder is made or an edge is used. Every run
+    has a folder of its own, ``runs/METHOD/version_K`` unless the configuration says otherwise.
+    """
+
+    def __init__(self, args: list[str]) -> None:
+        """Parse a command line and run it."""
+        _silence_advertisements()
+        self._data: pl.LightningDataModule | None = None
+        self._checkpoint_hparams: dict[str, Any] = {}
+        super().__init__(
+            PrivateModule,
+            pl.LightningDataModule,
+            args=args,
+            parser_class=PrivateParser,
+            parser_kwargs={"prog": "lightning_dpg"},
+            save_config_kwargs={"overwrite": True},
+            seed_everything_default=0,
+            subclass_mode_model=True,
+            subclass_mode_data=True,
+            auto_configure_optimizers=False,  # it would replace the private optimizers
+            trainer_defaults={
+                "default_root_dir": "runs",
+                "log_every_n_steps": 1,
+                "num_sanity_val_steps": 0,
+                "use_distributed_sampler": False,  # Lightning's is not a Poisson sampler
+            },
+        )
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        """Ask for a budget in every configuration."""
+        parser.add_lightning_class_args(PrivacyAccountant, "privacy")
+
+    def parse_arguments(self, parser: LightningArgumentParser, args: ArgsType) -> None:
+        """Parse without Lightning's warning about arguments given from Python."""
+        self.config = parser.parse_args(args)
+
+    @property
+    def _settings(self) -> Namespace:
+        """Configuration of the subcommand."""
+        return self.config[self.config.subcommand]
+
+    def _parse_ckpt_path(self) -> None:
+        """Take hyperparameters from the checkpoint, except where training goes on.
+
+        A resumed fit follows the configuration: changed noise must not be ignored silently.
+        """
+        command, path = self.config.subcommand, self._settings.ckpt_path
+        if path is None:
+            if command != "fit":
+                raise CommandError(
+                    f"{command} needs --ckpt_path FILE, a checkpoint of a run\n"
+                    "to draw graphs from a release: python -m lightning_dpg generate --run DIR"
+                )
+            return
+        if not Path(path).is_file():
+            raise CommandError(f"--ckpt_path {path}: no such file{_checkpoints_near(Path(path))}")
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+        if command == "fit" and "privacy_ledger" not in checkpoint:
+            raise CommandError(
+                f"--ckpt_path {path} holds no privacy ledger: what it has spent is unknown\n"
+                "start a new run, or resume from a checkpoint written by this program"
+            )
+        hparams = dict(checkpoint.get("hyper_parameters", {}))
+        hparams.pop("_instantiator", None)
+        class_path = hparams.pop("_class_path", self._settings.model.class_path)
+        if command == "fit":
+            self._checkpoint_hparams = hparams
+        else:
+            model = {"class_path": class_path, "init_args": hparams}
+            self.config = self.parser.parse_object({command: {"model": model}}, self.config)
+
+    def before_instantiate_classes(self) -> None:
+        """Read the data, so that bad ones end the run before it has left a trace."""
+        if self.config.subcommand != "predict":
+            self._data = self._read_data()
+        if self.config.subcommand == "fit":
+            self._fill_num_nodes()
+            self._print_differences()
+        self._prepare_loggers()
+
+    def instantiate_classes(self) -> None:
+        """Build everything; the data module is the one that has read its data already."""
+        super().instantiate_classes()
+        if self._data is not None:
+            self.datamodule = self._data
+
+    def instantiate_trainer(self, **kwargs: Any) -> pl.Trainer:
+        """Add what every run has: a CSV log, a release, and a progress bar with the budget."""
+        settings = self._get(self.config_init, "trainer")
+        configured: list[Logger] = settings.logger if isinstance(settings.logger, list) else []
+        callbacks: list[Callback] = list(settings.callbacks or [])
+        if not any(isinstance(callback, ReleaseWriter) for callback in callbacks):
+            callbacks.append(ReleaseWriter())
+        has_bar = any(isinstance(callback, ProgressBar) for callback in callbacks)
+        if settings.enable_progress_bar is not False and not has_bar:
+            callbacks.append(PrivacyProgressBar())
+        loggers = [self._csv_logger, *configured]
+        return super().instantiate_trainer(callbacks=callbacks, logger=loggers, **kwargs)
+
+    def before_fit(self) -> None:
+        """Check the budget against trainer and data."""
+        accountant = next(
+            callback
+            for callback in self.trainer.callbacks  # type: ignore[attr-defined]
+            if isinstance(callback, PrivacyAccountant)
+        )
+        accountant.check(self.trainer, self.datamodule)
+        advice = getattr(self.model, "advice", None)
+        if advice is not None and (line := advice(accountant.epsilon)):
+            rank_zero_info(f"hint: {line}")
+
+    def after_fit(self) -> None:
+        """Close the trackers; a process that goes on may start another run."""
+        self._finish()
+
+    def after_validate(self) -> None:
+        """Close the trackers."""
+        self._finish()
+
+    def after_test(self) -> None:
+        """Close the trackers."""
+        self._finish()
+
+    def after_predict(self) -> None:
+        """Close the trackers."""
+        self._finish()
+
+    def _finish(self) -> None:
+        for logger in self.trainer.loggers:
+            if isinstance(logger, WandbLogger) and self.trainer.is_global_zero:
+                logger.experiment.finish()
+
+    def _read_data(self) -> pl.LightningDataModule:
+        parser = LightningArgumentParser()
+        parser.add_lightning_class_args(pl.LightningDataModule, "data", subclass_mode=True)
+        settings = parser.parse_object({"data": self._settings.data.as_dict()})
+        data: pl.LightningDataModule = parser.instantiate_classes(settings).data
+        data.prepare_data()
+        data.setup(self.config.subcommand)
+        return data
+
+    def _fill_num_nodes(self) -> None:
+        arguments = self._settings.model.init_args
+        actual = getattr(self._data, "num_nodes", None)
+        if actual is None or "num_nodes" not in arguments:
+            return
+        if arguments.num_nodes not in (None, actual):
+            raise MisconfigurationException(
+                f"model.init_args.num_nodes is {arguments.num_nodes}, but the graph has {actual} "
+                f"nodes: set it to {actual}, or leave it out"
+            )
+        arguments.num_nodes = actual
+
+    def _print_differences(self) -> None:
+        arguments = self._settings.model.init_args
+        for name, old in self._checkpoint_hparams.items():
+            if name in arguments and arguments[name] != old:
+                rank_zero_info(f"{name}: checkpoint {old}, now {arguments[name]}")
+
+    def _prepare_loggers(self) -> None:
+        """One folder for all loggers of the run, whose name no other run has."""
+        trainer = self._settings.trainer
+        package, _, name = self._settings.model.class_path.rpartition(".")
+        method = getattr(importlib.import_module(package), name)
+        self._csv_logger = CSVLogger(
+            trainer.default_root_dir or ".", name=method.__module__.rpartition(".")[2]
+        )
+        trainer.logger = [
+            logger
+            for logger in (trainer.logger if isinstance(trainer.logger, list) else [trainer.logger])
+            if isinstance(logger, Namespace) and not logger.class_path.endswith(".CSVLogger")
+        ]
+        for logger in trainer.logger:
+            if logger.class_path.endswith(".WandbLogger"):
+                _prepare_wandb(logger.init_args, self._csv_logger.log_dir)
+
+
+def _prepare_wandb(arguments: Namespace, folder: str) -> None:
+    """Track into the run folder, and offline when online is impossible."""
+    arguments.save_dir = folder
+    # The run's last lines are the guarantee; a summary of the curves is in metrics.csv.
+    os.environ.setdefault("WANDB_SILENT", "true")
+    if arguments.offline or os.environ.get("WANDB_MODE") in ("offline", "disabled", "dryrun"):
+        return
+    reason = why_offline()
+    if reason is not None:
+        arguments.offline, arguments.log_model = True, False
+        rank_zero_info(f"wandb: {reason}; offline run in {folder}, see `wandb sync`")
+
+
+def _checkpoints_near(path: Path) -> str:
+    """The checkpoints in the folder of a path, or in the folders of runs."""
+    folder = path.parent if path.parent.is_dir() else Path("runs")
+    found = sorted(folder.rglob("*.ckpt"), key=lambda file: file.stat().st_mtime)
+    return f"\nthe newest one there is {found[-1]}" if found else ""
+
+
+def _silence_advertisements() -> None:
+    """Drop two tips of Lightning for products that this program does not use."""
+
+    def is_wanted(record: logging.LogRecord) -> bool:
+        return not record.getMessage().startswith("💡 Tip: For seamless cloud")
+
+    logging.getLogger("pytorch_lightning.utilities.rank_zero").addFilter(is_wanted)

@@ -1,0 +1,1 @@
+"""Commands of the program beside those of Lightning."""

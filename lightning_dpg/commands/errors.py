@@ -1,0 +1,55 @@
+"""What a user is told when something is wrong: at most five lines, without a traceback."""
+
+import difflib
+import sys
+from collections.abc import Iterable
+
+MAX_LINES = 60
+
+
+class CommandError(Exception):
+    """A command line that cannot be run; the message says what to mend."""
+
+
+def explain(error: Exception) -> str | None:
+    """Text for the user, or None where the fault is the program's and a traceback helps more."""
+    if isinstance(error, (CommandError, OSError)) or _is_misconfiguration(error):
+        return shorten(str(error))
+    if isinstance(error, RuntimeError) and "loading state_dict" in str(error):
+        return shorten(f"the checkpoint does not fit the model\n{_first_mismatch(str(error))}")
+    if isinstance(error, (ValueError, RuntimeError)) and _raised_by_us(error):
+        return shorten(str(error))
+    return None
+
+
+def shorten(message: str) -> str:
+    """The first lines of a message, marked as an error."""
+    lines = [line for line in f"error: {message.strip()}".splitlines() if line.strip()]
+    return "\n".join(lines[:MAX_LINES])
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``, did you mean ...?``, or nothing when no known name is near."""
+    by_folded = {candidate.casefold(): candidate for candidate in known}
+    matches = difflib.get_close_matches(name.casefold(), by_folded, n=1)
+    return f", did you mean {by_folded[matches[0]]}?" if matches else ""
+
+
+def _is_misconfiguration(error: Exception) -> bool:
+    """Whether Lightning or we refuse a combination; nobody did if Lightning is not imported."""
+    module = sys.modules.get("pytorch_lightning.utilities.exceptions")
+    return module is not None and isinstance(error, module.MisconfigurationException)
+
+
+def _raised_by_us(error: Exception) -> bool:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals["__name__"]).startswith(
+        "lightning_dpg."
+    )
+
+
+def _first_mismatch(message: str) -> str:
+    """The first complaint of ``load_state_dict``, whose first line names the class only."""
+    return next((line.strip() for line in message.splitlines()[1:] if line.strip()), message)

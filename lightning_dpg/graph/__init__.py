@@ -1,0 +1,1 @@
+"""Algorithms on graphs, without privacy and without learning."""

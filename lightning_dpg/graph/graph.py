@@ -1,0 +1,82 @@
+"""Simple undirected graphs as PyTorch Geometric ``Data`` objects.
+
+A graph holds ``edge_index`` of shape ``(2, 2M)`` with both orientations of each of its M undirected
+edges, sorted and without self loops, ``num_nodes`` N and ``node_names``, a list of N strings.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from torch import Tensor
+from torch_geometric.data import Data
+
+
+def make_graph(edges: Tensor, num_nodes: int, node_names: Sequence[str] | None = None) -> Data:
+    """Build a graph from pairs of nodes.
+
+    Args:
+        edges: Pairs of shape ``(P, 2)`` in any orientation; repeated pairs are merged and self loops
+            dropped.
+        num_nodes: Number of nodes N; nodes without an edge are kept.
+        node_names: One distinct name per node, the node's number by default.
+    """
+    if edges.ndim != 2 or edges.size(1) != 2:
+        raise ValueError(f"edges must have shape (P, 2), got {tuple(edges.shape)}")
+    edges = edges.to(device="cpu", dtype=torch.long)
+    if edges.numel() and not (0 <= int(edges.min()) and int(edges.max()) < num_nodes):
+        raise ValueError(
+            f"edges must hold node numbers from 0 to {num_nodes - 1}, "
+            f"got {int(edges.min())} to {int(edges.max())}"
+        )
+    names = [str(i) for i in range(num_nodes)] if node_names is None else list(node_names)
+    if len(names) != num_nodes:
+        raise ValueError(f"node_names must hold {num_nodes} names, got {len(names)}")
+    if node_names is not None and len(set(names)) < num_nodes:
+        raise ValueError(f"node_names must differ, but {_first_repeated(names)!r} occurs twice")
+    first, second = edges[edges[:, 0] != edges[:, 1]].numpy().T
+    # A pair is one number, so that sorting and merging need a single array. Sorting and comparing
+    # neighbors is much faster than unique().
+    keys = np.concatenate([first * num_nodes + second, second * num_nodes + first])
+    keys.sort()
+    if keys.size:
+        keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
+    edge_index = torch.from_numpy(np.stack(np.divmod(keys, num_nodes)))
+    return Data(edge_index=edge_index, num_nodes=num_nodes, node_names=names)
+
+
+def _first_repeated(names: Sequence[str]) -> str:
+    ordered = sorted(names)
+    return next(name for name, other in pairwise(ordered) if name == other)
+
+
+def undirected_edges(graph: Data) -> Tensor:
+    """Each undirected edge once, as rows ``i < j`` of shape ``(M, 2)`` in lexicographic order."""
+    edge_index: Tensor = graph.edge_index
+    return edge_index[:, edge_index[0] < edge_index[1]].T.contiguous()
+
+
+def adjacency(graph: Data) -> csr_array:
+    """Symmetric 0/1 adjacency matrix of shape ``(N, N)``."""
+    rows, columns = graph.edge_index.cpu().numpy()
+    # The edges are sorted by row, so that the row ends are all that is missing for CSR.
+    row_ends = np.searchsorted(rows, np.arange(graph.num_nodes + 1))
+    shape = (graph.num_nodes, graph.num_nodes)
+    return csr_array((np.ones(len(columns)), columns, row_ends), shape=shape)
+
+
+def largest_component(graph: Data) -> Data:
+    """Subgraph of the largest connected component; the nodes keep their names and their order.
+
+    Of several largest components the one with the smallest node is taken.
+    """
+    _, labels = connected_components(adjacency(graph), directed=False)
+    kept = np.flatnonzero(labels == np.bincount(labels).argmax())
+    new_number = np.full(graph.num_nodes, -1)
+    new_number[kept] = np.arange(len(kept))
+    edges = new_number[undirected_edges(graph).numpy()]
+    edges = edges[edges[:, 0] >= 0]
+    return make_graph(torch.from_numpy(edges), len(kept), [graph.node_names[i] for i in kept])

@@ -1,0 +1,102 @@
+"""The command line. Only what answers at once is imported here, PyTorch where it is needed."""
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+
+from lightning_dpg import __version__
+from lightning_dpg.commands.errors import CommandError, explain, nearest
+
+DEBUG_VARIABLE = "LIGHTNING_DPG_DEBUG"
+
+LIGHTNING_COMMANDS = ("fit", "validate", "test", "predict")
+OWN_COMMANDS = ("generate", "plan", "list")
+
+HELP = """\
+usage: python -m lightning_dpg COMMAND [options]
+
+Publish and learn from graphs under differential privacy.
+
+with a configuration (--config FILE, once or more; later ones win):
+  fit       train a method within a privacy budget and write a release
+  validate  link prediction on held-out edges (reads the private graph)
+  test      link prediction and graph statistics (reads the private graph)
+  predict   draw synthetic graphs from a checkpoint
+without one:
+  generate  draw synthetic graphs from a release alone
+  plan      noise, steps, epsilon and delta of a run, before any data are touched
+  list      methods, data sets and configurations
+
+options:
+  --version, --help; COMMAND --help lists all options of a command
+
+example: python -m lightning_dpg fit --config dp_netgan.yaml --privacy.epsilon 2
+"""
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        args: Command line without the program's name; by default that of the process.
+
+    Returns:
+        Exit code: 0, or 2 where the user has something to mend.
+    """
+    command, *rest = [*(sys.argv[1:] if args is None else args)] or ["--help"]
+    try:
+        return _dispatch(command, rest)
+    except SystemExit as stop:  # argument parsers leave this way
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except Exception as error:
+        text = explain(error)
+        if text is None or os.environ.get(DEBUG_VARIABLE):
+            raise
+        print(text, file=sys.stderr)
+        return 2
+
+
+def run() -> None:
+    """Run the command line of the process and end it."""
+    sys.exit(main())
+
+
+def _dispatch(command: str, args: list[str]) -> int:
+    match command:
+        case "--help" | "-h" | "help":
+            print(HELP, end="")
+        case "--version":
+            print(f"lightning_dpg {__version__}")
+        case "list":
+            from lightning_dpg.commands import listing
+
+            listing.run(args)
+        case "plan":
+            from lightning_dpg.commands import plan
+
+            plan.run(args)
+        case "generate":
+            from lightning_dpg.commands import generate
+
+            generate.run(args)
+        case _ if command in LIGHTNING_COMMANDS:
+            _run_lightning(command, args)
+        case _:
+            raise CommandError(
+                f"unknown command {command!r}{nearest(command, LIGHTNING_COMMANDS + OWN_COMMANDS)}"
+                "\ntry: python -m lightning_dpg --help"
+            )
+    return 0
+
+
+def _run_lightning(command: str, args: list[str]) -> None:
+    from lightning_dpg.commands.configs import find_configs
+
+    args = find_configs(args)  # a missing file is noticed before seconds of imports
+    # Told to developers of Lightning and of its loggers, not to their users.
+    warnings.filterwarnings("ignore", r".*LeafSpec.*deprecated", FutureWarning)
+    warnings.filterwarnings("ignore", r".*does not have many workers", UserWarning)
+    from lightning_dpg.cli import PrivateCLI
+
+    PrivateCLI([command, *args])

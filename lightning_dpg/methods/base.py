@@ -1,0 +1,179 @@
+"""Base classes: every method owns a ledger; every synthesizer is evaluated in the same way."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.metrics.functional import STATISTICS
+from lightning_dpg.metrics.link_prediction import degree_product, link_prediction
+from lightning_dpg.privacy.dpsgd import accumulate
+from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.noise import NoiseSource
+
+
+class PrivateModule(pl.LightningModule):
+    """A method with a ledger of everything it reads of the private graph.
+
+    Attributes:
+        ledger: Releases so far; part of every checkpoint.
+        relation: Neighbouring relation of the guarantee.
+        assumptions: What the guarantee takes as public, one sentence each.
+    """
+
+    relation: ClassVar[Relation] = Relation.EDGE
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.automatic_optimization = False
+        self.ledger = PrivacyLedger(self.relation)
+        self.assumptions: list[str] = []
+        self._noise: NoiseSource | None = None
+
+    @property
+    def noise(self) -> NoiseSource:
+        """The secret noise source; made when first asked for, so that all ranks can share it."""
+        if self._noise is None:
+            self._noise = NoiseSource()
+        return self._noise
+
+    def step_entries(self) -> list[LedgerEntry]:
+        """Cost of the next training step."""
+        return []
+
+    def claimed_epsilon(self, delta: float) -> float | None:
+        """Epsilon that the paper would print for this run; None where that is no question."""
+        return None
+
+    def on_train_batch_start(self, batch: Any, batch_idx: int) -> int | None:
+        """End the epoch before a step that the budget does not cover."""
+        return None if self.ledger.affords(*self.step_entries()) else -1
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Keep the ledger with the weights."""
+        checkpoint["privacy_ledger"] = self.ledger.state_dict()
+        checkpoint["assumptions"] = self.assumptions
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Restore the ledger.
+
+        Raises:
+            MisconfigurationException: If the checkpoint has none: its weights may have cost any
+                amount of privacy.
+        """
+        if "privacy_ledger" not in checkpoint:
+            raise MisconfigurationException(
+                "the checkpoint holds no privacy ledger, so what it has spent is unknown; "
+                "start a new run, or resume from a checkpoint written by this program"
+            )
+        self.ledger.load_state_dict(checkpoint["privacy_ledger"])
+        self.assumptions = list(checkpoint["assumptions"])
+
+    def public_backward(self, loss: Tensor, parameters: list[nn.Parameter]) -> None:
+        """Add the gradient of a loss that reads no record to ``.grad``, averaged over ranks.
+
+        Unlike ``manual_backward`` it leaves parameters of other networks alone, and it needs no
+        reducer that would have to be told which of them were used.
+        """
+        self.public_gradient(
+            parameters, list(torch.autograd.grad(loss, parameters, materialize_grads=True))
+        )
+
+    def public_gradient(self, parameters: list[nn.Parameter], gradients: list[Tensor]) -> None:
+        """Add gradients that read no record to ``.grad``, averaged over ranks."""
+        if self.trainer.world_size > 1:
+            flat = torch.cat([gradient.flatten() for gradient in gradients])
+            torch.distributed.all_reduce(flat)
+            flat /= self.trainer.world_size
+            gradients = list(flat.split([gradient.numel() for gradient in gradients]))
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            accumulate(parameter, gradient.view_as(parameter))
+
+
+class Synthesizer(PrivateModule):
+    """A method that learns one graph and draws synthetic ones.
+
+    :meth:`sample` and :meth:`score` read released tensors only; so do ``predict`` and the release.
+    Validation and test compare with the private graph, and log under ``nonprivate/``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.node_names: list[str] | None = None
+
+    @abstractmethod
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Draw the edges of a synthetic graph, shape ``(M, 2)``; equal for equal generators."""
+
+    @abstractmethod
+    def score(self, pairs: Tensor) -> Tensor:
+        """Likeliness of pairs of nodes to be linked: ``(P, 2)`` to ``(P,)``, higher is likelier."""
+
+    @abstractmethod
+    def released_state(self) -> dict[str, Tensor]:
+        """Tensors that :meth:`sample` and :meth:`score` read, by name in the state dict."""
+
+    def sample(self, generator: torch.Generator) -> Data:
+        """Draw a synthetic graph on the public nodes."""
+        return make_graph(self.sample_edges(generator), self.hparams["num_nodes"], self.node_names)
+
+    def load_released_state(self, state: dict[str, Tensor]) -> None:
+        """Restore what :meth:`released_state` gave."""
+        self.load_state_dict(state, strict=False)
+
+    def on_fit_start(self) -> None:
+        """Take over the public facts of the data."""
+        data = self.trainer.datamodule  # type: ignore[attr-defined]
+        if data.num_nodes != self.hparams["num_nodes"]:
+            raise MisconfigurationException(
+                f"num_nodes is {self.hparams['num_nodes']}, but the graph has {data.num_nodes} "
+                f"nodes: set model.init_args.num_nodes to {data.num_nodes}, or leave it out"
+            )
+        self.node_names = list(data.train_graph.node_names)
+        self.assumptions = list(data.assumptions)
+        # Every rank trains on other public randomness: the same would be work done twice.
+        torch.manual_seed(torch.initial_seed() + self.global_rank)
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Keep the public node names with the weights."""
+        super().on_save_checkpoint(checkpoint)
+        checkpoint["node_names"] = self.node_names
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Restore the ledger and the node names."""
+        super().on_load_checkpoint(checkpoint)
+        self.node_names = checkpoint["node_names"]
+
+    def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
+        """Link prediction on held-out edges (reads the private graph)."""
+        edges, non_edges, _ = batch
+        auc, ap = link_prediction(self.score(edges), self.score(non_edges))
+        values = {"nonprivate/val_auc": auc, "nonprivate/val_ap": ap, "nonprivate/val": auc + ap}
+        self.log_dict(values, batch_size=1, prog_bar=True)
+
+    def test_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
+        """Link prediction beside its controls, and the statistics of a sample beside the graph's.
+
+        The degree product is the control that much of the usual AUC comes from; the second AUC,
+        against non-edges whose ends have the degrees of edges, is what remains without it.
+        """
+        edges, non_edges, matched = batch
+        graph = self.trainer.datamodule.train_graph  # type: ignore[attr-defined]
+        values = {}
+        for name, other in (("", non_edges), ("matched_", matched)):
+            auc, ap = link_prediction(self.score(edges), self.score(other))
+            control, _ = link_prediction(degree_product(graph, edges), degree_product(graph, other))
+            values |= {f"{name}auc": auc, f"{name}ap": ap, f"{name}auc_degree_product": control}
+        sample = self.sample(torch.Generator().manual_seed(0))
+        for name, statistic in STATISTICS.items():
+            values |= {name: statistic(sample), f"{name}_original": statistic(graph)}
+        self.log_dict({f"nonprivate/test_{k}": v for k, v in values.items()}, batch_size=1)
+
+    def predict_step(self, seed: Tensor, batch_idx: int) -> Data:
+        """One synthetic graph per seed."""
+        return self.sample(torch.Generator().manual_seed(int(seed)))

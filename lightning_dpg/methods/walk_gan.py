@@ -1,0 +1,143 @@
+"""What the Wasserstein GANs of walks share: networks, generator step, sampling and scores."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor
+from torch.optim import Adam, Optimizer
+
+from lightning_dpg.graph.assembly import assemble
+from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.nn import WalkCritic, WalkGenerator
+from lightning_dpg.privacy.ledger import LedgerEntry
+
+SCORE_LATENTS = 96  # latents that a score is averaged over
+WALKS_PER_CHUNK = 2048
+ROW_BUDGET = 2**25  # entries of a (walks, N) tensor that a generator step may hold
+
+
+class WalkGAN(Synthesizer):
+    """WGAN-GP over walks; an edge is a walk of two tokens.
+
+    The penalty acts where the critic's LSTM reads, on the embedded walk; the original takes it on
+    one-hot tokens, which trains slower. Subclasses name the hyperparameters.
+    """
+
+    def _build(self, walk_length: int, *, frozen: bool) -> None:
+        h = self.hparams
+        if h["num_nodes"] is None:
+            raise MisconfigurationException(
+                "num_nodes is needed: the number of (public) nodes of the graph"
+            )
+        self.generator = WalkGenerator(
+            h["num_nodes"], walk_length, h["latent_dim"], h["generator_dim"], h["embedding_dim"]
+        )
+        self.critic = WalkCritic(h["num_nodes"], h["embedding_dim"], h["critic_dim"], frozen)
+        self.num_edges: Tensor
+        self.critic_steps: Tensor
+        self.register_buffer("num_edges", torch.tensor(0))
+        self.register_buffer("critic_steps", torch.tensor(0))
+
+    def configure_optimizers(self) -> list[Optimizer]:
+        """Adam for the critic and for the generator."""
+        critic = Adam(self.critic.parameters(), self.hparams["critic_lr"], betas=(0.5, 0.9))
+        generator = Adam(
+            self.generator.parameters(), self.hparams["generator_lr"], betas=(0.5, 0.9)
+        )
+        return [critic, generator]
+
+    def _step(self, batch: Any) -> None:
+        critic_optimizer, generator_optimizer = self.optimizers()  # type: ignore[attr-defined]
+        critic_optimizer.zero_grad()
+        self._critic_backward(batch)
+        critic_optimizer.step()
+        self.critic_steps += 1
+        if int(self.critic_steps) % self.hparams["n_critic"] == 0:
+            generator_optimizer.zero_grad()
+            self._generator_backward()
+            generator_optimizer.step()
+
+    def _critic_backward(self, walks: Tensor) -> None:
+        """Batched WGAN-GP gradient on real walks of shape ``(B, L)``; B may be 0."""
+        fake = self.critic.embed(self._fakes(max(1, len(walks))))
+        real = self.critic.embed(walks) if len(walks) else fake
+        mix = torch.rand(len(fake), 1, 1, device=self.device)
+        loss = self.critic(fake).mean() - self.critic(real).mean()
+        loss = loss + self._penalty(torch.lerp(fake, real, mix))
+        self.public_backward(loss, list(self.critic.parameters()))
+        self.log("nonprivate/critic_loss", loss.detach(), batch_size=1, prog_bar=True)
+
+    def _penalty(self, embedded: Tensor) -> Tensor:
+        """Gradient penalty at embedded walks of shape ``(B, L, d)``, mean over B."""
+        points = embedded.detach().requires_grad_()
+        (slope,) = torch.autograd.grad(self.critic(points).sum(), points, create_graph=True)
+        norm = (slope.flatten(1).square().sum(1) + 1e-12).sqrt()
+        penalty: Tensor = self.hparams["gp_weight"] * (norm - 1).square().mean()
+        return penalty
+
+    def _generator_backward(self) -> None:
+        """Gradient of the generator's loss; reads the critic, no record."""
+        h = self.hparams
+        decay = h["temperature_decay"] ** int(self.critic_steps)
+        temperature = max(h["min_temperature"], h["temperature"] * decay)
+        trained = [p for p in self.generator.parameters() if p.requires_grad]
+        table, size = self.critic.table.detach(), h["batch_size"]
+        total = torch.zeros((), device=self.device)
+        for z in self._latents(size):
+            loss = -self.critic(self.generator(z, temperature, table)).sum() / size
+            self.public_backward(loss, trained)
+            total += loss.detach()
+        self.log("train/generator_loss", total, batch_size=1, prog_bar=True)
+
+    @property
+    def _num_walks(self) -> int:
+        """Walks that hold ``num_samples`` transitions."""
+        return -(-int(self.hparams["num_samples"]) // (self.generator.walk_length - 1))
+
+    def _latents(self, count: int, generator: torch.Generator | None = None) -> Iterator[Tensor]:
+        """Latent vectors in pieces whose ``(walks, N)`` tensors stay small."""
+        rows = max(1, min(WALKS_PER_CHUNK, ROW_BUDGET // self.hparams["num_nodes"]))
+        for low in range(0, count, rows):
+            yield self.generator.latent(min(rows, count - low), generator)
+
+    def _fakes(self, count: int) -> Tensor:
+        """Generated walks of shape ``(count, L)``."""
+        return torch.cat([self.generator.sample(z) for z in self._latents(count)])
+
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Assemble a graph from the transitions of generated walks."""
+        latents = self._latents(self._num_walks, generator)
+        walks = torch.cat([self.generator.sample(z, generator).cpu() for z in latents])
+        pairs = torch.stack([walks[:, :-1].flatten(), walks[:, 1:].flatten()], 1)
+        return assemble(pairs, self.hparams["num_nodes"], int(self.num_edges), generator)
+
+    @torch.no_grad()
+    def score(self, pairs: Tensor) -> Tensor:
+        """Probability of an edge, or expected number of transitions of walks; both orders added."""
+        pairs, fixed = pairs.to(self.device), torch.Generator().manual_seed(0)
+        if self.generator.walk_length == 2:
+            return self.generator.pair_probability(
+                pairs, self.generator.latent(SCORE_LATENTS, fixed)
+            )
+        scores = torch.zeros(len(pairs), device=self.device)
+        for z in self._latents(self._num_walks, fixed):
+            scores += self.generator.transition_frequency(pairs, z, fixed)
+        return scores
+
+    def released_state(self) -> dict[str, Tensor]:
+        """The generator and the number of edges to assemble."""
+        state = {f"generator.{k}": v for k, v in self.generator.state_dict().items()}
+        return state | {"num_edges": self.num_edges}
+
+    def _unprotected(self, name: str, why: str) -> LedgerEntry:
+        return LedgerEntry(
+            name=name,
+            relation=self.relation,
+            mechanism="non_private",
+            sensitivity=float("inf"),
+            proof=why,
+            noise_multiplier=0.0,
+            record="undirected edge",
+        )

@@ -1,0 +1,5 @@
+"""Plain networks: they know neither Lightning nor privacy."""
+
+from lightning_dpg.nn.walk_lstm import WalkCritic, WalkGenerator, sample_categorical
+
+__all__ = ["WalkCritic", "WalkGenerator", "sample_categorical"]

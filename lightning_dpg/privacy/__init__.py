@@ -1,0 +1,1 @@
+"""Everything a proof of privacy rests on: noise, sampling, accounting, mechanisms."""

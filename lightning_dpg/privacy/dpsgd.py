@@ -1,0 +1,156 @@
+"""DP-SGD: per-example gradients with torch.func, clipping, one sum over ranks, noise once.
+
+Abadi et al., "Deep Learning with Differential Privacy", 2016, Algorithm 1. Hooks as in opacus cannot
+take the second derivative of a gradient penalty; ``vmap(grad(loss))`` can, and is exact.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.func import grad, vmap
+
+from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
+from lightning_dpg.privacy.noise import NoiseSource
+
+Parameters = Mapping[str, nn.Parameter]
+Loss = Callable[..., Tensor]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Embedding rows that a loss reads, so that no example carries an ``(N, d)`` gradient.
+
+    Attributes:
+        table: The embedding table of shape ``(N, d)``.
+        index: Rows read by each example, shape ``(B, K)``; repeated rows are one parameter.
+    """
+
+    table: nn.Parameter
+    index: Tensor
+
+
+def clipped_gradient_sum(
+    loss: Loss,
+    parameters: Parameters,
+    examples: tuple[Tensor, ...],
+    max_grad_norm: float,
+    *,
+    rows: Rows | None = None,
+    chunk_size: int = 512,
+) -> dict[str, Tensor]:
+    r"""Sum :math:`\sum_b g_b \min(1, C / \|g_b\|)` over the examples of this rank.
+
+    The norm is taken over all parameters together, in float32 or better.
+
+    Args:
+        loss: ``loss(parameters, *example)`` (or ``loss(parameters, rows, *example)``) of one
+            example, a scalar.
+        parameters: Parameters by name.
+        examples: Tensors of shape ``(B, ...)``; B may be 0.
+        max_grad_norm: Clipping norm C.
+        rows: Rows of an embedding table that are parameters too; their sum is returned densely under
+            the key ``"rows"``.
+        chunk_size: Examples whose gradients are held at a time.
+
+    Returns:
+        The sum by parameter name.
+    """
+    values = {name: parameter.detach() for name, parameter in parameters.items()}
+    total = {name: torch.zeros_like(value) for name, value in values.items()}
+    if rows is not None:
+        total["rows"] = torch.zeros_like(rows.table)
+    argnums = 0 if rows is None else (0, 1)
+    per_example = vmap(
+        grad(loss, argnums=argnums), in_dims=(None,) + (0,) * (len(examples) + (rows is not None))
+    )
+    count = len(examples[0] if rows is None else rows.index)
+    for low in range(0, count, chunk_size):
+        part = tuple(tensor[low : low + chunk_size] for tensor in examples)
+        if rows is None:
+            gradients = per_example(values, *part)
+            squared = _squared_norms(gradients)
+        else:
+            index = rows.index[low : low + chunk_size]
+            gradients, touched = per_example(values, rows.table.detach()[index], *part)
+            same = index[:, :, None] == index[:, None, :]
+            squared = _squared_norms(gradients) + ((touched @ touched.mT) * same).sum((1, 2))
+        scale = max_grad_norm / squared.sqrt().clamp(min=max_grad_norm)
+        for name, gradient in gradients.items():
+            total[name] += torch.tensordot(scale, gradient, dims=1)
+        if rows is not None:
+            scaled = touched * scale[:, None, None]
+            total["rows"].index_add_(0, index.flatten(), scaled.flatten(0, 1))
+    return total
+
+
+class DPSGD:
+    """The private half of a training step.
+
+    Args:
+        noise_multiplier: Noise scale sigma, relative to ``max_grad_norm``.
+        max_grad_norm: Clipping norm C of one record's gradient.
+    """
+
+    def __init__(self, noise_multiplier: float, max_grad_norm: float) -> None:
+        self.noise_multiplier = noise_multiplier
+        self.max_grad_norm = max_grad_norm
+
+    def backward(
+        self,
+        loss: Loss,
+        parameters: Parameters,
+        examples: tuple[Tensor, ...],
+        *,
+        ledger: PrivacyLedger,
+        entry: LedgerEntry,
+        noise: NoiseSource,
+        expected_size: float,
+        rows: Rows | None = None,
+    ) -> None:
+        r"""Add :math:`(\sum_b \mathrm{clip}_C(g_b) + N(0, \sigma^2 C^2 I)) / B_0` to each ``.grad``.
+
+        Private training's counterpart of ``loss.backward()``. The examples are a Poisson sample, of
+        which every rank holds a part; the sum runs over all ranks and the noise, equal on all
+        ranks, is added once.
+
+        Args:
+            loss: Loss of one example that reads one record, see :func:`clipped_gradient_sum`.
+            parameters: Parameters by name.
+            examples: Tensors of shape ``(B, ...)``; an empty batch is noised and charged as well.
+            ledger: Charged before the noise is drawn.
+            entry: Cost of this step.
+            noise: Secret source of the noise.
+            expected_size: The public constant B_0; never the size of this batch.
+            rows: Embedding rows among the parameters.
+
+        Raises:
+            PrivacyBudgetExceeded: If the step does not fit the budget; nothing has changed then.
+        """
+        ledger.spend(entry)
+        total = clipped_gradient_sum(loss, parameters, examples, self.max_grad_norm, rows=rows)
+        flat = torch.cat([tensor.flatten() for tensor in total.values()])
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            torch.distributed.all_reduce(flat)
+        # One draw over the flat vector: the clip bounds the norm of all parameters together.
+        flat += noise.normal(
+            flat.numel(),
+            self.noise_multiplier * self.max_grad_norm,
+            dtype=flat.dtype,
+            device=flat.device,
+        )
+        pieces = (flat / expected_size).split([tensor.numel() for tensor in total.values()])
+        targets = list(parameters.values()) + ([] if rows is None else [rows.table])
+        for parameter, piece in zip(targets, pieces, strict=True):
+            accumulate(parameter, piece.view_as(parameter))
+
+
+def accumulate(parameter: nn.Parameter, gradient: Tensor) -> None:
+    """Add to ``parameter.grad``, as a backward pass does."""
+    parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
+
+
+def _squared_norms(gradients: Mapping[str, Tensor]) -> Tensor:
+    """Squared norm per example, shape ``(B,)``."""
+    return torch.stack([g.flatten(1).square().sum(1) for g in gradients.values()]).sum(0)

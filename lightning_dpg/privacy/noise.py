@@ -1,0 +1,101 @@
+"""The secret source of all randomness that a guarantee rests on."""
+
+import math
+import secrets
+from typing import NoReturn
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+
+def _shared_key() -> int:
+    """A fresh 128-bit key of the operating system, the same one on all ranks."""
+    keys = [secrets.randbits(128)]
+    if dist.is_available() and dist.is_initialized():
+        dist.broadcast_object_list(keys, src=0)
+    return keys[0]
+
+
+class NoiseSource:
+    """Random numbers for noise and sampling, from a key that nobody is told.
+
+    Whoever knows the seed can subtract the noise. The key is therefore drawn from the operating
+    system, is independent of ``seed_everything``, and is never logged, copied or saved: a resumed
+    run draws a new one. Under ``torch.distributed`` all ranks receive the key of rank 0, so that
+    ranks which make the same calls in the same order draw the same numbers; construct it on all
+    ranks together, after the process group.
+
+    NumPy's Philox takes all 128 bits of the key. ``torch.Generator`` does not serve: on the CPU it
+    is a Mersenne Twister that keeps the lower 32 bits of its seed, few enough to try them all, and
+    whose outputs reveal its state. Philox is a counter-based generator that passes statistical
+    tests; it is not a certified cipher. Normal variates are floating-point numbers, and the
+    guarantee of the Gaussian mechanism is for real ones: the gaps between the representable sums
+    can in principle tell neighbouring inputs apart (Mironov, "On significance of the least
+    significant bits for differential privacy", 2012). Counts use an exact integer sampler instead.
+
+    Args:
+        unsafe_seed: Fixed key for tests. What was drawn with it carries no guarantee.
+    """
+
+    def __init__(self, *, unsafe_seed: int | None = None) -> None:
+        """Draw the key."""
+        self.is_secret = unsafe_seed is None
+        key = _shared_key() if unsafe_seed is None else unsafe_seed
+        self._generator = np.random.Generator(np.random.Philox(key=key))
+
+    def __getstate__(self) -> NoReturn:
+        """Refuse pickling and copying: a saved key undoes the noise, a copied one repeats it."""
+        raise TypeError("a NoiseSource is secret and can be neither pickled nor copied")
+
+    def normal(
+        self,
+        size: int | tuple[int, ...],
+        std: float,
+        *,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str | None = None,
+    ) -> Tensor:
+        """Independent normal variates of mean 0, drawn in double precision.
+
+        Args:
+            size: Shape of the result.
+            std: Standard deviation.
+            dtype: Type of the result.
+            device: Where to put the result.
+        """
+        if not (math.isfinite(std) and std >= 0):
+            raise ValueError(f"std must be finite and not negative, got {std}")
+        shape = (size,) if isinstance(size, int) else size
+        draws = self._generator.standard_normal(shape)
+        draws *= std
+        return torch.from_numpy(draws).to(device=device, dtype=dtype)
+
+    def bernoulli(self, n: int, p: float) -> Tensor:
+        """Indices out of ``range(n)``, each chosen independently with probability ``p``.
+
+        Returns:
+            Sorted long tensor of shape ``(K,)`` where K is Binomial(n, p).
+        """
+        if not 0 <= p <= 1:
+            raise ValueError(f"p must lie in [0, 1], got {p}")
+        # A binomial number of distinct indices has the same law as n coins, in O(K) for small p.
+        count = int(self._generator.binomial(n, p))
+        if count == 0:
+            return torch.empty(0, dtype=torch.long)
+        chosen = self._generator.choice(n, size=count, replace=False, shuffle=False)
+        return torch.from_numpy(np.sort(chosen).astype(np.int64))
+
+    def integers(self, high: int) -> int:
+        """A uniform integer of ``range(high)``; exact for any size of ``high``."""
+        if high < 1:
+            raise ValueError(f"high must be positive, got {high}")
+        bits = (high - 1).bit_length()
+        num_bytes = (bits + 7) // 8
+        while True:  # rejection: each try succeeds with probability above one half
+            draw = int.from_bytes(self._generator.bytes(num_bytes), "little") >> (
+                8 * num_bytes - bits
+            )
+            if draw < high:
+                return draw

@@ -1,0 +1,75 @@
+"""Poisson sampling: the way batches are drawn that the accountants assume."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from torch import Tensor
+from torch.utils.data import Sampler
+
+from lightning_dpg.privacy.noise import NoiseSource
+
+
+class PoissonBatch(NamedTuple):
+    """A batch that says how it was drawn (private).
+
+    Attributes:
+        data: The records that were drawn, possibly none: a tensor or a PyG batch.
+        sample_rate: Probability with which each record was drawn: a constant of the configuration.
+    """
+
+    data: Any
+    sample_rate: float
+
+
+class PoissonSampler(Sampler[Tensor]):
+    """Draws each record into each batch independently with the same probability.
+
+    Batches differ in size and may be empty; an empty one is still a step. All ranks share each
+    draw and keep every ``world_size``-th index of it, so that their union is one Poisson batch.
+
+    Args:
+        num_records: Number of records M.
+        sample_rate: Probability q that a record is in a batch.
+        steps: Number of batches in one pass.
+        noise: Secret source of the draws. By default one is made at the first pass, which is
+            after the process group has been initialized.
+        rank: Rank of this process.
+        world_size: Number of processes.
+    """
+
+    def __init__(
+        self,
+        num_records: int,
+        sample_rate: float,
+        steps: int,
+        noise: NoiseSource | None = None,
+        rank: int = 0,
+        world_size: int = 1,
+    ) -> None:
+        """Check the arguments; nothing is drawn yet."""
+        if num_records < 1:
+            raise ValueError(f"num_records must be positive, got {num_records}")
+        if not 0 < sample_rate <= 1:
+            raise ValueError(f"sample_rate must lie in (0, 1], got {sample_rate}")
+        if steps < 1:
+            raise ValueError(f"steps must be positive, got {steps}")
+        if not 0 <= rank < world_size:
+            raise ValueError(f"rank must lie in [0, {world_size}), got {rank}")
+        self.num_records = num_records
+        self.sample_rate = sample_rate
+        self.steps = steps
+        self.noise = noise
+        self.rank = rank
+        self.world_size = world_size
+
+    def __len__(self) -> int:
+        """Number of batches in one pass."""
+        return self.steps
+
+    def __iter__(self) -> Iterator[Tensor]:
+        """Yield the indices of this rank's share of each batch, long tensors of shape ``(B,)``."""
+        if self.noise is None:
+            self.noise = NoiseSource()
+        for _ in range(self.steps):
+            indices = self.noise.bernoulli(self.num_records, self.sample_rate)
+            yield indices[self.rank :: self.world_size]

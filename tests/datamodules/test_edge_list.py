@@ -1,0 +1,248 @@
+import hashlib
+
+import networkx as nx
+import numpy as np
+import pytest
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules.edge_list import EdgeRecords, public_coin
+from lightning_dpg.datamodules.loading import load_graph
+from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
+
+
+def set_up(*args, **kwargs):
+    datamodule = EdgeListDataModule(*args, **kwargs)
+    datamodule.setup("fit")
+    return datamodule
+
+
+def pairs(edges):
+    return set(map(tuple, edges.tolist()))
+
+
+def test_batches_are_poisson_draws_of_canonical_records():
+    datamodule = set_up("les_miserables", sample_rate=0.3)
+    loader = datamodule.train_dataloader()
+    batches = list(loader)
+    assert len(loader) == len(batches) == 4  # 1 / 0.3 rounded up
+    for batch in batches:
+        assert isinstance(batch, PoissonBatch) and batch.sample_rate == 0.3
+        assert batch.data.dtype == torch.long and batch.data.shape[1:] == (2,)
+        assert bool((batch.data[:, 0] < batch.data[:, 1]).all())
+        assert pairs(batch.data) <= pairs(datamodule.edges)
+        assert len(pairs(batch.data)) == len(batch.data)
+    assert datamodule.edges.shape == (254, 2)
+    assert torch.equal(undirected_edges(datamodule.train_graph), datamodule.edges)
+
+
+def test_batch_size_varies_as_a_binomial_and_may_be_zero():
+    loader = set_up("karate", sample_rate=0.02, steps_per_epoch=600).train_dataloader()
+    sizes = np.array([len(batch.data) for batch in loader])
+    assert sizes.min() == 0
+    assert sizes.mean() == pytest.approx(78 * 0.02, abs=4 * np.sqrt(78 * 0.02 * 0.98 / 600))
+
+
+@pytest.mark.parametrize(("rate", "steps"), [(0.1, 10), (1 / 49, 49), (0.07, 15), (1.0, 1)])
+def test_default_steps(rate, steps):
+    assert len(set_up("karate", sample_rate=rate).train_dataloader()) == steps
+
+
+@pytest.mark.parametrize("rows", [[[1, 0]], [[0, 1], [1, 0]], [[2, 2]], [[0, 1], [0, 1]]])
+def test_refuses_records_that_count_an_edge_twice(rows):
+    with pytest.raises(ValueError, match="once"):
+        EdgeRecords(torch.tensor(rows), 0.5)
+    datamodule = set_up("karate")
+    datamodule.edges = torch.tensor(rows)
+    with pytest.raises(ValueError, match="once"):
+        datamodule.train_dataloader()
+
+
+def test_ranks_share_one_batch():
+    datamodule = set_up("les_miserables", sample_rate=0.4)
+    records = EdgeRecords(datamodule.edges, 0.4)
+    whole, *parts = (
+        [records[index].data for index in PoissonSampler(254, 0.4, 5, noise, rank, world_size)]
+        for rank, world_size in [(0, 1), (0, 2), (1, 2)]
+        for noise in [NoiseSource(unsafe_seed=3)]
+    )
+    for batch, first, second in zip(whole, *parts, strict=True):
+        assert pairs(batch) == pairs(first) | pairs(second)
+        assert len(batch) == len(first) + len(second)
+
+
+def test_loader_takes_rank_and_world_size_of_the_trainer():
+    datamodule = set_up("karate")
+    datamodule.trainer = pl.Trainer(accelerator="cpu", logger=False, barebones=True)
+    sampler = datamodule.train_dataloader().sampler
+    assert (sampler.rank, sampler.world_size) == (0, 1)
+
+
+def test_coin_flips_only_the_edge_that_changes():
+    whole = nx.les_miserables_graph()
+    edge = list(whole.edges)[40]
+    without = whole.copy()
+    without.remove_edge(*edge)
+    options = {"val_fraction": 0.2, "test_fraction": 0.1, "seed": 5}
+    parts = [
+        [pairs(part) for part in (m.edges, m.val_links.edges, m.test_links.edges)]
+        for m in (set_up(whole, **options), set_up(without, **options))
+    ]
+    changed = [one ^ other for one, other in zip(*parts, strict=True)]
+    assert sorted(map(len, changed)) == [0, 0, 1]
+    assert sum(map(len, parts[0])) == 254
+
+
+def test_coin_is_uniform_and_depends_on_names_and_seed_only():
+    names = [f"node {i}" for i in range(400)]
+    i, j = np.triu_indices(400, 1)
+    edges = torch.from_numpy(np.stack([i, j], axis=1))
+    coin = public_coin(names, edges, 0)
+    counts = np.histogram(coin, bins=50, range=(0, 1))[0]
+    expected = len(edges) / 50
+    assert counts.sum() == len(edges)
+    # Chi-squared with 49 degrees of freedom: 99.9 % quantile.
+    assert ((counts - expected) ** 2 / expected).sum() < 85.4
+    assert torch.equal(coin, public_coin(names, edges.flip(1), 0))
+    assert torch.equal(coin, public_coin(names[::-1], 399 - edges, 0))
+    assert abs(np.corrcoef(coin, public_coin(names, edges, 1))[0, 1]) < 0.015
+
+
+def test_coin_step_by_step():
+    def mix(word):
+        word = (word + 0x9E3779B97F4A7C15) % 2**64
+        word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        word = (word ^ word >> 27) * 0x94D049BB133111EB % 2**64
+        return word ^ word >> 31
+
+    low, high = sorted(
+        int.from_bytes(hashlib.blake2b(name, digest_size=8, key=b"7").digest(), "little")
+        for name in (b"a", b"b")
+    )
+    expected = (mix(mix(low) ^ high) >> 11) / 2**53
+    assert public_coin(["b", "a"], torch.tensor([[0, 1]]), 7).item() == expected
+
+
+def test_held_out_links():
+    datamodule = set_up("planted_partition", val_fraction=0.2)
+    (links,) = datamodule.val_dataloader()
+    graph_edges = pairs(undirected_edges(datamodule.graph))
+    assert datamodule.test_dataloader() == []
+    assert len(links.edges) == len(links.non_edges) == len(links.matched_non_edges)
+    assert pairs(links.edges) == graph_edges - pairs(datamodule.edges)
+    for non_edges in (links.non_edges, links.matched_non_edges):
+        assert not pairs(non_edges) & graph_edges
+        assert bool((non_edges[:, 0] < non_edges[:, 1]).all())
+    again = set_up("planted_partition", val_fraction=0.2)
+    assert torch.equal(links.non_edges, again.val_links.non_edges)
+    assert "public coin" in " ".join(datamodule.assumptions)
+
+
+def test_published_split(data_root):
+    datamodule = set_up("CORA-ML", split="CORA-ML_netgan_split")
+    validation, test = datamodule.val_links, datamodule.test_links
+    sizes = [len(part) for part in (datamodule.edges, validation.edges, test.edges)]
+    assert sizes == [6783, 798, 400]
+    assert [len(validation.non_edges), len(test.non_edges)] == [798, 400]
+    with np.load(data_root / "npz" / "CORA-ML_netgan_split.npz") as archive:
+        published = {tuple(sorted(pair)) for pair in archive["test_zeros"].tolist()}
+    assert pairs(test.non_edges) == published
+    train = load_graph("CORA-ML-TRAIN85")
+    assert torch.equal(datamodule.train_graph.edge_index, train.edge_index)
+    assert len(test.matched_non_edges) == 400
+    with pytest.raises(ValueError, match="other edges than"):
+        set_up("CA-GrQc", split="CORA-ML_netgan_split")
+
+
+def test_split_that_is_not_there():
+    with pytest.raises(ValueError, match="'nowhere' is neither a file"):
+        set_up("karate", split="nowhere")
+
+
+def test_largest_component_is_an_assumption():
+    graph = nx.disjoint_union(nx.path_graph(3), nx.cycle_graph(5))
+    datamodule = set_up(graph, largest_component=True)
+    assert datamodule.num_nodes == 5
+    assert datamodule.graph.node_names == list("34567")
+    assert any("largest component (5 of 8 nodes)" in text for text in datamodule.assumptions)
+    assert set_up(graph).num_nodes == 8
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"sample_rate": 0.0}, ValueError, "sample_rate"),
+        ({"sample_rate": 1.5}, ValueError, "sample_rate"),
+        ({"steps_per_epoch": 0}, ValueError, "steps_per_epoch"),
+        ({"val_fraction": -0.1}, ValueError, "val_fraction"),
+        ({"val_fraction": 0.6, "test_fraction": 0.4}, ValueError, "below 1"),
+        ({"split": "x", "val_fraction": 0.1}, MisconfigurationException, "split"),
+        ({"split": "x", "largest_component": True}, MisconfigurationException, "split"),
+    ],
+)
+def test_bad_arguments(options, error, message):
+    with pytest.raises(error, match=message):
+        set_up("karate", **options)
+
+
+def test_prediction_reads_no_data():
+    datamodule = EdgeListDataModule("no/such/file.edges", num_graphs=3)
+    datamodule.prepare_data()
+    datamodule.setup("predict")
+    seeds = list(datamodule.predict_dataloader())
+    assert [int(seed) for seed in seeds] == [0, 1, 2] and seeds[0].shape == ()
+
+
+def test_nothing_is_read_before_it_is_needed(tmp_path):
+    path = tmp_path / "g.edges"
+    datamodule = EdgeListDataModule(str(path))
+    path.write_text("1 2\n2 3\n")
+    assert datamodule.num_nodes == 3
+    path.unlink()
+    datamodule.setup("fit")
+    datamodule.setup("test")
+    assert len(datamodule.edges) == 2 and len(datamodule.assumptions) == 1
+
+
+class Recorder(pl.LightningModule):
+    """Notes what arrives in each stage."""
+
+    def __init__(self):
+        super().__init__()
+        self.automatic_optimization = False
+        self.layer = torch.nn.Linear(1, 1)
+        self.batches = {"train": [], "validate": [], "predict": []}
+
+    def training_step(self, batch, batch_idx):
+        self.batches["train"].append(batch)
+
+    def validation_step(self, batch, batch_idx):
+        self.batches["validate"].append(batch)
+
+    def predict_step(self, batch, batch_idx):
+        self.batches["predict"].append(batch)
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+@pytest.mark.parametrize("val_fraction", [0.0, 0.2])
+def test_with_a_trainer(tmp_path, val_fraction):
+    options = {"enable_progress_bar": False, "enable_model_summary": False, "logger": False}
+    trainer = pl.Trainer(
+        accelerator="cpu",
+        max_epochs=1,
+        enable_checkpointing=False,
+        use_distributed_sampler=False,
+        num_sanity_val_steps=0,
+        **options,
+    )
+    model = Recorder()
+    datamodule = EdgeListDataModule("karate", val_fraction=val_fraction, num_graphs=2)
+    trainer.fit(model, datamodule)
+    trainer.predict(model, datamodule)
+    assert [len(batches) for batches in model.batches.values()] == [10, int(val_fraction > 0), 2]

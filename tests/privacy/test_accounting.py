@@ -1,0 +1,230 @@
+"""Known answers: opacus 1.6.0 (orders to 63), Google dp-accounting 0.6.0, quadrature."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opacus.accountants.analysis.rdp import compute_rdp
+from scipy import integrate
+
+from lightning_dpg.privacy import accounting
+from lightning_dpg.privacy.accounting import ORDERS
+from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
+
+CORA, CITESEER = 2048 / 6784, 2048 / 3118
+KNOWN = [  # sigma, q, T, delta, epsilon by RDP (opacus), PRV (opacus), PLD (Google)
+    (1.0, 1, 1, 1e-5, 4.7285, 4.3874, 4.3772),
+    (2.0, 1, 10, 1e-5, 8.0794, 7.5216, 7.5113),
+    (5.0, 1, 100, 1e-5, 10.7255, 10.0077, 9.9973),
+    (1.0, 0.01, 1000, 1e-5, 2.1014, 1.8384, 1.8282),
+    (1.1, 0.01, 10000, 1e-5, 5.6320, 5.2029, 5.1926),
+    (0.8, 0.02, 5000, 1e-5, 16.6124, 15.3195, 15.3087),
+    (5.0, 0.01, 54, 1e-5, None, 0.0541, 0.0441),
+    (5.0, 0.01, 5429, 1e-5, 0.5802, 0.5382, 0.5282),
+    (5.0, 0.01, 542868, 1e-5, 7.5225, 6.9997, 6.9911),
+    (1.0, CORA, 500, 1e-4, 63.8359, 59.3640, 59.3517),
+    (2.0, CORA, 1000, 1e-4, 32.6990, 30.4524, 30.4411),
+    (4.0, 0.25, 2000, 1e-6, 18.0346, 17.0076, 16.9970),
+    (0.6, 0.001, 20000, 1e-6, 4.5785, 3.7571, 3.7469),
+    (1.0, CITESEER, 100, 1e-4, 54.2121, 50.5433, 50.5313),
+]
+sigmas = st.floats(0.3, 30)
+rates = st.floats(1e-4, 1)
+
+
+def at(curve, order):
+    return curve[np.flatnonzero(ORDERS == order)[0]]
+
+
+def moment_by_quadrature(sigma, q, order):
+    def integrand(z):
+        ratio = 1 - q + q * math.exp((2 * z - 1) / (2 * sigma**2))
+        return math.exp(-(z**2) / (2 * sigma**2)) / (sigma * math.sqrt(2 * math.pi)) * ratio**order
+
+    low, high = -12 * sigma, order + 12 * sigma
+    points = np.linspace(low, high, 20).tolist()
+    value, _ = integrate.quad(integrand, low, high, points=points, limit=500, epsabs=1e-14)
+    return math.log(value) / (order - 1)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "q", "steps", "delta", "rdp"), [row[:5] for row in KNOWN if row[4] is not None]
+)
+def test_renyi_known_answers(sigma, q, steps, delta, rdp):
+    curve = steps * accounting.rdp_gaussian(sigma, q)
+    assert accounting.rdp_to_epsilon(curve, delta) == pytest.approx(rdp, rel=1e-3)
+    assert accounting.rdp_to_delta(curve, rdp) == pytest.approx(delta, rel=2e-3)
+
+
+@pytest.mark.parametrize(("sigma", "q", "steps", "delta", "rdp", "prv", "pld"), KNOWN)
+def test_headline_known_answers(sigma, q, steps, delta, rdp, prv, pld):
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.spend(
+        LedgerEntry(
+            name="critic",
+            relation=Relation.EDGE,
+            mechanism="gaussian",
+            sensitivity=1.0,
+            proof="by hand",
+            noise_multiplier=sigma,
+            sample_rate=q,
+            steps=steps,
+        )
+    )
+    epsilon, accountant = ledger.headline(delta)
+    if q == 1:  # Gaussian DP is exact, as Google's PLD is up to 1e-4
+        assert accountant == "GDP"
+        assert epsilon == pytest.approx(pld, abs=2e-4)
+    elif rdp is None:  # so small an epsilon that orders to 1024 beat PRV's error of .01
+        assert (epsilon, accountant) == (ledger.epsilon(delta), "RDP")
+        assert pld < epsilon < prv
+    else:
+        assert accountant == "PRV"
+        assert epsilon == pytest.approx(prv, rel=1e-4, abs=1e-4)
+        assert pld - 1e-4 < epsilon < pld + 0.013
+
+
+def test_large_orders_sharpen_small_epsilons():
+    # opacus' orders end at 63 and give .1100, Google's have 512 and 1024 above and give .0595
+    curve = 54 * accounting.rdp_gaussian(5.0, 0.01)
+    for kept, expected in (
+        (ORDERS < 64, 0.1100),
+        ((ORDERS < 64) | np.isin(ORDERS, [128, 256, 512, 1024]), 0.0595),
+    ):
+        bounded = np.where(kept, curve, np.inf)
+        assert accounting.rdp_to_epsilon(bounded, 1e-5) == pytest.approx(expected, abs=6e-5)
+    assert 0.0441 < accounting.rdp_to_epsilon(curve, 1e-5) < 0.0595  # PLD is exact: .0441
+
+
+@pytest.mark.parametrize(
+    ("curve", "expected"),
+    [
+        (accounting.rdp_laplace(1.0), {2: 0.619124, 4: 0.813689, 16: 0.955907}),
+        (accounting.rdp_pure(1.0), {2: 0.735326, 4: 0.895883, 16: 0.979116}),
+        (accounting.rdp_gaussian(1.0, 0.01), {2: 1.718134e-4, 4: 3.631540e-4, 16: 3.087851}),
+        (accounting.rdp_gaussian(2.0, 1.0), {2: 0.25, 4: 0.5, 16: 2.0}),
+    ],
+    ids=["laplace", "randomized response", "sampled gaussian", "gaussian"],
+)
+def test_curves_at_known_orders(curve, expected):
+    for order, value in expected.items():
+        assert at(curve, order) == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.parametrize(("sigma", "q"), [(1.0, 0.01), (0.5, 0.3), (4.0, 0.9), (0.3, 0.05)])
+def test_gaussian_curve_against_opacus_and_quadrature(sigma, q):
+    curve = accounting.rdp_gaussian(sigma, q)
+    orders = ORDERS[ORDERS <= 300][::7]
+    theirs = [
+        compute_rdp(q=q, noise_multiplier=sigma, steps=1, orders=[o])[0]
+        for o in (int(o) if o == int(o) else float(o) for o in orders)
+    ]
+    np.testing.assert_allclose(curve[ORDERS <= 300][::7], theirs, rtol=2e-6)
+    for order in (1.1, 1.5, 2.5, 5.3):
+        expected = moment_by_quadrature(sigma, q, order)
+        assert at(curve, order) == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("sigma", [0.002, 0.029, 0.031, 0.1, 100.0, 1e6])
+@pytest.mark.parametrize("q", [1e-6, 0.5, 0.9999, 1.0])
+def test_extreme_settings_stay_between_their_bounds(sigma, q):
+    curve = accounting.rdp_gaussian(sigma, q)
+    assert (curve > 0).all()
+    assert (curve <= ORDERS / (2 * sigma**2) * (1 + 1e-9)).all()
+    assert (np.diff(curve) >= -1e-9 * curve[1:])[np.diff(ORDERS) > 0].all()
+
+
+def test_chord_of_tiny_noise_is_above_the_curve():
+    exact = compute_rdp(q=0.1, noise_multiplier=0.025, steps=1, orders=[1.1, 2.5, 7.7])
+    curve = accounting.rdp_gaussian(0.025, 0.1)
+    for order, value in zip((1.1, 2.5, 7.7), exact, strict=True):
+        assert at(curve, order) >= value * (1 - 1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(sigmas, rates, st.floats(1.01, 2))
+def test_privacy_costs_fall_with_noise_and_rise_with_rate(sigma, q, factor):
+    curve = accounting.rdp_gaussian(sigma, q)
+    assert (accounting.rdp_gaussian(sigma * factor, q) <= curve * (1 + 1e-9)).all()
+    assert (accounting.rdp_gaussian(sigma, q / factor) <= curve * (1 + 1e-9)).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(sigmas, rates, st.integers(1, 10**5), st.floats(1e-9, 1e-2))
+def test_delta_inverts_epsilon(sigma, q, steps, delta):
+    curve = steps * accounting.rdp_gaussian(sigma, q)
+    epsilon = accounting.rdp_to_epsilon(curve, delta)
+    assert accounting.rdp_to_delta(curve, epsilon) <= delta * (1 + 1e-6)
+    if epsilon > 0:
+        assert accounting.rdp_to_delta(curve, epsilon * 0.999) > delta
+
+
+def test_conversions_at_the_ends():
+    nothing, everything = np.zeros_like(ORDERS), np.full_like(ORDERS, np.inf)
+    assert accounting.rdp_to_epsilon(nothing, 1e-5) == accounting.rdp_to_delta(nothing, 0.0) == 0
+    assert accounting.rdp_to_epsilon(everything, 1e-5) == math.inf
+    assert accounting.rdp_to_delta(everything, 1e3) == 1
+    assert np.isinf(accounting.rdp_gaussian(0.0, 0.5)).all()
+    assert np.isinf(accounting.rdp_laplace(0.0)).all()
+
+
+@pytest.mark.parametrize(
+    ("mu", "epsilon"), [(0.5, 1.99309), (1, 4.37718), (2, 9.99726), (3, 16.67549)]
+)
+def test_gaussian_dp_known_answers(mu, epsilon):
+    assert accounting.gdp_epsilon(mu, 1e-5) == pytest.approx(epsilon, rel=3e-6)
+    assert accounting.gdp_delta(mu, accounting.gdp_epsilon(mu, 1e-5)) <= 1e-5
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "sigma"),
+    [(0.1, 30.7496), (0.5, 7.0318), (1, 3.7306), (1.5, 2.5826), (5, 0.8919), (10, 0.4999)],
+)
+def test_analytic_calibration(epsilon, sigma):
+    calibrated = accounting.gaussian_sigma(epsilon, 1e-5)
+    assert calibrated == pytest.approx(sigma, abs=6e-5)
+    assert accounting.gdp_delta(1 / calibrated, epsilon) <= 1e-5
+
+
+@pytest.mark.parametrize(  # PRIVACY 2.2b: Cora-ML at delta 1e-4
+    ("epsilon", "steps", "sigma"), [(2.9, 332, 7.62), (9.5, 332, 2.90), (440, 3313, 0.807)]
+)
+def test_noise_multiplier_known_answers(epsilon, steps, sigma):
+    assert accounting.noise_multiplier_for(epsilon, 1e-4, CORA, steps) == pytest.approx(
+        sigma, rel=2e-3
+    )
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.floats(0.1, 50), st.floats(1e-8, 1e-3), st.floats(1e-3, 1), st.integers(1, 10**4))
+def test_noise_multiplier_is_the_smallest_that_fits(epsilon, delta, q, steps):
+    other = accounting.rdp_laplace(20 / epsilon)
+    sigma = accounting.noise_multiplier_for(epsilon, delta, q, steps, other)
+    fits, below = (
+        accounting.rdp_to_delta(other + steps * accounting.rdp_gaussian(s, q), epsilon)
+        for s in (sigma, sigma * (1 - 3e-4))
+    )
+    assert fits <= delta < below
+    assert accounting.steps_for(epsilon, delta, sigma, q, other) >= steps
+
+
+def test_steps_known_answers():  # PRIVACY 2.2b: at sigma 1, eps 9.5 allows 20 steps, 440 5655
+    assert accounting.steps_for(2.9, 1e-4, 1.0, CORA) == 1
+    assert accounting.steps_for(9.5, 1e-4, 1.0, CORA) == 20
+    assert accounting.steps_for(440, 1e-4, 1.0, CORA) == pytest.approx(5655, abs=5)
+    assert accounting.steps_for(0.5, 1e-4, 1.0, CORA) == 0
+
+
+def test_impossible_budgets_are_refused():
+    assert accounting.noise_multiplier_for(math.inf, 1e-5, 0.1, 10) == 0.0
+    with pytest.raises(ValueError, match="no noise multiplier fits"):
+        accounting.noise_multiplier_for(1.0, 1e-5, 0.1, 10, accounting.rdp_pure(2.0))
+    with pytest.raises(ValueError, match="epsilon"):
+        accounting.gaussian_sigma(0.0, 1e-5)
+
+
+def test_prv_gives_up_instead_of_failing():
+    assert accounting.prv_epsilon(((0.0, 0.1, 5),), 1e-5) is None
+    assert accounting.prv_epsilon(((1.0, 0.5, 10**9),), 1e-5) is None

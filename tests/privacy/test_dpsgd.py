@@ -1,0 +1,144 @@
+"""DP-SGD against loops over single examples, and its sensitivity by brute force."""
+
+import pytest
+import torch
+from lightning_dpg.nn import WalkCritic
+from lightning_dpg.privacy.dpsgd import DPSGD, Rows, clipped_gradient_sum
+from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.noise import NoiseSource
+from torch.func import functional_call
+
+NODES, DIM, HIDDEN = 11, 5, 4
+
+
+def penalty(slope):
+    return 10 * ((slope.square().sum() + 1e-12).sqrt() - 1).square()
+
+
+def make_critic(scale=1.0):
+    torch.manual_seed(0)
+    critic = WalkCritic(NODES, DIM, HIDDEN).double()
+    with torch.no_grad():
+        for parameter in critic.parameters():
+            parameter *= scale
+    return critic
+
+
+def functional_loss(critic):
+    """Bundle of real, fake and penalty terms, as DP-SGD sees it."""
+
+    def score(parameters, embedded):
+        return functional_call(critic, dict(parameters), (embedded,))
+
+    def loss(parameters, embedded, mix):
+        real, fake = embedded.chunk(2)
+        slope = torch.func.grad(score, argnums=1)(parameters, torch.lerp(fake, real, mix))
+        return score(parameters, fake) - score(parameters, real) + penalty(slope)
+
+    return loss
+
+
+def loop(critic, tokens, mix, max_grad_norm):
+    """The same sum by one ordinary double backward per example on the module itself."""
+    parameters = dict(critic.named_parameters())
+    total = {name: torch.zeros_like(p) for name, p in parameters.items()}
+    for row, rho in zip(tokens, mix, strict=True):
+        real, fake = critic.embed(row[None]).chunk(2, 1)
+        # The penalty is taken in the space of the embedding and reaches the table through it.
+        between = torch.lerp(fake, real, rho)
+        (slope,) = torch.autograd.grad(critic(between).sum(), between, create_graph=True)
+        loss = critic(fake).sum() - critic(real).sum() + penalty(slope)
+        gradients = torch.autograd.grad(loss, list(parameters.values()))
+        norm = torch.sqrt(sum(g.square().sum() for g in gradients))
+        for name, gradient in zip(parameters, gradients, strict=True):
+            total[name] += gradient * min(1.0, max_grad_norm / norm.item())
+    return total
+
+
+@pytest.mark.parametrize("length", [2, 3, 5])
+@pytest.mark.parametrize("max_grad_norm", [1e-3, 0.7, 1e6])
+def test_sum_equals_a_loop_with_penalty_and_repeated_tokens(length, max_grad_norm):
+    critic = make_critic()
+    tokens = torch.randint(NODES, (9, 2 * length))
+    tokens[0] = 3  # every token of this example is the same row of the table
+    tokens[1, 0] = tokens[1, length]
+    mix = torch.rand(9, 1, 1, dtype=torch.float64)
+    lstm = {name: p for name, p in critic.named_parameters() if name != "table"}
+    actual = clipped_gradient_sum(
+        functional_loss(critic),
+        lstm,
+        (mix[:, 0],),
+        max_grad_norm,
+        rows=Rows(critic.table, tokens),
+        chunk_size=4,
+    )
+    expected = loop(critic, tokens, mix[:, 0], max_grad_norm)
+    expected["rows"] = expected.pop("table")
+    for name, value in expected.items():
+        torch.testing.assert_close(actual[name], value, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e6])
+def test_one_record_moves_the_sum_by_at_most_c(scale):
+    critic = make_critic(scale).float()
+    tokens = torch.randint(NODES, (6, 4))
+    mix = torch.rand(6, 1)
+    lstm = {name: p for name, p in critic.named_parameters() if name != "table"}
+
+    def flat_sum(keep):
+        rows = Rows(critic.table, tokens[keep])
+        total = clipped_gradient_sum(functional_loss(critic), lstm, (mix[keep],), 0.3, rows=rows)
+        return torch.cat([value.flatten() for value in total.values()]).double()
+
+    whole = flat_sum(torch.arange(6))
+    for removed in range(6):
+        moved = (whole - flat_sum(torch.arange(6) != removed)).norm()
+        assert moved <= 0.3 * (1 + 1e-5)
+
+
+def spend_one_step(critic, tokens, sigma, budget=None):
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.budget = budget
+    entry = LedgerEntry(
+        name="critic gradient",
+        relation=Relation.EDGE,
+        mechanism="gaussian",
+        sensitivity=0.3,
+        proof="edge_gradient_sensitivity",
+        noise_multiplier=sigma,
+        sample_rate=0.1,
+    )
+    lstm = {name: p for name, p in critic.named_parameters() if name != "table"}
+    DPSGD(sigma, 0.3).backward(
+        functional_loss(critic),
+        lstm,
+        (torch.rand(len(tokens), 1, dtype=torch.float64),),
+        ledger=ledger,
+        entry=entry,
+        noise=NoiseSource(),
+        expected_size=7.0,
+        rows=Rows(critic.table, tokens),
+    )
+    return ledger
+
+
+def test_an_empty_batch_is_noised_over_all_parameters_and_charged():
+    squares, count = 0.0, 0
+    for _ in range(300):
+        critic = make_critic()
+        ledger = spend_one_step(critic, torch.empty(0, 4, dtype=torch.long), 2.0)
+        assert ledger.steps == 1
+        flat = torch.cat([p.grad.flatten() for p in critic.parameters()])
+        squares, count = squares + flat.square().sum().item(), count + flat.numel()
+        assert (flat != 0).all()
+    # Standard deviation sigma * C / B_0 = 2 * 0.3 / 7; its estimate has a relative error of 1/sqrt(2n)
+    assert (squares / count) ** 0.5 == pytest.approx(2 * 0.3 / 7, rel=4 / (2 * count) ** 0.5)
+
+
+def test_a_step_beyond_the_budget_changes_nothing():
+    from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded
+
+    critic = make_critic()
+    with pytest.raises(PrivacyBudgetExceeded):
+        spend_one_step(critic, torch.randint(NODES, (3, 4)), 0.1, Budget(0.5, 1e-5))
+    assert all(p.grad is None for p in critic.parameters())

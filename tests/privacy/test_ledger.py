@@ -1,0 +1,318 @@
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lightning_dpg.privacy import accounting
+from lightning_dpg.privacy.ledger import (
+    Budget,
+    LedgerEntry,
+    PrivacyBudgetExceeded,
+    PrivacyLedger,
+    Relation,
+)
+
+
+def entry(mechanism="gaussian", **changes):
+    values = {"name": mechanism, "relation": Relation.EDGE, "sensitivity": 1.0, "proof": "by hand"}
+    return LedgerEntry(mechanism=mechanism, **(values | changes))
+
+
+def step(sigma=1.0, q=0.01, steps=1, **changes):
+    changes = {"name": "critic"} | changes
+    return entry(noise_multiplier=sigma, sample_rate=q, steps=steps, **changes)
+
+
+def ledger_of(*entries, relation=Relation.EDGE):
+    ledger = PrivacyLedger(relation)
+    for item in entries:
+        ledger.spend(item)
+    return ledger
+
+
+LAPLACE = entry("laplace", noise_multiplier=20.0)
+
+
+@pytest.mark.parametrize(  # rows 17 and 18 of PRIVACY section 8: Google's RDP, PLD
+    ("entries", "rdp", "pld"),
+    [
+        ((LAPLACE, entry(noise_multiplier=8.0, steps=2), step(1.0, 0.01, 1000)), 2.2316, 1.9669),
+        ((LAPLACE, entry(noise_multiplier=6.0), step(4.0, 0.05, 2000)), 2.6487, 2.4375),
+    ],
+)
+def test_mixed_ledgers_known_answers(entries, rdp, pld):
+    ledger = ledger_of(*entries)
+    assert ledger.epsilon(1e-5) == pytest.approx(rdp, rel=1e-3)
+    assert ledger.delta(rdp) == pytest.approx(1e-5, rel=5e-3)
+    epsilon, accountant = ledger.headline(1e-5)
+    assert accountant == "PRV"
+    assert pld < epsilon < rdp
+
+
+def test_laplace_known_answers():  # rows 15 and 16; pure epsilons add, where that is less
+    assert ledger_of(entry("laplace", noise_multiplier=1.0)).epsilon(1e-5) == 1.0
+    ten = entry("laplace", noise_multiplier=10.0, steps=10)
+    assert ledger_of(ten).epsilon(1e-5) == pytest.approx(0.9903, rel=1e-3)
+    assert ledger_of(replace(ten, steps=50)).epsilon(1e-5) == pytest.approx(2.9977, rel=1e-3)
+
+
+def test_pure_release_fits_a_budget_of_its_own_epsilon():
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.budget = Budget(1.0, 1e-6)
+    ledger.spend(entry("pure", epsilon=1.0))
+    assert ledger.delta(1.0) == 0
+    assert ledger.headline(1e-6) == (1.0, "sum of pure epsilons")
+
+
+def test_full_batch_gaussian_fits_its_analytic_calibration():
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.budget = Budget(1.0, 1e-5)
+    ledger.spend(entry(noise_multiplier=accounting.gaussian_sigma(1.0, 1e-5)))
+    assert ledger.headline(1e-5) == (pytest.approx(1.0, abs=1e-6), "GDP")
+
+
+def test_empty_ledger_costs_nothing():
+    ledger = PrivacyLedger(Relation.EDGE)
+    assert (ledger.epsilon(1e-5), ledger.delta(0.1), ledger.steps) == (0, 0, 0)
+    assert ledger.headline(1e-5) == (0, "RDP")
+
+
+settings_of_runs = (
+    st.floats(0.5, 20),
+    st.floats(1e-3, 1),
+    st.floats(0.2, 20),
+    st.floats(1e-8, 1e-3),
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(*settings_of_runs)
+def test_spending_until_refused_ends_just_within_the_budget(sigma, q, epsilon, delta):
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.budget = Budget(epsilon, delta)
+    chunks = [2**k for k in reversed(range(40))]
+    for steps in [*chunks, 1]:
+        before = ledger.state_dict()
+        try:
+            ledger.spend(step(sigma, q, steps))
+        except PrivacyBudgetExceeded:
+            assert ledger.state_dict() == before
+    one_more = step(sigma, q)
+    assert ledger.delta(epsilon) <= delta < ledger.delta(epsilon, one_more)
+    assert not ledger.affords(one_more)
+    if ledger.steps:
+        assert ledger.epsilon(delta) <= epsilon * (1 + 1e-9)
+    assert ledger.steps == (0 if not ledger.entries else ledger.entries[0].steps)
+    if q < 1:
+        assert ledger.steps == accounting.steps_for(epsilon, delta, sigma, q)
+
+
+@settings(max_examples=25, deadline=None)
+@given(*settings_of_runs, st.integers(1, 500), st.integers(1, 500))
+def test_resumed_state_equals_one_go(sigma, q, epsilon, delta, first, second):
+    run = ledger_of(LAPLACE, step(sigma, q, first))
+    resumed = PrivacyLedger(Relation.EDGE)
+    resumed.load_state_dict(json.loads(json.dumps(run.state_dict())))
+    resumed.spend(step(sigma, q, second))
+    one_go = ledger_of(LAPLACE, step(sigma, q, first + second))
+    assert resumed.state_dict() == one_go.state_dict()
+    assert resumed.epsilon(delta) == one_go.epsilon(delta)
+    assert resumed.epsilon(delta) >= run.epsilon(delta)
+    assert resumed.delta(epsilon) >= run.delta(epsilon)
+
+
+def test_entries_of_a_run_written_by_hand():
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.spend(entry("pure", name="num_edges", epsilon=0.1))
+    for _ in range(3):
+        ledger.spend(step(2.0, 0.05, public={"max_grad_norm": 1.0}))
+    ledger.spend(step(1.0, 0.05, public={"max_grad_norm": 1.0}))
+    critic = {
+        "name": "critic",
+        "relation": "edge",
+        "mechanism": "gaussian",
+        "sensitivity": 1.0,
+        "proof": "by hand",
+        "noise_multiplier": 2.0,
+        "epsilon": 0.0,
+        "sample_rate": 0.05,
+        "steps": 3,
+        "record": "undirected edge",
+        "partition": None,
+        "public": {"max_grad_norm": 1.0},
+    }
+    count = {
+        **critic,
+        "name": "num_edges",
+        "mechanism": "pure",
+        "noise_multiplier": 0.0,
+        "epsilon": 0.1,
+        "sample_rate": 1.0,
+        "steps": 1,
+        "public": {},
+    }
+    assert ledger.state_dict() == {
+        "relation": "edge",
+        "entries": [count, critic, {**critic, "noise_multiplier": 1.0, "steps": 1}],
+    }
+    assert ledger.steps == 4
+
+
+def test_successive_equal_releases_are_merged_across_other_names():
+    validation = entry("gaussian", name="validation", noise_multiplier=9.0)
+    ledger = ledger_of(step(), validation, step(steps=2), validation)
+    assert ledger.entries == [step(steps=3), replace(validation, steps=2)]
+
+
+def part(name, part, **changes):
+    return step(name=name, partition=("coin", part), **changes)
+
+
+def test_parts_of_a_group_compose_in_parallel():
+    shared, train = entry(noise_multiplier=8.0), part("critic", "train", steps=1000)
+    small, large = part("check", "val", steps=10), part("check", "val", steps=5000)
+    assert ledger_of(shared, train, small).epsilon(1e-5) == ledger_of(shared, train).epsilon(1e-5)
+    assert ledger_of(shared, train, large).epsilon(1e-5) == ledger_of(shared, large).epsilon(1e-5)
+    within = ledger_of(train, part("other", "train", steps=500))
+    assert within.epsilon(1e-5) == ledger_of(step(steps=1500)).epsilon(1e-5)
+    # Neither part dominates at all orders: the maximum is taken order by order.
+    pure = entry("pure", epsilon=1.0, partition=("coin", "val"))
+    both = ledger_of(train, pure)
+    expected = np.maximum(train.curve(), accounting.rdp_pure(1.0))
+    np.testing.assert_array_equal(both.rdp(), expected)
+    assert both.headline(1e-5) == (both.epsilon(1e-5), "RDP")
+
+
+def test_groups_add_to_each_other():
+    two = ledger_of(part("a", "x"), step(name="b", partition=("other coin", "y")))
+    np.testing.assert_allclose(two.rdp(), step(steps=2).curve())
+
+
+def test_relations_are_never_added():
+    ledger = ledger_of(step())
+    other = entry("pure", relation=Relation.NODE, epsilon=0.1)
+    for refused in (ledger.spend, ledger.affords, lambda e: ledger.delta(1.0, e)):
+        with pytest.raises(ValueError, match="'node'"):
+            refused(other)
+    with pytest.raises(ValueError, match="node"):
+        ledger.load_state_dict(ledger_of(other, relation=Relation.NODE).state_dict())
+    assert ledger.entries == [step()]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: step(relation=Relation.EDGE_REPLACE), "adding or removing"),
+        (lambda: step(relation=Relation.NODE), "adding or removing"),
+        (lambda: step(relation=Relation.LOCAL_NODE), "adding or removing"),
+        (lambda: entry("laplace", noise_multiplier=1.0, sample_rate=0.1), "Gaussian noise only"),
+        (lambda: part("a", "x", q=1.0, relation=Relation.EDGE_REPLACE), "parallel"),
+        (lambda: part("a", "x", q=1.0, relation=Relation.NODE), "parallel"),
+        (lambda: step(steps=0), "steps"),
+        (lambda: step(q=0.0), "sample_rate"),
+        (lambda: step(sigma=-1.0), "negative"),
+        (lambda: step(sigma=math.nan), "negative"),
+        (lambda: entry("exponential"), "unknown mechanism"),
+    ],
+)
+def test_entries_that_no_accountant_covers_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_non_private_reads_make_the_total_infinite_and_say_why():
+    ledger = ledger_of(
+        step(), entry("non_private", name="early stopping", proof="reads validation edges")
+    )
+    assert (ledger.epsilon(1e-5), ledger.delta(100.0)) == (math.inf, 1.0)
+    assert ledger.headline(1e-5)[0] == math.inf
+    assert ledger.reasons == ["early stopping: reads validation edges"]
+    ledger = ledger_of(step(sigma=0.0))
+    assert (ledger.epsilon(1e-5), ledger.steps) == (math.inf, 1)
+    assert ledger.reasons == ["critic: gaussian 0 protects nothing"]
+    assert ledger_of(step()).reasons == []
+
+
+def test_infinite_budget_refuses_nothing():
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.budget = Budget(math.inf, 1e-5)
+    ledger.spend(entry("non_private"))
+    ledger.budget = Budget(100.0, 1e-5)
+    with pytest.raises(PrivacyBudgetExceeded, match="budget"):
+        ledger.spend(step())
+
+
+def test_journal_is_written_before_booking_and_replays(tmp_path, monkeypatch):
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.journal = tmp_path / "ledger.jsonl"
+    ledger.spend(LAPLACE)
+    book = ledger._book
+
+    def check_then_book(item):
+        assert json.loads(ledger.journal.read_text().splitlines()[-1]) == item.to_dict()
+        book(item)
+
+    monkeypatch.setattr(ledger, "_book", check_then_book)
+    for _ in range(5):
+        ledger.spend(step())
+    ledger.spend(part("check", "val"))
+    assert PrivacyLedger.replay(ledger.journal) == ledger.state_dict()
+
+    ledger.budget = Budget(1e-3, 1e-9)
+    before = ledger.journal.read_text()
+    with pytest.raises(PrivacyBudgetExceeded):
+        ledger.spend(step())
+    assert ledger.journal.read_text() == before
+
+
+def test_nothing_is_booked_when_the_journal_cannot_be_written(tmp_path):
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.journal = tmp_path / "missing" / "ledger.jsonl"
+    with pytest.raises(FileNotFoundError):
+        ledger.spend(step())
+    assert ledger.entries == []
+
+
+def test_new_journal_starts_with_what_was_booked_before(tmp_path):
+    ledger = ledger_of(LAPLACE, step(steps=7))
+    ledger.journal = tmp_path / "ledger.jsonl"
+    ledger.spend(step())
+    assert PrivacyLedger.replay(ledger.journal) == ledger.state_dict()
+
+
+@pytest.mark.parametrize("cut", [1, 20, 200])
+def test_line_torn_by_a_kill_is_left_out_and_overwritten(tmp_path, cut):
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.journal = tmp_path / "ledger.jsonl"
+    ledger.spend(LAPLACE)
+    ledger.spend(step())
+    ledger.journal.write_bytes(ledger.journal.read_bytes()[:-cut])
+    state = PrivacyLedger.replay(ledger.journal)
+    assert state == ledger_of(LAPLACE).state_dict()
+    ledger.load_state_dict(state)
+    ledger.spend(step(steps=4))
+    assert PrivacyLedger.replay(ledger.journal) == ledger_of(LAPLACE, step(steps=4)).state_dict()
+
+
+def test_killed_run_catches_up_with_its_journal(tmp_path):
+    killed = PrivacyLedger(Relation.EDGE)
+    killed.journal = tmp_path / "ledger.jsonl"
+    killed.spend(step(steps=100))
+    checkpoint = killed.state_dict()
+    killed.spend(step(steps=50))
+    killed.spend(LAPLACE)
+    resumed = PrivacyLedger(Relation.EDGE)
+    resumed.load_state_dict(checkpoint)
+    for _ in range(2):  # the second time there is nothing to catch up with
+        resumed.catch_up(PrivacyLedger.replay(killed.journal))
+        assert resumed.state_dict() == killed.state_dict()
+
+
+def test_empty_journal_is_refused(tmp_path):
+    (tmp_path / "ledger.jsonl").touch()
+    with pytest.raises(ValueError, match="no release"):
+        PrivacyLedger.replay(tmp_path / "ledger.jsonl")

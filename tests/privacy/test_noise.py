@@ -1,0 +1,100 @@
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+import pytorch_lightning as pl
+import torch
+from scipy import stats
+
+from lightning_dpg.privacy.noise import NoiseSource
+
+
+@pytest.mark.parametrize("std", [0.01, 3.0])
+def test_normal_has_the_asked_law(std):
+    draws = NoiseSource().normal(200_000, std).numpy()
+    assert draws.std() == pytest.approx(std, rel=0.01)
+    assert stats.kstest(draws, "norm", args=(0, std)).pvalue > 1e-5
+
+
+def test_noise_ignores_global_seeds():
+    draws = []
+    for _ in range(2):
+        pl.seed_everything(0)
+        torch.manual_seed(0)
+        np.random.seed(0)
+        draws.append(NoiseSource().normal(100, 1.0))
+    assert abs(np.corrcoef(draws[0], draws[1])[0, 1]) < 0.6
+
+
+def test_successive_draws_and_sources_differ():
+    one, two = NoiseSource(), NoiseSource()
+    draws = torch.stack([one.normal(100, 1.0), one.normal(100, 1.0), two.normal(100, 1.0)])
+    correlation = np.corrcoef(draws) - np.eye(3)
+    assert np.abs(correlation).max() < 0.6
+
+
+def test_noise_does_not_touch_global_generators():
+    torch.manual_seed(1)
+    expected = torch.rand(3)
+    torch.manual_seed(1)
+    NoiseSource().normal(10, 1.0)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_all_ranks_get_the_key_of_rank_zero(monkeypatch):
+    key_of_rank_zero = []
+
+    def broadcast(keys, src):
+        assert src == 0
+        key_of_rank_zero.append(keys[0])
+        keys[0] = key_of_rank_zero[0]
+
+    monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)
+    monkeypatch.setattr("torch.distributed.broadcast_object_list", broadcast)
+    ranks = [NoiseSource(), NoiseSource()]
+    assert key_of_rank_zero[0] != key_of_rank_zero[1]
+    assert torch.equal(ranks[0].normal(9, 1.0), ranks[1].normal(9, 1.0))
+    assert all(rank.is_secret for rank in ranks)
+
+
+def test_unsafe_seed_is_marked_and_repeats():
+    one, two = NoiseSource(unsafe_seed=7), NoiseSource(unsafe_seed=7)
+    assert not one.is_secret
+    assert torch.equal(one.normal((2, 3), 1.0), two.normal((2, 3), 1.0))
+
+
+@pytest.mark.parametrize("save", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_key_can_be_neither_saved_nor_copied(save):
+    with pytest.raises(TypeError, match="secret"):
+        save(NoiseSource())
+
+
+def test_shape_type_and_bad_std():
+    noise = NoiseSource()
+    assert noise.normal((2, 0, 3), 1.0, dtype=torch.float64).shape == (2, 0, 3)
+    assert noise.normal((), 1.0, dtype=torch.float64).dtype == torch.float64
+    assert not noise.normal(5, 0.0).any()
+    for std in (-1.0, math.inf, math.nan):
+        with pytest.raises(ValueError, match="std"):
+            noise.normal(3, std)
+
+
+@pytest.mark.parametrize("high", [1, 2, 6, 256])
+def test_integers_are_uniform(high):
+    noise = NoiseSource(unsafe_seed=0)
+    counts = np.bincount([noise.integers(high) for _ in range(5000)], minlength=high)
+    assert len(counts) == high
+    assert high == 1 or stats.chisquare(counts).pvalue > 1e-3
+
+
+def test_integers_beyond_64_bits():
+    noise = NoiseSource(unsafe_seed=0)
+    high = 3 * 2**100
+    draws = [noise.integers(high) for _ in range(2000)]
+    assert 0 <= min(draws) and max(draws) < high
+    assert stats.kstest([draw / high for draw in draws], "uniform").pvalue > 1e-3
+    assert len({draw % 2**64 for draw in draws}) == 2000
+    with pytest.raises(ValueError, match="high"):
+        noise.integers(0)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import torch
-from lightning_dpg.datamodules.edge_list import EdgeListDataModule
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from lightning_dpg.datamodules.edge_list import EdgeListDataModule
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.graph.walks import random_walks
 

@@ -10,7 +10,7 @@ import pytorch_lightning as pl
 import torch
 from jsonargparse import Namespace
 from pytorch_lightning.callbacks import Callback, ProgressBar
-from pytorch_lightning.cli import ArgsType, LightningArgumentParser, LightningCLI
+from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
 from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -20,6 +20,7 @@ import lightning_dpg.callbacks
 import lightning_dpg.datamodules
 import lightning_dpg.methods  # noqa: F401
 from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
+from lightning_dpg.callbacks.privacy_accountant import number_of_edges
 from lightning_dpg.commands.errors import CommandError
 from lightning_dpg.commands.parsing import explain_parsing
 from lightning_dpg.commands.tracking import why_offline
@@ -29,9 +30,31 @@ from lightning_dpg.methods.base import PrivateModule
 class PrivateParser(LightningArgumentParser):
     """Parser whose errors say what is wrong, where, and the nearest valid name."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Take options by their full names only: ``max_epoch`` is a mistake, not a short form."""
+        super().__init__(*args, **{"allow_abbrev": False, **kwargs})
+
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
-        """Leave with at most five lines."""
-        raise CommandError(explain_parsing(message, self)) from ex
+        """Leave with at most five lines; nested parsers tell the outermost one."""
+        if not self.exit_on_error:
+            super().error(message, ex)
+        raise CommandError(explain_parsing(message, self.known_options())) from ex
+
+    def add_subclass_arguments(self, baseclass: Any, nested_key: str, **kwargs: Any) -> Any:
+        """Add a class whose arguments are values: a path is not replaced by what the file holds."""
+        added = super().add_subclass_arguments(baseclass, nested_key, **kwargs)
+        for action in self._actions:
+            if action.dest == nested_key and hasattr(action, "sub_add_kwargs"):
+                action.sub_add_kwargs = {**action.sub_add_kwargs, "sub_configs": False}
+        return added
+
+    def known_options(self) -> list[str]:
+        """Names of all options, those of subcommands included."""
+        names = [action.dest for action in self._actions]
+        subcommands = self._subcommands_action
+        for parser in subcommands._name_parser_map.values() if subcommands else ():
+            names += [action.dest for action in parser._actions]
+        return names
 
 
 class PrivateCLI(LightningCLI):
@@ -69,7 +92,7 @@ class PrivateCLI(LightningCLI):
         """Ask for a budget in every configuration."""
         parser.add_lightning_class_args(PrivacyAccountant, "privacy")
 
-    def parse_arguments(self, parser: LightningArgumentParser, args: ArgsType) -> None:
+    def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
         """Parse without Lightning's warning about arguments given from Python."""
         self.config = parser.parse_args(args)
 
@@ -109,10 +132,11 @@ class PrivateCLI(LightningCLI):
             self.config = self.parser.parse_object({command: {"model": model}}, self.config)
 
     def before_instantiate_classes(self) -> None:
-        """Read the data, so that bad ones end the run before it has left a trace."""
+        """Check budget and data, so that bad ones end the run before it has left a trace."""
         if self.config.subcommand != "predict":
             self._data = self._read_data()
         if self.config.subcommand == "fit":
+            self._check_budget()
             self._fill_num_nodes()
             self._print_differences()
         self._prepare_loggers()
@@ -134,18 +158,15 @@ class PrivateCLI(LightningCLI):
         if settings.enable_progress_bar is not False and not has_bar:
             callbacks.append(PrivacyProgressBar())
         loggers = [self._csv_logger, *configured]
-        return super().instantiate_trainer(callbacks=callbacks, logger=loggers, **kwargs)
+        try:
+            return super().instantiate_trainer(callbacks=callbacks, logger=loggers, **kwargs)
+        except ValueError as error:  # Lightning's word for settings that do not go together
+            raise CommandError(str(error)) from error
 
     def before_fit(self) -> None:
-        """Check the budget against trainer and data."""
-        accountant = next(
-            callback
-            for callback in self.trainer.callbacks  # type: ignore[attr-defined]
-            if isinstance(callback, PrivacyAccountant)
-        )
-        accountant.check(self.trainer, self.datamodule)
+        """Name a simpler method where one is known to do better."""
         advice = getattr(self.model, "advice", None)
-        if advice is not None and (line := advice(accountant.epsilon)):
+        if advice is not None and (line := advice(float(self._settings.privacy.epsilon))):
             rank_zero_info(f"hint: {line}")
 
     def after_fit(self) -> None:
@@ -170,13 +191,24 @@ class PrivateCLI(LightningCLI):
                 logger.experiment.finish()
 
     def _read_data(self) -> pl.LightningDataModule:
-        parser = LightningArgumentParser()
+        parser = PrivateParser()
         parser.add_lightning_class_args(pl.LightningDataModule, "data", subclass_mode=True)
         settings = parser.parse_object({"data": self._settings.data.as_dict()})
         data: pl.LightningDataModule = parser.instantiate_classes(settings).data
         data.prepare_data()
         data.setup(self.config.subcommand)
         return data
+
+    def _check_budget(self) -> None:
+        trainer, strategy = self._settings.trainer, self._settings.trainer.strategy
+        accountant = PrivacyAccountant(**self._settings.privacy.as_dict())
+        accountant.check(
+            min_epochs=trainer.min_epochs,
+            min_steps=trainer.min_steps,
+            strategy=strategy if isinstance(strategy, str) else strategy.class_path,
+            precision=str(trainer.precision),
+            num_edges=number_of_edges(self._data),
+        )
 
     def _fill_num_nodes(self) -> None:
         arguments = self._settings.model.init_args
@@ -235,9 +267,10 @@ def _checkpoints_near(path: Path) -> str:
 
 
 def _silence_advertisements() -> None:
-    """Drop two tips of Lightning for products that this program does not use."""
+    """Drop tips for products that this program does not use, and what config.yaml says better."""
 
     def is_wanted(record: logging.LogRecord) -> bool:
         return not record.getMessage().startswith("💡 Tip: For seamless cloud")
 
     logging.getLogger("pytorch_lightning.utilities.rank_zero").addFilter(is_wanted)
+    logging.getLogger("lightning_fabric.utilities.seed").setLevel(logging.WARNING)

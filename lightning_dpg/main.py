@@ -97,6 +97,9 @@ def _run_lightning(command: str, args: list[str]) -> None:
     # Told to developers of Lightning and of its loggers, not to their users.
     warnings.filterwarnings("ignore", r".*LeafSpec.*deprecated", FutureWarning)
     warnings.filterwarnings("ignore", r".*does not have many workers", UserWarning)
+    # True and meant: a graph without a split has no validation, and each run has its own folder.
+    warnings.filterwarnings("ignore", r"Total length of `\w+` across ranks is zero", UserWarning)
+    warnings.filterwarnings("ignore", r"The dirpath has changed", UserWarning)
     from lightning_dpg.cli import PrivateCLI
 
     PrivateCLI([command, *args])

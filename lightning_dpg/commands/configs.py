@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import yaml
+
 import lightning_dpg
 from lightning_dpg.commands.errors import CommandError, nearest
 
@@ -50,9 +52,26 @@ def find_configs(args: list[str]) -> list[str]:
     found: list[str] = []
     for i, arg in enumerate(args):
         if i > 0 and args[i - 1] in ("--config", "-c"):
-            found.append(str(find_config(arg)))
+            found.append(_readable(find_config(arg)))
         elif arg.startswith("--config="):
-            found.append(f"--config={find_config(arg.removeprefix('--config='))}")
+            found.append(f"--config={_readable(find_config(arg.removeprefix('--config=')))}")
         else:
             found.append(arg)
     return found
+
+
+def _readable(path: Path) -> str:
+    """The path, if the file holds sections in YAML."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 0
+        raise CommandError(f"{path}, line {line}: not YAML: {error.problem}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise CommandError(f"{path}: not YAML: {error}") from error
+    if not isinstance(content, dict):
+        raise CommandError(
+            f"{path}: expected the sections of a configuration (model, data, trainer, privacy), "
+            f"got {'an empty file' if content is None else type(content).__name__}"
+        )
+    return str(path)

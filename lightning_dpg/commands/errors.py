@@ -4,7 +4,7 @@ import difflib
 import sys
 from collections.abc import Iterable
 
-MAX_LINES = 60
+MAX_LINES = 5
 
 
 class CommandError(Exception):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import torch
@@ -11,7 +12,13 @@ from torch.func import functional_call, grad
 
 from lightning_dpg.methods.walk_gan import WalkGAN
 from lightning_dpg.privacy.accounting import gaussian_sigma, noise_multiplier_for
-from lightning_dpg.privacy.dpsgd import DPSGD, Loss, Rows, clipped_gradient_sum
+from lightning_dpg.privacy.dpsgd import (
+    DPSGD,
+    ClippedSum,
+    Rows,
+    clipped_gradient_sum,
+    ghost_clipped_gradient_sum,
+)
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian
 from lightning_dpg.privacy.sampling import PoissonBatch
@@ -227,49 +234,65 @@ class DPNetGAN(WalkGAN):
         if float(self.noise_multiplier) == 0:
             super()._critic_backward(real)
         elif self.hparams["mode"] == "paper":
-            fake = self._fakes(max(1, len(real)))[: len(real)]
-            mix = torch.rand(len(real), 1, 1, device=self.device)
-            self._private_backward(self._bundle_loss, torch.cat([real, fake], 1), mix)
+            self._private_backward(self._bundle_sum(real))
         else:
-            self._private_backward(self._real_loss, real)
+            self._private_backward(partial(self._score_sum, real, sign=-1.0))
             self._public_terms()
 
-    def _private_backward(self, loss: Loss, tokens: Tensor, *others: Tensor) -> None:
-        """Clipped, noised and booked gradient of a loss that reads one record."""
-        table = self.critic.table
-        rows = Rows(table, tokens) if isinstance(table, nn.Parameter) else None
+    def _private_backward(self, clipped_sum: ClippedSum) -> None:
+        """Clipped, noised and booked gradient of a sum over records."""
         DPSGD(float(self.noise_multiplier), self.hparams["max_grad_norm"]).backward(
-            loss,
-            self._lstm_parameters,
-            others if rows else (self.critic.embed(tokens), *others),
+            clipped_sum,
+            self._clipped_parameters,
             ledger=self.ledger,
             entry=self.step_entries()[0],
             noise=self.noise,
             expected_size=self.sample_rate * int(self.num_edges),
-            rows=rows,
         )
 
     def _public_terms(self) -> None:
         """Gradient of the two terms that read no record: fakes and penalty."""
         count = max(1, self.hparams["batch_size"] // self.trainer.world_size)
-        tokens, parameters = self._fakes(count), self._lstm_parameters
-        fake = self.critic.embed(tokens).detach()
-        table = self.critic.table
-        rows = Rows(table, tokens) if isinstance(table, nn.Parameter) else None
-        clipped = clipped_gradient_sum(
-            self._score,
-            parameters,
-            () if rows else (fake,),
-            self.hparams["max_grad_norm"],
-            rows=rows,
-        )
-        targets = [*parameters.values(), *([rows.table] if rows else [])]
-        self.public_gradient(targets, [g / count for g in clipped.values()])
+        fakes, parameters = self._fakes(count), self._clipped_parameters
+        total = self._score_sum(fakes, self.hparams["max_grad_norm"])
+        gradients = [total[name] / count for name in parameters]
+        self.public_gradient(list(parameters.values()), gradients)
         uniform = torch.randint(self.hparams["num_nodes"], (count, 2), device=self.device)
         mix = torch.rand(count, 1, 1, device=self.device)
-        penalty = self._penalty(torch.lerp(fake, self.critic.embed(uniform), mix))
-        self.public_backward(penalty, list(parameters.values()))
+        penalty = self._penalty(
+            torch.lerp(self.critic.embed(fakes), self.critic.embed(uniform), mix)
+        )
+        self.public_backward(penalty, list(self._lstm_parameters.values()))
         self.log("train/gradient_penalty", penalty.detach(), batch_size=1)
+
+    def _score_sum(
+        self, tokens: Tensor, max_grad_norm: float, *, sign: float = 1.0
+    ) -> dict[str, Tensor]:
+        """Sum of clipped gradients of the scores of edges of shape ``(B, 2)``."""
+        inputs, rows = self.critic.embed(tokens), self._rows(tokens)
+        return ghost_clipped_gradient_sum(self.critic, inputs, max_grad_norm, sign=sign, rows=rows)
+
+    def _bundle_sum(self, real: Tensor) -> ClippedSum:
+        """Sum of clipped gradients of all three terms, one fake per real edge (Algorithm 1)."""
+        tokens = torch.cat([real, self._fakes(max(1, len(real)))[: len(real)]], 1)
+        mix = torch.rand(len(real), 1, 1, device=self.device)
+        rows = self._rows(tokens)
+        examples = (mix,) if rows else (self.critic.embed(tokens), mix)
+        return partial(
+            clipped_gradient_sum, self._bundle_loss, self._lstm_parameters, examples, rows=rows
+        )
+
+    def _rows(self, tokens: Tensor) -> Rows | None:
+        """The table's rows as parameters, unless it is frozen."""
+        table = self.critic.table
+        return Rows(table, tokens) if isinstance(table, nn.Parameter) else None
+
+    @property
+    def _clipped_parameters(self) -> dict[str, nn.Parameter]:
+        """All parameters of the critic by the names of a clipped sum."""
+        table = self.critic.table
+        rows = {"rows": table} if isinstance(table, nn.Parameter) else {}
+        return self._lstm_parameters | rows
 
     @property
     def _lstm_parameters(self) -> dict[str, nn.Parameter]:
@@ -280,9 +303,6 @@ class DPNetGAN(WalkGAN):
         """Critic's score of one embedded edge of shape ``(2, d)``."""
         score: Tensor = functional_call(self.critic, dict(parameters), (embedded,))
         return score
-
-    def _real_loss(self, parameters: Mapping[str, Tensor], embedded: Tensor) -> Tensor:
-        return -self._score(parameters, embedded)
 
     def _bundle_loss(
         self, parameters: Mapping[str, Tensor], embedded: Tensor, mix: Tensor

@@ -2,10 +2,11 @@
 
 import pytest
 import torch
-from lightning_dpg.nn import WalkCritic, WalkGenerator, sample_categorical
-from lightning_dpg.nn.walk_lstm import _StraightThroughGumbel
 from torch import nn
 from torch.nn import functional as F
+
+from lightning_dpg.nn import WalkCritic, WalkGenerator, sample_categorical
+from lightning_dpg.nn.walk_lstm import _StraightThroughGumbel
 
 
 def make_generator(num_nodes=9, walk_length=2):

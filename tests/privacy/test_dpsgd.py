@@ -1,12 +1,26 @@
 """DP-SGD against loops over single examples, and its sensitivity by brute force."""
 
+from functools import partial
+
 import pytest
 import torch
-from lightning_dpg.nn import WalkCritic
-from lightning_dpg.privacy.dpsgd import DPSGD, Rows, clipped_gradient_sum
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
-from lightning_dpg.privacy.noise import NoiseSource
 from torch.func import functional_call
+
+from lightning_dpg.nn import WalkCritic
+from lightning_dpg.privacy.dpsgd import (
+    DPSGD,
+    Rows,
+    clipped_gradient_sum,
+    ghost_clipped_gradient_sum,
+)
+from lightning_dpg.privacy.ledger import (
+    Budget,
+    LedgerEntry,
+    PrivacyBudgetExceeded,
+    PrivacyLedger,
+    Relation,
+)
+from lightning_dpg.privacy.noise import NoiseSource
 
 NODES, DIM, HIDDEN = 11, 5, 4
 
@@ -110,16 +124,42 @@ def spend_one_step(critic, tokens, sigma, budget=None):
     )
     lstm = {name: p for name, p in critic.named_parameters() if name != "table"}
     DPSGD(sigma, 0.3).backward(
-        functional_loss(critic),
-        lstm,
-        (torch.rand(len(tokens), 1, dtype=torch.float64),),
+        partial(
+            clipped_gradient_sum,
+            functional_loss(critic),
+            lstm,
+            (torch.rand(len(tokens), 1, dtype=torch.float64),),
+            rows=Rows(critic.table, tokens),
+        ),
+        lstm | {"rows": critic.table},
         ledger=ledger,
         entry=entry,
         noise=NoiseSource(),
         expected_size=7.0,
-        rows=Rows(critic.table, tokens),
     )
     return ledger
+
+
+@pytest.mark.parametrize("trained_table", [True, False])
+@pytest.mark.parametrize("max_grad_norm", [1e-2, 1e6])
+@pytest.mark.parametrize("length", [2, 5])
+def test_ghost_norms_equal_materialised_gradients(length, max_grad_norm, trained_table):
+    critic = make_critic()
+    tokens = torch.randint(NODES, (9, length))
+    tokens[0] = 3
+    lstm = {name: p for name, p in critic.named_parameters() if name != "table"}
+
+    def loss(parameters, embedded):
+        return -functional_call(critic, dict(parameters), (embedded,))
+
+    rows = Rows(critic.table, tokens) if trained_table else None
+    examples = () if trained_table else (critic.embed(tokens).detach(),)
+    expected = clipped_gradient_sum(loss, lstm, examples, max_grad_norm, rows=rows)
+    actual = ghost_clipped_gradient_sum(
+        critic, critic.embed(tokens), max_grad_norm, sign=-1.0, rows=rows, chunk_size=4
+    )
+    for name, value in expected.items():
+        torch.testing.assert_close(actual[name], value, rtol=1e-9, atol=1e-12)
 
 
 def test_an_empty_batch_is_noised_over_all_parameters_and_charged():
@@ -136,8 +176,6 @@ def test_an_empty_batch_is_noised_over_all_parameters_and_charged():
 
 
 def test_a_step_beyond_the_budget_changes_nothing():
-    from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded
-
     critic = make_critic()
     with pytest.raises(PrivacyBudgetExceeded):
         spend_one_step(critic, torch.randint(NODES, (3, 4)), 0.1, Budget(0.5, 1e-5))

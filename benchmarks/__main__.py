@@ -1,0 +1,10 @@
+"""Run one benchmark: ``python -m benchmarks NAME [options]``."""
+
+import importlib
+import sys
+
+NAMES = ("assembly", "critic", "generator", "memory", "statistics")
+
+if len(sys.argv) < 2 or sys.argv[1] not in NAMES:
+    sys.exit(f"usage: python -m benchmarks {{{','.join(NAMES)}}} [options]")
+importlib.import_module(f"benchmarks.{sys.argv[1]}").main(sys.argv[2:])

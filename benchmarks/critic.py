@@ -1,0 +1,84 @@
+"""One critic step of DP-NetGAN, private and not, and as textbooks write it."""
+
+import argparse
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from benchmarks.timing import medians, table
+from lightning_dpg.methods import DPNetGAN
+
+
+def make(num_nodes: int, batch: int, sigma: float, device: str, **options: object) -> DPNetGAN:
+    """A module that can take critic steps without a trainer's loop."""
+    module = DPNetGAN(num_nodes, noise_multiplier=sigma, batch_size=batch, **options)  # type: ignore[arg-type]
+    module.trainer = pl.Trainer(logger=False, accelerator="cpu", enable_checkpointing=False)
+    module.log = lambda *args, **kwargs: None  # type: ignore[method-assign,assignment]
+    module.noise_multiplier.fill_(sigma)
+    module.num_edges.fill_(10 * batch)
+    module.sample_rate = 0.1
+    return module.to(device)
+
+
+def step(module: DPNetGAN, edges: Tensor) -> None:
+    """Gradient of one critic step, fakes included."""
+    module.critic.zero_grad()
+    module._critic_backward(edges)
+
+
+def textbook(module: DPNetGAN, edges: Tensor) -> None:
+    """The same loss on one-hot tokens of shape ``(B, 2, N)``, without privacy."""
+    critic, nodes = module.critic, module.generator.up.out_features
+    critic.zero_grad()
+    fake = F.one_hot(module._fakes(len(edges)), nodes).float() @ critic.table
+    real = F.one_hot(edges, nodes).float() @ critic.table
+    mix = torch.rand(len(edges), 1, 1, device=edges.device)
+    points = torch.lerp(fake, real, mix).detach().requires_grad_()
+    (slope,) = torch.autograd.grad(critic(points).sum(), points, create_graph=True)
+    penalty = 10 * (slope.flatten(1).norm(dim=1) - 1).square().mean()
+    (critic(fake).mean() - critic(real).mean() + penalty).backward()
+
+
+def main(args: list[str]) -> None:
+    """Print the medians."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks critic")
+    parser.add_argument("--nodes", type=int, default=2810)
+    parser.add_argument("--batch", type=int, default=2048)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--device", default="cpu")
+    options = parser.parse_args(args)
+    nodes, batch, device = options.nodes, options.batch, options.device
+    torch.manual_seed(0)
+    edges = torch.randint(nodes, (batch, 2), device=device)
+    frozen = make(nodes, batch, 0.0, device)
+    trained = make(nodes, batch, 0.0, device, frozen_embedding=False)
+    corrected = make(nodes, batch, 1.0, device)
+    paper = make(nodes, batch, 1.0, device, mode="paper", frozen_embedding=False)
+    variants = {
+        "no privacy, frozen table": lambda: _nonprivate(frozen, edges),
+        "DP, corrected, frozen table": lambda: step(corrected, edges),
+        "no privacy, trained table": lambda: step(trained, edges),
+        "DP, paper, trained table": lambda: step(paper, edges),
+    }
+    if nodes * batch < 1e8:
+        variants["no privacy, textbook one-hot"] = lambda: textbook(trained, edges)
+    times = medians(variants, options.rounds, device)
+    print(f"critic step: {nodes} nodes, {batch} edges, {device}")
+    targets = {"DP, corrected, frozen table": "<= 1.20"}
+    print(table(times, "no privacy, frozen table", targets))
+    paper_ratio = times["DP, paper, trained table"] / times["no privacy, trained table"]
+    print(f"DP paper / no privacy, trained table: {paper_ratio:.2f}")
+
+
+def _nonprivate(module: DPNetGAN, edges: Tensor) -> None:
+    """What the corrected step computes, batched and without clipping: the same three terms."""
+    module.critic.zero_grad()
+    fake = module.critic.embed(module._fakes(len(edges)))
+    real = module.critic.embed(edges)
+    uniform = torch.randint(len(module.critic.table), edges.shape, device=edges.device)
+    mix = torch.rand(len(edges), 1, 1, device=edges.device)
+    loss = module.critic(fake).mean() - module.critic(real).mean()
+    loss = loss + module._penalty(torch.lerp(fake, module.critic.embed(uniform), mix))
+    module.public_backward(loss, list(module.critic.parameters()))

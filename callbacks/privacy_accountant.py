@@ -1,0 +1,200 @@
+"""The budget of a run: handed to the ledger, watched, and reported."""
+
+import math
+import shutil
+from pathlib import Path
+from typing import Any, Literal
+
+from pytorch_lightning import Trainer
+from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.utilities import rank_zero_info
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
+from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
+
+JOURNAL = "ledger.jsonl"
+UNASKED_DELTA = 1e-6
+"""Delta at which a run without a budget is reported."""
+
+
+class PrivacyAccountant(Callback):
+    """Log the privacy spent and stop before delta at epsilon would exceed the budget.
+
+    Each release is also written to ``ledger.jsonl`` in the run folder before it happens. A resumed
+    run continues that file, so that steps after the last checkpoint stay booked.
+
+    Args:
+        epsilon: Budget; ``inf`` trains without a limit, for baselines that are not private.
+        delta: Largest delta allowed at ``epsilon``; may be left out when ``epsilon`` is infinite.
+    """
+
+    def __init__(self, epsilon: float | Literal["inf"], delta: float | None = None) -> None:
+        """Remember the budget; it is checked when training is set up."""
+        self.epsilon = float(epsilon)
+        self.delta = delta
+
+    @property
+    def budget(self) -> Budget:
+        """The budget, checked."""
+        if not self.epsilon > 0:
+            raise ValueError(f"privacy.epsilon must be positive, got {self.epsilon}")
+        if self.delta is None:
+            if math.isfinite(self.epsilon):
+                raise ValueError("privacy.delta is missing; it may be left out at epsilon .inf")
+            return Budget(self.epsilon, UNASKED_DELTA)
+        if not 0 < self.delta < 1:
+            raise ValueError(f"privacy.delta must lie in (0, 1), got {self.delta}")
+        return Budget(self.epsilon, self.delta)
+
+    def check(
+        self,
+        *,
+        min_epochs: int | None,
+        min_steps: int | None,
+        strategy: str,
+        precision: str,
+        num_edges: int | None,
+    ) -> None:
+        """Refuse what would void the guarantee or break private training.
+
+        Args:
+            min_epochs: Setting of the trainer.
+            min_steps: Setting of the trainer.
+            strategy: Name of the strategy or of its class.
+            precision: Setting of the trainer.
+            num_edges: Number of undirected edges of the private graph, None where there is none.
+        """
+        budget = self.budget
+        if min_epochs or min_steps:
+            raise MisconfigurationException(
+                "trainer.min_epochs and trainer.min_steps would train on when the privacy budget "
+                "is spent: remove them"
+            )
+        if strategy.rpartition(".")[2].lower().startswith(("fsdp", "deepspeed", "modelparallel")):
+            raise MisconfigurationException(
+                f"trainer.strategy {strategy} shards the parameters, but per-example gradients "
+                "need them whole: set it to ddp"
+            )
+        if "16" in precision or "transformer" in precision:
+            raise MisconfigurationException(
+                f"trainer.precision {precision}: gradients have to be clipped and noised in full "
+                "precision; set it to 32-true"
+            )
+        if num_edges and math.isfinite(budget.epsilon) and budget.delta * num_edges >= 1:
+            raise MisconfigurationException(
+                f"privacy.delta {budget.delta:g} is not below 1/{num_edges}, one over the number "
+                "of edges: publishing one edge as it is would pass\n"
+                f"set it to {0.1 / num_edges:.0e} or less"
+            )
+
+    def setup(self, trainer: Trainer, pl_module: Any, stage: str) -> None:
+        """Hand the budget to the ledger, before the method plans its noise."""
+        if stage == "fit":
+            self.check(
+                min_epochs=trainer.min_epochs,
+                min_steps=trainer.min_steps,
+                strategy=type(trainer.strategy).__name__,
+                precision=str(trainer.precision),
+                num_edges=number_of_edges(getattr(trainer, "datamodule", None)),
+            )
+            pl_module.ledger.budget = self.budget
+
+    def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
+        """Open the journal; book what a killed run released after its last checkpoint."""
+        ledger: PrivacyLedger = pl_module.ledger
+        folder = trainer.log_dir  # asks all ranks
+        previous = _journal_beside(trainer.ckpt_path)
+        # Rank 0 alone reads: it may continue this very file before another rank has opened it.
+        state = _replay(previous) if previous and trainer.is_global_zero else None
+        state = trainer.strategy.broadcast(state)
+        if state is not None:
+            booked = ledger.steps
+            ledger.catch_up(state)
+            rank_zero_info(
+                f"resuming: {ledger.steps} private steps booked, {ledger.steps - booked} of them "
+                "after the checkpoint was written"
+            )
+        leaves_files = bool(trainer.loggers) or trainer.checkpoint_callback is not None
+        if leaves_files and folder is not None and trainer.is_global_zero:
+            ledger.journal = _open_journal(Path(folder), previous)
+
+    def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
+        """Stop at once if a resumed run has spent its budget."""
+        self._look_ahead(trainer, pl_module)
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Log what is spent, and stop if another step cannot be paid."""
+        ledger: PrivacyLedger = pl_module.ledger
+        budget = self.budget
+        pl_module.log_dict(
+            {
+                "privacy/epsilon": ledger.epsilon(budget.delta),
+                "privacy/delta": ledger.delta(budget.epsilon),
+                "privacy/steps": float(ledger.steps),
+            },
+            batch_size=1,
+        )
+        self._look_ahead(trainer, pl_module)
+
+    def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
+        """Say what the run guarantees."""
+        statement = privacy_statement(pl_module)
+        if trainer.is_global_zero:
+            guaranteed = statement["epsilon"] != "inf"
+            sentence = full_sentence(statement) if guaranteed else statement["guarantee"]
+            print(f"guarantee: {sentence}" if guaranteed else f"no guarantee: {sentence[6:]}")
+
+    def _look_ahead(self, trainer: Trainer, pl_module: Any) -> None:
+        exhausted = not pl_module.ledger.affords(*pl_module.step_entries())
+        if trainer.strategy.reduce_boolean_decision(exhausted, all=False):
+            trainer.should_stop = True
+
+
+def number_of_edges(datamodule: Any) -> int | None:
+    """Number of undirected edges M (private) of the graph of a data module; None without one."""
+    graph = getattr(datamodule, "graph", None)
+    return None if graph is None else int(graph.edge_index.shape[1]) // 2
+
+
+def _journal_beside(checkpoint: str | Path | None) -> Path | None:
+    """The journal in the run folder of a checkpoint."""
+    if checkpoint is None:
+        return None
+    folders = Path(checkpoint).absolute().parents[:2]
+    return next((path / JOURNAL for path in folders if (path / JOURNAL).is_file()), None)
+
+
+def _replay(journal: Path) -> dict[str, Any] | None:
+    """State of the ledger that wrote ``journal``; None if it booked nothing."""
+    return PrivacyLedger.replay(journal) if b"\n" in journal.read_bytes() else None
+
+
+def _open_journal(folder: Path, previous: Path | None) -> Path:
+    """The journal of this run.
+
+    A resumed run writes on in the file of the run that it continues, under a second name: so every
+    later resume, from whichever of both folders, finds all steps.
+    """
+    journal = folder / JOURNAL
+    folder.mkdir(parents=True, exist_ok=True)
+    if previous is not None and previous.exists():
+        if journal.exists() and journal.samefile(previous):
+            return journal
+        _set_aside(journal)
+        try:
+            journal.hardlink_to(previous)
+        except OSError:  # another file system, or one without links
+            shutil.copy(previous, journal)
+    else:
+        _set_aside(journal)
+    return journal
+
+
+def _set_aside(journal: Path) -> None:
+    """Keep what another run wrote under the same name."""
+    if journal.exists():
+        taken = len(list(journal.parent.glob(f"{journal.stem}-*{journal.suffix}")))
+        journal.rename(journal.with_stem(f"{journal.stem}-{taken + 1}"))

@@ -1,0 +1,20 @@
+"""A progress bar that shows the budget."""
+
+import math
+from typing import Any
+
+from pytorch_lightning import Trainer
+from pytorch_lightning.callbacks import TQDMProgressBar
+
+
+class PrivacyProgressBar(TQDMProgressBar):
+    """The usual bar, with the epsilon spent and the budget, such as ``eps=1.37/2.00``."""
+
+    def get_metrics(self, trainer: Trainer, pl_module: Any) -> dict[str, Any]:
+        """What stands behind the bar."""
+        metrics = super().get_metrics(trainer, pl_module)
+        metrics.pop("v_num", None)  # the run folder is named in full at the end
+        budget = pl_module.ledger.budget
+        if budget is not None and math.isfinite(budget.epsilon):
+            metrics["eps"] = f"{pl_module.ledger.epsilon(budget.delta):.2f}/{budget.epsilon:.2f}"
+        return metrics

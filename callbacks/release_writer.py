@@ -1,0 +1,181 @@
+"""The release: what may leave the house at the end of a run."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from pytorch_lightning import Trainer
+from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from safetensors.torch import save_file
+from torch_geometric.data import Data
+
+from lightning_dpg.callbacks.statement import privacy_statement
+from lightning_dpg.graph.io import write_graph
+
+Format = Literal["edges", "graphml", "npz"]
+FORMATS: tuple[Format, ...] = ("edges", "graphml", "npz")
+GENERATOR = "generator.safetensors"
+
+
+class ReleaseWriter(Callback):
+    """Write ``release/`` into the run folder: synthetic graphs, generator and privacy statement.
+
+    Everything in it is a function of the released tensors and of the ledger; the folder appears
+    complete or not at all. Checkpoints are another matter: they are private.
+
+    Args:
+        num_graphs: Number of synthetic graphs, drawn from the public seeds 0, 1, ...
+        formats: Suffixes of the files in which each graph is written.
+    """
+
+    def __init__(self, num_graphs: int = 1, formats: Sequence[Format] = FORMATS) -> None:
+        """Remember the arguments."""
+        if num_graphs < 1:
+            raise ValueError(f"num_graphs must be positive, got {num_graphs}")
+        self.num_graphs = num_graphs
+        self.formats = tuple(formats)
+
+    def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
+        """Write the release."""
+        folder = trainer.log_dir  # asks all ranks, as does the statement
+        statement = privacy_statement(pl_module)
+        if folder is None or not trainer.is_global_zero:
+            return
+        release = Path(folder) / "release"
+        write_folder(release, lambda place: self._fill(place, pl_module, statement))
+        print(f"run folder: {folder}\nrelease: {release}")
+
+    def on_predict_batch_end(
+        self,
+        trainer: Trainer,
+        pl_module: Any,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        """Write a predicted graph."""
+        folder = trainer.log_dir
+        if folder is not None and isinstance(outputs, Data):
+            place = Path(folder) / "predictions"
+            place.mkdir(parents=True, exist_ok=True)
+            for path in _write_graph(outputs, place, int(batch), self.formats):
+                print(f"synthetic graph: {path}")
+
+    def _fill(self, folder: Path, module: Any, statement: dict[str, Any]) -> None:
+        write_graphs(module, range(self.num_graphs), folder, self.formats)
+        save_generator(module, statement, folder / GENERATOR)
+        text = json.dumps(statement, indent=2, allow_nan=False)
+        (folder / "privacy.json").write_text(text + "\n", encoding="utf-8")
+        card = model_card(statement, self.num_graphs)
+        (folder / "MODEL_CARD.md").write_text(card, encoding="utf-8")
+
+
+def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
+    """Write a folder that appears complete or not at all, in place of an older one."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    workplace = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        made = workplace / "new"
+        made.mkdir()
+        fill(made)
+        if folder.exists():
+            folder.rename(workplace / "old")
+        made.rename(folder)
+    finally:
+        shutil.rmtree(workplace, ignore_errors=True)
+
+
+def write_graphs(
+    method: Any, seeds: Iterable[int], folder: Path, formats: Sequence[Format] = FORMATS
+) -> list[Path]:
+    """Write the synthetic graph of each seed in each format, and name the files."""
+    was_training = method.training
+    method.eval()
+    paths = []
+    with torch.no_grad():
+        for seed in seeds:
+            graph = method.sample(torch.Generator().manual_seed(seed))
+            paths += _write_graph(graph, folder, seed, formats)
+    method.train(was_training)
+    return paths
+
+
+def _write_graph(graph: Data, folder: Path, seed: int, formats: Sequence[Format]) -> list[Path]:
+    paths = [folder / f"synthetic-{seed}.{suffix}" for suffix in formats]
+    for path in paths:
+        write_graph(graph, path)
+    return paths
+
+
+def save_generator(method: Any, statement: dict[str, Any], path: Path) -> None:
+    """Write the released tensors, and what is needed to rebuild the method around them."""
+    tensors = {
+        name: tensor.detach().cpu().contiguous().clone()
+        for name, tensor in method.released_state().items()
+    }
+    # Lightning's own keys, which say how the command line made the object, start with "_".
+    hparams = {key: value for key, value in method.hparams.items() if not key.startswith("_")}
+    try:
+        metadata = {
+            "method": f"{type(method).__module__}.{type(method).__qualname__}",
+            "hparams": json.dumps(hparams),
+            "node_names": json.dumps(method.node_names),
+            "privacy": json.dumps(statement, allow_nan=False),
+        }
+    except TypeError as error:
+        raise MisconfigurationException(
+            f"{type(method).__name__}: hyperparameters have to be plain values ({error})"
+        ) from error
+    save_file(tensors, path, metadata=metadata)
+
+
+def model_card(statement: dict[str, Any], num_graphs: int) -> str:
+    """The release explained to whoever receives it."""
+    claimed = statement.get("claimed_epsilon")
+    lines = [
+        f"# Synthetic graphs by {statement['method']}",
+        "",
+        f"{num_graphs} synthetic graph(s) on the nodes of a private graph, and the generator that",
+        "drew them. `python -m lightning_dpg generate --run FOLDER --num-graphs N` draws more at",
+        "no cost of privacy.",
+        "",
+        "## Privacy",
+        "",
+        f"Guarantee: {statement['guarantee']}",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| method, mode | {statement['method']}, {statement['mode']} |",
+        f"| neighbouring relation | {statement['relation']} |",
+        f"| epsilon, delta | {statement['epsilon']}, {statement['delta']:g} |",
+        *([] if claimed is None else [f"| epsilon by the paper's count | {claimed} |"]),
+        f"| accountant | {statement['accountant']} |",
+        f"| private training steps | {statement['steps']} |",
+        f"| noise source | {statement['noise_source']} |",
+        "",
+        "### What is assumed to be public",
+        "",
+        *[f"- {assumption}" for assumption in statement["assumptions"]],
+        "",
+        "### Every read of the private graph",
+        "",
+        "| release | mechanism | noise multiplier | sample rate | steps | sensitivity | proof |",
+        "|---|---|---|---|---|---|---|",
+        *[
+            f"| {e['name']} | {e['mechanism']} | {e['noise_multiplier']:g} | {e['sample_rate']:g} "
+            f"| {e['steps']} | {e['sensitivity']:g} | {e['proof']} |"
+            for e in statement["entries"]
+        ],
+        "",
+        "## Limits",
+        "",
+        "The guarantee is about the files of this folder. Checkpoints, logs under `nonprivate/`",
+        "and figures of the run folder read the private graph and must stay where they are.",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,76 @@
+"""``generate``: synthetic graphs from a release alone."""
+
+import argparse
+import importlib
+import json
+from pathlib import Path
+
+from lightning_dpg.commands.errors import CommandError
+
+
+def run(args: list[str]) -> None:
+    """Draw graphs and write them in each format."""
+    parser = argparse.ArgumentParser(
+        prog="lightning_dpg generate",
+        description="Draw synthetic graphs from a release. Needs no private data, costs nothing.",
+    )
+    parser.add_argument("--run", type=Path, required=True, help="folder of a run or of a release")
+    parser.add_argument("--num-graphs", type=int, default=1, help="number of graphs")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first graph")
+    parser.add_argument(
+        "--out", type=Path, help="folder to write to; by default `generated` in the run folder"
+    )
+    options = parser.parse_args(args)
+    if options.num_graphs < 1:
+        raise CommandError(f"--num-graphs must be positive, got {options.num_graphs}")
+    release = _release_of(options.run)
+    out = options.out or release.parent / "generated"
+
+    # Imported late: they bring PyTorch, while a wrong folder is told at once.
+    from lightning_dpg.callbacks.release_writer import write_graphs
+
+    method = load_generator(release)
+    out.mkdir(parents=True, exist_ok=True)
+    seeds = range(options.seed, options.seed + options.num_graphs)
+    for path in write_graphs(method, seeds, out):
+        print(path)
+
+
+def _release_of(folder: Path) -> Path:
+    """The folder that holds the generator: the given one or ``release/`` in it."""
+    for release in (folder / "release", folder):
+        if (release / "generator.safetensors").is_file():
+            return release.absolute()
+    runs = sorted(path.parent.parent for path in Path().glob("runs/*/*/release/privacy.json"))
+    near = f"\nruns with a release here: {', '.join(map(str, runs[-3:]))}" if runs else ""
+    raise CommandError(f"--run {folder}: no release/generator.safetensors in it{near}")
+
+
+def load_generator(release: Path) -> object:
+    """Rebuild the trained method around its released tensors.
+
+    Args:
+        release: Folder of a release.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    from lightning_dpg.methods.base import Synthesizer
+
+    path = release / "generator.safetensors"
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise CommandError(f"{path} cannot be read: {error}") from error
+    module, _, name = metadata.get("method", "").rpartition(".")
+    try:
+        method_class = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise CommandError(f"{path}: its method {module}.{name} is not installed") from error
+    if not issubclass(method_class, Synthesizer):
+        raise CommandError(f"{path}: {module}.{name} is not a synthesizer")
+    method: Synthesizer = method_class(**json.loads(metadata["hparams"]))
+    method.load_released_state(state)
+    method.node_names = json.loads(metadata["node_names"])
+    return method

@@ -1,0 +1,169 @@
+"""Statistics of a graph, each a function of the graph to a float; nan where one is undefined.
+
+Only :data:`STATISTICS` says which belong together. The definitions are those of Bojchevski et al.,
+"NetGAN: Generating Graphs via Random Walks", 2018.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from torch_geometric.data import Data
+
+from lightning_dpg.graph.graph import adjacency, undirected_edges
+from lightning_dpg.metrics.paths import characteristic_path_length
+
+
+def degrees(graph: Data) -> NDArray[np.int64]:
+    """Degree of each node, shape ``(N,)``."""
+    return torch.bincount(graph.edge_index[0], minlength=graph.num_nodes).cpu().numpy()
+
+
+def max_degree(graph: Data) -> float:
+    """Largest degree."""
+    return float(degrees(graph).max()) if graph.num_nodes else math.nan
+
+
+def assortativity(graph: Data) -> float:
+    """Correlation of the degrees at both ends of an edge; nan where all are equal."""
+    degree = degrees(graph).astype(np.float64)
+    ends = degree[graph.edge_index.cpu().numpy()]
+    if not ends.size or np.ptp(ends) == 0:
+        return math.nan
+    # Both orientations of every edge are there, so that both ends have the same mean and variance.
+    centered = ends - ends[0].mean()
+    return float((centered[0] * centered[1]).mean() / (centered[0] ** 2).mean())
+
+
+def triangles(graph: Data) -> float:
+    """Number of triangles."""
+    degree = degrees(graph)
+    rows, columns = graph.edge_index.cpu().numpy()
+    # Edges point to the end of the larger degree, so that hubs begin few paths of two edges. Each
+    # triangle is then one such path and one edge that closes it.
+    larger = degree[rows] < degree[columns]
+    tied = (degree[rows] == degree[columns]) & (rows < columns)
+    kept = larger | tied
+    links = (np.ones(kept.sum(), dtype=np.int64), (rows[kept], columns[kept]))
+    oriented = csr_array(links, shape=(graph.num_nodes, graph.num_nodes))
+    return float((oriented @ oriented).multiply(oriented).sum())
+
+
+def power_law_exponent(graph: Data) -> float:
+    r"""Exponent of the degrees' power law, :math:`1 + n / \sum_i \ln(d_i / d_{min})`.
+
+    The n nodes are those with an edge; nan where all of them have the same degree.
+    """
+    degree = degrees(graph)
+    degree = degree[degree > 0]
+    if not len(degree) or np.ptp(degree) == 0:
+        return math.nan
+    return float(1 + len(degree) / np.log(degree / degree.min()).sum())
+
+
+def cluster(graph: Data) -> float:
+    """Three times the triangles per claw; nan without a claw.
+
+    This is what the tables of NetGAN and DP-NetGAN call the clustering coefficient.
+    """
+    return _ratio(3 * triangles(graph), claws(graph))
+
+
+def largest_component_size(graph: Data) -> float:
+    """Number of nodes of the largest connected component."""
+    return float(np.bincount(_component_labels(graph)).max()) if graph.num_nodes else math.nan
+
+
+def num_components(graph: Data) -> float:
+    """Number of connected components; a node without an edge is one."""
+    return float(_component_labels(graph).max() + 1) if graph.num_nodes else 0.0
+
+
+def wedges(graph: Data) -> float:
+    """Number of pairs of edges with a common end."""
+    degree = degrees(graph).astype(np.float64)
+    return float((degree * (degree - 1) / 2).sum())
+
+
+def claws(graph: Data) -> float:
+    """Number of triples of edges with a common end."""
+    degree = degrees(graph).astype(np.float64)
+    return float((degree * (degree - 1) * (degree - 2) / 6).sum())
+
+
+def gini(graph: Data) -> float:
+    r"""Gini coefficient of the degrees.
+
+    With ascending degrees it is :math:`2 \sum_{i=1}^N i d_i / (N \sum_i d_i) - (N + 1) / N`.
+    """
+    ascending = np.sort(degrees(graph)).astype(np.float64)
+    count = len(ascending)
+    weighted = (np.arange(1, count + 1) * ascending).sum()
+    return _ratio(2 * weighted, count * ascending.sum()) - _ratio(count + 1, count)
+
+
+def relative_edge_distribution_entropy(graph: Data) -> float:
+    r"""Entropy of the edges' ends, :math:`-\sum_i p_i \ln p_i / \ln N` with :math:`p_i = d_i / 2M`.
+
+    It is 1 where all nodes have the same degree.
+    """
+    degree = degrees(graph).astype(np.float64)
+    if degree.sum() == 0:
+        return math.nan
+    share = degree[degree > 0] / degree.sum()
+    return float(-(share * np.log(share)).sum() / math.log(len(degree)))
+
+
+def transitivity(graph: Data) -> float:
+    """Three times the triangles per wedge; nan without a wedge."""
+    return _ratio(3 * triangles(graph), wedges(graph))
+
+
+def edge_overlap(graph: Data, reference: Data) -> float:
+    """Share of the edges of ``reference`` that ``graph`` has too; nan without any.
+
+    Nodes are the same where their numbers are.
+    """
+    if graph.num_nodes != reference.num_nodes:
+        raise ValueError(
+            f"graphs must have equal nodes, got {graph.num_nodes} and {reference.num_nodes}"
+        )
+    common = adjacency(graph).multiply(adjacency(reference)).sum() / 2
+    return _ratio(common, len(undirected_edges(reference)))
+
+
+STATISTICS: dict[str, Callable[[Data], float]] = {
+    # The six of Zheng et al., "Network Generation with Differential Privacy", 2021, Table 1
+    "max_degree": max_degree,
+    "assortativity": assortativity,
+    "triangles": triangles,
+    "power_law_exponent": power_law_exponent,
+    "cluster": cluster,
+    "characteristic_path_length": characteristic_path_length,
+    # The others of NetGAN that need no second graph and no node classes
+    "largest_component_size": largest_component_size,
+    "num_components": num_components,
+    "wedges": wedges,
+    "claws": claws,
+    "gini": gini,
+    "relative_edge_distribution_entropy": relative_edge_distribution_entropy,
+    "transitivity": transitivity,
+}
+
+
+def statistics(graph: Data) -> dict[str, float]:
+    """All of :data:`STATISTICS` by name."""
+    return {name: statistic(graph) for name, statistic in STATISTICS.items()}
+
+
+def _component_labels(graph: Data) -> NDArray[np.int32]:
+    _, labels = connected_components(adjacency(graph), directed=False)
+    return labels
+
+
+def _ratio(numerator: float, denominator: float) -> float:
+    return float(numerator / denominator) if denominator else math.nan

@@ -1,0 +1,191 @@
+import csv
+from types import SimpleNamespace
+
+import networkx as nx
+import numpy as np
+import pytest
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.loggers import CSVLogger, WandbLogger
+from torch.utils.data import DataLoader
+
+from lightning_dpg.callbacks.graph_statistics import (
+    MAX_SHOWN_NODES,
+    GraphStatistics,
+    adjacency_figure,
+    community_order,
+    degree_figure,
+)
+from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.graph.io import from_networkx
+
+ORIGINAL = from_networkx(nx.karate_club_graph())
+
+
+class Sampler(pl.LightningModule):
+    """Two optimizer steps per batch; samples stars that grow with the training."""
+
+    def __init__(self):
+        super().__init__()
+        self.automatic_optimization = False
+        self.weight = torch.nn.Parameter(torch.zeros(1))
+        self.register_buffer("leaves", torch.tensor(0))
+        self.seeds = []
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    def training_step(self, batch, batch_idx):
+        self.leaves += 1
+        for _ in range(2):
+            self.optimizers().step()
+
+    def sample(self, generator):
+        assert not torch.is_grad_enabled()
+        self.seeds.append(generator.initial_seed())
+        leaves = torch.arange(1, int(self.leaves) + 1)
+        return make_graph(torch.stack([torch.zeros_like(leaves), leaves], dim=1), 34)
+
+
+class Batches(pl.LightningDataModule):
+    train_graph = ORIGINAL
+
+    def train_dataloader(self):
+        return DataLoader(torch.arange(5.0))
+
+
+class ClosedBatches(Batches):
+    @property
+    def train_graph(self):
+        raise AssertionError("the private graph was read")
+
+
+def fit(folder, callback, data=None, logger=None, epochs=1, ckpt_path=None):
+    module = Sampler()
+    trainer = pl.Trainer(
+        accelerator="cpu",
+        max_epochs=epochs,
+        callbacks=[callback],
+        logger=logger or CSVLogger(folder, name="", version=""),
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        log_every_n_steps=1,
+    )
+    trainer.fit(module, data or Batches(), ckpt_path=ckpt_path)
+    return module, trainer
+
+
+def read_curves(folder):
+    with (folder / "metrics.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["stat/max_degree"]]
+    return {int(row["step"]): row for row in rows}
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def test_logs_sample_and_differences_every_n_batches_and_at_the_end(tmp_path):
+    module, _ = fit(tmp_path, GraphStatistics(every_n_steps=2, seed=7))
+    curves = read_curves(tmp_path)
+    assert list(curves) == [1, 3, 4]  # the batches 2, 4 and 5
+    assert module.seeds == [7, 7, 7]
+    for step, row in curves.items():
+        leaves = step + 1
+        assert float(row["stat/max_degree"]) == leaves
+        assert float(row["stat/num_components"]) == 34 - leaves
+        assert float(row["nonprivate/max_degree_error"]) == leaves - 17
+        assert float(row["nonprivate/triangles_error"]) == -45
+    star = nx.star_graph(5)
+    common = sum(nx.karate_club_graph().has_edge(*edge) for edge in star.edges())
+    assert float(curves[4]["nonprivate/edge_overlap"]) == pytest.approx(common / 78)
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {
+        f"nonprivate-{name}-{batches:06d}.png"
+        for name in ("degrees", "adjacency")
+        for batches in (2, 4, 5)
+    }
+
+
+def test_switch_drops_all_that_reads_the_original(tmp_path):
+    fit(tmp_path, GraphStatistics(every_n_steps=5, nonprivate=False), ClosedBatches())
+    (row,) = read_curves(tmp_path).values()
+    assert not any(name.startswith("nonprivate") for name in row)
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {
+        "stat-degrees-000005.png",
+        "stat-adjacency-000005.png",
+    }
+
+
+def test_resumed_run_goes_on_counting(tmp_path):
+    _, trainer = fit(tmp_path / "first", GraphStatistics(every_n_steps=4))
+    trainer.save_checkpoint(tmp_path / "last.ckpt")
+    callback = GraphStatistics(every_n_steps=4)
+    fit(tmp_path / "second", callback, epochs=2, ckpt_path=tmp_path / "last.ckpt")
+    assert list(read_curves(tmp_path / "second")) == [7, 9]
+
+
+def test_other_ranks_leave_the_sample_alone():
+    trainer = SimpleNamespace(log_dir=None, is_global_zero=False)
+    callback = GraphStatistics(every_n_steps=1)
+    callback.on_train_batch_end(trainer, None, None, None, 0)
+    assert callback.state_dict() == {"batches": 1}
+
+
+def test_figures_go_to_wandb(tmp_path, monkeypatch):
+    images = {}
+
+    def remember(self, key, images_, step=None):
+        images[key] = images_
+
+    monkeypatch.setattr(WandbLogger, "log_image", remember)
+    monkeypatch.setattr(WandbLogger, "log_metrics", lambda self, metrics, step=None: None)
+    monkeypatch.setattr(WandbLogger, "experiment", None)
+    logger = WandbLogger(save_dir=tmp_path, offline=True)
+    fit(tmp_path, GraphStatistics(every_n_steps=5), logger=logger)
+    folder = tmp_path / "figures"
+    assert images == {
+        f"nonprivate/{name}": [str(folder / f"nonprivate-{name}-000005.png")]
+        for name in ("degrees", "adjacency")
+    }
+
+
+def test_refuses_a_step_that_never_comes():
+    with pytest.raises(ValueError, match="every_n_steps must be positive, got 0"):
+        GraphStatistics(every_n_steps=0)
+
+
+def test_degree_figure_shows_nodes_of_at_least_each_degree():
+    star = from_networkx(nx.star_graph(4))
+    figure = degree_figure({"synthetic": star, "original": ORIGINAL})
+    synthetic, original = figure.axes[0].lines
+    assert synthetic.get_xydata().tolist() == [[1, 5], [4, 1]]
+    degrees = np.array([d for _, d in nx.karate_club_graph().degree()])
+    assert all((degrees >= x).sum() == y for x, y in original.get_xydata())
+    assert figure.axes[0].get_xscale() == figure.axes[0].get_yscale() == "log"
+
+
+def test_adjacency_figure_shows_communities_as_blocks():
+    names = np.random.default_rng(0).permutation(12).tolist()
+    cliques = nx.disjoint_union(nx.complete_graph(7), nx.complete_graph(5))
+    edges = torch.tensor([[names[i], names[j]] for i, j in cliques.edges()])
+    graph = make_graph(edges, 12)
+    order = community_order(graph, seed=0)
+    assert set(order[:7]) == set(names[:7])
+    points = adjacency_figure({"synthetic": graph}, seed=0).axes[0].lines[0].get_xydata()
+    blocks = {(i, j) for i in range(12) for j in range(12) if i != j and (i < 7) == (j < 7)}
+    assert {tuple(point) for point in points.astype(int).tolist()} == blocks
+
+
+def test_large_graphs_are_shown_by_their_hubs():
+    count = MAX_SHOWN_NODES + 500
+    path = torch.stack([torch.arange(count - 1), torch.arange(1, count)], dim=1)
+    hub = torch.stack([torch.full((50,), count - 1), torch.arange(50)], dim=1)
+    order = community_order(make_graph(torch.cat([path, hub]), count), seed=0)
+    assert len(order) == len(set(order)) == MAX_SHOWN_NODES
+    assert count - 1 in order
+
+
+def test_figures_of_a_graph_without_edges(tmp_path):
+    graphs = {"synthetic": make_graph(torch.empty(0, 2, dtype=torch.long), 5)}
+    degree_figure(graphs).savefig(tmp_path / "degrees.png")
+    adjacency_figure(graphs, seed=0).savefig(tmp_path / "adjacency.png")

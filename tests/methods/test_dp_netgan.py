@@ -1,0 +1,180 @@
+"""DP-NetGAN: what it books, what one edge can move, and that it learns."""
+
+from functools import partial
+
+import pytest
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from lightning_dpg.callbacks.privacy_accountant import PrivacyAccountant
+from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.methods import DPNetGAN
+from lightning_dpg.privacy.accounting import gaussian_sigma, noise_multiplier_for
+from lightning_dpg.privacy.ledger import PrivacyLedger
+from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.sampling import PoissonBatch
+
+SMALL = {"latent_dim": 4, "generator_dim": 20, "critic_dim": 16, "embedding_dim": 16}
+
+
+def make_module(**options):
+    torch.manual_seed(0)
+    return DPNetGAN(77, batch_size=16, num_samples=2000, **SMALL | options)
+
+
+def fit(module, epsilon=4.0, delta=1e-4, max_epochs=3, name="les_miserables"):
+    trainer = pl.Trainer(
+        max_epochs=max_epochs,
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        callbacks=[PrivacyAccountant(epsilon, delta)],
+    )
+    trainer.fit(module, EdgeListDataModule(name, sample_rate=0.1))
+    return module
+
+
+def test_ledger_of_a_run_is_the_list_written_by_hand():
+    module = fit(make_module(degree_share=0.25))
+    booked = [
+        (e.name, e.mechanism, e.sensitivity, e.epsilon, e.sample_rate, e.steps)
+        for e in module.ledger.entries
+    ]
+    assert booked == [
+        ("number of edges", "pure", 1, 0.05, 1.0, 1),
+        ("degrees", "gaussian", 2**0.5, 0.0, 1.0, 1),
+        ("critic gradient", "gaussian", 1.0, 0.0, 0.1, 30),
+    ]
+    degrees, critic = module.ledger.entries[1:]
+    # A quarter of the zCDP parameter of the whole budget is twice its noise.
+    assert degrees.noise_multiplier == pytest.approx(2 * gaussian_sigma(4.0, 1e-4))
+    assert critic.noise_multiplier == float(module.noise_multiplier)
+    assert 0.99 * 4.0 < module.ledger.epsilon(1e-4) <= 4.0
+
+
+def test_auto_noise_is_solved_for_the_steps_of_the_run():
+    module = fit(make_module(num_edges=254), max_epochs=4)
+    assert float(module.noise_multiplier) == noise_multiplier_for(4.0, 1e-4, 0.1, 40)
+    assert module.ledger.steps == 40
+    assert not module.ledger.affords(*module.step_entries())
+
+
+def test_given_noise_stops_before_the_budget():
+    module = fit(make_module(noise_multiplier=1.0, num_edges=254), max_epochs=50)
+    assert 0 < module.ledger.steps < 500
+    assert module.ledger.delta(4.0) <= 1e-4 < module.ledger.delta(4.0, *module.step_entries())
+
+
+class Gradients(DPNetGAN):
+    """Records the private and the public half of one critic step with public randomness fixed."""
+
+    def halves(self, edges):
+        self.ledger = PrivacyLedger(self.relation)
+        self._noise = NoiseSource(unsafe_seed=1)
+        real = partial(self._score_sum, edges, sign=-1.0)
+        private = self.critic_gradient(lambda: self._private_backward(real))
+        torch.manual_seed(3)
+        return private, self.critic_gradient(self._public_terms)
+
+    def critic_gradient(self, backward):
+        self.critic.zero_grad()
+        backward()
+        return torch.cat([p.grad.flatten() for p in self.critic.parameters()]).double()
+
+
+@pytest.mark.parametrize("frozen_embedding", [True, False])
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_one_edge_moves_the_private_half_by_c_and_the_public_half_not_at_all(
+    frozen_embedding, scale
+):
+    torch.manual_seed(0)
+    module = Gradients(
+        20, noise_multiplier=1.0, max_grad_norm=0.5, frozen_embedding=frozen_embedding, **SMALL
+    )
+    with torch.no_grad():
+        for parameter in module.critic.parameters():
+            parameter *= scale
+    module.trainer = pl.Trainer(logger=False, accelerator="cpu")
+    module.log = lambda *args, **kwargs: None
+    module.noise_multiplier.fill_(1.0)
+    module.num_edges.fill_(10)
+    module.sample_rate = 1.0
+    edges = torch.combinations(torch.arange(20))[::17]
+    private, public = module.halves(edges)
+    for i in range(len(edges)):
+        fewer, same = module.halves(torch.cat([edges[:i], edges[i + 1 :]]))
+        assert torch.equal(public, same)
+        # The sum is divided by the constant 1.0 * 10
+        assert (private - fewer).norm() * 10 <= 0.5 * (1 + 1e-5)
+
+
+def test_paper_mode_reports_both_epsilons():
+    module = fit(make_module(mode="paper", frozen_embedding=False), epsilon=8.0)
+    assert [e.name for e in module.ledger.entries] == ["critic gradient"]
+    assert int(module.num_edges) == 254
+    assert any("exact number of edges" in text for text in module.assumptions)
+    held, claimed = module.ledger.epsilon(1e-4), module.claimed_epsilon(1e-4)
+    # Two records per edge, as the paper counts, look at least twice as cheap.
+    assert claimed < held / 1.5
+
+
+def test_infinite_budget_trains_without_noise_and_without_a_guarantee():
+    module = fit(make_module(frozen_embedding=False), epsilon=float("inf"), delta=None)
+    assert module.ledger.reasons
+    assert int(module.num_edges) == 254
+
+
+def test_batches_of_another_rate_are_refused():
+    module = make_module()
+    module.sample_rate = 0.1
+    with pytest.raises(ValueError, match=r"booked at 0\.1"):
+        module.training_step(PoissonBatch(torch.zeros(0, 2, dtype=torch.long), 0.2), 0)
+
+
+def test_auto_without_budget_or_number_of_steps_is_refused():
+    trainer = pl.Trainer(max_epochs=1, logger=False, enable_checkpointing=False, accelerator="cpu")
+    with pytest.raises(MisconfigurationException, match="needs a budget"):
+        trainer.fit(make_module(), EdgeListDataModule())
+    with pytest.raises(MisconfigurationException, match="max_epochs"):
+        fit(make_module(), max_epochs=-1)
+
+
+def test_samples_are_simple_graphs_on_the_named_nodes_and_follow_the_seed():
+    module = fit(make_module(num_edges=254))
+
+    def sample(seed):
+        return module.sample(torch.Generator().manual_seed(seed))
+
+    graph = sample(0)
+    edges = undirected_edges(graph)
+    assert len(edges) == 254
+    assert graph.node_names[0] == "Napoleon"
+    assert torch.equal(graph.edge_index, sample(0).edge_index)
+    assert not torch.equal(graph.edge_index, sample(1).edge_index)
+    assert torch.equal(graph.edge_index, make_graph(edges, 77).edge_index)
+
+
+def test_without_noise_it_learns_two_blocks():
+    """Two complete blocks of 12 nodes: pairs inside score above pairs across."""
+    pairs = torch.combinations(torch.arange(24))
+    inside = pairs[:, 0] // 12 == pairs[:, 1] // 12
+    torch.manual_seed(0)
+    options = SMALL | {"latent_dim": 16}
+    module = DPNetGAN(24, frozen_embedding=False, batch_size=64, temperature_decay=0.998, **options)
+    data = EdgeListDataModule(make_graph(pairs[inside], 24), sample_rate=0.2, steps_per_epoch=1000)
+    trainer = pl.Trainer(
+        max_epochs=1,
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        callbacks=[PrivacyAccountant(float("inf"))],
+    )
+    trainer.fit(module, data)
+    scores = module.score(pairs)
+    auc = (scores[inside][:, None] > scores[~inside]).float().mean()
+    assert auc > 0.9

@@ -1,0 +1,47 @@
+import time
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+
+from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.graph.io import from_networkx, read_graph
+from lightning_dpg.metrics.paths import characteristic_path_length, path_length_estimate
+
+
+def test_exact_over_several_searches():
+    # 300 sources need two searches, and the distances of a path graph are known.
+    assert characteristic_path_length(from_networkx(nx.path_graph(300))) == pytest.approx(301 / 3)
+
+
+def test_exact_on_cora_in_time(data_root):
+    graph = read_graph(data_root / "graphs" / "CORA-ML.edges.gz")
+    start = time.perf_counter()
+    value = characteristic_path_length(graph)
+    assert time.perf_counter() - start < 2
+    assert f"{value:.2f}" == "5.27"
+
+
+def test_standard_error_is_the_spread_of_estimates():
+    # Two components of different diameters and lonely nodes make sources unequal.
+    parts = [nx.barabasi_albert_graph(400, 2, seed=0), nx.cycle_graph(100), nx.empty_graph(50)]
+    graph = from_networkx(nx.disjoint_union_all(parts))
+    exact, no_error = path_length_estimate(graph)
+    estimates = np.array([path_length_estimate(graph, 64, seed) for seed in range(200)])
+    spread = np.sqrt(((estimates[:, 0] - exact) ** 2).mean())
+    assert no_error == 0
+    assert estimates[:, 1].mean() == pytest.approx(spread, rel=0.2)
+
+
+def test_large_graph_is_estimated_within_its_error():
+    # A star of 25,000 leaves: a pair of leaves is 2 apart, a leaf and the center 1.
+    leaves = 25_000
+    star = torch.stack([torch.zeros(leaves, dtype=torch.long), torch.arange(1, leaves + 1)], dim=1)
+    mean, error = path_length_estimate(make_graph(star, leaves + 1))
+    assert mean == pytest.approx(2 - 2 / (leaves + 1), abs=max(4 * error, 1e-3))
+
+
+def test_refuses_too_few_sources():
+    with pytest.raises(ValueError, match="num_sources must be at least 64, got 3"):
+        path_length_estimate(from_networkx(nx.cycle_graph(100)), 3)

@@ -20,6 +20,8 @@ from lightning_dpg.graph.io import write_graph
 Format = Literal["edges", "graphml", "npz"]
 FORMATS: tuple[Format, ...] = ("edges", "graphml", "npz")
 GENERATOR = "generator.safetensors"
+RECIPE = "lightning_dpg"
+"""Metadata of the generator's file: its method, hyperparameters, node names, and privacy."""
 
 
 class ReleaseWriter(Callback):
@@ -121,18 +123,20 @@ def save_generator(method: Any, statement: dict[str, Any], path: Path) -> None:
     }
     # Lightning's own keys, which say how the command line made the object, start with "_".
     hparams = {key: value for key, value in method.hparams.items() if not key.startswith("_")}
+    recipe = {
+        "method": f"{type(method).__module__}.{type(method).__qualname__}",
+        "hparams": hparams,
+        "node_names": method.node_names,
+        "privacy": statement,
+    }
     try:
-        metadata = {
-            "method": f"{type(method).__module__}.{type(method).__qualname__}",
-            "hparams": json.dumps(hparams),
-            "node_names": json.dumps(method.node_names),
-            "privacy": json.dumps(statement, allow_nan=False),
-        }
-    except TypeError as error:
+        text = json.dumps(recipe, allow_nan=False)
+    except (TypeError, ValueError) as error:
         raise MisconfigurationException(
             f"{type(method).__name__}: hyperparameters have to be plain values ({error})"
         ) from error
-    save_file(tensors, path, metadata=metadata)
+    # One key: several come in another order in each file, and equal releases would differ.
+    save_file(tensors, path, metadata={RECIPE: text})
 
 
 def model_card(statement: dict[str, Any], num_graphs: int) -> str:
@@ -168,8 +172,8 @@ def model_card(statement: dict[str, Any], num_graphs: int) -> str:
         "| release | mechanism | noise multiplier | sample rate | steps | sensitivity | proof |",
         "|---|---|---|---|---|---|---|",
         *[
-            f"| {e['name']} | {e['mechanism']} | {e['noise_multiplier']:g} | {e['sample_rate']:g} "
-            f"| {e['steps']} | {e['sensitivity']:g} | {e['proof']} |"
+            f"| {e['name']} | {e['mechanism']} | {e['noise_multiplier']} | {e['sample_rate']} "
+            f"| {e['steps']} | {e['sensitivity']} | {e['proof']} |"
             for e in statement["entries"]
         ],
         "",

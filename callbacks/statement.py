@@ -41,7 +41,10 @@ def privacy_statement(module: Any) -> dict[str, Any]:
         "steps": ledger.steps,
         "guarantee": _sentence(ledger, epsilon, delta, accountant, reasons, claimed),
         "assumptions": list(module.assumptions),
-        "entries": [entry.to_dict() for entry in ledger.entries],
+        "entries": [
+            {key: _number(value) for key, value in entry.to_dict().items()}
+            for entry in ledger.entries
+        ],
         "noise_source": "os" if module.noise.is_secret and _is_noised(ledger) else "none",
     }
 
@@ -92,6 +95,6 @@ def _rounded_up(epsilon: float) -> float:
     return epsilon if math.isinf(epsilon) else math.ceil(epsilon * 1e4) / 1e4
 
 
-def _number(value: float) -> float | str:
-    """A number that strict JSON can hold."""
-    return "inf" if math.isinf(value) else value
+def _number(value: Any) -> Any:
+    """The value, and a word for what strict JSON has no number for."""
+    return "inf" if value == math.inf else value

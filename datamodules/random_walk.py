@@ -16,7 +16,7 @@ class RandomWalkDataModule(EdgeListDataModule):
     Args:
         name: Graph, see :class:`EdgeListDataModule`.
         walk_length: Number of nodes L of a walk.
-        batch_size: Number of walks B.
+        batch_size: Number of walks B, over all ranks.
         steps_per_epoch: Number of batches per epoch.
         p: Return parameter of node2vec.
         q: In-out parameter of node2vec.
@@ -71,7 +71,10 @@ class _Walks(Dataset[Tensor]):
     """As many batches of walks as an epoch has."""
 
     def __init__(self, data: RandomWalkDataModule) -> None:
-        rank = 0 if data.trainer is None else data.trainer.global_rank
+        rank, ranks = 0, 1
+        if data.trainer is not None:
+            rank, ranks = data.trainer.global_rank, data.trainer.world_size
+        self.count = max(1, data.batch_size // ranks)
         self.data = data
         self.adjacency = adjacency(data.train_graph)
         self.rng = np.random.default_rng((data.seed, rank))
@@ -84,6 +87,6 @@ class _Walks(Dataset[Tensor]):
             raise IndexError(index)
         data = self.data
         walks = random_walks(
-            self.adjacency, data.batch_size, data.walk_length, self.rng, p=data.p, q=data.q
+            self.adjacency, self.count, data.walk_length, self.rng, p=data.p, q=data.q
         )
         return torch.from_numpy(walks)

@@ -4,6 +4,7 @@ import argparse
 import importlib
 import json
 from pathlib import Path
+from typing import Any
 
 from lightning_dpg.commands.errors import CommandError
 
@@ -46,7 +47,7 @@ def _release_of(folder: Path) -> Path:
     raise CommandError(f"--run {folder}: no release/generator.safetensors in it{near}")
 
 
-def load_generator(release: Path) -> object:
+def load_generator(release: Path) -> Any:
     """Rebuild the trained method around its released tensors.
 
     Args:
@@ -54,23 +55,24 @@ def load_generator(release: Path) -> object:
     """
     from safetensors import SafetensorError, safe_open
 
+    from lightning_dpg.callbacks.release_writer import GENERATOR, RECIPE
     from lightning_dpg.methods.base import Synthesizer
 
-    path = release / "generator.safetensors"
+    path = release / GENERATOR
     try:
         with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
+            recipe = json.loads((file.metadata() or {}).get(RECIPE, "{}"))
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise CommandError(f"{path} cannot be read: {error}") from error
-    module, _, name = metadata.get("method", "").rpartition(".")
+    module, _, name = recipe.get("method", "").rpartition(".")
     try:
         method_class = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise CommandError(f"{path}: its method {module}.{name} is not installed") from error
     if not issubclass(method_class, Synthesizer):
         raise CommandError(f"{path}: {module}.{name} is not a synthesizer")
-    method: Synthesizer = method_class(**json.loads(metadata["hparams"]))
+    method: Synthesizer = method_class(**recipe["hparams"])
     method.load_released_state(state)
-    method.node_names = json.loads(metadata["node_names"])
+    method.node_names = recipe["node_names"]
     return method

@@ -90,7 +90,7 @@ class PrivateModule(pl.LightningModule):
             flat = torch.cat([gradient.flatten() for gradient in gradients])
             torch.distributed.all_reduce(flat)
             flat /= self.trainer.world_size
-            gradients = list(flat.split([gradient.numel() for gradient in gradients]))
+            gradients = list(torch.split(flat, [gradient.numel() for gradient in gradients]))
         for parameter, gradient in zip(parameters, gradients, strict=True):
             accumulate(parameter, gradient.view_as(parameter))
 
@@ -137,7 +137,7 @@ class Synthesizer(PrivateModule):
         self.node_names = list(data.train_graph.node_names)
         self.assumptions = list(data.assumptions)
         # Every rank trains on other public randomness: the same would be work done twice.
-        torch.manual_seed(torch.initial_seed() + self.global_rank)
+        torch.manual_seed(torch.initial_seed() + 1 + self.global_rank)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Keep the public node names with the weights."""
@@ -164,7 +164,7 @@ class Synthesizer(PrivateModule):
         """
         edges, non_edges, matched = batch
         graph = self.trainer.datamodule.train_graph  # type: ignore[attr-defined]
-        values = {}
+        values: dict[str, float] = {}
         for name, other in (("", non_edges), ("matched_", matched)):
             auc, ap = link_prediction(self.score(edges), self.score(other))
             control, _ = link_prediction(degree_product(graph, edges), degree_product(graph, other))

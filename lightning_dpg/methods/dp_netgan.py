@@ -108,6 +108,8 @@ class DPNetGAN(WalkGAN):
         self.noise_multiplier: Tensor
         self.register_buffer("noise_multiplier", torch.tensor(float("nan"), dtype=torch.float64))
         self.sample_rate = float("nan")
+        self._local = torch.Generator()
+        self._local.seed()
 
     def on_fit_start(self) -> None:
         """Settle the noise multiplier, then release the number of edges (and degrees)."""
@@ -217,7 +219,7 @@ class DPNetGAN(WalkGAN):
         )
         return claimed.epsilon(delta)
 
-    def training_step(self, batch: PoissonBatch, batch_idx: int) -> None:  # type: ignore[override]
+    def training_step(self, batch: PoissonBatch, batch_idx: int) -> None:
         """One private critic step; a generator step after every ``n_critic`` of them.
 
         Args:
@@ -226,7 +228,8 @@ class DPNetGAN(WalkGAN):
         """
         if batch.sample_rate != self.sample_rate:
             raise ValueError(f"batch drawn at {batch.sample_rate}, booked at {self.sample_rate}")
-        flip = torch.rand(len(batch.data), 1, device=self.device) < 0.5
+        # Counts of draws that depend on the batch would move the public stream of seed_everything.
+        flip = torch.rand(len(batch.data), 1, generator=self._local).to(self.device) < 0.5
         self._step(torch.where(flip, batch.data.flip(1), batch.data))
 
     def _critic_backward(self, real: Tensor) -> None:
@@ -252,8 +255,8 @@ class DPNetGAN(WalkGAN):
 
     def _public_terms(self) -> None:
         """Gradient of the two terms that read no record: fakes and penalty."""
-        count = max(1, self.hparams["batch_size"] // self.trainer.world_size)
-        fakes, parameters = self._fakes(count), self._clipped_parameters
+        count, parameters = self._share, self._clipped_parameters
+        fakes = self._fakes(count)
         total = self._score_sum(fakes, self.hparams["max_grad_norm"])
         gradients = [total[name] / count for name in parameters]
         self.public_gradient(list(parameters.values()), gradients)
@@ -274,8 +277,9 @@ class DPNetGAN(WalkGAN):
 
     def _bundle_sum(self, real: Tensor) -> ClippedSum:
         """Sum of clipped gradients of all three terms, one fake per real edge (Algorithm 1)."""
-        tokens = torch.cat([real, self._fakes(max(1, len(real)))[: len(real)]], 1)
-        mix = torch.rand(len(real), 1, 1, device=self.device)
+        fakes = self._fakes(max(1, len(real)), self._local)[: len(real)]
+        tokens = torch.cat([real, fakes], 1)
+        mix = torch.rand(len(real), 1, 1, generator=self._local).to(self.device)
         rows = self._rows(tokens)
         examples = (mix,) if rows else (self.critic.embed(tokens), mix)
         return partial(

@@ -83,7 +83,7 @@ class WalkGAN(Synthesizer):
         decay = h["temperature_decay"] ** int(self.critic_steps)
         temperature = max(h["min_temperature"], h["temperature"] * decay)
         trained = [p for p in self.generator.parameters() if p.requires_grad]
-        table, size = self.critic.table.detach(), h["batch_size"]
+        table, size = self.critic.table.detach(), self._share
         total = torch.zeros((), device=self.device)
         for z in self._latents(size):
             loss = -self.critic(self.generator(z, temperature, table)).sum() / size
@@ -102,14 +102,19 @@ class WalkGAN(Synthesizer):
         for low in range(0, count, rows):
             yield self.generator.latent(min(rows, count - low), generator)
 
-    def _fakes(self, count: int) -> Tensor:
+    def _fakes(self, count: int, generator: torch.Generator | None = None) -> Tensor:
         """Generated walks of shape ``(count, L)``."""
-        return torch.cat([self.generator.sample(z) for z in self._latents(count)])
+        latents = self._latents(count, generator)
+        return torch.cat([self.generator.sample(z, generator) for z in latents])
+
+    @property
+    def _share(self) -> int:
+        """Generated walks of this rank per step."""
+        return max(1, int(self.hparams["batch_size"]) // self.trainer.world_size)
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Assemble a graph from the transitions of generated walks."""
-        latents = self._latents(self._num_walks, generator)
-        walks = torch.cat([self.generator.sample(z, generator).cpu() for z in latents])
+        walks = self._fakes(self._num_walks, generator).cpu()
         pairs = torch.stack([walks[:, :-1].flatten(), walks[:, 1:].flatten()], 1)
         return assemble(pairs, self.hparams["num_nodes"], int(self.num_edges), generator)
 

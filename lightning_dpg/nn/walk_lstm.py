@@ -152,7 +152,7 @@ class WalkGenerator(nn.Module):
         """
         state, walk = self.start(z), []
         for position in range(self.walk_length):
-            own, seen = _StraightThroughGumbel.apply(
+            own, seen = _StraightThroughGumbel.apply(  # type: ignore[no-untyped-call]
                 state[0],
                 self.up.weight,
                 self.up.bias + self.prior,

@@ -228,7 +228,8 @@ class DPSGD:
             dtype=flat.dtype,
             device=flat.device,
         )
-        pieces = (flat / expected_size).split([p.numel() for p in parameters.values()])
+        sizes = [parameter.numel() for parameter in parameters.values()]
+        pieces = torch.split(flat / expected_size, sizes)
         for parameter, piece in zip(parameters.values(), pieces, strict=True):
             accumulate(parameter, piece.view_as(parameter))
 

@@ -1,0 +1,237 @@
+"""Runs end within their budget, and a run that is killed forgets no step."""
+
+import math
+
+import pytest
+import pytorch_lightning as pl
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pytorch_lightning.callbacks import Callback, ModelCheckpoint
+from pytorch_lightning.loggers import CSVLogger
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.callbacks.privacy_accountant import JOURNAL
+from lightning_dpg.callbacks.statement import privacy_statement
+from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
+from lightning_dpg.privacy.noise import NoiseSource
+
+FINE = {
+    "min_epochs": None,
+    "min_steps": None,
+    "strategy": "auto",
+    "precision": "None",
+    "num_edges": 100,
+}
+
+
+class Steps(PrivateModule):
+    """Books one sampled Gaussian per batch, and learns nothing."""
+
+    def __init__(self, sigma=1.0, q=0.1):
+        super().__init__()
+        self.save_hyperparameters()
+        self.weight = torch.nn.Parameter(torch.zeros(1))
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    def step_entries(self):
+        return [
+            LedgerEntry(
+                name="steps",
+                relation=self.relation,
+                mechanism="gaussian",
+                sensitivity=1.0,
+                proof="test",
+                noise_multiplier=self.hparams["sigma"],
+                sample_rate=self.hparams["q"],
+            )
+        ]
+
+    def training_step(self, batch, batch_idx):
+        self.ledger.spend(*self.step_entries())
+        self.optimizers().step()
+
+
+class Killed(RuntimeError):
+    pass
+
+
+class Killer(Callback):
+    """Ends the process, as far as a test can, in the middle of a step."""
+
+    def __init__(self, after):
+        self.after = after
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+        self.after -= 1
+        if self.after == 0:
+            raise Killed
+
+
+def make_trainer(*callbacks, folder=None, **options):
+    return pl.Trainer(
+        accelerator="cpu",
+        logger=CSVLogger(folder) if folder else False,
+        enable_checkpointing=any(isinstance(c, ModelCheckpoint) for c in callbacks),
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        callbacks=[*callbacks],
+        log_every_n_steps=1,
+        **{"max_epochs": 100, **options},
+    )
+
+
+def batches(count):
+    return torch.utils.data.DataLoader(torch.zeros(count), batch_size=1)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    sigma=st.floats(0.6, 4),
+    q=st.floats(0.01, 1),
+    epsilon=st.floats(0.5, 8),
+    log_delta=st.floats(-8, -3),
+)
+def test_run_ends_within_the_budget_and_one_more_step_would_not(sigma, q, epsilon, log_delta):
+    delta, module = 10**log_delta, Steps(sigma, q)
+    trainer = make_trainer(PrivacyAccountant(epsilon, delta), max_epochs=3)
+    trainer.fit(module, batches(60))
+    assert not module.ledger.entries or module.ledger.delta(epsilon) <= delta
+    if module.ledger.steps < 180 and trainer.should_stop:
+        assert module.ledger.delta(epsilon, *module.step_entries()) > delta
+
+
+def test_curves_are_those_of_the_ledger(tmp_path):
+    module = Steps()
+    trainer = make_trainer(PrivacyAccountant(8.0, 1e-5), folder=tmp_path, max_epochs=1)
+    trainer.fit(module, batches(3))
+    assert trainer.logged_metrics["privacy/steps"] == 3
+    expected = PrivacyLedger(module.relation)
+    for entry in 3 * module.step_entries():
+        expected.spend(entry)
+    assert trainer.logged_metrics["privacy/epsilon"] == pytest.approx(expected.epsilon(1e-5))
+    assert trainer.logged_metrics["privacy/delta"] == pytest.approx(expected.delta(8.0))
+
+
+@pytest.mark.parametrize("kills", [[5], [1], [4, 4], [7, 2, 6], [3, 1, 1, 9]])
+def test_killed_and_resumed_run_books_every_step_it_made(tmp_path, kills):
+    """Checkpoints come every 3 batches, kills at any: what lies between must not get lost."""
+    budget = {"epsilon": 4.0, "delta": 1e-5}
+    checkpoint, made = None, 0
+    for after in kills:
+        keep = ModelCheckpoint(every_n_train_steps=3, save_top_k=-1)
+        trainer = make_trainer(
+            PrivacyAccountant(**budget), Killer(after), keep, folder=tmp_path, max_epochs=1
+        )
+        with pytest.raises(Killed):
+            trainer.fit(Steps(), batches(1000), ckpt_path=checkpoint)
+        made += after
+        shown = PrivacyLedger(Steps.relation)
+        shown.load_state_dict(PrivacyLedger.replay(tmp_path / trainer.log_dir / JOURNAL))
+        if checkpoint is not None or keep.best_model_path:
+            assert shown.steps == made
+        else:
+            made = 0  # nothing to resume from: the next run is another one
+        checkpoint = keep.best_model_path or checkpoint
+    module = Steps()
+    trainer = make_trainer(PrivacyAccountant(**budget), folder=tmp_path, max_epochs=1)
+    trainer.fit(module, batches(1000), ckpt_path=checkpoint)
+    alone = Steps()
+    make_trainer(PrivacyAccountant(**budget), max_epochs=1).fit(alone, batches(1000))
+    assert module.ledger.steps == alone.ledger.steps
+    assert module.ledger.delta(4.0) <= 1e-5
+
+
+def test_spent_budget_leaves_a_resumed_run_without_a_step(tmp_path):
+    keep = ModelCheckpoint(save_last=True)
+    first, again = Steps(), Steps()
+    make_trainer(PrivacyAccountant(2.0, 1e-5), keep, folder=tmp_path).fit(first, batches(40))
+    trainer = make_trainer(PrivacyAccountant(2.0, 1e-5), folder=tmp_path)
+    trainer.fit(again, batches(40), ckpt_path=keep.last_model_path)
+    assert again.ledger.steps == first.ledger.steps
+    more = Steps()
+    trainer = make_trainer(PrivacyAccountant(2.5, 1e-5), folder=tmp_path)
+    trainer.fit(more, batches(40), ckpt_path=keep.last_model_path)
+    assert more.ledger.steps > first.ledger.steps
+    assert again.ledger.delta(2.0) <= 1e-5 < again.ledger.delta(2.0, *again.step_entries())
+
+
+def test_checkpoint_without_ledger_is_refused(tmp_path):
+    keep = ModelCheckpoint(save_last=True)
+    trainer = make_trainer(PrivacyAccountant(2.0, 1e-5), keep, folder=tmp_path, max_epochs=1)
+    trainer.fit(Steps(), batches(3))
+    state = torch.load(keep.last_model_path, weights_only=True)
+    del state["privacy_ledger"]
+    torch.save(state, tmp_path / "stripped.ckpt")
+    with pytest.raises(MisconfigurationException, match="no privacy ledger"):
+        make_trainer(PrivacyAccountant(2.0, 1e-5)).fit(
+            Steps(), batches(3), ckpt_path=tmp_path / "stripped.ckpt"
+        )
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"min_epochs": 1}, "min_epochs"),
+        ({"min_steps": 5}, "min_steps"),
+        ({"strategy": "FSDPStrategy"}, "FSDPStrategy shards"),
+        ({"strategy": "deepspeed_stage_2"}, "shards"),
+        ({"strategy": "pytorch_lightning.strategies.ModelParallelStrategy"}, "shards"),
+        ({"precision": "16-true"}, "full precision"),
+        ({"num_edges": 100_000}, "1/100000"),
+    ],
+)
+def test_settings_that_void_the_guarantee_are_refused(changed, said):
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    accountant.check(**FINE)
+    with pytest.raises(MisconfigurationException, match=said):
+        accountant.check(**FINE | changed)
+
+
+def test_trainer_from_python_is_checked_too():
+    with pytest.raises(MisconfigurationException, match="min_epochs"):
+        make_trainer(PrivacyAccountant(1.0, 1e-5), min_epochs=2).fit(Steps(), batches(3))
+
+
+def test_infinite_budget_needs_no_delta_and_never_stops():
+    module = Steps(sigma=0.3, q=1.0)
+    make_trainer(PrivacyAccountant("inf"), max_epochs=1).fit(module, batches(50))
+    assert module.ledger.steps == 50
+    with pytest.raises(ValueError, match="delta is missing"):
+        make_trainer(PrivacyAccountant(1.0)).fit(Steps(), batches(1))
+
+
+def test_last_line_names_the_guarantee(capsys):
+    make_trainer(PrivacyAccountant(8.0, 1e-5), max_epochs=1).fit(Steps(), batches(3))
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line.startswith("guarantee: edge-level (")
+    assert "1e-05)-DP (add/remove one undirected edge)" in line
+    assert "3 private steps" in line
+
+
+def ledger_of(*entries):
+    module = Steps()
+    module.ledger.budget = PrivacyAccountant(math.inf, 1e-5).budget
+    for entry in entries:
+        module.ledger.spend(entry)
+    return module
+
+
+def test_known_noise_voids_the_guarantee():
+    module = ledger_of(*Steps().step_entries())
+    assert isinstance(privacy_statement(module)["epsilon"], float)
+    assert privacy_statement(module)["noise_source"] == "os"
+    module._noise = NoiseSource(unsafe_seed=1)
+    statement = privacy_statement(module)
+    assert statement["guarantee"].startswith("none: the noise was drawn from a known seed")
+    assert (statement["epsilon"], statement["noise_source"]) == ("inf", "none")
+
+
+def test_empty_ledger_is_no_proof():
+    statement = privacy_statement(ledger_of())
+    assert statement["guarantee"].startswith("none: ")
+    assert statement["epsilon"] == "inf"

@@ -1,0 +1,163 @@
+"""What a release holds, and that it is a function of released things alone."""
+
+import json
+
+import networkx as nx
+import pytest
+import pytorch_lightning as pl
+import torch
+from safetensors import safe_open
+
+from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
+from lightning_dpg.callbacks.release_writer import write_folder
+from lightning_dpg.commands.generate import load_generator
+from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.graph.io import read_graph
+from lightning_dpg.methods import DPNetGAN
+
+KEYS = {
+    "method",
+    "mode",
+    "relation",
+    "epsilon",
+    "delta",
+    "accountant",
+    "steps",
+    "guarantee",
+    "assumptions",
+    "entries",
+    "noise_source",
+}
+
+
+def fit(folder, epsilon=4.0, **options):
+    torch.manual_seed(0)
+    sizes = {"latent_dim": 4, "generator_dim": 8, "critic_dim": 8, "embedding_dim": 8}
+    module = DPNetGAN(77, batch_size=8, num_samples=500, **sizes | options)
+    trainer = pl.Trainer(
+        max_epochs=1,
+        accelerator="cpu",
+        default_root_dir=folder,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        callbacks=[PrivacyAccountant(epsilon, 1e-4), ReleaseWriter(num_graphs=2)],
+    )
+    trainer.fit(module, EdgeListDataModule("les_miserables", sample_rate=0.5))
+    return trainer
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    return fit(folder), folder / "release"
+
+
+def test_release_is_complete(run):
+    trainer, release = run
+    graphs = {f"synthetic-{i}.{suffix}" for i in (0, 1) for suffix in ("edges", "graphml", "npz")}
+    files = {"privacy.json", "MODEL_CARD.md", "generator.safetensors"}
+    assert set(contents(release)) == graphs | files
+    assert [path.name for path in release.parent.iterdir()] == ["release"]
+    statement = json.loads((release / "privacy.json").read_text())
+    assert set(statement) == KEYS
+    assert statement["epsilon"] <= 4.0
+    assert statement["steps"] == 2
+    assert statement["entries"] == [e.to_dict() for e in trainer.lightning_module.ledger.entries]
+    assert statement["guarantee"] in (release / "MODEL_CARD.md").read_text()
+
+
+def test_three_formats_hold_one_graph_with_the_names_of_the_input(run):
+    _, release = run
+    names = set(nx.les_miserables_graph())
+    edges = {
+        suffix: {
+            frozenset((graph.node_names[i], graph.node_names[j]))
+            for i, j in graph.edge_index.T.tolist()
+        }
+        for suffix in ("edges", "graphml", "npz")
+        for graph in [read_graph(release / f"synthetic-0.{suffix}")]
+    }
+    assert edges["edges"] == edges["graphml"] == edges["npz"]
+    assert set().union(*edges["edges"]) <= names
+
+
+def test_only_released_tensors_are_in_the_generator(run):
+    trainer, release = run
+    with safe_open(release / "generator.safetensors", framework="pt") as file:
+        assert set(file.keys()) == set(trainer.lightning_module.released_state())
+        assert not [name for name in file.keys() if "critic" in name]  # noqa: SIM118
+
+
+def test_release_does_not_depend_on_unreleased_state(run):
+    trainer, release = run
+    before = contents(release)
+    module, data = trainer.lightning_module, trainer.datamodule
+    released = module.released_state()
+    for name, tensor in module.state_dict().items():
+        if name not in released and tensor.is_floating_point() and tensor.dim():
+            tensor.add_(torch.randn_like(tensor))
+    for optimizer in trainer.optimizers:
+        for state in optimizer.state.values():
+            state["exp_avg"].add_(1.0)
+    data.edges = data.edges[:1]
+    data.train_graph.edge_index = data.train_graph.edge_index[:, :2]
+    data._graph = data.train_graph
+    torch.manual_seed(5)
+    next(c for c in trainer.callbacks if isinstance(c, ReleaseWriter)).on_fit_end(trainer, module)
+    assert contents(release) == before
+
+
+def test_rebuilt_generator_draws_the_same_graphs(run):
+    trainer, release = run
+    method = load_generator(release)
+    for seed in (0, 7):
+        graphs = [m.sample(torch.Generator().manual_seed(seed)) for m in (method, run_module(run))]
+        assert torch.equal(graphs[0].edge_index, graphs[1].edge_index)
+        assert graphs[0].node_names == graphs[1].node_names
+    assert not torch.equal(graphs[0].edge_index, sample(method, 1).edge_index)
+
+
+def run_module(run):
+    return run[0].lightning_module.eval()
+
+
+def sample(method, seed):
+    return method.sample(torch.Generator().manual_seed(seed))
+
+
+def test_infinite_epsilon_is_a_word(tmp_path):
+    fit(tmp_path, epsilon="inf")
+    statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
+    assert statement["epsilon"] == "inf"
+    assert statement["guarantee"].startswith("none: ")
+    assert statement["noise_source"] == "none"
+
+
+def test_paper_mode_reports_both_epsilons(tmp_path):
+    fit(tmp_path, mode="paper")
+    statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
+    assert set(statement) == KEYS | {"claimed_epsilon"}
+    assert statement["claimed_epsilon"] < statement["epsilon"]
+
+
+def test_folder_appears_complete_or_not_at_all(tmp_path):
+    def fill(folder):
+        (folder / "part").write_text("new")
+
+    def fail(folder):
+        fill(folder)
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_folder(tmp_path / "release", fail)
+    assert not list(tmp_path.iterdir())
+    write_folder(tmp_path / "release", fill)
+    with pytest.raises(RuntimeError):
+        write_folder(tmp_path / "release", fail)
+    assert [path.read_text() for path in (tmp_path / "release").iterdir()] == ["new"]

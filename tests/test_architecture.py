@@ -1,0 +1,129 @@
+"""The rules that keep the project in shape: who may import whom, and what is shipped."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+SETUPTOOLS = PROJECT["tool"]["setuptools"]
+MAPPED = {"datamodules", "callbacks"}
+
+# What a package may import of ours, beside itself. The command line may import everything.
+ALLOWED = {
+    "privacy": set(),
+    "nn": set(),
+    "graph": set(),
+    "metrics": {"graph"},
+    "methods": {"privacy", "nn", "graph", "metrics"},
+    "datamodules": {"privacy.sampling", "privacy.noise", "graph"},
+    "callbacks": {"privacy.ledger", "metrics", "graph"},
+}
+
+
+def sources():
+    """Package and path of every module with a rule."""
+    for package in ALLOWED:
+        folder = ROOT / package if package in MAPPED else ROOT / "lightning_dpg" / package
+        for path in sorted(folder.rglob("*.py")):
+            yield pytest.param(package, path, id=str(path.relative_to(ROOT)))
+
+
+def imports_of_ours(path):
+    """Names below ``lightning_dpg`` that a module imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno} is a relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            assert name.partition(".")[0] not in MAPPED | {"conf"}, f"{path}: import {name}"
+            if name.startswith("lightning_dpg."):
+                yield name.removeprefix("lightning_dpg.")
+
+
+@pytest.mark.parametrize(("package", "path"), sources())
+def test_imports_follow_the_design(package, path):
+    allowed = ALLOWED[package] | {package}
+    wrong = [
+        name
+        for name in imports_of_ours(path)
+        if not any(name == rule or name.startswith(f"{rule}.") for rule in allowed)
+    ]
+    assert not wrong
+
+
+def test_every_package_has_a_rule_or_is_the_command_line():
+    packages = {path.parent.name for path in (ROOT / "lightning_dpg").glob("*/__init__.py")}
+    assert packages | MAPPED == set(ALLOWED) | {"commands"}
+
+
+def test_every_package_on_disk_is_shipped():
+    on_disk = {
+        ".".join(("lightning_dpg", *path.parent.relative_to(ROOT / "lightning_dpg").parts))
+        for path in (ROOT / "lightning_dpg").rglob("*.py")
+    }
+    for folder in ("datamodules", "callbacks", "conf"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in (".py", ".yaml"):
+                on_disk.add(".".join(("lightning_dpg", *path.parent.relative_to(ROOT).parts)))
+    assert on_disk == set(SETUPTOOLS["packages"])
+
+
+def test_files_say_what_they_hold():
+    files = [path for folder in ("lightning_dpg", *MAPPED) for path in (ROOT / folder).rglob("*.py")]
+    vague = {"utils", "util", "helpers", "misc", "common", "tools"}
+    assert not [path for path in files if path.stem in vague or path.parent.name in vague]
+    assert not [path for path in files if len(path.read_text().splitlines()) > 350]
+
+
+@pytest.mark.slow
+def test_wheel_holds_one_name_and_runs(tmp_path):
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+    sources = tmp_path / "sources"
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (sources / name).parent.mkdir(parents=True, exist_ok=True)
+            (sources / name).write_bytes((ROOT / name).read_bytes())
+    subprocess.run([*build, "--wheel-dir", tmp_path, sources], check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    site = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        archive.extractall(site)
+    tops = {name.partition("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"lightning_dpg"}
+    assert "lightning_dpg/conf/dp_netgan.yaml" in names
+    assert "lightning_dpg/py.typed" in names
+    # A user's folder with modules of our packages' names must not get in the way.
+    user = tmp_path / "user"
+    user.mkdir()
+    for name in ("callbacks", "datamodules", "conf"):
+        (user / f"{name}.py").write_text("raise ImportError('shadowed')")
+    code = "import sys; from lightning_dpg.main import main; sys.exit(main(sys.argv[1:]))"
+    args = ["fit", "--config", "dp_netgan", "--print_config"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *args],
+        cwd=user,
+        env={"PYTHONPATH": str(site), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "class_path: lightning_dpg.methods.DPNetGAN" in done.stdout

@@ -1,0 +1,118 @@
+"""Two processes through the command line: one ledger, equal weights, as in one process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+ROOT = Path(__file__).parent.parent
+CONFIG = {
+    "model": {
+        "class_path": "DPNetGAN",
+        "init_args": {
+            "embedding_dim": 8,
+            "critic_dim": 8,
+            "generator_dim": 8,
+            "batch_size": 16,
+            "num_samples": 500,
+        },
+    },
+    # At this rate most batches leave a rank with very few edges, and some with none.
+    "data": {
+        "class_path": "EdgeListDataModule",
+        "init_args": {"sample_rate": 0.005, "steps_per_epoch": 20},
+    },
+    "trainer": {
+        "max_epochs": 2,
+        "accelerator": "cpu",
+        "enable_progress_bar": False,
+        "callbacks": [{"class_path": "probe.SaveWeights"}],
+    },
+    "privacy": {"epsilon": 8.0, "delta": 1e-4},
+}
+PROBE = """
+import torch
+from pytorch_lightning import Callback
+
+
+class SaveWeights(Callback):
+    def on_train_end(self, trainer, pl_module):
+        torch.save(pl_module.state_dict(), f"rank{trainer.global_rank}-{trainer.world_size}.pt")
+"""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / "probe.py").write_text(PROBE)
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump(CONFIG))
+    return tmp_path
+
+
+def start(place, *args):
+    return subprocess.Popen(
+        [sys.executable, "-m", "lightning_dpg", "fit", "--config", "run.yaml", *args],
+        cwd=place,
+        env=os.environ | {"PYTHONPATH": f"{place}:{ROOT}", "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def fit(place, *args):
+    process = start(place, *args)
+    out, _ = process.communicate(timeout=200)
+    assert process.returncode == 0, out
+    return out
+
+
+def statement(out, place):
+    (line,) = [line for line in out.splitlines() if line.startswith("release: ")]
+    return json.loads((place / line.removeprefix("release: ") / "privacy.json").read_text())
+
+
+def test_two_processes_end_with_equal_weights_and_the_ledger_of_one(place):
+    two = fit(place, "--config", "ddp", "--trainer.devices", "2")
+    states = [torch.load(place / f"rank{rank}-2.pt", weights_only=True) for rank in (0, 1)]
+    assert set(states[0]) == set(states[1])
+    for name, tensor in states[0].items():
+        torch.testing.assert_close(tensor, states[1][name], rtol=0, atol=0, equal_nan=True)
+    assert two.count("guarantee: ") == 1
+    one = fit(place)
+    shared = ("epsilon", "delta", "steps", "accountant", "guarantee", "entries", "assumptions")
+    results = [statement(out, place) for out in (two, one)]
+    assert [results[0][key] for key in shared] == [results[1][key] for key in shared]
+    assert results[0]["steps"] == 40
+
+
+def test_killed_processes_are_resumed_with_all_their_steps(place):
+    process = start(place, "--config", "ddp", "--trainer.devices", "2")
+    run = place / "runs" / "dp_netgan" / "version_0"
+    deadline = time.monotonic() + 120
+    while not list(run.glob("checkpoints/*.ckpt")):
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    booked = [json.loads(line) for line in (run / "ledger.jsonl").read_text().splitlines()]
+    made = sum(line["steps"] for line in booked if line["sample_rate"] < 1)
+    assert made >= 20
+    (checkpoint,) = run.glob("checkpoints/*.ckpt")
+    out = fit(
+        place,
+        *("--config", "ddp", "--trainer.devices", "2"),
+        *("--ckpt_path", str(checkpoint), "--trainer.max_epochs", "3"),
+    )
+    assert f"resuming: {made} private steps booked" in out
+    assert made <= statement(out, place)["steps"] <= made + 40
+    assert statement(out, place)["epsilon"] <= 8.0

@@ -1,0 +1,183 @@
+"""The command line from end to end: every shipped configuration, and runs without the data."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from opacus.accountants import RDPAccountant
+
+from lightning_dpg.commands.configs import shipped_configs
+from lightning_dpg.main import main
+
+CONFIGS = shipped_configs()
+HERE = [name for name in CONFIGS if "/" not in name]  # the others need real data
+QUICK = [
+    *("--trainer.max_epochs", "1"),
+    *("--trainer.limit_train_batches", "2"),
+    *("--trainer.accelerator", "cpu"),
+    *("--trainer.enable_progress_bar", "false"),
+    *("--trainer.enable_model_summary", "false"),
+]
+SMALL = {
+    "model": {
+        "class_path": "DPNetGAN",
+        "init_args": {"embedding_dim": 8, "critic_dim": 8, "generator_dim": 8, "num_samples": 500},
+    },
+    "data": {"class_path": "EdgeListDataModule", "init_args": {"sample_rate": 0.25}},
+    "trainer": {"max_epochs": 2, "enable_progress_bar": False, "enable_model_summary": False},
+    "privacy": {"epsilon": 8.0, "delta": 1e-4},
+}
+
+
+def complete(name):
+    """A configuration; an overlay lies over the main one."""
+    is_complete = "model" in yaml.safe_load(CONFIGS[name].read_text())
+    names = [name] if is_complete else ["dp_netgan", name]
+    return [part for each in names for part in ("--config", each)]
+
+
+def steps_of(run):
+    """Column ``privacy/steps`` of a run's curves."""
+    with (run / "metrics.csv").open() as file:
+        return [float(row["privacy/steps"]) for row in csv.DictReader(file) if row["privacy/steps"]]
+
+
+def write_config(folder, **sections):
+    path = folder / "run.yaml"
+    path.write_text(yaml.safe_dump(SMALL | sections))
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run on a file of edges that is removed afterwards."""
+    folder = tmp_path_factory.mktemp("work")
+    edges = folder / "secret.edges"
+    edges.write_text("".join(f"p{i}\tp{(i + j) % 40}\n" for i in range(40) for j in (1, 3)))
+    data = SMALL["data"] | {"init_args": {"name": str(edges), "sample_rate": 0.25}}
+    config = write_config(folder, data=data)
+    args = ["fit", "--config", str(config), "--trainer.default_root_dir", str(folder / "runs")]
+    assert main(args) == 0
+    edges.unlink()
+    (place,) = (folder / "runs" / "dp_netgan").iterdir()
+    return place
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_every_config_fits_and_predicts(name, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    assert main(["fit", *complete(name), *QUICK, "--trainer.default_root_dir", "out"]) == 0
+    last = capfd.readouterr().out.splitlines()[-1]
+    assert last.startswith(("guarantee: edge-level", "no guarantee: "))
+    (place,) = tmp_path.glob("out/*/version_0")
+    assert (place / "release" / "privacy.json").is_file()
+    (checkpoint,) = place.glob("checkpoints/*.ckpt")
+    config = ["--config", str(place / "config.yaml"), "--ckpt_path", str(checkpoint)]
+    assert main(["predict", *config]) == 0
+    assert len(list(tmp_path.glob("out/*/version_1/predictions/synthetic-0.*"))) == 3
+
+
+@pytest.mark.parametrize("name", [name for name in CONFIGS if "/" in name])
+def test_configs_for_real_data_are_complete(name, capsys):
+    assert main(["fit", *complete(name), "--print_config"]) == 0
+    config = yaml.safe_load(capsys.readouterr().out)
+    assert config["privacy"]["epsilon"] is not None
+    assert config["model"]["class_path"].startswith("lightning_dpg.methods.")
+
+
+def test_run_folder_holds_everything(run):
+    names = {path.name for path in run.iterdir()}
+    assert names == {
+        "checkpoints",
+        "config.yaml",
+        "hparams.yaml",
+        "ledger.jsonl",
+        "metrics.csv",
+        "release",
+    }
+    assert steps_of(run) == list(range(1, 9))
+    assert yaml.safe_load((run / "config.yaml").read_text())["model"]["init_args"]["num_nodes"] == 40
+
+
+def test_predict_needs_no_data(run, tmp_path):
+    (checkpoint,) = run.glob("checkpoints/*.ckpt")
+    args = ["--config", str(run / "config.yaml"), "--ckpt_path", str(checkpoint)]
+    root = ["--trainer.default_root_dir", str(tmp_path)]
+    assert main(["predict", *args, *root, "--data.init_args.num_graphs", "2"]) == 0
+    for suffix in ("edges", "graphml", "npz"):
+        (drawn,) = tmp_path.rglob(f"synthetic-0.{suffix}")
+        assert drawn.read_bytes() == (run / "release" / f"synthetic-0.{suffix}").read_bytes()
+    assert len(list(tmp_path.rglob("synthetic-1.*"))) == 3
+
+
+def test_generate_needs_the_release_only(run, tmp_path, capsys):
+    release = tmp_path / "release"
+    release.mkdir()
+    (release / "generator.safetensors").write_bytes(
+        (run / "release" / "generator.safetensors").read_bytes()
+    )
+    assert main(["generate", "--run", str(tmp_path), "--num-graphs", "3"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 9
+    again = ["generate", "--run", str(release), "--seed", "1", "--out", str(tmp_path / "again")]
+    assert main(again) == 0
+    drawn = [(tmp_path / "generated" / f"synthetic-{i}.edges").read_bytes() for i in range(3)]
+    assert len(set(drawn)) == 3
+    assert (tmp_path / "again" / "synthetic-1.edges").read_bytes() == drawn[1]
+    assert (run / "release" / "synthetic-0.edges").read_bytes() == drawn[0]
+
+
+def test_resumed_run_follows_the_configuration_and_says_so(run, tmp_path, caplog, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (checkpoint,) = run.glob("checkpoints/*.ckpt")
+    changed = yaml.safe_load((run / "config.yaml").read_text())
+    changed["data"]["init_args"]["name"] = str(tmp_path / "new.edges")
+    Path("new.edges").write_text("".join(f"p{i} p{(i + 1) % 40}\n" for i in range(40)))
+    changed["model"]["init_args"]["generator_lr"] = 0.5
+    Path("changed.yaml").write_text(yaml.safe_dump(changed))
+    args = ["fit", "--config", "changed.yaml", "--ckpt_path", str(checkpoint)]
+    assert main([*args, "--trainer.max_epochs", "3", "--trainer.default_root_dir", "runs"]) == 0
+    assert "generator_lr: checkpoint 0.002, now 0.5" in caplog.text
+    assert caplog.text.count(": checkpoint ") == 1
+    (place,) = tmp_path.glob("runs/dp_netgan/*")
+    statement = json.loads((place / "release" / "privacy.json").read_text())
+    # The first run's budget is spent to the last step: going on books nothing, and forgets nothing.
+    assert statement["steps"] == 8
+    assert steps_of(place) == []
+    saved = torch.load(next(place.glob("checkpoints/*.ckpt"), checkpoint), weights_only=True)
+    assert saved["privacy_ledger"]["entries"] == statement["entries"]
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["list"], ["fit", "--config", "no"]])
+def test_quick_answers_come_before_torch(args):
+    code = f"import sys; from lightning_dpg.main import main; main({args}); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = done.stdout.splitlines()[-1].split()
+    assert not {"torch", "numpy", "pytorch_lightning"} & set(modules)
+
+
+def test_list_names_what_there_is(capsys):
+    assert main(["list"]) == 0
+    listed = capsys.readouterr().out
+    assert [name for name in ("DPNetGAN", "NetGAN", "les_miserables", *CONFIGS) if name in listed]
+    assert "Synthesizer" not in listed
+    assert not [name for name in CONFIGS if name not in listed]
+
+
+def test_plan_agrees_with_opacus(capsys):
+    sigma, q, steps = plan_of(capsys, [])
+    accountant = RDPAccountant()
+    accountant.history = [(sigma, q, steps)]
+    assert accountant.get_epsilon(1e-5) == pytest.approx(9.5, rel=1e-3)
+    assert plan_of(capsys, ["--noise-multiplier", "4"])[0] == 4
+
+
+def plan_of(capsys, more):
+    budget = ["--epsilon", "9.5", "--delta", "1e-5"]
+    assert main(["plan", *budget, "--sample-rate", "0.05", "--steps", "2000", *more]) == 0
+    (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("noise multiplier")]
+    return float(line.split()[2]), 0.05, 2000

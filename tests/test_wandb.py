@@ -1,0 +1,121 @@
+"""Weights & Biases: the offline file holds the curves, and online never hangs."""
+
+import csv
+import json
+import socket
+import struct
+import time
+import zlib
+
+import pytest
+import yaml
+
+from lightning_dpg.commands import tracking
+from lightning_dpg.main import main
+
+BLOCK = 32768
+CONFIG = {
+    "model": {
+        "class_path": "DPNetGAN",
+        "init_args": {"embedding_dim": 8, "critic_dim": 8, "generator_dim": 8, "num_samples": 100},
+    },
+    "data": {"class_path": "EdgeListDataModule", "init_args": {"sample_rate": 0.25}},
+    "trainer": {
+        "max_epochs": 1,
+        "accelerator": "cpu",
+        "enable_progress_bar": False,
+        "logger": {"class_path": "WandbLogger", "init_args": {"offline": True}},
+    },
+    "privacy": {"epsilon": 8.0, "delta": 1e-4},
+}
+
+
+def records(path):
+    """Records of a run file: a log of blocks, in which each piece has checksum, length and kind."""
+    content = path.read_bytes()
+    assert content[:4] == b":W&B"
+    place, record = 7, b""
+    while len(content) - place >= 7:
+        room = BLOCK - place % BLOCK
+        if room < 7:  # too little for a head: the rest of the block is empty
+            place += room
+            continue
+        checksum, length, kind = struct.unpack_from("<IHB", content, place)
+        if kind == 0:
+            place += room
+            continue
+        piece = content[place + 7 : place + 7 + length]
+        assert zlib.crc32(bytes([kind]) + piece) == checksum
+        place += 7 + length
+        record = piece if kind in (1, 2) else record + piece  # whole, first, middle, last
+        if kind in (1, 4):
+            yield record
+
+
+def history(path):
+    """Logged values in order, one dict per step."""
+    from wandb.proto import wandb_internal_pb2
+
+    for content in records(path):
+        record = wandb_internal_pb2.Record()
+        record.ParseFromString(content)
+        if record.WhichOneof("record_type") == "history":
+            yield {
+                "/".join(item.nested_key) or item.key: json.loads(item.value_json)
+                for item in record.history.item
+            }
+
+
+def fit(folder, monkeypatch, config):
+    monkeypatch.chdir(folder)
+    (folder / "run.yaml").write_text(yaml.safe_dump(config))
+    assert main(["fit", "--config", "run.yaml"]) == 0
+    (place,) = folder.glob("runs/dp_netgan/*")
+    return place
+
+
+def test_offline_run_holds_the_privacy_curve(tmp_path, monkeypatch):
+    place = fit(tmp_path, monkeypatch, CONFIG)
+    (path,) = place.glob("wandb/offline-run-*/run-*.wandb")
+    curve = [row["privacy/epsilon"] for row in history(path) if "privacy/epsilon" in row]
+    with (place / "metrics.csv").open() as file:
+        expected = [row["privacy/epsilon"] for row in csv.DictReader(file)]
+    assert curve == [float(value) for value in expected if value]
+    assert len(curve) == 4
+    assert curve == sorted(curve)
+
+
+def test_online_without_a_key_falls_back_with_one_line(tmp_path, monkeypatch, caplog):
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("NETRC", raising=False)
+    online = {"class_path": "WandbLogger", "init_args": {"offline": False, "log_model": True}}
+    config = CONFIG | {"trainer": CONFIG["trainer"] | {"logger": online}}
+    place = fit(tmp_path, monkeypatch, config)
+    assert list(place.glob("wandb/offline-run-*/run-*.wandb"))
+    (line,) = [message for message in caplog.messages if message.startswith("wandb: ")]
+    assert "no API key" in line
+
+
+@pytest.fixture
+def server():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+def test_a_key_alone_is_not_enough(monkeypatch, server):
+    monkeypatch.setenv("WANDB_API_KEY", "0" * 40)
+    monkeypatch.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{server}")
+    assert tracking.why_offline() is None
+    monkeypatch.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")
+    assert "127.0.0.1 cannot be reached" in tracking.why_offline()
+
+
+def test_a_silent_name_server_does_not_hold_up_the_run(monkeypatch):
+    monkeypatch.setenv("WANDB_API_KEY", "0" * 40)
+    monkeypatch.setattr(tracking, "TIMEOUT_S", 0.1)
+    monkeypatch.setattr(socket, "create_connection", lambda *_: time.sleep(2))
+    start = time.monotonic()
+    assert "cannot be reached" in tracking.why_offline()
+    assert time.monotonic() - start < 1

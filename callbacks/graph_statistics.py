@@ -83,7 +83,7 @@ class GraphStatistics(Callback):
         values = _values(**graphs)
         for logger in trainer.loggers:
             logger.log_metrics(values, step=step)
-        if folder is None or trainer.fast_dev_run:
+        if folder is None or trainer.fast_dev_run:  # type: ignore[attr-defined]
             return
         prefix = "nonprivate" if self.nonprivate else "stat"
         figures = {

@@ -98,7 +98,18 @@ class PrivacyAccountant(Callback):
                 precision=str(trainer.precision),
                 num_edges=number_of_edges(getattr(trainer, "datamodule", None)),
             )
+            self._refuse_selection(trainer)
             pl_module.ledger.budget = self.budget
+
+    def _refuse_selection(self, trainer: Trainer) -> None:
+        """When to stop and which weights to keep must not depend on unpaid private figures."""
+        for callback in trainer.callbacks if math.isfinite(self.epsilon) else ():  # type: ignore[attr-defined]
+            monitor = getattr(callback, "monitor", None)
+            if monitor is not None and str(monitor).startswith("nonprivate/"):
+                raise MisconfigurationException(
+                    f"{type(callback).__name__} would choose by {monitor}, which reads the private "
+                    "graph without paying: remove it, or train without privacy (epsilon .inf)"
+                )
 
     def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Open the journal; book what a killed run released after its last checkpoint."""

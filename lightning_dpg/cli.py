@@ -1,5 +1,6 @@
 """Lightning's command line with a mandatory privacy budget."""
 
+import contextlib
 import importlib
 import logging
 import os
@@ -14,6 +15,7 @@ from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
 from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
 # Imported for their classes, which configurations can then name without the module.
 import lightning_dpg.callbacks
@@ -40,11 +42,11 @@ class PrivateParser(LightningArgumentParser):
             super().error(message, ex)
         raise CommandError(explain_parsing(message, self.known_options())) from ex
 
-    def add_subclass_arguments(self, baseclass: Any, nested_key: str, **kwargs: Any) -> Any:
+    def add_lightning_class_args(self, *args: Any, **kwargs: Any) -> list[str]:
         """Add a class whose arguments are values: a path is not replaced by what the file holds."""
-        added = super().add_subclass_arguments(baseclass, nested_key, **kwargs)
+        added = super().add_lightning_class_args(*args, **kwargs)
         for action in self._actions:
-            if action.dest == nested_key and hasattr(action, "sub_add_kwargs"):
+            if action.dest in ("model", "data") and hasattr(action, "sub_add_kwargs"):
                 action.sub_add_kwargs = {**action.sub_add_kwargs, "sub_configs": False}
         return added
 
@@ -69,6 +71,7 @@ class PrivateCLI(LightningCLI):
         _silence_advertisements()
         self._data: pl.LightningDataModule | None = None
         self._checkpoint_hparams: dict[str, Any] = {}
+        self._made_folders: list[Path] = []
         super().__init__(
             PrivateModule,
             pl.LightningDataModule,
@@ -143,7 +146,11 @@ class PrivateCLI(LightningCLI):
 
     def instantiate_classes(self) -> None:
         """Build everything; the data module is the one that has read its data already."""
-        super().instantiate_classes()
+        try:
+            super().instantiate_classes()
+        except BaseException:
+            self._remove_made_folders()
+            raise
         if self._data is not None:
             self.datamodule = self._data
 
@@ -151,6 +158,9 @@ class PrivateCLI(LightningCLI):
         """Add what every run has: a CSV log, a release, and a progress bar with the budget."""
         settings = self._get(self.config_init, "trainer")
         configured: list[Logger] = settings.logger if isinstance(settings.logger, list) else []
+        for logger in configured:
+            if isinstance(logger, WandbLogger):  # wandb warns of a setting that Lightning passes
+                logger._wandb_init.pop("anonymous", None)
         callbacks: list[Callback] = list(settings.callbacks or [])
         if not any(isinstance(callback, ReleaseWriter) for callback in callbacks):
             callbacks.append(ReleaseWriter())
@@ -160,7 +170,7 @@ class PrivateCLI(LightningCLI):
         loggers = [self._csv_logger, *configured]
         try:
             return super().instantiate_trainer(callbacks=callbacks, logger=loggers, **kwargs)
-        except ValueError as error:  # Lightning's word for settings that do not go together
+        except (TypeError, ValueError) as error:  # settings that do not go together
             raise CommandError(str(error)) from error
 
     def before_fit(self) -> None:
@@ -233,8 +243,8 @@ class PrivateCLI(LightningCLI):
         trainer = self._settings.trainer
         package, _, name = self._settings.model.class_path.rpartition(".")
         method = getattr(importlib.import_module(package), name)
-        self._csv_logger = CSVLogger(
-            trainer.default_root_dir or ".", name=method.__module__.rpartition(".")[2]
+        self._csv_logger = self._claim_folder(
+            trainer.default_root_dir or ".", method.__module__.rpartition(".")[2]
         )
         trainer.logger = [
             logger
@@ -245,10 +255,31 @@ class PrivateCLI(LightningCLI):
             if logger.class_path.endswith(".WandbLogger"):
                 _prepare_wandb(logger.init_args, self._csv_logger.log_dir)
 
+    def _claim_folder(self, root: str, name: str) -> CSVLogger:
+        """Logger to a new folder, which is made at once: another run may start at this moment."""
+        while True:
+            logger = CSVLogger(root, name=name)
+            folder = Path(logger.log_dir)
+            if getattr(rank_zero_only, "rank", 0) or self._settings.trainer.fast_dev_run:
+                return logger  # Lightning tells other ranks the folder of rank 0
+            made = [path for path in (folder, *folder.parents) if not path.exists()]
+            try:
+                folder.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            self._made_folders = made
+            return logger
+
+    def _remove_made_folders(self) -> None:
+        """Leave nothing behind; what holds a file already stays."""
+        for folder in self._made_folders:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
 
 def _prepare_wandb(arguments: Namespace, folder: str) -> None:
     """Track into the run folder, and offline when online is impossible."""
-    arguments.save_dir = folder
+    arguments.save_dir = str(Path(folder).absolute())  # wandb's process may work elsewhere
     # The run's last lines are the guarantee; a summary of the curves is in metrics.csv.
     os.environ.setdefault("WANDB_SILENT", "true")
     if arguments.offline or os.environ.get("WANDB_MODE") in ("offline", "disabled", "dryrun"):

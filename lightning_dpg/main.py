@@ -49,6 +49,9 @@ def main(args: Sequence[str] | None = None) -> int:
         return _dispatch(command, rest)
     except SystemExit as stop:  # argument parsers leave this way
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except BrokenPipeError:  # whoever reads has seen enough, as in `list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except Exception as error:
         text = explain(error)
         if text is None or os.environ.get(DEBUG_VARIABLE):
@@ -97,6 +100,7 @@ def _run_lightning(command: str, args: list[str]) -> None:
     # Told to developers of Lightning and of its loggers, not to their users.
     warnings.filterwarnings("ignore", r".*LeafSpec.*deprecated", FutureWarning)
     warnings.filterwarnings("ignore", r".*does not have many workers", UserWarning)
+    warnings.filterwarnings("ignore", r"Experiment logs directory .* exists", UserWarning)
     # True and meant: a graph without a split has no validation, and each run has its own folder.
     warnings.filterwarnings("ignore", r"Total length of `\w+` across ranks is zero", UserWarning)
     warnings.filterwarnings("ignore", r"The dirpath has changed", UserWarning)

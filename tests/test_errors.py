@@ -106,7 +106,7 @@ def test_missing_section(fails, config, section, said):
         (["fit", "--config", "dp_netgann.yaml"], ["no such file", "did you mean dp_netgan?"]),
         (["generate", "--run", "nowhere"], ["nowhere", "generator.safetensors"]),
         (["plan", "--epsilon", "1", "--delta", "1e-5"], ["--sample-rate, --steps"]),
-        (["plan", *"--epsilon 1 --delta 1e-5 --sample-rate 5 --steps 9".split()], ["sample rate"]),
+        (["plan", "--epsilon=1", "--delta=1e-5", "--sample-rate=5", "--steps=9"], ["sample rate"]),
     ],
 )
 def test_bad_command(fails, args, said):

@@ -101,7 +101,9 @@ def test_run_folder_holds_everything(run):
         "release",
     }
     assert steps_of(run) == list(range(1, 9))
-    assert yaml.safe_load((run / "config.yaml").read_text())["model"]["init_args"]["num_nodes"] == 40
+    assert (
+        yaml.safe_load((run / "config.yaml").read_text())["model"]["init_args"]["num_nodes"] == 40
+    )
 
 
 def test_predict_needs_no_data(run, tmp_path):
@@ -147,9 +149,21 @@ def test_resumed_run_follows_the_configuration_and_says_so(run, tmp_path, caplog
     statement = json.loads((place / "release" / "privacy.json").read_text())
     # The first run's budget is spent to the last step: going on books nothing, and forgets nothing.
     assert statement["steps"] == 8
-    assert steps_of(place) == []
+    assert not (place / "metrics.csv").exists()
     saved = torch.load(next(place.glob("checkpoints/*.ckpt"), checkpoint), weights_only=True)
     assert saved["privacy_ledger"]["entries"] == statement["entries"]
+
+
+def test_refused_run_leaves_no_folder_and_takes_no_number(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    args = ["fit", *complete("dp_netgan"), *QUICK, "--trainer.logger", "null"]
+    assert main([*args, "--trainer.profiler", "none such"]) == 2
+    assert main([*args, "--trainer.devices", "-3"]) == 2
+    assert not list(tmp_path.iterdir())
+    Path("runs/dp_netgan/version_0").mkdir(parents=True)  # another run has just begun
+    assert main(args) == 0
+    assert [path.name for path in tmp_path.glob("runs/*/*/release")] == ["release"]
+    assert not list(Path("runs/dp_netgan/version_0").iterdir())
 
 
 @pytest.mark.parametrize("args", [["--help"], ["--version"], ["list"], ["fit", "--config", "no"]])

@@ -1,5 +1,6 @@
 """DP-NetGAN: an edge-list GAN whose critic is trained with DP-SGD (Zheng et al., 2021)."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -120,21 +121,36 @@ class DPNetGAN(WalkGAN):
             self.assumptions.append("The exact number of edges is public, as the paper takes it.")
         elif self.hparams["num_edges"] is not None:
             self.assumptions.append("The number of edges in the configuration is public.")
-        if self.ledger.entries:
-            return  # resumed: all of this is in the checkpoint
-        budget, edges = self.ledger.budget, data.edges
-        if self.hparams["noise_multiplier"] == "auto" and budget is None:
+        budget, sigma = self.ledger.budget, self.hparams["noise_multiplier"]
+        if sigma == "auto" and budget is None:
             raise MisconfigurationException(
                 "noise_multiplier: auto needs a budget: give the privacy section, "
                 "or a number as noise_multiplier"
             )
-        if self.hparams["noise_multiplier"] in ("auto", 0) and (
-            budget is None or budget.epsilon == float("inf")
-        ):
-            self.noise_multiplier.fill_(0.0)
-            self.ledger.spend(self._unprotected("training", "the budget is infinite, no noise"))
-            self.num_edges.fill_(len(edges))
+        if sigma == "auto" and budget is not None and math.isinf(budget.epsilon):
+            sigma = 0.0
+        if sigma == 0:
+            self._start_without_noise(len(data.edges))
             return
+        if not self.ledger.entries:  # what a resumed run has released is in its checkpoint
+            self._release_counts(data.edges)
+        if sigma != "auto":
+            self.noise_multiplier.fill_(sigma)
+        elif budget is not None and self.noise_multiplier.isnan():
+            steps, other = self._planned_steps(), self.ledger.rdp()
+            self.noise_multiplier.fill_(
+                noise_multiplier_for(*budget, self.sample_rate, steps, other)
+            )
+
+    def _start_without_noise(self, num_edges: int) -> None:
+        """Book that nothing is protected, which a finite budget refuses."""
+        if not self.ledger.reasons:
+            self.ledger.spend(self._unprotected("training", "no noise is added"))
+        self.noise_multiplier.fill_(0.0)
+        self.num_edges.fill_(num_edges)
+
+    def _release_counts(self, edges: Tensor) -> None:
+        """Settle the number of edges and the degrees of records of shape ``(M, 2)`` (private)."""
         if self.hparams["num_edges"] is not None:
             self.num_edges.fill_(self.hparams["num_edges"])
         elif self.hparams["mode"] == "paper":
@@ -143,13 +159,6 @@ class DPNetGAN(WalkGAN):
             self._release_num_edges(len(edges))
         if self.hparams["degree_share"]:
             self._release_degrees(edges)
-        sigma = self.hparams["noise_multiplier"]
-        if sigma == "auto":
-            assert budget is not None  # refused above
-            sigma = noise_multiplier_for(
-                *budget, self.sample_rate, self._planned_steps(), self.ledger.rdp()
-            )
-        self.noise_multiplier.fill_(sigma)
 
     def _planned_steps(self) -> int:
         """Private steps of the whole run: one per batch."""
@@ -176,7 +185,7 @@ class DPNetGAN(WalkGAN):
     def _release_degrees(self, edges: Tensor) -> None:
         """Noisy degrees as the generator's prior: it starts from independent ends of edges."""
         budget = self.ledger.budget
-        if budget is None or budget.epsilon == float("inf"):
+        if budget is None or math.isinf(budget.epsilon):
             raise MisconfigurationException("degree_share needs a finite privacy.epsilon")
         noisy = gaussian(
             torch.bincount(edges.flatten(), minlength=self.hparams["num_nodes"]).double(),

@@ -1,6 +1,7 @@
 """Runs end within their budget, and a run that is killed forgets no step."""
 
 import math
+from pathlib import Path
 
 import pytest
 import pytorch_lightning as pl
@@ -130,10 +131,8 @@ def test_killed_and_resumed_run_books_every_step_it_made(tmp_path, kills):
         with pytest.raises(Killed):
             trainer.fit(Steps(), batches(1000), ckpt_path=checkpoint)
         made += after
-        shown = PrivacyLedger(Steps.relation)
-        shown.load_state_dict(PrivacyLedger.replay(tmp_path / trainer.log_dir / JOURNAL))
         if checkpoint is not None or keep.best_model_path:
-            assert shown.steps == made
+            assert steps_in_journal(trainer) == made
         else:
             made = 0  # nothing to resume from: the next run is another one
         checkpoint = keep.best_model_path or checkpoint
@@ -142,8 +141,13 @@ def test_killed_and_resumed_run_books_every_step_it_made(tmp_path, kills):
     trainer.fit(module, batches(1000), ckpt_path=checkpoint)
     alone = Steps()
     make_trainer(PrivacyAccountant(**budget), max_epochs=1).fit(alone, batches(1000))
-    assert module.ledger.steps == alone.ledger.steps
-    assert module.ledger.delta(4.0) <= 1e-5
+    assert steps_in_journal(trainer) == module.ledger.steps == alone.ledger.steps
+
+
+def steps_in_journal(trainer):
+    shown = PrivacyLedger(Steps.relation)
+    shown.load_state_dict(PrivacyLedger.replay(Path(trainer.log_dir) / JOURNAL))
+    return shown.steps
 
 
 def test_spent_budget_leaves_a_resumed_run_without_a_step(tmp_path):
@@ -235,3 +239,14 @@ def test_empty_ledger_is_no_proof():
     statement = privacy_statement(ledger_of())
     assert statement["guarantee"].startswith("none: ")
     assert statement["epsilon"] == "inf"
+
+
+@pytest.mark.parametrize("selector", ["EarlyStopping", "ModelCheckpoint"])
+def test_selection_by_private_figures_is_refused_within_a_budget(selector, tmp_path):
+    callback = getattr(pl.callbacks, selector)(monitor="nonprivate/val", mode="max")
+    trainer = pl.Trainer(
+        default_root_dir=tmp_path, logger=False, accelerator="cpu", callbacks=[callback]
+    )
+    with pytest.raises(MisconfigurationException, match=rf"{selector}.*nonprivate/val"):
+        PrivacyAccountant(1.0, 1e-5)._refuse_selection(trainer)
+    PrivacyAccountant(float("inf"))._refuse_selection(trainer)

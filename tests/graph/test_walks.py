@@ -3,8 +3,9 @@
 import networkx as nx
 import numpy as np
 import pytest
-from lightning_dpg.graph.walks import random_walks
 from scipy.sparse import csr_array
+
+from lightning_dpg.graph.walks import random_walks
 
 
 @pytest.mark.parametrize(("p", "q"), [(1.0, 1.0), (0.25, 4.0), (3.0, 0.5)])

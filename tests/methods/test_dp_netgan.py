@@ -12,7 +12,7 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.methods import DPNetGAN
 from lightning_dpg.privacy.accounting import gaussian_sigma, noise_multiplier_for
-from lightning_dpg.privacy.ledger import PrivacyLedger
+from lightning_dpg.privacy.ledger import PrivacyBudgetExceeded, PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch
 
@@ -144,6 +144,35 @@ def test_infinite_budget_trains_without_noise_and_without_a_guarantee():
     module = fit(make_module(frozen_embedding=False), epsilon=float("inf"), delta=None)
     assert module.ledger.reasons
     assert int(module.num_edges) == 254
+
+
+def test_no_noise_within_a_finite_budget_is_refused():
+    with pytest.raises(PrivacyBudgetExceeded):
+        fit(make_module(noise_multiplier=0.0))
+
+
+def test_a_resumed_run_takes_the_noise_of_the_configuration_and_releases_no_count_again(tmp_path):
+    def train(max_epochs, checkpoint=None, **options):
+        trainer = pl.Trainer(
+            max_epochs=max_epochs,
+            accelerator="cpu",
+            default_root_dir=tmp_path,
+            logger=False,
+            enable_progress_bar=False,
+            callbacks=[PrivacyAccountant(4.0, 1e-4)],
+        )
+        module = make_module(**options)
+        trainer.fit(module, EdgeListDataModule(sample_rate=0.1), ckpt_path=checkpoint)
+        return module, trainer.checkpoint_callback.best_model_path
+
+    first, checkpoint = train(1, noise_multiplier=2.0)
+    second, _ = train(2, checkpoint, noise_multiplier=3.0)
+    assert [(e.name, e.noise_multiplier, e.steps) for e in second.ledger.entries] == [
+        ("number of edges", 0.0, 1),
+        ("critic gradient", 2.0, 10),
+        ("critic gradient", 3.0, 10),
+    ]
+    assert int(second.num_edges) == int(first.num_edges)
 
 
 def test_batches_of_another_rate_are_refused():

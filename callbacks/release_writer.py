@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from torch_geometric.data import Data
 
 from lightning_dpg.callbacks.statement import privacy_statement
-from lightning_dpg.graph.io import write_graph
+from lightning_dpg.graph.io import check_edge_list_names, write_graph
 
 Format = Literal["edges", "graphml", "npz"]
 FORMATS: tuple[Format, ...] = ("edges", "graphml", "npz")
@@ -41,6 +41,12 @@ class ReleaseWriter(Callback):
             raise ValueError(f"num_graphs must be positive, got {num_graphs}")
         self.num_graphs = num_graphs
         self.formats = tuple(formats)
+
+    def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
+        """Refuse node names that the formats cannot hold, before anything is spent."""
+        graph = getattr(getattr(trainer, "datamodule", None), "train_graph", None)
+        if graph is not None and "edges" in self.formats:
+            check_edge_list_names(graph.node_names)
 
     def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
         """Write the release."""

@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 from xml.etree.ElementTree import ParseError
@@ -290,13 +290,21 @@ def _parse_names(
     return names, [(number[u], number[v]) for u, v in pairs]
 
 
-def _write_edges(graph: Data, file: BinaryIO) -> None:
-    names = graph.node_names
-    # What the reader would split, skip or take for two numbers.
+def check_edge_list_names(names: Sequence[str]) -> None:
+    """Refuse node names that a reader of the edge list would split, skip or take for two numbers.
+
+    Raises:
+        ValueError: Naming the first of them.
+    """
     unfit = re.compile(r"[#%]|\s|.*[\t\r\n\0]|.*\s$|$|\d+[ ,]+-?\d", re.DOTALL)
     bad = next((name for name in names if unfit.match(name)), None)
     if bad is not None:
         raise ValueError(f"an edge list cannot hold the node name {bad!r}; write .graphml or .npz")
+
+
+def _write_edges(graph: Data, file: BinaryIO) -> None:
+    names = graph.node_names
+    check_edge_list_names(names)
     file.writelines(
         f"{names[i]}\t{names[j]}\n".encode() for i, j in undirected_edges(graph).tolist()
     )

@@ -1,8 +1,10 @@
 """NetGAN: a Wasserstein GAN of random walks (Bojchevski et al., ICML 2018). Not private."""
 
+import torch
 from torch import Tensor
 
 from lightning_dpg.methods.walk_gan import WalkGAN
+from lightning_dpg.metrics.functional import edge_overlap
 
 
 class NetGAN(WalkGAN):
@@ -63,3 +65,10 @@ class NetGAN(WalkGAN):
             batch_idx: Number of the batch.
         """
         self._step(batch)
+
+    def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
+        """Both stopping criteria of the paper: link prediction, and overlap with the input."""
+        super().validation_step(batch, batch_idx)
+        graph = self.trainer.datamodule.train_graph  # type: ignore[attr-defined]
+        overlap = edge_overlap(self.sample(torch.Generator().manual_seed(0)), graph)
+        self.log("nonprivate/edge_overlap", overlap, batch_size=1)

@@ -6,12 +6,14 @@ import networkx as nx
 import pytest
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.loggers import CSVLogger
 from safetensors import safe_open
 
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.callbacks.release_writer import write_folder
 from lightning_dpg.commands.generate import load_generator
 from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import read_graph
 from lightning_dpg.methods import DPNetGAN
 
@@ -156,3 +158,24 @@ def test_folder_appears_complete_or_not_at_all(tmp_path):
     with pytest.raises(RuntimeError):
         write_folder(tmp_path / "release", fail)
     assert [path.read_text() for path in (tmp_path / "release").iterdir()] == ["new"]
+
+
+def test_names_that_a_format_cannot_hold_are_refused_before_anything_is_spent(tmp_path):
+    graph = make_graph(torch.tensor([[0, 1], [1, 2]]), 3, ["a\tb", "c", "d"])
+    module = DPNetGAN(3, num_samples=10)
+    for formats, fits in ((("edges",), False), (("npz",), True)):
+        trainer = pl.Trainer(
+            max_epochs=1,
+            accelerator="cpu",
+            logger=CSVLogger(tmp_path),
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            callbacks=[PrivacyAccountant(4.0, 1e-4), ReleaseWriter(formats=formats)],
+        )
+        data = EdgeListDataModule(graph, sample_rate=0.5, steps_per_epoch=1)
+        if fits:
+            trainer.fit(module, data)
+        else:
+            with pytest.raises(ValueError, match="edge list cannot hold"):
+                trainer.fit(module, data)
+        assert bool(module.ledger.entries) is fits

@@ -39,7 +39,7 @@ def clipped_gradient_sum(
     max_grad_norm: float,
     *,
     rows: Rows | None = None,
-    chunk_size: int = 512,
+    chunk_size: int = 128,
 ) -> dict[str, Tensor]:
     r"""Sum :math:`\sum_b g_b \min(1, C / \|g_b\|)` over the examples of this rank.
 

@@ -77,11 +77,11 @@ def clipped_gradient_sum(
             gradients, touched = per_example(values, rows.table.detach()[index], *part)
             same = index[:, :, None] == index[:, None, :]
             squared = _squared_norms(gradients) + ((touched @ touched.mT) * same).sum((1, 2))
-        scale = max_grad_norm / squared.sqrt().clamp(min=max_grad_norm)
+        scale = _clip(squared, max_grad_norm)
         for name, gradient in gradients.items():
-            total[name] += torch.tensordot(scale, gradient, dims=1)
+            total[name] += torch.tensordot(scale, _drop_unclipped(gradient, scale), dims=1)
         if rows is not None:
-            scaled = touched * scale[:, None, None]
+            scaled = _drop_unclipped(touched, scale) * scale[:, None, None]
             total["rows"].index_add_(0, index.flatten(), scaled.flatten(0, 1))
     return total
 
@@ -160,16 +160,31 @@ def _add_clipped(
     if index is not None:
         same = index[:, :, None] == index[:, None, :]
         squared += ((touched @ touched.mT) * same).sum((1, 2))
-    # The sum over uses of a squared norm can round below zero where they cancel.
-    scale = max_grad_norm / squared.clamp(min=0).sqrt().clamp(min=max_grad_norm)
+    scale = _clip(squared, max_grad_norm)
     for module, (x, y) in stacked.items():
-        scaled = y * scale[:, None, None]
+        scaled = _drop_unclipped(y, scale) * scale[:, None, None]
+        x = _drop_unclipped(x, scale)
         total[f"{names[module]}.weight"] += scaled.flatten(0, 1).T @ x.flatten(0, 1)
         if module.bias is not None:
             total[f"{names[module]}.bias"] += scaled.sum((0, 1))
     if index is not None:
-        scaled = touched * scale[:, None, None]
+        scaled = _drop_unclipped(touched, scale) * scale[:, None, None]
         total["rows"].index_add_(0, index.flatten(), scaled.flatten(0, 1))
+
+
+def _clip(squared: Tensor, max_grad_norm: float) -> Tensor:
+    """Factor of each example's gradient; 0 where its norm is no number and cannot be clipped."""
+    # A squared norm from ghost norms can round below zero where uses cancel.
+    scale = max_grad_norm / squared.clamp(min=0).sqrt().clamp(min=max_grad_norm)
+    return torch.where(squared.isfinite(), scale, 0.0)
+
+
+def _drop_unclipped(tensor: Tensor, scale: Tensor) -> Tensor:
+    """Without it one overflowing record would turn the whole sum into NaN, whatever the noise."""
+    if bool(scale.all()):
+        return tensor
+    kept = (scale != 0).view(-1, *[1] * (tensor.ndim - 1))
+    return torch.where(kept, tensor, 0.0)
 
 
 def _table(rows: Rows | None) -> nn.Parameter | None:

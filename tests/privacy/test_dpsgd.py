@@ -110,6 +110,28 @@ def test_one_record_moves_the_sum_by_at_most_c(scale):
         assert moved <= 0.3 * (1 + 1e-5)
 
 
+@pytest.mark.parametrize("ghost", [True, False])
+def test_a_record_that_overflows_moves_the_sum_by_at_most_c(ghost):
+    critic = make_critic().float()
+    with torch.no_grad():
+        critic.table[5] = 3e38
+    tokens = torch.tensor([[1, 2], [5, 3], [4, 4]])
+    lstm = {name: p for name, p in critic.named_parameters() if name != "table"}
+
+    def loss(parameters, embedded):
+        return functional_call(critic, dict(parameters), (embedded,))
+
+    def total(kept):
+        rows = Rows(critic.table, kept)
+        if ghost:
+            values = ghost_clipped_gradient_sum(critic, critic.embed(kept), 0.3, rows=rows)
+        else:
+            values = clipped_gradient_sum(loss, lstm, (), 0.3, rows=rows)
+        return torch.cat([value.flatten() for value in values.values()])
+
+    assert (total(tokens) - total(tokens[[0, 2]])).norm() <= 0.3 * (1 + 1e-5)
+
+
 def spend_one_step(critic, tokens, sigma, budget=None):
     ledger = PrivacyLedger(Relation.EDGE)
     ledger.budget = budget

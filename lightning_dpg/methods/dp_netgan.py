@@ -1,7 +1,6 @@
 """DP-NetGAN: an edge-list GAN whose critic is trained with DP-SGD (Zheng et al., 2021)."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -9,17 +8,11 @@ from typing import Literal
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
-from torch.func import functional_call, grad
 
 from lightning_dpg.methods.walk_gan import WalkGAN
 from lightning_dpg.privacy.accounting import gaussian_sigma, noise_multiplier_for
-from lightning_dpg.privacy.dpsgd import (
-    DPSGD,
-    ClippedSum,
-    Rows,
-    clipped_gradient_sum,
-    ghost_clipped_gradient_sum,
-)
+from lightning_dpg.privacy.dpsgd import DPSGD, ClippedSum, Rows
+from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian
 from lightning_dpg.privacy.sampling import PoissonBatch
@@ -246,7 +239,7 @@ class DPNetGAN(WalkGAN):
         if float(self.noise_multiplier) == 0:
             super()._critic_backward(real)
         elif self.hparams["mode"] == "paper":
-            self._private_backward(self._bundle_sum(real))
+            self._private_backward(partial(self._bundle_sum, real))
         else:
             self._private_backward(partial(self._score_sum, real, sign=-1.0))
             self._public_terms()
@@ -281,19 +274,36 @@ class DPNetGAN(WalkGAN):
         self, tokens: Tensor, max_grad_norm: float, *, sign: float = 1.0
     ) -> dict[str, Tensor]:
         """Sum of clipped gradients of the scores of edges of shape ``(B, 2)``."""
-        inputs, rows = self.critic.embed(tokens), self._rows(tokens)
-        return ghost_clipped_gradient_sum(self.critic, inputs, max_grad_norm, sign=sign, rows=rows)
+        return ghost_clipped_gradient_sum(
+            self.critic,
+            lambda embedded: sign * self.critic(embedded),
+            self.critic.embed(tokens),
+            max_grad_norm,
+            rows=self._rows(tokens),
+        )
 
-    def _bundle_sum(self, real: Tensor) -> ClippedSum:
+    def _bundle_sum(self, real: Tensor, max_grad_norm: float) -> dict[str, Tensor]:
         """Sum of clipped gradients of all three terms, one fake per real edge (Algorithm 1)."""
         fakes = self._fakes(max(1, len(real)), self._local)[: len(real)]
         tokens = torch.cat([real, fakes], 1)
         mix = torch.rand(len(real), 1, 1, generator=self._local).to(self.device)
-        rows = self._rows(tokens)
-        examples = (mix,) if rows else (self.critic.embed(tokens), mix)
-        return partial(
-            clipped_gradient_sum, self._bundle_loss, self._lstm_parameters, examples, rows=rows
+        return ghost_clipped_gradient_sum(
+            self.critic,
+            self._bundle_losses,
+            self.critic.embed(tokens),
+            max_grad_norm,
+            others=(mix,),
+            rows=self._rows(tokens),
         )
+
+    def _bundle_losses(self, embedded: Tensor, mix: Tensor) -> Tensor:
+        """Losses of shape ``(B,)`` of embedded real and fake edges of shape ``(B, 4, d)``."""
+        real, fake = embedded.chunk(2, 1)
+        points = torch.lerp(fake, real, mix)
+        (slope,) = torch.autograd.grad(self.critic(points).sum(), points, create_graph=True)
+        norm = (slope.flatten(1).square().sum(1) + 1e-12).sqrt()
+        losses: Tensor = self.critic(fake) - self.critic(real)
+        return losses + self.hparams["gp_weight"] * (norm - 1).square()
 
     def _rows(self, tokens: Tensor) -> Rows | None:
         """The table's rows as parameters, unless it is frozen."""
@@ -311,22 +321,6 @@ class DPNetGAN(WalkGAN):
     def _lstm_parameters(self) -> dict[str, nn.Parameter]:
         """The critic's parameters without its table, whose rows are dealt with apart."""
         return {name: p for name, p in self.critic.named_parameters() if name != "table"}
-
-    def _score(self, parameters: Mapping[str, Tensor], embedded: Tensor) -> Tensor:
-        """Critic's score of one embedded edge of shape ``(2, d)``."""
-        score: Tensor = functional_call(self.critic, dict(parameters), (embedded,))
-        return score
-
-    def _bundle_loss(
-        self, parameters: Mapping[str, Tensor], embedded: Tensor, mix: Tensor
-    ) -> Tensor:
-        """All three terms of one example, as in Algorithm 1; ``embedded`` is real, then fake."""
-        real, fake = embedded.chunk(2)
-        slope = grad(self._score, argnums=1)(parameters, torch.lerp(fake, real, mix))
-        norm = (slope.square().sum() + 1e-12).sqrt()
-        penalty = self.hparams["gp_weight"] * (norm - 1).square()
-        loss: Tensor = self._score(parameters, fake) - self._score(parameters, real) + penalty
-        return loss
 
     @staticmethod
     def advice(epsilon: float) -> str | None:

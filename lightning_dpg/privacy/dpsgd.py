@@ -77,118 +77,28 @@ def clipped_gradient_sum(
             gradients, touched = per_example(values, rows.table.detach()[index], *part)
             same = index[:, :, None] == index[:, None, :]
             squared = _squared_norms(gradients) + ((touched @ touched.mT) * same).sum((1, 2))
-        scale = _clip(squared, max_grad_norm)
+        scale = clip_factor(squared, max_grad_norm)
         for name, gradient in gradients.items():
-            total[name] += torch.tensordot(scale, _drop_unclipped(gradient, scale), dims=1)
+            total[name] += torch.tensordot(scale, drop_unclipped(gradient, scale), dims=1)
         if rows is not None:
-            scaled = _drop_unclipped(touched, scale) * scale[:, None, None]
+            scaled = drop_unclipped(touched, scale) * scale[:, None, None]
             total["rows"].index_add_(0, index.flatten(), scaled.flatten(0, 1))
     return total
 
 
-def ghost_clipped_gradient_sum(
-    network: nn.Module,
-    inputs: Tensor,
-    max_grad_norm: float,
-    *,
-    sign: float = 1.0,
-    rows: Rows | None = None,
-    chunk_size: int = 512,
-) -> dict[str, Tensor]:
-    r"""What :func:`clipped_gradient_sum` gives for the loss ``sign * network(input)``, faster.
-
-    All parameters of the network belong to ``nn.Linear`` maps. A map that is used K times per example
-    has the gradient :math:`\sum_k y_k x_k^\top` of its inputs x and output gradients y, whose
-    squared norm :math:`\sum_{k,l} (x_k \cdot x_l)(y_k \cdot y_l)` needs no per-example gradient
-    (Lee and Kifer, "Scaling up differentially private deep learning with fast per-example gradient
-    clipping", 2021). One pass, no second backward; first derivatives only.
-
-    Args:
-        network: Maps ``(B, ...)`` to ``(B,)``, each example on its own.
-        inputs: Inputs of shape ``(B, ...)``, or ``(B, K, d)`` with ``rows``; B may be 0.
-        max_grad_norm: Clipping norm C over all parameters together.
-        sign: Factor of the loss.
-        rows: The rows of a table that ``inputs`` holds and that are parameters too.
-        chunk_size: Examples per pass.
-    """
-    names = {module: name for name, module in network.named_modules()}
-    trained = {name: p for name, p in network.named_parameters() if p is not _table(rows)}
-    total = {name: torch.zeros_like(parameter) for name, parameter in trained.items()}
-    if rows is not None:
-        total["rows"] = torch.zeros_like(rows.table)
-    uses: list[tuple[nn.Linear, Tensor, Tensor]] = []
-
-    def record(module: nn.Linear, args: tuple[Tensor], output: Tensor) -> None:
-        uses.append((module, args[0].detach(), output))
-
-    hooks = [m.register_forward_hook(record) for m in names if isinstance(m, nn.Linear)]
-    try:
-        for low in range(0, len(inputs), chunk_size):
-            uses.clear()
-            part = inputs[low : low + chunk_size].detach().requires_grad_()
-            loss = sign * network(part).sum()
-            slopes = torch.autograd.grad(loss, [part, *(output for _, _, output in uses)])
-            index = None if rows is None else rows.index[low : low + chunk_size]
-            _add_clipped(total, names, uses, slopes, index, max_grad_norm)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return total
-
-
-def _add_clipped(
-    total: dict[str, Tensor],
-    names: Mapping[nn.Module, str],
-    uses: list[tuple[nn.Linear, Tensor, Tensor]],
-    slopes: tuple[Tensor, ...],
-    index: Tensor | None,
-    max_grad_norm: float,
-) -> None:
-    """Add the clipped gradients of one chunk to ``total``, see ghost_clipped_gradient_sum."""
-    count, touched = len(slopes[0]), slopes[0]
-    layers: dict[nn.Linear, tuple[list[Tensor], list[Tensor]]] = {}
-    for (module, x, _), y in zip(uses, slopes[1:], strict=True):
-        xs, ys = layers.setdefault(module, ([], []))
-        xs.append(x.reshape(count, -1, x.shape[-1]))
-        ys.append(y.reshape(count, -1, y.shape[-1]))
-    stacked = {m: (torch.cat(xs, 1), torch.cat(ys, 1)) for m, (xs, ys) in layers.items()}
-    squared = torch.zeros(count, dtype=touched.dtype, device=touched.device)
-    for module, (x, y) in stacked.items():
-        squared += ((x @ x.mT) * (y @ y.mT)).sum((1, 2))
-        if module.bias is not None:
-            squared += y.sum(1).square().sum(1)
-    if index is not None:
-        same = index[:, :, None] == index[:, None, :]
-        squared += ((touched @ touched.mT) * same).sum((1, 2))
-    scale = _clip(squared, max_grad_norm)
-    for module, (x, y) in stacked.items():
-        scaled = _drop_unclipped(y, scale) * scale[:, None, None]
-        x = _drop_unclipped(x, scale)
-        total[f"{names[module]}.weight"] += scaled.flatten(0, 1).T @ x.flatten(0, 1)
-        if module.bias is not None:
-            total[f"{names[module]}.bias"] += scaled.sum((0, 1))
-    if index is not None:
-        scaled = _drop_unclipped(touched, scale) * scale[:, None, None]
-        total["rows"].index_add_(0, index.flatten(), scaled.flatten(0, 1))
-
-
-def _clip(squared: Tensor, max_grad_norm: float) -> Tensor:
+def clip_factor(squared: Tensor, max_grad_norm: float) -> Tensor:
     """Factor of each example's gradient; 0 where its norm is no number and cannot be clipped."""
     # A squared norm from ghost norms can round below zero where uses cancel.
     scale = max_grad_norm / squared.clamp(min=0).sqrt().clamp(min=max_grad_norm)
     return torch.where(squared.isfinite(), scale, 0.0)
 
 
-def _drop_unclipped(tensor: Tensor, scale: Tensor) -> Tensor:
+def drop_unclipped(tensor: Tensor, scale: Tensor) -> Tensor:
     """Without it one overflowing record would turn the whole sum into NaN, whatever the noise."""
     if bool(scale.all()):
         return tensor
     kept = (scale != 0).view(-1, *[1] * (tensor.ndim - 1))
     return torch.where(kept, tensor, 0.0)
-
-
-def _table(rows: Rows | None) -> nn.Parameter | None:
-    return None if rows is None else rows.table
 
 
 class DPSGD:
@@ -220,8 +130,8 @@ class DPSGD:
         ranks, is added once. An empty batch is noised and charged as well.
 
         Args:
-            clipped_sum: One of the two functions of this file with all but the clipping norm
-                bound; each of its examples reads one record.
+            clipped_sum: ``clipped_gradient_sum`` or ``ghost_clipped_gradient_sum`` with all but
+                the clipping norm bound; each of its examples reads one record.
             parameters: Parameters by the names of the sum.
             ledger: Charged before the noise is drawn.
             entry: Cost of this step.

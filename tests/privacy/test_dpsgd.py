@@ -11,8 +11,8 @@ from lightning_dpg.privacy.dpsgd import (
     DPSGD,
     Rows,
     clipped_gradient_sum,
-    ghost_clipped_gradient_sum,
 )
+from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import (
     Budget,
     LedgerEntry,
@@ -124,7 +124,7 @@ def test_a_record_that_overflows_moves_the_sum_by_at_most_c(ghost):
     def total(kept):
         rows = Rows(critic.table, kept)
         if ghost:
-            values = ghost_clipped_gradient_sum(critic, critic.embed(kept), 0.3, rows=rows)
+            values = ghost_clipped_gradient_sum(critic, critic, critic.embed(kept), 0.3, rows=rows)
         else:
             values = clipped_gradient_sum(loss, lstm, (), 0.3, rows=rows)
         return torch.cat([value.flatten() for value in values.values()])
@@ -162,26 +162,47 @@ def spend_one_step(critic, tokens, sigma, budget=None):
     return ledger
 
 
+def batched_losses(critic):
+    """The bundle of ``functional_loss`` for a batch, by ordinary autograd."""
+
+    def losses(embedded, mix):
+        real, fake = embedded.chunk(2, 1)
+        points = torch.lerp(fake, real, mix)
+        (slope,) = torch.autograd.grad(critic(points).sum(), points, create_graph=True)
+        norm = (slope.flatten(1).square().sum(1) + 1e-12).sqrt()
+        return critic(fake) - critic(real) + 10 * (norm - 1).square()
+
+    return losses
+
+
 @pytest.mark.parametrize("trained_table", [True, False])
-@pytest.mark.parametrize("max_grad_norm", [1e-2, 1e6])
-@pytest.mark.parametrize("length", [2, 5])
-def test_ghost_norms_equal_materialised_gradients(length, max_grad_norm, trained_table):
+@pytest.mark.parametrize("max_grad_norm", [1e-2, 0.7, 1e6])
+@pytest.mark.parametrize("length", [2, 3, 5])
+def test_ghost_norms_equal_materialised_gradients_penalty_included(
+    length, max_grad_norm, trained_table
+):
     critic = make_critic()
-    tokens = torch.randint(NODES, (9, length))
+    tokens = torch.randint(NODES, (9, 2 * length))
     tokens[0] = 3
+    mix = torch.rand(9, 1, 1, dtype=torch.float64)
     lstm = {name: p for name, p in critic.named_parameters() if name != "table"}
-
-    def loss(parameters, embedded):
-        return -functional_call(critic, dict(parameters), (embedded,))
-
     rows = Rows(critic.table, tokens) if trained_table else None
-    examples = () if trained_table else (critic.embed(tokens).detach(),)
-    expected = clipped_gradient_sum(loss, lstm, examples, max_grad_norm, rows=rows)
+    examples = (mix[:, 0],) if trained_table else (critic.embed(tokens).detach(), mix[:, 0])
+    expected = clipped_gradient_sum(
+        functional_loss(critic), lstm, examples, max_grad_norm, rows=rows
+    )
     actual = ghost_clipped_gradient_sum(
-        critic, critic.embed(tokens), max_grad_norm, sign=-1.0, rows=rows, chunk_size=4
+        critic,
+        batched_losses(critic),
+        critic.embed(tokens),
+        max_grad_norm,
+        others=(mix,),
+        rows=rows,
+        chunk_size=4,
     )
     for name, value in expected.items():
         torch.testing.assert_close(actual[name], value, rtol=1e-9, atol=1e-12)
+    assert "forward" not in vars(critic.score)
 
 
 def test_an_empty_batch_is_noised_over_all_parameters_and_charged():

@@ -1,0 +1,180 @@
+r"""Sums of clipped gradients without per-example gradients, second derivatives included.
+
+A linear map that an example uses K times has the gradient :math:`\sum_k y_k x_k^\top` of its inputs
+x and output gradients y, and the squared norm :math:`\sum_{k,l} (x_k \cdot x_l)(y_k \cdot y_l)` of it
+needs neither matrix (Goodfellow, "Efficient per-example gradient computations", 2015; Li et al.,
+"Large language models can be strong differentially private learners", 2022). A gradient penalty uses
+the map once more, backwards, in its inner gradient; that use is recorded in the same way.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import Function
+
+from lightning_dpg.privacy.dpsgd import Rows, clip_factor, drop_unclipped
+
+
+def ghost_clipped_gradient_sum(
+    network: nn.Module,
+    losses: Callable[..., Tensor],
+    inputs: Tensor,
+    max_grad_norm: float,
+    *,
+    others: tuple[Tensor, ...] = (),
+    rows: Rows | None = None,
+    chunk_size: int = 512,
+) -> dict[str, Tensor]:
+    """What ``clipped_gradient_sum`` gives, in one batched backward pass.
+
+    All trained parameters of the network, but the table of ``rows``, belong to ``nn.Linear`` maps.
+
+    Args:
+        network: Computes each example on its own.
+        losses: ``losses(inputs, *others)`` of shape ``(B,)``; it may call the network any number of
+            times and take its gradient with ``create_graph=True``.
+        inputs: Tensor of shape ``(B, ...)``, or ``(B, K, d)`` with ``rows``; B may be 0.
+        max_grad_norm: Clipping norm C over all parameters together.
+        others: Further tensors of shape ``(B, ...)``.
+        rows: The rows of a table that ``inputs`` holds and that are parameters too.
+        chunk_size: Examples per pass.
+
+    Returns:
+        The sum by parameter name; that of the table is dense, under the key ``"rows"``.
+    """
+    maps = {name: m for name, m in network.named_modules() if isinstance(m, nn.Linear)}
+    total = {
+        f"{name}.{key}": torch.zeros_like(parameter)
+        for name, module in maps.items()
+        for key, parameter in module.named_parameters()
+    }
+    if rows is not None:
+        total["rows"] = torch.zeros_like(rows.table)
+    for low in range(0, len(inputs), chunk_size):
+        part = inputs[low : low + chunk_size].detach().requires_grad_()
+        with _recording(maps) as uses:
+            loss = losses(part, *(tensor[low : low + chunk_size] for tensor in others)).sum()
+            uses.final = True
+            # The weights have to be among the inputs: without them autograd leaves out the part of
+            # the inner gradient whose output gradient is a constant. They get no gradient here.
+            weights = [module.weight for module in maps.values()]
+            touched = torch.autograd.grad(loss, [part, *weights], allow_unused=True)[0]
+        index = None if rows is None else rows.index[low : low + chunk_size]
+        _add_clipped(total, maps, uses, touched, index, max_grad_norm)
+    return total
+
+
+class _Uses:
+    """Pairs (x, y) of each map, of shapes ``(B, K, in)`` and ``(B, K, out)``, in order.
+
+    Attributes:
+        final: Whether the gradient of the loss is being taken, rather than one inside it.
+    """
+
+    def __init__(self) -> None:
+        self.final = False
+        self.weight: dict[str, list[tuple[Tensor, Tensor]]] = {}
+        self.bias: dict[str, list[Tensor]] = {}
+
+    def add(self, name: str, x: Tensor, y: Tensor, *, forwards: bool) -> None:
+        if not self.final:
+            return
+        x = x.detach().reshape(len(x), -1, x.shape[-1])
+        y = y.detach().reshape(len(y), -1, y.shape[-1])
+        self.weight.setdefault(name, []).append((x, y))
+        if forwards:
+            self.bias.setdefault(name, []).append(y)
+
+
+class _Forwards(Function):
+    """``x W^T``; its backward pass is a use of W, and itself differentiable."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, uses: _Uses, name: str) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.uses, ctx.name = uses, name
+        return x @ weight.T
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight = ctx.saved_tensors
+        (y,) = gradients
+        ctx.uses.add(ctx.name, x, y, forwards=True)
+        return _Backwards.apply(y, weight, ctx.uses, ctx.name), None, None, None  # type: ignore[no-untyped-call]
+
+
+class _Backwards(Function):
+    """``y W``, the inner gradient's use of W."""
+
+    @staticmethod
+    def forward(ctx: Any, y: Tensor, weight: Tensor, uses: _Uses, name: str) -> Tensor:
+        ctx.save_for_backward(y, weight)
+        ctx.uses, ctx.name = uses, name
+        return y @ weight
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        y, weight = ctx.saved_tensors
+        (x,) = gradients
+        ctx.uses.add(ctx.name, x, y, forwards=False)
+        return _Forwards.apply(x, weight, ctx.uses, ctx.name), None, None, None  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def _recording(maps: dict[str, nn.Linear]) -> Iterator[_Uses]:
+    """Let the maps record their uses."""
+    uses = _Uses()
+
+    def apply(name: str, module: nn.Linear, x: Tensor) -> Tensor:
+        y: Tensor = _Forwards.apply(x, module.weight, uses, name)  # type: ignore[no-untyped-call]
+        return y if module.bias is None else y + module.bias.detach()
+
+    try:
+        for name, module in maps.items():
+            module.forward = partial(apply, name, module)  # type: ignore[method-assign]
+        yield uses
+    finally:
+        for module in maps.values():
+            del module.forward
+
+
+def _add_clipped(
+    total: dict[str, Tensor],
+    maps: dict[str, nn.Linear],
+    uses: _Uses,
+    touched: Tensor,
+    index: Tensor | None,
+    max_grad_norm: float,
+) -> None:
+    """Add the clipped gradients of one chunk to ``total``."""
+    pairs = {
+        name: (torch.cat([x for x, _ in both], 1), torch.cat([y for _, y in both], 1))
+        for name, both in uses.weight.items()
+    }
+    biases = {
+        name: sum(y.sum(1) for y in ys)
+        for name, ys in uses.bias.items()
+        if maps[name].bias is not None
+    }
+    squared = touched.new_zeros(len(touched))
+    for x, y in pairs.values():
+        squared += ((x @ x.mT) * (y @ y.mT)).sum((1, 2))
+    for bias in biases.values():
+        squared += bias.square().sum(1)
+    if index is not None:
+        same = index[:, :, None] == index[:, None, :]
+        squared += ((touched @ touched.mT) * same).sum((1, 2))
+    factor = clip_factor(squared, max_grad_norm)
+    for name, (x, y) in pairs.items():
+        scaled = drop_unclipped(y, factor) * factor[:, None, None]
+        x = drop_unclipped(x, factor)
+        total[f"{name}.weight"] += scaled.flatten(0, 1).T @ x.flatten(0, 1)
+    for name, bias in biases.items():
+        total[f"{name}.bias"] += factor @ drop_unclipped(bias, factor)
+    if index is not None:
+        scaled = drop_unclipped(touched, factor) * factor[:, None, None]
+        total["rows"].index_add_(0, index.flatten(), scaled.flatten(0, 1))

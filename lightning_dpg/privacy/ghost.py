@@ -156,7 +156,7 @@ def _add_clipped(
         for name, both in uses.weight.items()
     }
     biases = {
-        name: sum(y.sum(1) for y in ys)
+        name: torch.cat(ys, 1).sum(1)
         for name, ys in uses.bias.items()
         if maps[name].bias is not None
     }

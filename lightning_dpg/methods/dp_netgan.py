@@ -65,7 +65,7 @@ class DPNetGAN(WalkGAN):
         temperature: First temperature of the Gumbel softmax.
         min_temperature: Last temperature.
         temperature_decay: Factor per critic step.
-        num_samples: Edges drawn to assemble one graph.
+        num_samples: Edges drawn to assemble one graph; at least ten for each edge of it are drawn.
     """
 
     def __init__(

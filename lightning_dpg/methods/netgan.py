@@ -25,7 +25,8 @@ class NetGAN(WalkGAN):
         temperature: First temperature of the Gumbel softmax.
         min_temperature: Last temperature.
         temperature_decay: Factor per critic step.
-        num_samples: Edges (transitions of walks) drawn to assemble one graph.
+        num_samples: Edges (transitions of walks) drawn to assemble one graph; at least ten for each
+            edge of it are drawn.
     """
 
     def __init__(

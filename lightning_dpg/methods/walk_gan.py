@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from pytorch_lightning.utilities import rank_zero_warn
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch.optim import Adam, Optimizer
@@ -93,8 +94,9 @@ class WalkGAN(Synthesizer):
 
     @property
     def _num_walks(self) -> int:
-        """Walks that hold ``num_samples`` transitions."""
-        return -(-int(self.hparams["num_samples"]) // (self.generator.walk_length - 1))
+        """Walks with ``num_samples`` transitions, or ten for each edge to assemble if that is more."""
+        transitions = max(self.hparams["num_samples"], 10 * int(self.num_edges))
+        return -(-transitions // (self.generator.walk_length - 1))
 
     def _latents(self, count: int, generator: torch.Generator | None = None) -> Iterator[Tensor]:
         """Latent vectors in pieces whose ``(walks, N)`` tensors stay small."""
@@ -116,7 +118,13 @@ class WalkGAN(Synthesizer):
         """Assemble a graph from the transitions of generated walks."""
         walks = self._fakes(self._num_walks, generator).cpu()
         pairs = torch.stack([walks[:, :-1].flatten(), walks[:, 1:].flatten()], 1)
-        return assemble(pairs, self.hparams["num_nodes"], int(self.num_edges), generator)
+        edges = assemble(pairs, self.hparams["num_nodes"], int(self.num_edges), generator)
+        if len(edges) < int(self.num_edges):
+            rank_zero_warn(
+                f"{len(pairs)} samples held only {len(edges)} of {int(self.num_edges)} edges: "
+                "the generator repeats itself; raise num_samples"
+            )
+        return edges
 
     @torch.no_grad()
     def score(self, pairs: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ SMALL = {"latent_dim": 4, "generator_dim": 20, "critic_dim": 16, "embedding_dim"
 
 def make_module(**options):
     torch.manual_seed(0)
-    return DPNetGAN(77, batch_size=16, num_samples=2000, **SMALL | options)
+    return DPNetGAN(77, **SMALL | {"batch_size": 16, "num_samples": 2000} | options)
 
 
 def fit(module, epsilon=4.0, delta=1e-4, max_epochs=3, name="les_miserables"):
@@ -225,3 +225,12 @@ def test_without_noise_it_learns_two_blocks():
     scores = module.score(pairs)
     auc = (scores[inside][:, None] > scores[~inside]).float().mean()
     assert auc > 0.9
+
+
+def test_a_graph_has_its_edges_however_few_samples_are_asked_for():
+    module = make_module(num_samples=1)
+    module.num_edges.fill_(900)
+    assert len(module.sample_edges(torch.Generator().manual_seed(0))) == 900
+    module.num_edges.fill_(77 * 76 // 2)
+    with pytest.warns(UserWarning, match="raise num_samples"):
+        module.sample_edges(torch.Generator().manual_seed(0))

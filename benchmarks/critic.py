@@ -46,7 +46,7 @@ def main(args: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks critic")
     parser.add_argument("--nodes", type=int, default=2810)
     parser.add_argument("--batch", type=int, default=2048)
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--device", default="cpu")
     options = parser.parse_args(args)
     nodes, batch, device = options.nodes, options.batch, options.device

@@ -11,7 +11,7 @@ from lightning_dpg.commands.errors import CommandError, explain, nearest
 DEBUG_VARIABLE = "LIGHTNING_DPG_DEBUG"
 
 LIGHTNING_COMMANDS = ("fit", "validate", "test", "predict")
-OWN_COMMANDS = ("generate", "plan", "list")
+OWN_COMMANDS = ("generate", "evaluate", "plan", "list")
 
 HELP = """\
 usage: python -m lightning_dpg COMMAND [options]
@@ -25,6 +25,7 @@ with a configuration (--config FILE, once or more; later ones win):
   predict   draw synthetic graphs from a checkpoint
 without one:
   generate  draw synthetic graphs from a release alone
+  evaluate  compare synthetic graphs with the real one (reads the private graph)
   plan      noise, steps, epsilon and delta of a run, before any data are touched
   list      methods, data sets and configurations
 
@@ -83,6 +84,10 @@ def _dispatch(command: str, args: list[str]) -> int:
             from lightning_dpg.commands import generate
 
             generate.run(args)
+        case "evaluate":
+            from lightning_dpg.commands import evaluate
+
+            evaluate.run(args)
         case _ if command in LIGHTNING_COMMANDS:
             _run_lightning(command, args)
         case _:

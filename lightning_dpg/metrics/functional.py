@@ -41,15 +41,7 @@ def assortativity(graph: Data) -> float:
 
 def triangles(graph: Data) -> float:
     """Number of triangles."""
-    degree = degrees(graph)
-    rows, columns = graph.edge_index.cpu().numpy()
-    # Edges point to the end of the larger degree, so that hubs begin few paths of two edges. Each
-    # triangle is then one such path and one edge that closes it.
-    larger = degree[rows] < degree[columns]
-    tied = (degree[rows] == degree[columns]) & (rows < columns)
-    kept = larger | tied
-    links = (np.ones(kept.sum(), dtype=np.int64), (rows[kept], columns[kept]))
-    oriented = csr_array(links, shape=(graph.num_nodes, graph.num_nodes))
+    oriented = _oriented(graph)
     return float((oriented @ oriented).multiply(oriented).sum())
 
 
@@ -123,6 +115,22 @@ def transitivity(graph: Data) -> float:
     return _ratio(3 * triangles(graph), wedges(graph))
 
 
+def average_clustering(graph: Data) -> float:
+    """Mean over all nodes of the share of a node's pairs of neighbors that are linked.
+
+    A node with fewer than two neighbors counts as 0, as in networkx; nan without nodes.
+    """
+    if not graph.num_nodes:
+        return math.nan
+    oriented = _oriented(graph)
+    # Each triangle is found at its first and its last node, and then at the one between them.
+    at_ends = (oriented @ oriented).multiply(oriented)
+    at_middle = (oriented.T @ oriented).multiply(oriented)
+    count = at_ends.sum(axis=0) + at_ends.sum(axis=1) + at_middle.sum(axis=1)
+    degree = degrees(graph).astype(np.float64)
+    return float((count / np.maximum(degree * (degree - 1) / 2, 1)).mean())
+
+
 def edge_overlap(graph: Data, reference: Data) -> float:
     """Share of the edges of ``reference`` that ``graph`` has too; nan without any.
 
@@ -158,6 +166,21 @@ STATISTICS: dict[str, Callable[[Data], float]] = {
 def statistics(graph: Data) -> dict[str, float]:
     """All of :data:`STATISTICS` by name."""
     return {name: statistic(graph) for name, statistic in STATISTICS.items()}
+
+
+def _oriented(graph: Data) -> csr_array:
+    """Adjacency matrix with one orientation of each edge.
+
+    Edges point to the end of the larger degree, so that hubs begin few paths of two edges. Each
+    triangle is then one such path and one edge that closes it.
+    """
+    degree = degrees(graph)
+    rows, columns = graph.edge_index.cpu().numpy()
+    larger = degree[rows] < degree[columns]
+    tied = (degree[rows] == degree[columns]) & (rows < columns)
+    kept = larger | tied
+    links = (np.ones(kept.sum(), dtype=np.int64), (rows[kept], columns[kept]))
+    return csr_array(links, shape=(graph.num_nodes, graph.num_nodes))
 
 
 def _component_labels(graph: Data) -> NDArray[np.int32]:

@@ -1,6 +1,7 @@
 """Lengths of shortest paths, by breadth-first search from many nodes at a time."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,58 +33,86 @@ def characteristic_path_length(graph: Data) -> float:
     return path_length_estimate(graph)[0]
 
 
+class Distances(NamedTuple):
+    """Lengths of the shortest paths between connected nodes, measured or estimated."""
+
+    counts: NDArray[np.float64]
+    """Ordered pairs of nodes at distance 0, 1, ..., of which N are at distance 0.
+
+    The last distance is the diameter, which estimated counts only bound from below.
+    """
+    mean: float
+    """Mean over pairs of different nodes; nan without an edge."""
+    standard_error: float
+    """Standard error of the mean, 0 where all nodes are sources."""
+    num_sources: int | None
+    """Number of nodes from which all paths were measured; None if all nodes are sources."""
+
+
 def path_length_estimate(
     graph: Data, num_sources: int | None = None, seed: int = 0
 ) -> tuple[float, float]:
     """Mean length of the shortest paths between connected nodes, and its standard error.
 
+    Both are nan without an edge; the arguments are those of :func:`distances`.
+    """
+    measured = distances(graph, num_sources, seed)
+    return measured.mean, measured.standard_error
+
+
+def distances(graph: Data, num_sources: int | None = None, seed: int = 0) -> Distances:
+    """Lengths of the shortest paths between connected nodes.
+
     Args:
-        graph: Graph of N nodes; those without an edge are left out.
+        graph: Graph of N nodes; those without an edge are at distance 0 of themselves only.
         num_sources: Number of nodes from which all paths are measured, at least 64 and rounded
             down to a multiple of 64; by default all up to :data:`EXACT_UP_TO` nodes and
             :data:`SAMPLED_SOURCES` above.
         seed: Seed of the choice of sources.
-
-    Returns:
-        Mean and standard error, which is 0 where all nodes are sources; nan without an edge.
     """
     matrix = adjacency(graph)
     linked = np.diff(matrix.indptr) > 0
     if not linked.any():
-        return math.nan, math.nan
+        return Distances(np.array([float(graph.num_nodes)]), math.nan, math.nan, None)
     # Every row then holds a neighbor, which the search needs.
     matrix = matrix[linked][:, linked]
     num_nodes = matrix.shape[0]
     if num_sources is None:
         num_sources = num_nodes if num_nodes <= EXACT_UP_TO else SAMPLED_SOURCES
     if num_sources >= num_nodes:
-        lengths, pairs = _path_totals(matrix, np.arange(num_nodes))
-        return float(lengths.sum() / pairs.sum()), 0.0
+        lengths, pairs, reached = _path_totals(matrix, np.arange(num_nodes))
+        counts = np.concatenate([[float(graph.num_nodes)], reached])
+        return Distances(counts, float(lengths.sum() / pairs.sum()), 0.0, None)
     if num_sources < _WORD:
         raise ValueError(f"num_sources must be at least {_WORD}, got {num_sources}")
     num_sources -= num_sources % _WORD
     sources = np.random.default_rng(seed).permutation(num_nodes)[:num_sources]
-    lengths, pairs = _path_totals(matrix, sources)
+    lengths, pairs, reached = _path_totals(matrix, sources)
     mean = lengths.sum() / pairs.sum()
     # A ratio of two totals, whose error the spread between groups of sources tells; the sources
     # are drawn without replacement.
     groups = num_sources // _GROUP
     residuals = (lengths - mean * pairs)[:groups]
     variance = groups / (groups - 1) * (residuals**2).sum() * (1 - num_sources / num_nodes)
-    return float(mean), float(np.sqrt(variance) / pairs.sum())
+    counts = np.concatenate([[float(graph.num_nodes)], reached * (num_nodes / num_sources)])
+    return Distances(counts, float(mean), float(np.sqrt(variance) / pairs.sum()), num_sources)
 
 
 def _path_totals(
     matrix: csr_array, sources: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sum of the path lengths and number of other nodes reached, per group of 16 sources."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Sum of the path lengths and other nodes reached per group, and nodes reached per distance."""
     lengths, pairs = [], []
+    by_distance = np.zeros(0)
     per_search = _WORD * _WORDS
     for start in range(0, len(sources), per_search):
         reached = _reached_by_level(matrix, sources[start : start + per_search])
         lengths.append(np.arange(1, len(reached) + 1) @ reached)
         pairs.append(reached.sum(axis=0))
-    return np.concatenate(lengths), np.concatenate(pairs)
+        if len(reached) > len(by_distance):
+            by_distance = np.pad(by_distance, (0, len(reached) - len(by_distance)))
+        by_distance[: len(reached)] += reached.sum(axis=1)
+    return np.concatenate(lengths), np.concatenate(pairs), by_distance
 
 
 def _reached_by_level(matrix: csr_array, sources: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -1,0 +1,298 @@
+"""Queries that tell how near a synthetic graph comes to the real one (read the private graph).
+
+The first fifteen are those of "PGB: Benchmarking Differentially Private Synthetic Graph Generation
+Algorithms", 2024; after them come the other statistics of NetGAN and the overlap of the edges.
+"""
+
+import math
+from typing import NamedTuple
+
+import networkx as nx
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse.linalg import eigsh
+from torch_geometric.data import Data
+
+from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
+from lightning_dpg.metrics import functional
+from lightning_dpg.metrics.functional import STATISTICS, average_clustering, degrees, edge_overlap
+from lightning_dpg.metrics.paths import distances
+
+# Least probability of the second distribution of a divergence, which else would be infinite.
+PROBABILITY_FLOOR = float(np.finfo(np.float64).eps)
+LOUVAIN_SEED = 0
+TOP_SHARE = 0.01
+
+# Of the statistics, these are queries already, the last one under the name avg_path_length.
+_REPEATED = ("assortativity", "triangles", "transitivity", "characteristic_path_length")
+
+QUERIES: tuple[str, ...] = (
+    "num_nodes",
+    "num_edges",
+    "triangles",
+    "avg_degree",
+    "degree_variance",
+    "degree_distribution_kl",
+    "diameter",
+    "avg_path_length",
+    "distance_distribution_kl",
+    "global_clustering",
+    "avg_clustering",
+    "community_nmi",
+    "modularity",
+    "assortativity",
+    "eigenvector_centrality_mae",
+    *(name for name in STATISTICS if name not in _REPEATED),
+    "edge_overlap",
+)
+
+
+class Answer(NamedTuple):
+    """Answer to one query; nan where a number is undefined."""
+
+    real: float
+    """Value of the real graph; nan where the query is about both graphs."""
+    synthetic: float
+    """Value of the synthetic graph; nan where the query is about both graphs."""
+    error: float
+    """Relative error, or the divergence, agreement or mean error that the query is named after."""
+    note: str = ""
+    """How the numbers were estimated, or why there is none."""
+
+
+class Profile(NamedTuple):
+    """What the queries need of one graph."""
+
+    graph: Data
+    values: dict[str, float]
+    """Answers to the queries about a single graph."""
+    degree_counts: NDArray[np.float64]
+    """Nodes of degree 0, 1, ..."""
+    distance_counts: NDArray[np.float64]
+    """Ordered pairs of connected nodes at distance 0, 1, ..."""
+    communities: NDArray[np.int64]
+    """Louvain community of each node, shape ``(N,)``."""
+    centrality: NDArray[np.float64]
+    """Eigenvector centrality of each node, shape ``(N,)``; empty without an edge."""
+    num_sources: int | None
+    """Number of nodes from which distances were measured; None if from all."""
+
+
+class Alignment(NamedTuple):
+    """A graph with the node numbers of another."""
+
+    graph: Data
+    common: NDArray[np.bool_]
+    """Which of the numbers are one node in both graphs, shape ``(N,)``."""
+    note: str
+    """How the nodes were matched, if not all by name."""
+
+
+def profile(graph: Data) -> Profile:
+    """Measure a graph of two nodes or more."""
+    degree = degrees(graph)
+    measured = distances(graph)
+    communities = louvain(graph)
+    values = {
+        "num_nodes": float(graph.num_nodes),
+        "num_edges": graph.num_edges / 2,
+        "triangles": functional.triangles(graph),
+        "avg_degree": float(degree.mean()),
+        "degree_variance": float(degree.var(ddof=1)),
+        "diameter": float(len(measured.counts) - 1),
+        "avg_path_length": measured.mean,
+        "global_clustering": functional.transitivity(graph),
+        "avg_clustering": average_clustering(graph),
+        "modularity": modularity(graph, communities),
+        "assortativity": functional.assortativity(graph),
+    }
+    values |= {name: STATISTICS[name](graph) for name in STATISTICS if name not in _REPEATED}
+    return Profile(
+        graph,
+        values,
+        np.bincount(degree).astype(np.float64),
+        measured.counts,
+        communities,
+        eigenvector_centrality(graph),
+        measured.num_sources,
+    )
+
+
+def compare(real: Profile, synthetic: Data) -> dict[str, Answer]:
+    """Answer all of :data:`QUERIES` in their order.
+
+    Args:
+        real: Measured real graph.
+        synthetic: Synthetic graph of two nodes or more. Only ``community_nmi`` and
+            ``edge_overlap`` need nodes that are the same as in the real graph, see :func:`align`.
+    """
+    alignment = align(synthetic, real.graph)
+    # The communities found depend on the order of the nodes, so that it must be the same.
+    other = profile(synthetic if alignment is None else alignment.graph)
+    pairs = {
+        "degree_distribution_kl": kl_divergence(real.degree_counts, other.degree_counts),
+        "distance_distribution_kl": kl_divergence(real.distance_counts, other.distance_counts),
+        "eigenvector_centrality_mae": top_error(real.centrality, other.centrality),
+    }
+    notes = _distance_notes(real, other)
+    if alignment is None:
+        unmatched = f"needs the same nodes, got {real.graph.num_nodes} and {synthetic.num_nodes}"
+        pairs |= dict.fromkeys(("community_nmi", "edge_overlap"), math.nan)
+        notes |= dict.fromkeys(("community_nmi", "edge_overlap"), unmatched)
+    else:
+        common = alignment.common
+        pairs["community_nmi"] = normalized_mutual_information(
+            real.communities[common], other.communities[common]
+        )
+        edges = undirected_edges(other.graph)
+        shared = edges[torch.from_numpy(common)[edges].all(dim=1)]
+        pairs["edge_overlap"] = edge_overlap(make_graph(shared, real.graph.num_nodes), real.graph)
+        notes |= dict.fromkeys(("community_nmi", "edge_overlap"), alignment.note)
+    answers = {}
+    for name in QUERIES:
+        if name in pairs:
+            answers[name] = Answer(math.nan, math.nan, pairs[name], notes.get(name, ""))
+        else:
+            ours, theirs = real.values[name], other.values[name]
+            error = relative_error(ours, theirs)
+            answers[name] = Answer(ours, theirs, error, notes.get(name, ""))
+    return answers
+
+
+def align(graph: Data, reference: Data) -> Alignment | None:
+    """Give the nodes of a graph the numbers that they have in ``reference``.
+
+    Nodes are the same where their names are or, if no name occurs in both graphs, where their
+    numbers are.
+
+    Returns:
+        The renumbered graph, or None if the graphs differ in the number of nodes.
+    """
+    count = reference.num_nodes
+    if graph.num_nodes != count:
+        return None
+    number = {name: i for i, name in enumerate(reference.node_names)}
+    numbers = np.array([number.get(name, -1) for name in graph.node_names])
+    named = numbers >= 0
+    if not named.any():
+        return Alignment(graph, np.ones(count, dtype=bool), "no common names, nodes by position")
+    common = np.zeros(count, dtype=bool)
+    common[numbers[named]] = True
+    numbers[~named] = np.flatnonzero(~common)
+    edges = torch.from_numpy(numbers)[undirected_edges(graph)]
+    note = "" if named.all() else f"of the {named.sum()} nodes with common names"
+    return Alignment(make_graph(edges, count), common, note)
+
+
+def relative_error(real: float, synthetic: float) -> float:
+    r""":math:`|real - synthetic| / |real|`; 0 where both are 0, nan where only ``real`` is."""
+    if real == synthetic:
+        return 0.0
+    return abs(real - synthetic) / abs(real) if real else math.nan
+
+
+def kl_divergence(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    r"""Divergence :math:`\sum_k p_k \ln(p_k / \max(q_k, \epsilon))` of two histograms.
+
+    Args:
+        first: Counts whose shares are p, shape ``(K,)``.
+        second: Counts whose shares are q, shape ``(L,)``. The floor :math:`\epsilon` is
+            :data:`PROBABILITY_FLOOR`, so that what q lacks altogether costs up to 36 nats.
+    """
+    size = max(len(first), len(second))
+    p, q = (np.pad(counts, (0, size - len(counts))) / counts.sum() for counts in (first, second))
+    present = p > 0
+    ratio = p[present] / np.maximum(q[present], PROBABILITY_FLOOR)
+    # The floor adds a little to q, and rounding errors do: neither must show as a negative sum.
+    return max(float((p[present] * np.log(ratio)).sum()), 0.0)
+
+
+def louvain(graph: Data) -> NDArray[np.int64]:
+    """Community of each node by networkx' Louvain method under a fixed seed, shape ``(N,)``."""
+    linked = nx.empty_graph(graph.num_nodes)
+    linked.add_edges_from(undirected_edges(graph).tolist())
+    labels = np.zeros(graph.num_nodes, dtype=np.int64)
+    for label, nodes in enumerate(nx.community.louvain_communities(linked, seed=LOUVAIN_SEED)):
+        labels[list(nodes)] = label
+    return labels
+
+
+def modularity(graph: Data, communities: NDArray[np.int64]) -> float:
+    r"""Modularity :math:`\sum_c (m_c / M - (D_c / 2M)^2)` of a partition; nan without an edge.
+
+    Args:
+        graph: Graph of M edges.
+        communities: Community c of each node, shape ``(N,)``; it holds :math:`m_c` edges and its
+            nodes have :math:`D_c` ends of edges.
+    """
+    ends = communities[graph.edge_index.cpu().numpy()]
+    if not ends.size:
+        return math.nan
+    shares = np.bincount(ends[0]) / ends.shape[1]
+    return float((ends[0] == ends[1]).mean() - (shares**2).sum())
+
+
+def normalized_mutual_information(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
+    """Mutual information of two partitions per mean of their entropies.
+
+    It is 1 for equal partitions, also where both have a single part.
+
+    Args:
+        first: Part of each node, shape ``(N,)``.
+        second: Part of each node in the other partition, shape ``(N,)``.
+    """
+    both = _entropy(first * (second.max() + 1) + second)
+    alone = _entropy(first) + _entropy(second)
+    return 2 * (alone - both) / alone if alone else 1.0
+
+
+def eigenvector_centrality(graph: Data) -> NDArray[np.float64]:
+    """Leading eigenvector of the adjacency matrix, of norm 1 and at least 0; empty without edges.
+
+    Where components tie for the leading eigenvalue, it is the projection of equal values for all
+    nodes, as power iteration finds it.
+    """
+    if not graph.num_edges:
+        return np.zeros(0)
+    matrix = adjacency(graph)
+    # Long thin graphs have eigenvalues so close that the usual 20 basis vectors take minutes.
+    basis = min(80, graph.num_nodes)
+    _, vectors = eigsh(matrix, k=1, which="LA", v0=np.ones(graph.num_nodes), ncv=basis)
+    return np.abs(vectors[:, 0])
+
+
+def top_error(real: NDArray[np.float64], synthetic: NDArray[np.float64]) -> float:
+    """Mean absolute difference of the largest values, in descending order whatever their nodes.
+
+    It takes :data:`TOP_SHARE` of the values of the real graph, rounded down, but one or more; nan
+    where there are fewer in either graph.
+    """
+    count = max(int(TOP_SHARE * len(real)), 1)
+    if min(len(real), len(synthetic)) < count:
+        return math.nan
+    ours, theirs = (np.sort(values)[::-1][:count] for values in (real, synthetic))
+    return float(np.abs(ours - theirs).mean())
+
+
+def _entropy(labels: NDArray[np.int64]) -> float:
+    _, counts = np.unique(labels, return_counts=True)
+    shares = counts / len(labels)
+    return float(-(shares * np.log(shares)).sum())
+
+
+def _distance_notes(real: Profile, synthetic: Profile) -> dict[str, str]:
+    """Which distances were estimated from how many nodes."""
+    sampled = {
+        which: measured.num_sources
+        for which, measured in (("real", real), ("synthetic", synthetic))
+        if measured.num_sources is not None
+    }
+    if not sampled:
+        return {}
+    note = " and ".join(sampled) + f": {max(sampled.values())} nodes sampled"
+    return {
+        "diameter": f"{note}, a lower bound",
+        "avg_path_length": f"{note}, an estimate",
+        "distance_distribution_kl": f"{note}, an estimate",
+    }

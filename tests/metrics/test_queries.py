@@ -1,0 +1,223 @@
+import math
+import time
+from collections import Counter
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import normalized_mutual_info_score
+
+from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.io import from_networkx, read_graph
+from lightning_dpg.metrics import queries
+from lightning_dpg.metrics.functional import STATISTICS
+from lightning_dpg.metrics.paths import distances
+from lightning_dpg.metrics.queries import QUERIES, align, compare, profile
+
+ABOUT_BOTH = {name for name in QUERIES if name.endswith(("_kl", "_nmi", "_mae", "_overlap"))}
+
+
+def plain(graph):
+    """Numbered nodes and sorted edges without weights, which Louvain would use."""
+    graph = nx.convert_node_labels_to_integers(graph)
+    copy = nx.empty_graph(len(graph))
+    copy.add_edges_from(sorted(tuple(sorted(edge)) for edge in graph.edges()))
+    return copy
+
+
+KARATE = plain(nx.karate_club_graph())
+LES_MISERABLES = plain(nx.les_miserables_graph())
+# Several components and nodes without an edge
+SPARSE = plain(nx.gnm_random_graph(77, 70, seed=0))
+REWIRED = nx.double_edge_swap(KARATE.copy(), nswap=30, max_tries=1000, seed=0)
+PAIRS = {
+    "sizes differ": (KARATE, LES_MISERABLES),
+    "sizes differ, reversed": (LES_MISERABLES, KARATE),
+    "lonely nodes": (LES_MISERABLES, SPARSE),
+    "rewired": (KARATE, REWIRED),
+}
+
+
+def partition(graph):
+    return nx.community.louvain_communities(plain(graph), seed=0)
+
+
+def labels(graph):
+    number = {node: i for i, part in enumerate(partition(graph)) for node in part}
+    return [number[node] for node in range(len(graph))]
+
+
+def lengths(graph):
+    return [n for _, found in nx.all_pairs_shortest_path_length(graph) for n in found.values()]
+
+
+def divergence(first, second):
+    p, q = Counter(first), Counter(second)
+    floor = 2.0**-52
+    return sum(
+        count / p.total() * math.log(count / p.total() / max(q[value] / q.total(), floor))
+        for value, count in p.items()
+    )
+
+
+def about_one(graph):
+    """Answers about a single graph; those of NetGAN's statistics are tested beside them."""
+    degrees = [degree for _, degree in graph.degree()]
+    paths = [length for length in lengths(graph) if length]
+    parts = [graph.subgraph(nodes) for nodes in nx.connected_components(graph)]
+    return {
+        "num_nodes": len(graph),
+        "num_edges": graph.number_of_edges(),
+        "triangles": sum(nx.triangles(graph).values()) / 3,
+        "avg_degree": 2 * graph.number_of_edges() / len(graph),
+        "degree_variance": len(graph) / (len(graph) - 1) * np.var(degrees),
+        "diameter": max(nx.diameter(part) for part in parts),
+        "avg_path_length": sum(paths) / len(paths),
+        "global_clustering": nx.transitivity(graph),
+        "avg_clustering": nx.average_clustering(graph),
+        "modularity": nx.community.modularity(graph, partition(graph)),
+        "assortativity": nx.degree_assortativity_coefficient(graph),
+    } | {name: STATISTICS[name](from_networkx(graph)) for name in QUERIES[15:-1]}
+
+
+def about_both(real, synthetic):
+    """Answers to the queries about two graphs with the same nodes or of other sizes."""
+    central = [
+        np.abs(np.linalg.eigh(nx.to_numpy_array(graph))[1][:, -1]).max()
+        for graph in (real, synthetic)
+    ]
+    degrees = [[degree for _, degree in graph.degree()] for graph in (real, synthetic)]
+    aligned = len(real) == len(synthetic)
+    shared = sum(synthetic.has_edge(*edge) for edge in real.edges())
+    return {
+        "degree_distribution_kl": divergence(*degrees),
+        "distance_distribution_kl": divergence(lengths(real), lengths(synthetic)),
+        "community_nmi": normalized_mutual_info_score(labels(real), labels(synthetic))
+        if aligned
+        else math.nan,
+        "eigenvector_centrality_mae": abs(central[0] - central[1]),  # 1 % of the nodes is one
+        "edge_overlap": shared / real.number_of_edges() if aligned else math.nan,
+    }
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_matches_networkx_and_sklearn(name):
+    real, synthetic = PAIRS[name]
+    answers = compare(profile(from_networkx(real)), from_networkx(synthetic))
+    assert tuple(answers) == QUERIES
+    ours, theirs = about_one(real), about_one(synthetic)
+    both = about_both(real, synthetic)
+    assert set(both) == ABOUT_BOTH == set(QUERIES) - set(ours)
+    for query, answer in answers.items():
+        if query in both:
+            assert math.isnan(answer.real) and math.isnan(answer.synthetic), query
+            assert answer.error == pytest.approx(both[query], abs=1e-9, nan_ok=True), query
+        else:
+            assert answer.real == pytest.approx(ours[query]), query
+            assert answer.synthetic == pytest.approx(theirs[query]), query
+            error = abs(ours[query] - theirs[query]) / abs(ours[query])
+            assert answer.error == pytest.approx(error, abs=1e-9), query
+
+
+def test_names_and_order():
+    assert " ".join(QUERIES[:15]) == (
+        "num_nodes num_edges triangles avg_degree degree_variance degree_distribution_kl diameter "
+        "avg_path_length distance_distribution_kl global_clustering avg_clustering community_nmi "
+        "modularity assortativity eigenvector_centrality_mae"
+    )
+    assert " ".join(QUERIES[15:]) == (
+        "max_degree power_law_exponent cluster largest_component_size num_components wedges claws "
+        "gini relative_edge_distribution_entropy edge_overlap"
+    )
+
+
+def test_same_graph_in_another_order_has_no_error():
+    graph = nx.les_miserables_graph()
+    names = np.random.default_rng(0).permutation(list(graph)).tolist()
+    shuffled = nx.Graph()
+    shuffled.add_nodes_from(names)
+    shuffled.add_edges_from(graph.edges())
+    answers = compare(profile(from_networkx(graph)), from_networkx(shuffled))
+    best = {"community_nmi": 1.0, "edge_overlap": 1.0}
+    errors = {name: answer.error for name, answer in answers.items()}
+    assert errors == pytest.approx({name: best.get(name, 0.0) for name in QUERIES}, abs=1e-9)
+
+
+def test_nodes_without_a_common_name_keep_to_themselves():
+    reference = make_graph(torch.tensor([[0, 1], [1, 2], [2, 3]]), 4, ["a", "b", "c", "d"])
+    graph = make_graph(torch.tensor([[0, 1], [1, 2], [2, 3]]), 4, ["b", "x", "a", "c"])
+    aligned = align(graph, reference)
+    # x takes the place of d, which is no match: of the three edges none joins two common nodes
+    # but a - c, which the reference lacks.
+    assert undirected_edges(aligned.graph).tolist() == [[0, 2], [0, 3], [1, 3]]
+    assert aligned.common.tolist() == [True, True, True, False]
+    assert "3 nodes" in aligned.note
+    assert compare(profile(reference), graph)["edge_overlap"].error == 0
+
+
+def test_nodes_are_matched_by_position_where_names_are_foreign():
+    reference = make_graph(torch.tensor([[0, 1], [1, 2]]), 3)
+    graph = make_graph(torch.tensor([[0, 1], [0, 2]]), 3, ["a", "b", "c"])
+    answer = compare(profile(reference), graph)["edge_overlap"]
+    assert answer.error == 0.5
+    assert "by position" in answer.note
+
+
+def test_undefined_numbers_are_nan():
+    cycle, star = from_networkx(nx.cycle_graph(6)), from_networkx(nx.star_graph(5))
+    answers = compare(profile(cycle), star)
+    assert math.isnan(answers["assortativity"].real)
+    assert math.isnan(answers["assortativity"].error)
+    assert answers["triangles"] == (0, 0, 0, "")
+    assert answers["claws"].real == 0 < answers["claws"].synthetic
+    assert math.isnan(answers["claws"].error)
+
+
+def test_single_parts_agree():
+    one, two = np.zeros(4, dtype=np.int64), np.array([0, 0, 1, 1])
+    assert queries.normalized_mutual_information(one, one) == 1
+    assert queries.normalized_mutual_information(one, two) == 0
+
+
+def test_top_values_are_one_percent_of_the_real_graph():
+    real, synthetic = np.linspace(0, 1, 250), np.linspace(0, 0.5, 101)
+    expected = (abs(1 - 0.5) + abs(248 / 249 - 0.495)) / 2
+    assert queries.top_error(real, synthetic) == pytest.approx(expected)
+
+
+def test_tied_components_share_the_centrality():
+    # Power iteration from equal values gives both triangles the same weight.
+    graph = from_networkx(nx.disjoint_union(nx.complete_graph(3), nx.complete_graph(3)))
+    expected = np.full(6, 1 / math.sqrt(6))
+    np.testing.assert_allclose(queries.eigenvector_centrality(graph), expected, atol=1e-9)
+
+
+def test_sampled_distances_estimate_the_exact_ones():
+    graph = from_networkx(nx.disjoint_union(nx.barabasi_albert_graph(900, 2, seed=0), SPARSE))
+    exact, sampled = distances(graph), distances(graph, 320)
+    assert (exact.num_sources, sampled.num_sources) == (None, 320)
+    assert sampled.counts[0] == exact.counts[0] == graph.num_nodes
+    assert len(sampled.counts) <= len(exact.counts)
+    assert queries.kl_divergence(sampled.counts, exact.counts) < 1e-3
+    assert sampled.counts.sum() == pytest.approx(exact.counts.sum(), rel=0.05)
+
+
+def test_sampled_answers_say_so():
+    leaves = 20_500
+    star = torch.stack([torch.zeros(leaves, dtype=torch.long), torch.arange(1, leaves + 1)], dim=1)
+    answers = compare(profile(from_networkx(KARATE)), make_graph(star, leaves + 1))
+    noted = {name for name, answer in answers.items() if "sampled" in answer.note}
+    assert noted == {"diameter", "avg_path_length", "distance_distribution_kl"}
+    assert "lower bound" in answers["diameter"].note
+    assert answers["diameter"].synthetic == 2
+
+
+def test_facebook_in_time(data_root):
+    graph = read_graph(data_root / "graphs" / "Facebook.edges.gz")
+    start = time.perf_counter()
+    measured = profile(graph)
+    assert time.perf_counter() - start < 15
+    assert measured.values["triangles"] == 1_612_010
+    assert measured.values["diameter"] == 8
+    assert f"{measured.values['avg_clustering']:.4f}" == "0.6055"

@@ -1,0 +1,99 @@
+"""The command ``evaluate``: what it prints and writes, and what it refuses."""
+
+import csv
+import json
+import subprocess
+import sys
+
+import networkx as nx
+import pytest
+
+from lightning_dpg.graph.io import from_networkx, write_graph
+from lightning_dpg.main import main
+from lightning_dpg.metrics.queries import QUERIES
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LIGHTNING_DPG_DATA", raising=False)
+    write_graph(from_networkx(nx.cycle_graph(34)), tmp_path / "cycle.edges")
+    return tmp_path
+
+
+def refuse(constant):
+    raise AssertionError(f"{constant} is not JSON")
+
+
+def test_table_json_and_csv(folder, capsys):
+    args = ["karate", "cycle.edges", "les_miserables", "--json", "out.json", "--csv", "out.csv"]
+    assert main(["evaluate", *args]) == 0
+    content = json.loads((folder / "out.json").read_text(), parse_constant=refuse)
+    assert list(content) == ["graphs"]
+    assert [graph["path"] for graph in content["graphs"]] == ["cycle.edges", "les_miserables"]
+    for graph in content["graphs"]:
+        assert list(graph) == ["path", "queries"]
+        assert tuple(graph["queries"]) == QUERIES
+        assert all(list(q) == ["real", "synthetic", "error"] for q in graph["queries"].values())
+    cycle, novel = (graph["queries"] for graph in content["graphs"])
+    assert cycle["num_edges"] == {"real": 78, "synthetic": 34, "error": pytest.approx(44 / 78)}
+    assert cycle["assortativity"]["synthetic"] is cycle["assortativity"]["error"] is None
+    assert cycle["community_nmi"]["real"] is cycle["community_nmi"]["synthetic"] is None
+    assert 0 <= cycle["community_nmi"]["error"] <= 1
+    assert novel["community_nmi"] == {"real": None, "synthetic": None, "error": None}
+
+    with (folder / "out.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2 * len(QUERIES)
+    for row, (name, answer) in zip(rows, cycle.items(), strict=False):
+        assert (row["path"], row["query"]) == ("cycle.edges", name)
+        numbers = {key: float(row[key]) if row[key] else None for key in answer}
+        assert numbers == answer
+
+    printed = capsys.readouterr().out
+    assert "cycle.edges against karate" in printed
+    lines = [line.split() for line in printed.splitlines()]
+    assert ["max_degree", "17", "2", "0.8824"] in lines
+    assert "34 and 77" in printed
+    assert "not private" in printed
+
+
+def test_directions_are_dropped_on_demand(folder, capsys):
+    nx.write_graphml(nx.DiGraph([("0", "1"), ("1", "2")]), folder / "directed.graphml")
+    assert main(["evaluate", "karate", "directed.graphml"]) == 2
+    message = capsys.readouterr().err
+    assert "--undirected" in message
+    assert "--data" not in message
+    assert main(["evaluate", "karate", "directed.graphml", "--undirected"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["karate"], "SYNTHETIC"),
+        (["karate", "nowhere.edges"], "nowhere.edges: no such file"),
+        (["karat", "cycle.edges"], "did you mean karate?"),
+        (["karate", "cycle.edges", "none.npz"], "none.npz: no such file"),
+        (["karate", "cycle.edges", "--json", "none/out.json"], "--json none/out.json"),
+        (["karate", "cycle.edges", "--json", "cycle.edges"], "one of the graphs"),
+        (["karate", "cycle.edges", "--csv", "."], "--csv .: a folder"),
+        (["karate", "cycle.edges", "--jsn", "out.json"], "--jsn"),
+    ],
+)
+def test_mistakes(folder, capfd, args, said):
+    before = sorted(folder.rglob("*"))
+    options = [] if {"--json", "--csv"} & set(args) else ["--json", "out.json", "--csv", "out.csv"]
+    assert main(["evaluate", *args, *options]) == 2
+    out, err = capfd.readouterr()
+    assert not out
+    assert said in err
+    assert len(err.splitlines()) <= 5
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_help_needs_no_torch():
+    code = (
+        "import sys; from lightning_dpg.main import main; assert main(['evaluate', '--help']) == 0;"
+        "sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -87,16 +87,16 @@ class ReleaseWriter(Callback):
 def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     """Write a folder that appears complete or not at all, in place of an older one."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    workplace = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
-        made = workplace / "new"
+        made = scratch / "new"
         made.mkdir()
         fill(made)
         if folder.exists():
-            folder.rename(workplace / "old")
+            folder.rename(scratch / "old")
         made.rename(folder)
     finally:
-        shutil.rmtree(workplace, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def write_graphs(

@@ -127,6 +127,8 @@ class DPNetGAN(WalkGAN):
             return
         if not self.ledger.entries:  # what a resumed run has released is in its checkpoint
             self._release_counts(data.edges)
+        if self.hparams["num_edges"] is not None:
+            self.num_edges.fill_(self.hparams["num_edges"])
         if sigma != "auto":
             self.noise_multiplier.fill_(sigma)
         elif budget is not None and self.noise_multiplier.isnan():
@@ -144,11 +146,9 @@ class DPNetGAN(WalkGAN):
 
     def _release_counts(self, edges: Tensor) -> None:
         """Settle the number of edges and the degrees of records of shape ``(M, 2)`` (private)."""
-        if self.hparams["num_edges"] is not None:
-            self.num_edges.fill_(self.hparams["num_edges"])
-        elif self.hparams["mode"] == "paper":
+        if self.hparams["mode"] == "paper":
             self.num_edges.fill_(len(edges))
-        else:
+        elif self.hparams["num_edges"] is None:
             self._release_num_edges(len(edges))
         if self.hparams["degree_share"]:
             self._release_degrees(edges)

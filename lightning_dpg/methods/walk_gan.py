@@ -49,6 +49,13 @@ class WalkGAN(Synthesizer):
         )
         return [critic, generator]
 
+    def on_train_start(self) -> None:
+        """Let the configuration's learning rates win over those of a checkpoint's optimizers."""
+        rates = (self.hparams["critic_lr"], self.hparams["generator_lr"])
+        for optimizer, rate in zip(self.trainer.optimizers, rates, strict=True):
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+
     def _step(self, batch: Any) -> None:
         critic_optimizer, generator_optimizer = self.optimizers()  # type: ignore[attr-defined]
         critic_optimizer.zero_grad()

@@ -151,7 +151,7 @@ def test_no_noise_within_a_finite_budget_is_refused():
         fit(make_module(noise_multiplier=0.0))
 
 
-def test_a_resumed_run_takes_the_noise_of_the_configuration_and_releases_no_count_again(tmp_path):
+def test_a_resumed_run_follows_the_configuration_and_releases_no_count_again(tmp_path):
     def train(max_epochs, checkpoint=None, **options):
         trainer = pl.Trainer(
             max_epochs=max_epochs,
@@ -163,16 +163,20 @@ def test_a_resumed_run_takes_the_noise_of_the_configuration_and_releases_no_coun
         )
         module = make_module(**options)
         trainer.fit(module, EdgeListDataModule(sample_rate=0.1), ckpt_path=checkpoint)
-        return module, trainer.checkpoint_callback.best_model_path
+        rates = [optimizer.param_groups[0]["lr"] for optimizer in trainer.optimizers]
+        return module, trainer.checkpoint_callback.best_model_path, rates
 
-    first, checkpoint = train(1, noise_multiplier=2.0)
-    second, _ = train(2, checkpoint, noise_multiplier=3.0)
+    first, checkpoint, _ = train(1, noise_multiplier=2.0)
+    second, _, rates = train(2, checkpoint, noise_multiplier=3.0, critic_lr=0.25, generator_lr=0.5)
+    assert rates == [0.25, 0.5]
     assert [(e.name, e.noise_multiplier, e.steps) for e in second.ledger.entries] == [
         ("number of edges", 0.0, 1),
         ("critic gradient", 2.0, 10),
         ("critic gradient", 3.0, 10),
     ]
     assert int(second.num_edges) == int(first.num_edges)
+    third, _, _ = train(3, checkpoint, noise_multiplier=3.0, num_edges=200)
+    assert int(third.num_edges) == 200
 
 
 def test_batches_of_another_rate_are_refused():

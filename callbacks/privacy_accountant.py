@@ -26,7 +26,8 @@ class PrivacyAccountant(Callback):
 
     Args:
         epsilon: Budget; ``inf`` trains without a limit, for baselines that are not private.
-        delta: Largest delta allowed at ``epsilon``; may be left out when ``epsilon`` is infinite.
+        delta: Largest delta allowed at ``epsilon``; may be left out when ``epsilon`` is infinite. 0
+            suffices for methods of pure epsilon, and Gaussian noise cannot meet it.
     """
 
     def __init__(self, epsilon: float | Literal["inf"], delta: float | None = None) -> None:
@@ -43,8 +44,8 @@ class PrivacyAccountant(Callback):
             if math.isfinite(self.epsilon):
                 raise ValueError("privacy.delta is missing; it may be left out at epsilon .inf")
             return Budget(self.epsilon, UNASKED_DELTA)
-        if not 0 < self.delta < 1:
-            raise ValueError(f"privacy.delta must lie in (0, 1), got {self.delta}")
+        if not 0 <= self.delta < 1:
+            raise ValueError(f"privacy.delta must lie in [0, 1), got {self.delta}")
         return Budget(self.epsilon, self.delta)
 
     def check(

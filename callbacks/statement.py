@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import PURE, PrivacyLedger, Relation
 
 _RELATIONS = {
     Relation.EDGE: ("edge-level", "add/remove one undirected edge"),
@@ -30,6 +30,8 @@ def privacy_statement(module: Any) -> dict[str, Any]:
     reasons = _why_none(ledger, module.noise.is_secret)
     epsilon, accountant = (math.inf, "none") if reasons else ledger.headline(delta)
     claimed = module.claimed_epsilon(delta)
+    if accountant == PURE:
+        delta = 0.0  # epsilon holds at any delta
     return {
         "method": type(module).__name__,
         "mode": str(module.hparams.get("mode", "plain")),
@@ -84,9 +86,11 @@ def _sentence(
     if math.isinf(epsilon):
         return f"none: {'; '.join(reasons) or 'epsilon is infinite'}.{paper}"
     level, change = _RELATIONS[ledger.relation]
+    reads = ledger.steps or len(ledger.entries)
+    what = f"{reads} private steps" if ledger.steps else f"{reads} release{'s' * (reads > 1)}"
     return (
         f"{level} ({_rounded_up(epsilon):g}, {delta:g})-DP ({change}), {accountant} accountant, "
-        f"{ledger.steps} private steps.{paper}"
+        f"{what}.{paper}"
     )
 
 

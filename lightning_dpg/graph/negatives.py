@@ -5,6 +5,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.pairs import num_pairs, numbered_pairs, pair_numbers
 
 _DRAWS_PER_WINDOW = 4
 _DRAWS_AMONG_ALL = 64
@@ -23,18 +24,14 @@ def uniform_non_edges(graph: Data, count: int, generator: torch.Generator) -> Te
     """
     num_nodes = int(graph.num_nodes)
     edges = undirected_edges(graph)
-    available = num_nodes * (num_nodes - 1) // 2 - len(edges)
+    available = num_pairs(num_nodes) - len(edges)
     if not 0 <= count <= available:
         raise ValueError(f"count must lie between 0 and the {available} non-edges, got {count}")
-    # All pairs i < j are numbered row by row, row i beginning at number row_starts[i]. Non-edge
-    # number r has as many edges before it as edges have at most r non-edges before themselves.
-    nodes = torch.arange(num_nodes)
-    row_starts = nodes * (2 * num_nodes - nodes - 1) // 2
-    edge_numbers = row_starts[edges[:, 0]] + edges[:, 1] - edges[:, 0] - 1
+    # Non-edge number r has as many edges before it as edges have at most r non-edges before them.
+    numbers = pair_numbers(edges, num_nodes)
     chosen = _distinct_integers(available, count, generator)
-    chosen += torch.searchsorted(edge_numbers - torch.arange(len(edges)), chosen, right=True)
-    rows = torch.searchsorted(row_starts, chosen, right=True) - 1
-    return torch.stack([rows, chosen - row_starts[rows] + rows + 1], dim=1)
+    chosen += torch.searchsorted(numbers - torch.arange(len(edges)), chosen, right=True)
+    return numbered_pairs(chosen, num_nodes)
 
 
 def degree_matched_non_edges(graph: Data, edges: Tensor, generator: torch.Generator) -> Tensor:

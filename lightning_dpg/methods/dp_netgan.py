@@ -165,7 +165,7 @@ class DPNetGAN(WalkGAN):
 
     def _release_num_edges(self, num_edges: int) -> None:
         noisy = discrete_laplace(
-            num_edges,
+            torch.tensor(num_edges),
             self.ledger,
             self.noise,
             name="number of edges",
@@ -173,7 +173,7 @@ class DPNetGAN(WalkGAN):
             sensitivity=edge_count_sensitivity(),
             proof="edge_count_sensitivity",
         )
-        self.num_edges.fill_(max(1, noisy))
+        self.num_edges.fill_(max(1, int(noisy)))
 
     def _release_degrees(self, edges: Tensor) -> None:
         """Noisy degrees as the generator's prior: it starts from independent ends of edges."""

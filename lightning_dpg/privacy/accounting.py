@@ -146,10 +146,12 @@ def rdp_pure(epsilon: float) -> Curve:
 
 def rdp_to_epsilon(curve: Curve, delta: float) -> float:
     """Smallest epsilon that ``curve`` proves for ``delta``; infinite when there is none."""
-    if not 0 < delta < 1:
-        raise ValueError(f"delta must lie in (0, 1), got {delta}")
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta must lie in [0, 1), got {delta}")
     if not curve.any():
         return 0.0
+    if delta == 0:
+        return math.inf
     bounds = curve + np.log1p(-1 / ORDERS) - (math.log(delta) + np.log(ORDERS)) / (ORDERS - 1)
     return max(0.0, float(bounds.min()))
 
@@ -182,6 +184,8 @@ def gdp_epsilon(mu: float, delta: float) -> float:
         return math.inf
     if gdp_delta(mu, 0.0) <= delta:
         return 0.0
+    if delta == 0:
+        return math.inf
     # At this epsilon the conversion of zero-concentrated DP, which is an upper bound, holds.
     high = mu**2 / 2 + mu * math.sqrt(2 * math.log(1 / delta))
     return _smallest(lambda epsilon: gdp_delta(mu, epsilon) <= delta, high, 1e-12)

@@ -17,6 +17,9 @@ __all__ = ["Budget", "LedgerEntry", "PrivacyBudgetExceeded", "PrivacyLedger", "R
 
 T = TypeVar("T", float, Curve)
 
+PURE = "sum of pure epsilons"
+"""Name of the accountant whose epsilon holds at any delta."""
+
 
 class PrivacyBudgetExceeded(RuntimeError):
     """A release was refused because it would overspend the budget. Nothing was booked."""
@@ -126,8 +129,9 @@ class PrivacyLedger:
         closed = self._without_sampling(extra)
         if closed is not None:
             mu, pure = closed
-            if pure <= epsilon:
-                delta = min(delta, accounting.gdp_delta(mu, epsilon - pure))
+            # Shares of a budget add up to it but for the last digit.
+            if pure <= epsilon * (1 + 1e-12):
+                delta = min(delta, accounting.gdp_delta(mu, max(epsilon - pure, 0.0)))
         return delta
 
     def epsilon(self, delta: float, *extra: LedgerEntry) -> float:
@@ -149,7 +153,7 @@ class PrivacyLedger:
         epsilon = self.epsilon(delta)
         rdp = accounting.rdp_to_epsilon(self.rdp(), delta)
         gaussian = any(entry.mechanism == "gaussian" for entry in self.entries)
-        name = "RDP" if epsilon == rdp else "GDP" if gaussian else "sum of pure epsilons"
+        name = "RDP" if epsilon == rdp else "GDP" if gaussian else PURE
         history: dict[tuple[float, float], int] = {}
         for entry in self.entries:
             if entry.mechanism == "gaussian":

@@ -1,12 +1,18 @@
 """Mechanisms: a private value in, a noisy one out, paid for before the noise is drawn."""
 
-from fractions import Fraction
+import math
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+
+# Rates of integer noise are rounded down to whole multiples of one over this: a power of two that
+# leaves room for products in 64 bits.
+_RATE_DENOMINATOR = 2**40
 
 
 def gaussian(
@@ -53,7 +59,7 @@ def gaussian(
 
 
 def discrete_laplace(
-    value: int,
+    value: Tensor,
     ledger: PrivacyLedger,
     noise: NoiseSource,
     *,
@@ -62,25 +68,92 @@ def discrete_laplace(
     sensitivity: int = 1,
     proof: str,
     record: str = "undirected edge",
-) -> int:
-    r"""Add integer noise with :math:`P(k) \propto e^{-|k| \epsilon / \Delta}` (noisy).
+) -> Tensor:
+    r"""Add integer noise with :math:`P(k) \propto e^{-|k| \epsilon / \Delta}` to each element (noisy).
 
     It is booked as ``pure``: at sensitivity 1 its privacy loss is that of randomized response, the
     worst of all epsilon-DP mechanisms, and not the smaller one of continuous Laplace noise.
 
     Args:
-        value: Count to release (private).
+        value: Integers to release, of any shape (private).
         ledger: Pays for the release.
         noise: Secret source of the noise.
         name: Name of the release in the ledger.
-        epsilon: Cost, positive and finite.
-        sensitivity: Largest change of ``value`` between neighbours.
+        epsilon: Cost, positive; an infinite one adds no noise and protects nothing.
+        sensitivity: Largest L1 change :math:`\Delta` of ``value`` between neighbours.
         proof: Where the sensitivity is proved.
         record: What is one record.
+
+    Returns:
+        Noisy integers of the same shape.
     """
-    rate = Fraction(epsilon) / sensitivity
-    if rate <= 0:
+    if not epsilon > 0 or sensitivity <= 0:
         raise ValueError(f"epsilon and sensitivity must be positive: {epsilon}, {sensitivity}")
+    _spend_pure(ledger, name, epsilon, sensitivity, proof, record)
+    if math.isinf(epsilon):
+        return value.clone()
+    # Rounding the rate down adds noise and takes no privacy.
+    rate = min(int(epsilon * _RATE_DENOMINATOR) // sensitivity, 2**62)
+    if rate == 0:
+        raise ValueError(f"epsilon {epsilon:g} is too small for integer noise")
+    return value + torch.from_numpy(_draw_discrete_laplace(noise, rate, value.numel())).view_as(
+        value
+    )
+
+
+def randomized_response(
+    present: Tensor,
+    num_bits: int,
+    ledger: PrivacyLedger,
+    noise: NoiseSource,
+    *,
+    name: str,
+    epsilon: float,
+    thinning: float = 1.0,
+    proof: str,
+    record: str = "undirected edge",
+) -> Tensor:
+    r"""Report which of ``num_bits`` bits are 1, each one flipped at random (noisy).
+
+    A 1 is reported with probability :math:`s e^\epsilon / (1 + e^\epsilon)` and a 0 with
+    :math:`s / (1 + e^\epsilon)`, independently. That is Warner's randomized response followed by
+    keeping each reported bit with the probability s, without the reports that are not kept: the
+    number of false ones is drawn from its binomial law and then placed, in memory for the ones.
+
+    Args:
+        present: Numbers of the bits that are 1, shape ``(M,)``, ascending and different (private).
+        num_bits: Number of bits (public).
+        ledger: Pays for the release.
+        noise: Secret source of the flips.
+        name: Name of the release in the ledger.
+        epsilon: Cost, positive; an infinite one flips nothing and protects nothing.
+        thinning: Probability s with which a reported bit is kept, a function of what is public.
+        proof: Where it is shown that a neighbour differs in one bit.
+        record: What is one record.
+
+    Returns:
+        Numbers of the reported bits, shape ``(K,)``, ascending.
+    """
+    if not epsilon > 0 or not 0 <= thinning <= 1:
+        raise ValueError(f"epsilon must be positive, thinning in [0, 1]: {epsilon}, {thinning}")
+    _spend_pure(ledger, name, epsilon, 1, proof, record)
+    true_rate, false_rate = response_rates(epsilon, thinning)
+    kept = present[noise.bernoulli(len(present), true_rate)]
+    # The r-th of the zeros has as many ones before it as ones have at most r zeros before them.
+    zeros = noise.bernoulli(num_bits - len(present), false_rate)
+    zeros += torch.searchsorted(present - torch.arange(len(present)), zeros, right=True)
+    return torch.cat([kept, zeros]).sort().values
+
+
+def response_rates(epsilon: float, thinning: float = 1.0) -> tuple[float, float]:
+    """Probabilities with which randomized response reports a 1 and a 0."""
+    flip = 1 / (1 + math.exp(min(epsilon, 700.0))) if math.isfinite(epsilon) else 0.0
+    return thinning * (1 - flip), thinning * flip
+
+
+def _spend_pure(
+    ledger: PrivacyLedger, name: str, epsilon: float, sensitivity: float, proof: str, record: str
+) -> None:
     ledger.spend(
         LedgerEntry(
             name=name,
@@ -92,38 +165,45 @@ def discrete_laplace(
             record=record,
         )
     )
-    return value + _draw_discrete_laplace(noise, rate)
 
 
-def _draw_discrete_laplace(noise: NoiseSource, rate: Fraction) -> int:
-    """Integer noise decaying as exp(-rate) per unit, from fair integers alone.
+def _draw_discrete_laplace(noise: NoiseSource, rate: int, size: int) -> NDArray[np.int64]:
+    """Integers decaying as exp(-rate / 2**40) per unit, from fair integers alone, shape ``(size,)``.
 
     Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", 2020, Algorithm 2.
     No logarithm is taken and nothing is rounded, so that the law is exact.
     """
-    numerator, denominator = rate.numerator, rate.denominator
-    while True:
+    drawn = np.zeros(size, dtype=np.int64)
+    missing = np.arange(size)
+    while len(missing):
         # remainder + denominator * quotient is geometric with ratio exp(-1 / denominator)
-        remainder = noise.integers(denominator)
-        if not _coin_exp(noise, Fraction(remainder, denominator)):
-            continue
-        quotient = 0
-        while _coin_exp(noise, Fraction(1)):
-            quotient += 1
-        magnitude = (remainder + denominator * quotient) // numerator
-        negative = noise.integers(2) == 1
-        if negative and magnitude == 0:
-            continue  # zero would come up twice as often as it should
-        return -magnitude if negative else magnitude
+        remainder = noise.integers(_RATE_DENOMINATOR, len(missing))
+        negative = noise.integers(2, len(missing)) == 1
+        fits = _coins_exp(noise, remainder)
+        quotient = np.zeros(len(missing), dtype=np.int64)
+        going = np.flatnonzero(fits)
+        while len(going):
+            going = going[_coins_exp(noise, np.full(len(going), _RATE_DENOMINATOR))]
+            quotient[going] += 1
+        magnitude = (remainder + _RATE_DENOMINATOR * quotient) // rate
+        fits &= ~(negative & (magnitude == 0))  # zero would come up twice as often as it should
+        drawn[missing[fits]] = np.where(negative, -magnitude, magnitude)[fits]
+        missing = missing[~fits]
+    return drawn
 
 
-def _coin_exp(noise: NoiseSource, exponent: Fraction) -> bool:
-    """True with probability exp(-exponent), for an exponent of at most 1.
+def _coins_exp(noise: NoiseSource, numerators: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """True with probability exp(-numerator / 2**40) each, for numerators of at most 2**40.
 
     Algorithm 1 of the same paper: the first failure of coins with probabilities exponent / k comes
     at an odd k with exactly that probability.
     """
+    heads = np.zeros(len(numerators), dtype=bool)
+    going = np.arange(len(numerators))
     k = 1
-    while noise.integers(exponent.denominator * k) < exponent.numerator:
+    while len(going):
+        succeeds = noise.integers(_RATE_DENOMINATOR * k, len(going)) < numerators[going]
+        heads[going[~succeeds]] = k % 2 == 1
+        going = going[succeeds]
         k += 1
-    return k % 2 == 1
+    return heads

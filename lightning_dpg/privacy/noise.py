@@ -7,6 +7,7 @@ from typing import NoReturn
 import numpy as np
 import torch
 import torch.distributed as dist
+from numpy.typing import NDArray
 from torch import Tensor
 
 
@@ -87,15 +88,15 @@ class NoiseSource:
         chosen = self._generator.choice(n, size=count, replace=False, shuffle=False)
         return torch.from_numpy(np.sort(chosen).astype(np.int64))
 
-    def integers(self, high: int) -> int:
-        """A uniform integer of ``range(high)``; exact for any size of ``high``."""
-        if high < 1:
-            raise ValueError(f"high must be positive, got {high}")
-        bits = (high - 1).bit_length()
-        num_bytes = (bits + 7) // 8
-        while True:  # rejection: each try succeeds with probability above one half
-            draw = int.from_bytes(self._generator.bytes(num_bytes), "little") >> (
-                8 * num_bytes - bits
-            )
-            if draw < high:
-                return draw
+    def integers(self, high: int, size: int) -> NDArray[np.int64]:
+        """Uniform integers of ``range(high)``, exactly so, of shape ``(size,)``.
+
+        NumPy rejects the draws that would favour some of them.
+
+        Args:
+            high: Upper bound, at most 2**63.
+            size: How many.
+        """
+        if not 1 <= high <= 2**63:
+            raise ValueError(f"high must lie in [1, 2**63], got {high}")
+        return self._generator.integers(high, size=size, dtype=np.int64)

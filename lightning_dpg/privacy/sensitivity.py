@@ -37,3 +37,23 @@ def degree_sensitivity() -> float:
     The degrees of the two ends change by 1, all others stay.
     """
     return math.sqrt(2)
+
+
+def degree_l1_sensitivity() -> int:
+    """L1 sensitivity of the vector of node degrees under adding or removing an edge: 2.
+
+    The degrees of the two ends change by 1, all others stay. The same bound holds for the degrees
+    in descending order, where it no longer matters whose they are: two sorted vectors are at most
+    as far apart as the vectors themselves (Hay et al., "Accurate estimation of the degree
+    distribution of private networks", 2009).
+    """
+    return 2
+
+
+def pair_bit_sensitivity() -> int:
+    """Number of node pairs whose bit changes when an undirected edge is added or removed: 1.
+
+    The bits of the N (N - 1) / 2 pairs i < j say which are edges. Randomized response reports each
+    on its own, so that the two laws of all reports differ by the factor of that one bit.
+    """
+    return 1

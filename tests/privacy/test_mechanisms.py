@@ -13,18 +13,25 @@ from lightning_dpg.privacy.ledger import (
     PrivacyLedger,
     Relation,
 )
-from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian
+from lightning_dpg.privacy.mechanisms import (
+    discrete_laplace,
+    gaussian,
+    randomized_response,
+    response_rates,
+)
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import (
+    degree_l1_sensitivity,
     degree_sensitivity,
     edge_count_sensitivity,
     edge_gradient_sensitivity,
+    pair_bit_sensitivity,
 )
 
 
 def count(value, epsilon, sensitivity=1, ledger=None, noise=None):
     return discrete_laplace(
-        value,
+        torch.as_tensor(value),
         ledger if ledger is not None else PrivacyLedger(Relation.EDGE),
         noise or NoiseSource(),
         name="count",
@@ -40,8 +47,8 @@ def pmf(k, rate):
 
 @pytest.mark.parametrize(("epsilon", "sensitivity"), [(1.0, 1), (0.3, 1), (2.5, 1), (1.0, 3)])
 def test_discrete_laplace_has_its_closed_form_law(epsilon, sensitivity):
-    noise, total = NoiseSource(unsafe_seed=1), 4000
-    draws = np.array([count(7, epsilon, sensitivity, noise=noise) - 7 for _ in range(total)])
+    noise, total = NoiseSource(unsafe_seed=1), 40_000
+    draws = (count(torch.full((total,), 7), epsilon, sensitivity, noise=noise) - 7).numpy()
     edge = 0
     while total * pmf(edge + 1, epsilon / sensitivity) >= 8:
         edge += 1
@@ -64,6 +71,17 @@ def test_log_ratio_over_neighbours_is_at_most_epsilon(epsilon, sensitivity):
         for output in range(-20, 30)
     ]
     assert max(ratios) == pytest.approx(epsilon, abs=1e-9)
+
+
+def test_discrete_laplace_of_huge_and_tiny_rates():
+    noise = NoiseSource(unsafe_seed=1)
+    value = torch.arange(6).view(2, 3)
+    assert torch.equal(count(value, 1e30, noise=noise), value)
+    assert torch.equal(count(value, math.inf, noise=noise), value)
+    draws = count(torch.zeros(2000, dtype=torch.long), 1e-6, noise=noise).double()
+    assert draws.abs().mean() == pytest.approx(1e6, rel=0.1)
+    with pytest.raises(ValueError, match="too small"):
+        count(value, 1e-13, noise=noise)
 
 
 def test_discrete_laplace_is_booked_before_it_is_drawn():
@@ -145,4 +163,77 @@ def test_counts_and_degrees_move_by_at_most_their_sensitivity():
             flipped[i, j] = flipped[j, i] = 1 - adjacency[i, j]
             change = np.linalg.norm(flipped.sum(0) - adjacency.sum(0))
             assert change == pytest.approx(degree_sensitivity())
+            moved = np.abs(flipped.sum(0) - adjacency.sum(0)).sum()
+            in_order = np.abs(np.sort(flipped.sum(0)) - np.sort(adjacency.sum(0))).sum()
+            assert moved == degree_l1_sensitivity() >= in_order
             assert abs(flipped.sum() - adjacency.sum()) / 2 == edge_count_sensitivity()
+
+
+def respond(present, num_bits, epsilon, ledger=None, noise=None, thinning=1.0):
+    return randomized_response(
+        torch.tensor(present, dtype=torch.long),
+        num_bits,
+        ledger if ledger is not None else PrivacyLedger(Relation.EDGE),
+        noise or NoiseSource(),
+        name="edges",
+        epsilon=epsilon,
+        thinning=thinning,
+        proof="pair_bit_sensitivity",
+    )
+
+
+@pytest.mark.parametrize("thinning", [1.0, 0.3])
+@pytest.mark.parametrize("present", [[], [0, 3], [1, 2, 4, 5], [0, 1, 2, 3, 4, 5]])
+def test_randomized_response_has_its_closed_form_law(present, thinning):
+    """All 64 outputs on the 6 pairs of 4 nodes, against the product of their bits' laws."""
+    noise, total = NoiseSource(unsafe_seed=2), 4000
+    true_rate, false_rate = response_rates(1.3, thinning)
+    rates = np.where(np.isin(np.arange(6), present), true_rate, false_rate)
+    outputs = np.array(list(itertools.product((0, 1), repeat=6)))
+    expected = total * np.where(outputs, rates, 1 - rates).prod(1)
+    observed = np.zeros(64)
+    for _ in range(total):
+        bits = respond(present, 6, 1.3, noise=noise, thinning=thinning)
+        assert torch.equal(bits, bits.unique())
+        observed[int((2 ** (5 - bits)).sum())] += 1
+    common = np.argsort(expected)[::-1]
+    common = common[: np.searchsorted(-expected[common], -8)]
+    rest = [total - observed[common].sum()], [total - expected[common].sum()]
+    observed, expected = (
+        np.append(counts[common], left)
+        for counts, left in zip((observed, expected), rest, strict=True)
+    )
+    assert stats.chisquare(observed, expected).pvalue > 1e-3
+
+
+@pytest.mark.parametrize(("epsilon", "thinning"), [(0.5, 1.0), (3.0, 1.0), (3.0, 0.01)])
+def test_no_output_of_randomized_response_tells_neighbours_apart_by_more(epsilon, thinning):
+    true_rate, false_rate = response_rates(epsilon, thinning)
+    outputs = np.array(list(itertools.product((0, 1), repeat=6)))
+    worst = 0.0
+    for graph in outputs:  # all graphs of 4 nodes
+        rates = np.where(graph, true_rate, false_rate)
+        law = np.where(outputs, rates, 1 - rates)
+        for bit in range(6):
+            neighbour = graph.copy()
+            neighbour[bit] = 1 - graph[bit]
+            rates = np.where(neighbour, true_rate, false_rate)
+            other = np.where(outputs, rates, 1 - rates)
+            assert (graph != neighbour).sum() == pair_bit_sensitivity()
+            worst = max(worst, np.abs(np.log(law.prod(1) / other.prod(1))).max())
+    assert worst == pytest.approx(epsilon, abs=1e-9)
+
+
+def test_randomized_response_pays_first_and_flips_nothing_at_infinity():
+    ledger = PrivacyLedger(Relation.EDGE)
+    assert respond([1, 4], 6, math.inf, ledger).tolist() == [1, 4]
+    assert ledger.epsilon(1e-5) == math.inf
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.budget = Budget(1.0, 0.0)
+    with pytest.raises(PrivacyBudgetExceeded):
+        respond([1], 6, 1.1, ledger, noise=object())
+    respond([1], 6, 1.0, ledger)
+    assert ledger.headline(0.0) == (1.0, "sum of pure epsilons")
+    for epsilon, thinning in ((0.0, 1.0), (1.0, 1.5)):
+        with pytest.raises(ValueError, match="thinning"):
+            respond([1], 6, epsilon, thinning=thinning)

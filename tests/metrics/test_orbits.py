@@ -1,0 +1,69 @@
+from itertools import combinations
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.metrics import orbits
+from lightning_dpg.metrics.orbits import orbit_counts
+
+PAIRS = list(combinations(range(8), 2))
+# Orbit by the degrees of a connected induced subgraph and the node's degree in it
+ORBITS = {
+    (1, 1): {1: 0},
+    (1, 1, 2): {1: 1, 2: 2},
+    (2, 2, 2): {2: 3},
+    (1, 1, 2, 2): {1: 4, 2: 5},
+    (1, 1, 1, 3): {1: 6, 3: 7},
+    (2, 2, 2, 2): {2: 8},
+    (1, 2, 2, 3): {1: 9, 2: 10, 3: 11},
+    (2, 2, 3, 3): {2: 12, 3: 13},
+    (3, 3, 3, 3): {3: 14},
+}
+
+
+def by_enumeration(graph):
+    counts = np.zeros((len(graph), 15), dtype=int)
+    for size in (2, 3, 4):
+        for nodes in combinations(graph, size):
+            part = graph.subgraph(nodes)
+            if nx.is_connected(part):
+                roles = ORBITS[tuple(sorted(degree for _, degree in part.degree()))]
+                for node, degree in part.degree():
+                    counts[node, roles[degree]] += 1
+    return counts
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sets(st.sampled_from(PAIRS), min_size=1))
+def test_equals_enumeration(edges):
+    graph = nx.empty_graph(8)
+    graph.add_edges_from(edges)
+    np.testing.assert_array_equal(orbit_counts(from_networkx(graph)), by_enumeration(graph))
+
+
+def test_blocks_do_not_matter(monkeypatch):
+    graph = from_networkx(nx.les_miserables_graph())
+    whole = orbit_counts(graph)
+    monkeypatch.setattr(orbits, "_BLOCK_PATHS", 50)
+    monkeypatch.setattr(orbits, "_BLOCK_EDGES", 20)
+    np.testing.assert_array_equal(orbit_counts(graph), whole)
+
+
+def test_clique_and_star_in_closed_form():
+    clique, star = orbit_counts(from_networkx(nx.complete_graph(30)))[0], nx.star_graph(1000)
+    assert dict(enumerate(clique)) == dict.fromkeys(range(15), 0) | {0: 29, 3: 406, 14: 3654}
+    center = orbit_counts(from_networkx(star))[0]
+    assert (center[2], center[7]) == (1000 * 999 // 2, 1000 * 999 * 998 // 6)
+
+
+@pytest.mark.parametrize("num_nodes", [0, 1, 3])
+def test_nothing_without_edges(num_nodes):
+    graph = make_graph(torch.empty(0, 2, dtype=torch.long), num_nodes)
+    assert orbit_counts(graph).shape == (num_nodes, 15)
+    assert not orbit_counts(graph).any()

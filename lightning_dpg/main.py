@@ -11,7 +11,7 @@ from lightning_dpg.commands.errors import CommandError, explain, nearest
 DEBUG_VARIABLE = "LIGHTNING_DPG_DEBUG"
 
 LIGHTNING_COMMANDS = ("fit", "validate", "test", "predict")
-OWN_COMMANDS = ("generate", "evaluate", "plan", "list")
+OWN_COMMANDS = ("generate", "evaluate", "compare", "plan", "list")
 
 HELP = """\
 usage: python -m lightning_dpg COMMAND [options]
@@ -26,6 +26,7 @@ with a configuration (--config FILE, once or more; later ones win):
 without one:
   generate  draw synthetic graphs from a release alone
   evaluate  compare synthetic graphs with the real one (reads the private graph)
+  compare   methods side by side on graphs and budgets (reads the private graphs)
   plan      noise, steps, epsilon and delta of a run, before any data are touched
   list      methods, data sets and configurations
 
@@ -88,6 +89,10 @@ def _dispatch(command: str, args: list[str]) -> int:
             from lightning_dpg.commands import evaluate
 
             evaluate.run(args)
+        case "compare":
+            from lightning_dpg.commands import compare
+
+            compare.run(args)
         case _ if command in LIGHTNING_COMMANDS:
             _run_lightning(command, args)
         case _:
@@ -109,6 +114,9 @@ def _run_lightning(command: str, args: list[str]) -> None:
     # True and meant: a graph without a split has no validation, and each run has its own folder.
     warnings.filterwarnings("ignore", r"Total length of `\w+` across ranks is zero", UserWarning)
     warnings.filterwarnings("ignore", r"The dirpath has changed", UserWarning)
+    # A method that reads the graph once has no gradient to descend, and no loss to return.
+    warnings.filterwarnings("ignore", r".*configure_optimizers` returned `None`", UserWarning)
+    warnings.filterwarnings("ignore", r".*training_step` returned `None`", UserWarning)
     from lightning_dpg.cli import PrivateCLI
 
     PrivateCLI([command, *args])

@@ -1,0 +1,260 @@
+"""The fits of ``compare``: what each one is, the processes that do them, and their results."""
+
+import contextlib
+import json
+import math
+import multiprocessing
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+import traceback
+from collections import deque
+from collections.abc import Generator, Sequence
+from functools import cache
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import yaml
+
+from lightning_dpg.commands.errors import MAX_LINES
+
+if TYPE_CHECKING:
+    from multiprocessing.context import SpawnContext, SpawnProcess
+
+    from lightning_dpg.metrics.queries import Profile
+
+KEPT = ("config.yaml", "privacy.json")
+"""Files that stay of a run; the synthetic graph of run 0 does, too."""
+
+
+class FitError(Exception):
+    """``fit`` has ended with an exit code other than 0."""
+
+
+class Cell(NamedTuple):
+    """One fit: a row of the tables on a graph, within a budget, with a seed."""
+
+    method: str
+    kind: str
+    """``method``, ``control`` or ``untrained``."""
+    graph: str
+    epsilon: float
+    run: int
+    settings: dict[str, Any]
+    """The whole configuration of the fit."""
+    digest: str
+    """Of the settings, the graph and the program's version: other results have another one."""
+
+    @property
+    def name(self) -> str:
+        """Name of its files."""
+        words = (self.method, self.graph, f"eps{self.epsilon:g}", f"run{self.run}", self.digest)
+        return "-".join(re.sub(r"[^\w.]+", "_", word).strip("_")[-60:] for word in words)
+
+    def __str__(self) -> str:
+        """What a progress line calls it."""
+        budget = "not private" if math.isinf(self.epsilon) else f"epsilon {self.epsilon:g}"
+        return f"{self.method} on {self.graph}, {budget}, run {self.run}"
+
+
+def run_cells(
+    cells: Sequence[Cell], jobs: int, folder: Path
+) -> Generator[tuple[Cell, dict[str, Any]]]:
+    """Fit and evaluate in worker processes; results come in the order in which they are done.
+
+    A worker that dies, for instance for want of memory, costs the cell it was at and no other.
+    Closing the iterator ends the workers and removes what their unfinished cells have left.
+
+    Args:
+        cells: What to do.
+        jobs: Number of processes.
+        folder: Folder of all results.
+    """
+    context = multiprocessing.get_context("spawn")
+    waiting = deque(cells)
+    idle: list[tuple[Connection, SpawnProcess]] = []
+    busy: dict[Connection, tuple[SpawnProcess, Cell]] = {}
+    try:
+        while waiting or busy:
+            while waiting and len(busy) < jobs:
+                connection, process = idle.pop() if idle else _start_worker(context, folder)
+                busy[connection] = process, waiting.popleft()
+                connection.send(busy[connection][1])
+            for ready in wait(list(busy)):
+                assert isinstance(ready, Connection)
+                process, cell = busy.pop(ready)
+                try:
+                    result = ready.recv()
+                    idle.append((ready, process))
+                except EOFError:
+                    process.join()
+                    result = _failure(cell, f"its process ended with code {process.exitcode}")
+                if result["failure"] is not None:
+                    shutil.rmtree(folder / "runs" / cell.name, ignore_errors=True)
+                yield cell, result
+    finally:
+        for process in (*(process for _, process in idle), *(p for p, _ in busy.values())):
+            process.kill()
+            process.join()
+        for _, cell in busy.values():
+            shutil.rmtree(folder / "runs" / cell.name, ignore_errors=True)
+
+
+def read_result(folder: Path, cell: Cell) -> dict[str, Any] | None:
+    """The recorded result of a cell; None if there is none."""
+    path = folder / "cells" / f"{cell.name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def write_result(folder: Path, name: str, result: dict[str, Any]) -> None:
+    """Record a result; its file appears complete or not at all."""
+    path = folder / "cells" / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_suffix(".part")
+    try:
+        scratch.write_text(json.dumps(result, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        scratch.replace(path)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def fit_and_evaluate(cell: Cell, folder: Path) -> dict[str, Any]:
+    """Fit a cell, draw from its release and measure what was drawn, in this process.
+
+    Raises:
+        FitError: If ``fit`` has refused; it has said why.
+    """
+    import torch
+
+    from lightning_dpg.commands.generate import load_generator
+    from lightning_dpg.datamodules.loading import load_graph
+    from lightning_dpg.main import main
+    from lightning_dpg.metrics.queries import compare
+
+    torch.set_num_threads(1)
+    place = folder / "runs" / cell.name
+    shutil.rmtree(place, ignore_errors=True)  # left by a process that was killed
+    place.mkdir(parents=True)
+    config = place / "settings.yaml"
+    config.write_text(yaml.safe_dump(cell.settings), encoding="utf-8")
+
+    started = time.perf_counter()
+    code = main(["fit", "--config", str(config), "--trainer.default_root_dir", str(place)])
+    fitted = time.perf_counter()
+    if code:
+        raise FitError(code)
+    (release,) = place.glob("*/*/release")
+    generator = load_generator(release)
+    with torch.no_grad():
+        drawing = time.perf_counter()
+        generator.eval().sample(torch.Generator().manual_seed(0))
+        drawn = time.perf_counter()
+    undirected = cell.settings["data"]["init_args"].get("undirected", False)
+    answers = compare(
+        _profile(cell.graph, undirected), load_graph(str(release / "synthetic-0.npz"))
+    )
+    statement = json.loads((release / "privacy.json").read_text(encoding="utf-8"))
+    _prune(place, (*KEPT, "synthetic-0.npz") if cell.run == 0 else KEPT)
+    return _identity(cell) | {
+        "failure": None,
+        "seconds": {
+            "fit": fitted - started,
+            "draw": drawn - drawing,
+            "total": time.perf_counter() - started,
+        },
+        "privacy": {key: value for key, value in statement.items() if key != "entries"},
+        "answers": {
+            query: {
+                "real": _number(answer.real),
+                "synthetic": _number(answer.synthetic),
+                "error": _number(answer.error),
+                "note": answer.note,
+            }
+            for query, answer in answers.items()
+        },
+    }
+
+
+def _start_worker(context: "SpawnContext", folder: Path) -> "tuple[Connection, SpawnProcess]":
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(theirs, folder))
+    process.start()
+    theirs.close()  # so that the end of the process is the end of the pipe
+    return ours, process
+
+
+def _work(connection: Connection, folder: Path) -> None:
+    """Serve cells until the other end is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits for us
+    os.environ["OMP_NUM_THREADS"] = "1"  # read when PyTorch is imported, which is yet to come
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        while True:
+            connection.send(_logged(connection.recv(), folder))
+
+
+def _logged(cell: Cell, folder: Path) -> dict[str, Any]:
+    """Result of a cell, whose output goes to a file."""
+    log = folder / "logs" / f"{cell.name}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as file:
+        for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+            stream.flush()
+            os.dup2(file.fileno(), number)
+    # Before the clock starts: the first cell of a process must not pay for all imports.
+    import lightning_dpg.cli  # noqa: F401
+
+    started = time.perf_counter()
+    try:
+        return fit_and_evaluate(cell, folder)
+    except Exception as error:  # noqa: BLE001  one cell must not stop the others
+        if not isinstance(error, FitError):
+            traceback.print_exc()
+        sys.stderr.flush()
+        # What `fit` itself refuses it has explained in the log.
+        said = log.read_text(encoding="utf-8").rpartition("error: ")[2]
+        reason = said if isinstance(error, FitError) else f"{type(error).__name__}: {error}"
+        lines = [line for line in reason.splitlines() if line.strip()][:MAX_LINES]
+        return _failure(cell, "\n".join(lines), time.perf_counter() - started)
+
+
+@cache
+def _profile(graph: str, undirected: bool) -> "Profile":
+    from lightning_dpg.datamodules.loading import load_graph
+    from lightning_dpg.metrics.queries import profile
+
+    return profile(load_graph(graph, undirected=undirected))
+
+
+def _prune(folder: Path, kept: Sequence[str]) -> None:
+    """Remove checkpoints, curves and whatever else is no longer needed."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.is_dir():
+            with contextlib.suppress(OSError):
+                path.rmdir()
+        elif path.name not in kept:
+            path.unlink()
+
+
+def _failure(cell: Cell, reason: str, seconds: float = 0.0) -> dict[str, Any]:
+    return _identity(cell) | {"failure": reason, "seconds": {"total": seconds}}
+
+
+def _identity(cell: Cell) -> dict[str, Any]:
+    return {
+        "name": cell.name,
+        "method": cell.method,
+        "kind": cell.kind,
+        "graph": cell.graph,
+        "epsilon": cell.epsilon if math.isfinite(cell.epsilon) else "inf",
+        "run": cell.run,
+        "digest": cell.digest,
+    }
+
+
+def _number(value: float) -> float | None:
+    """The value; strict JSON has no word for nan but null."""
+    return value if math.isfinite(value) else None

@@ -1,0 +1,267 @@
+"""``compare``: methods side by side on the same graphs, budgets and queries."""
+
+import argparse
+import contextlib
+import hashlib
+import importlib
+import io
+import json
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from lightning_dpg import __version__
+from lightning_dpg.commands.cells import Cell, read_result, run_cells, write_result
+from lightning_dpg.commands.configs import find_config, find_configs, shipped_configs
+from lightning_dpg.commands.errors import CommandError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+CONTROLS = ("erdos_renyi", "chung_lu")
+
+DESCRIPTION = """\
+Fit methods on graphs within several budgets, and compare their synthetic graphs with the real ones.
+Reads the private graphs: the results are not private.
+
+A method is a configuration: a shipped one by its name, or a file. One without privacy is fitted
+once per graph and run. The controls erdos_renyi (no more than the number of edges) and chung_lu (no
+more than degrees) are always there, and each method that is trained also appears untrained. Run K
+has the seed K. The same command line again does what is missing or failed.
+
+DIR holds results.csv, results.md, report.html, the numbers of each fit (cells/), its output (logs/)
+and, of each fit, privacy.json and the synthetic graph of run 0 (runs/)."""
+
+
+def run(args: list[str]) -> None:
+    """Fit and evaluate what is missing, then write tables and report.
+
+    Raises:
+        SystemExit: If a fit failed (2) or the user interrupted (130).
+    """
+    options = _parse(args)
+    configs = _find_methods(options.methods)
+
+    graphs = {name: _load(name, options.undirected) for name in dict.fromkeys(options.graphs)}
+    methods = {label: parse_settings(path) for label, path in configs.items()}
+    cells = plan_cells(methods, graphs, options)
+
+    recorded = ((cell.name, read_result(options.out, cell)) for cell in cells)
+    results = {name: result for name, result in recorded if result and not result["failure"]}
+    missing = [cell for cell in cells if cell.name not in results]
+    print(f"{len(cells)} fits, {len(results)} of them done already", flush=True)
+    try:
+        with contextlib.closing(run_cells(missing, options.jobs, options.out)) as outcomes:
+            for line, name, result in _followed(outcomes, missing, options.jobs):
+                write_result(options.out, name, result)
+                results[name] = result
+                print(line, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted: the same command line goes on from here", file=sys.stderr)
+        raise SystemExit(130) from None
+
+    from lightning_dpg.commands import report  # brings PyTorch
+
+    ordered = [results[cell.name] for cell in cells]
+    for path in report.write(ordered, graphs, options.out):
+        print(path)
+    if options.wandb:
+        report.track(ordered, graphs, options.out)
+    print("not private: the numbers were computed from the real graphs")
+    failed = sum(result["failure"] is not None for result in ordered)
+    if failed:
+        print(f"{failed} of {len(cells)} fits failed, see {options.out / 'logs'}", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def plan_cells(
+    methods: dict[str, dict[str, Any]], graphs: "dict[str, Data]", options: argparse.Namespace
+) -> list[Cell]:
+    """All fits, those of run 0 first: soon it is known how long each method takes.
+
+    Args:
+        methods: Parsed configuration of each method by its label.
+        graphs: Real graphs by name.
+        options: The command line.
+    """
+    from lightning_dpg.metrics.queries import QUERIES
+
+    rows = [row for label, settings in methods.items() for row in _rows(label, settings)]
+    contents = {name: _digest_graph(graph) for name, graph in graphs.items()}
+    cells = []
+    for seed in range(options.runs):
+        for graph in graphs:
+            for label, kind, base in rows:
+                is_private = math.isfinite(base["privacy"]["epsilon"])
+                for epsilon in options.epsilons if is_private else (math.inf,):
+                    settings = _with_cell(base, graph, epsilon, seed, options)
+                    text = json.dumps(
+                        [__version__, QUERIES, contents[graph], settings], sort_keys=True
+                    )
+                    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+                    cells.append(Cell(label, kind, graph, epsilon, seed, settings, digest))
+    return cells
+
+
+def parse_settings(config: Path) -> dict[str, Any]:
+    """A configuration with all defaults, as ``fit`` understands it.
+
+    Args:
+        config: Its file.
+    """
+    from lightning_dpg.cli import PrivateCLI
+
+    text = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
+            PrivateCLI(["fit", "--config", str(config), "--print_config"])
+    except CommandError as error:
+        raise CommandError(f"{config}: {error}") from error
+    settings: dict[str, Any] = yaml.safe_load(text.getvalue())
+    if settings["model"] is None or settings["data"] is None:
+        raise CommandError(f"{config}: an overlay, while a method is a model and its data")
+    if "name" not in settings["data"].get("init_args", {}):
+        raise CommandError(f"{config}: its data are no single graph, which is what compare needs")
+    # Curves and pictures of every fit are not looked at, and would be paid for in its seconds.
+    callbacks = [
+        callback
+        for callback in settings["trainer"]["callbacks"] or ()
+        if callback["class_path"].rpartition(".")[2] not in ("GraphStatistics", "ReleaseWriter")
+    ]
+    writer = {"class_path": "ReleaseWriter", "init_args": {"formats": ["npz"]}}
+    settings["trainer"] |= {
+        "callbacks": [*callbacks, writer],
+        "enable_model_summary": False,
+        "enable_progress_bar": False,
+        "logger": False,
+    }
+    return settings
+
+
+def _parse(args: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="lightning_dpg compare",
+        usage="lightning_dpg compare --methods M... --graphs G... --epsilons E... --out DIR [...]",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--methods", nargs="+", required=True, metavar="M", help="names or files")
+    add("--graphs", nargs="+", required=True, metavar="G", help="names or files")
+    add("--epsilons", nargs="+", required=True, type=float, metavar="E", help="budgets")
+    add("--delta", type=float, default=1e-6, help="of methods that are not pure (%(default)s)")
+    add("--runs", type=int, default=5, help="fits of each kind (%(default)s)")
+    add("--jobs", type=int, default=1, help="processes, of one thread each (%(default)s)")
+    add("--out", type=Path, required=True, metavar="DIR", help="folder of all results")
+    add("--undirected", action="store_true", help="drop the directions of directed graphs")
+    add("--wandb", action="store_true", help="log results and pictures to Weights & Biases")
+    options = parser.parse_args(args)
+    options.epsilons = sorted(set(options.epsilons))
+    for epsilon in options.epsilons:
+        if not 0 < epsilon < math.inf:
+            raise CommandError(
+                f"--epsilons must be positive and finite, got {epsilon:g}\n"
+                "a method without privacy says so in its configuration: privacy: {epsilon: .inf}"
+            )
+    if not 0 < options.delta < 1:
+        raise CommandError(f"--delta must be between 0 and 1, got {options.delta:g}")
+    for name in ("runs", "jobs"):
+        if getattr(options, name) < 1:
+            raise CommandError(f"--{name} must be positive, got {getattr(options, name)}")
+    if options.out.exists() and not options.out.is_dir():
+        raise CommandError(f"--out {options.out}: not a folder")
+    return options
+
+
+def _find_methods(names: list[str]) -> dict[str, Path]:
+    """Files of the configurations by the labels of their rows, controls last."""
+    shipped = {path.resolve(): name for name, path in shipped_configs().items()}
+    found: dict[str, Path] = {}
+    for name in dict.fromkeys((*names, *CONTROLS)):
+        try:
+            path = find_config(name).resolve()
+            find_configs(["fit", "--config", str(path)])  # refuses what is no configuration
+        except CommandError as error:
+            raise CommandError(str(error).replace("--config", "--methods")) from error
+        label = shipped.get(path, path.stem)
+        if found.setdefault(label, path) != path:
+            raise CommandError(f"--methods: {found[label]} and {path} would both be {label}")
+    return found
+
+
+def _load(name: str, undirected: bool) -> "Data":
+    from lightning_dpg.datamodules.loading import load_graph
+    from lightning_dpg.graph.io import GraphFormatError
+
+    try:
+        return load_graph(name, undirected=undirected)
+    except GraphFormatError as error:
+        raise CommandError(str(error).replace("--data.undirected true", "--undirected")) from error
+
+
+def _rows(label: str, settings: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    """Label, kind and settings of the rows of one method."""
+    from lightning_dpg.methods.base import Synthesizer
+    from lightning_dpg.methods.one_shot import OneShotSynthesizer
+
+    module, _, name = settings["model"]["class_path"].rpartition(".")
+    method = getattr(importlib.import_module(module), name)
+    if not issubclass(method, Synthesizer):
+        raise CommandError(f"--methods {label}: {name} draws no synthetic graphs")
+    if label in CONTROLS:
+        return [(f"{label} (control)", "control", settings)]
+    if issubclass(method, OneShotSynthesizer):
+        return [(label, "method", settings)]
+    untrained = settings | {"trainer": settings["trainer"] | {"max_steps": 0}}
+    return [(label, "method", settings), (f"{label} (untrained)", "untrained", untrained)]
+
+
+def _with_cell(
+    settings: dict[str, Any], graph: str, epsilon: float, seed: int, options: argparse.Namespace
+) -> dict[str, Any]:
+    data, budget = settings["data"], settings["privacy"]
+    undirected = options.undirected or data["init_args"].get("undirected", False)
+    # A method whose configuration says delta 0 is pure and would only look weaker with another.
+    delta = options.delta if budget["delta"] and math.isfinite(epsilon) else budget["delta"]
+    return settings | {
+        "seed_everything": seed,
+        "data": data | {"init_args": data["init_args"] | {"name": graph, "undirected": undirected}},
+        "privacy": budget | {"epsilon": epsilon, "delta": delta},
+    }
+
+
+def _digest_graph(graph: "Data") -> str:
+    content = hashlib.sha256(graph.edge_index.cpu().numpy().tobytes())
+    content.update("\n".join(graph.node_names).encode())
+    return content.hexdigest()
+
+
+def _followed(
+    outcomes: Iterator[tuple[Cell, dict[str, Any]]], cells: Sequence[Cell], jobs: int
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Progress line, name and content of each result."""
+    left = {cell.name: (cell.method, cell.graph) for cell in cells}
+    seconds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for done, (cell, result) in enumerate(outcomes, 1):
+        seconds[left.pop(cell.name)].append(result["seconds"]["total"])
+        overall = mean(value for values in seconds.values() for value in values)
+        rest = sum(mean(seconds[row]) if row in seconds else overall for row in left.values())
+        line = f"[{done}/{len(cells)}] {cell}: {result['seconds']['total']:.1f} s"
+        if left:
+            line += f"; about {_duration(rest / min(jobs, len(left)))} left"
+        if result["failure"] is not None:
+            line = "\n    ".join([line, *result["failure"].splitlines()])
+        yield line, cell.name, result
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

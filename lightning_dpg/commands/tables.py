@@ -1,0 +1,221 @@
+"""The results of ``compare`` as tables: which rows there are, which is best, CSV and Markdown."""
+
+import csv
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
+
+from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES
+
+COLUMNS = (
+    *("method", "graph", "epsilon", "run", "query", "real", "synthetic", "error", "note"),
+    *("kind", "private", "relation", "mode", "spent_epsilon", "spent_delta", "accountant"),
+    *("fit_seconds", "draw_seconds", "guarantee"),
+)
+
+# What a budget was kept by is rounded up to four digits behind the point.
+ROUNDING = 1e-4
+
+
+class Summary(NamedTuple):
+    """A number over the runs of a row."""
+
+    mean: float
+    """nan where no run has the number."""
+    sd: float
+    """Standard deviation with n - 1; nan below two runs."""
+    runs: int
+    """How many runs have the number."""
+
+
+class Row(NamedTuple):
+    """All runs of one method on one graph within one budget."""
+
+    method: str
+    kind: str
+    done: list[dict[str, Any]]
+    failed: list[dict[str, Any]]
+    is_private: bool
+    """Whether all runs prove a guarantee within the budget of the table."""
+
+    @property
+    def title(self) -> str:
+        """The method, and what must not be overlooked."""
+        return self.method if self.is_private or not self.done else f"{self.method} (not private)"
+
+    @property
+    def guarantee(self) -> str:
+        """What the first run proves, in one sentence."""
+        return self.done[0]["privacy"]["guarantee"] if self.done else "no run came to an end"
+
+    def spent(self) -> Summary:
+        """Epsilon that was proved."""
+        values = [float(result["privacy"]["epsilon"]) for result in self.done]
+        return summarize(value for value in values if math.isfinite(value))
+
+    def seconds(self, what: str) -> Summary:
+        """Seconds of the ``fit`` or to ``draw`` one graph."""
+        return summarize(result["seconds"][what] for result in self.done)
+
+    def error(self, query: str) -> Summary:
+        """Error in a query, or the agreement that it is named after."""
+        answers = (result["answers"].get(query, {}) for result in self.done)
+        return summarize(answer.get("error") for answer in answers)
+
+
+class Table(NamedTuple):
+    """What was measured on one graph within one budget; rows without privacy are in all of them."""
+
+    graph: str
+    epsilon: float
+    rows: list[Row]
+
+
+def summarize(values: Iterable[float | None]) -> Summary:
+    """Mean and standard deviation of the numbers that there are."""
+    numbers = [value for value in values if value is not None]
+    mean = fmean(numbers) if numbers else math.nan
+    return Summary(mean, stdev(numbers) if len(numbers) > 1 else math.nan, len(numbers))
+
+
+def tables(results: Sequence[dict[str, Any]]) -> list[Table]:
+    """A table for each graph and budget, in the order of the results.
+
+    Args:
+        results: Contents of the cells, failed ones included.
+    """
+    graphs = dict.fromkeys(result["graph"] for result in results)
+    budgets = sorted({r["epsilon"] for r in results if r["epsilon"] != "inf"}) or [math.inf]
+    return [Table(graph, eps, _rows(results, graph, eps)) for graph in graphs for eps in budgets]
+
+
+def is_private(result: dict[str, Any]) -> bool:
+    """Whether a run proves a guarantee within its budget."""
+    if result["failure"] is not None or result["epsilon"] == "inf":
+        return False
+    return float(result["privacy"]["epsilon"]) <= result["epsilon"] + ROUNDING
+
+
+def _rows(results: Sequence[dict[str, Any]], graph: str, epsilon: float) -> list[Row]:
+    mine: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for result in results:
+        if result["graph"] == graph and result["epsilon"] in (epsilon, "inf"):
+            mine.setdefault((result["method"], result["kind"]), []).append(result)
+    rows = []
+    for (method, kind), runs in mine.items():
+        done = [result for result in runs if result["failure"] is None]
+        failed = [result for result in runs if result["failure"] is not None]
+        rows.append(Row(method, kind, done, failed, bool(done) and all(map(is_private, done))))
+    return rows
+
+
+def best(rows: Sequence[Row], query: str) -> set[str]:
+    """The private methods with the best mean; none where it sets no private row apart.
+
+    A row counts only if each of its runs has the number: the others may be missing for a reason.
+    """
+    means = {
+        row.method: summary.mean
+        for row in rows
+        if row.is_private and not row.failed and (summary := row.error(query)).runs == len(row.done)
+    }
+    if len(set(means.values())) < 2:
+        return set()
+    winner = (max if query in HIGHER_IS_BETTER else min)(means.values())
+    return {method for method, value in means.items() if value == winner}
+
+
+def text(summary: Summary, runs: int) -> str:
+    """``mean ± sd`` for reading, and of how many runs if not of all."""
+    if not summary.runs:
+        return "-"
+    spread = f" ± {number(summary.sd, 2)}" if summary.sd > 0 else ""  # nan is no spread either
+    missing = f" ({summary.runs} of {runs})" if summary.runs < runs else ""
+    return f"{number(summary.mean)}{spread}{missing}"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A few digits that matter, but integers in full."""
+    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
+
+
+def write_csv(results: Sequence[dict[str, Any]], path: Path) -> None:
+    """Write a row per run and query; a failed run has a single one, whose note says why."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(csv_rows(results))
+
+
+def csv_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of the CSV file."""
+    rows = []
+    for result in results:
+        row = {key: result[key] for key in ("method", "kind", "graph", "epsilon", "run")}
+        if result["failure"] is not None:
+            rows.append(row | {"note": f"failed: {result['failure']}"})
+            continue
+        privacy = result["privacy"]
+        row |= {key: privacy[key] for key in ("relation", "mode", "accountant", "guarantee")}
+        row |= {
+            "private": is_private(result),
+            "spent_epsilon": privacy["epsilon"],
+            "spent_delta": privacy["delta"],
+            "fit_seconds": round(result["seconds"]["fit"], 6),
+            "draw_seconds": round(result["seconds"]["draw"], 6),
+        }
+        rows += [row | {"query": query} | answer for query, answer in result["answers"].items()]
+    return rows
+
+
+def markdown(results: Sequence[dict[str, Any]]) -> str:
+    """All tables, methods by queries, and what each row guarantees."""
+    higher = ", ".join(query for query in QUERIES if query in HIGHER_IS_BETTER)
+    lines = [
+        "# Synthetic graphs compared",
+        "",
+        "**Not private**: the numbers were computed from the real graphs.",
+        "",
+        "Errors, mean ± standard deviation over the runs; 0 is best, save in the columns with ↑:",
+        f"{higher}, where more is better.",
+        "Bold: the best private row. Italics: no guarantee within the budget, out of competition.",
+        "Controls: `erdos_renyi` knows the number of edges, `chung_lu` the degrees, and what is",
+        "untrained the releases before the first step. Seconds are those of `fit` and of one graph.",
+    ]
+    for table in tables(results):
+        lines += ["", f"## {table.graph}, epsilon {table.epsilon:g}", "", *_markdown_table(table)]
+        failed = [
+            f"- {row.method}, run {result['run']} failed: {_one_line(result['failure'])}"
+            for row in table.rows
+            for result in row.failed
+        ]
+        lines += ["", *failed] if failed else []
+        lines += ["", "Guarantees (first run of each row):", ""]
+        lines += [f"- {row.title}: {_one_line(row.guarantee)}" for row in table.rows]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_table(table: Table) -> list[str]:
+    heads = [f"{query} ↑" if query in HIGHER_IS_BETTER else query for query in QUERIES]
+    winners = {query: best(table.rows, query) for query in QUERIES}
+    lines = [
+        f"| method | {' | '.join(heads)} | epsilon proved | fit (s) | draw (s) |",
+        f"|---|{'---:|' * (len(heads) + 3)}",
+    ]
+    for row in table.rows:
+        runs = len(row.done) + len(row.failed)
+        mark = "" if row.is_private else "*"
+        cells = [f"{mark}{row.title}{mark}"]
+        for query in QUERIES:
+            bold = "**" if row.method in winners[query] else mark
+            cells.append(f"{bold}{text(row.error(query), runs)}{bold}")
+        for summary in (row.spent(), row.seconds("fit"), row.seconds("draw")):
+            cells.append(f"{mark}{text(summary, runs)}{mark}")
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())

@@ -38,8 +38,9 @@ from lightning_dpg.commands.tables import (
     write_csv,
 )
 from lightning_dpg.commands.tracking import why_offline
+from lightning_dpg.metrics.communities import LOUVAIN_SEED
 from lightning_dpg.metrics.functional import degrees
-from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, LOUVAIN_SEED, QUERIES
+from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES
 
 TEMPLATE = Path(__file__).with_name("report.html")
 

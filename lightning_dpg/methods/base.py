@@ -46,6 +46,16 @@ class PrivateModule(pl.LightningModule):
         """Cost of the next training step."""
         return []
 
+    def unprotected(self, name: str, why: str) -> LedgerEntry:
+        """Entry of a read that adds no noise; only an infinite budget affords it."""
+        return LedgerEntry(
+            name=name,
+            relation=self.relation,
+            mechanism="non_private",
+            sensitivity=float("inf"),
+            proof=why,
+        )
+
     def claimed_epsilon(self, delta: float) -> float | None:
         """Epsilon that the paper would print for this run; None where that is no question."""
         return None

@@ -140,7 +140,7 @@ class DPNetGAN(WalkGAN):
     def _start_without_noise(self, num_edges: int) -> None:
         """Book that nothing is protected, which a finite budget refuses."""
         if not self.ledger.reasons:
-            self.ledger.spend(self._unprotected("training", "no noise is added"))
+            self.ledger.spend(self.unprotected("training", "no noise is added"))
         self.noise_multiplier.fill_(0.0)
         self.num_edges.fill_(num_edges)
 

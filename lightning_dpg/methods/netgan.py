@@ -55,7 +55,7 @@ class NetGAN(WalkGAN):
         """Book the training, which protects nothing."""
         super().on_fit_start()
         if not self.ledger.entries:
-            self.ledger.spend(self._unprotected("training", "NetGAN adds no noise"))
+            self.ledger.spend(self.unprotected("training", "NetGAN adds no noise"))
         self.num_edges.fill_(len(self.trainer.datamodule.edges))  # type: ignore[attr-defined]
 
     def training_step(self, batch: Tensor, batch_idx: int) -> None:

@@ -15,7 +15,7 @@ from lightning_dpg.privacy.sensitivity import edge_count_sensitivity
 class OneShotSynthesizer(Synthesizer):
     """A synthesizer whose only training step spends the whole budget on a few releases.
 
-    All buffers of a subclass are released tensors; what they cannot tell is lost. The step reads
+    All buffers and parameters of a subclass are released tensors, or made of such. The step reads
     all records of the data module, whatever its batches hold. On several devices each one makes
     the same releases with the shared secret noise. With an infinite budget nothing is noised.
     """
@@ -71,8 +71,8 @@ class OneShotSynthesizer(Synthesizer):
         self.num_edges = noisy.clamp(0, num_nodes * (num_nodes - 1) // 2)
 
     def released_state(self) -> dict[str, Tensor]:
-        """All buffers."""
-        return dict(self.named_buffers())
+        """Everything that is kept."""
+        return dict(self.state_dict())
 
 
 def _resize_buffers(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: Any) -> None:

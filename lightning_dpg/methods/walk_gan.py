@@ -12,7 +12,6 @@ from torch.optim import Adam, Optimizer
 from lightning_dpg.graph.assembly import assemble
 from lightning_dpg.methods.base import Synthesizer
 from lightning_dpg.nn import WalkCritic, WalkGenerator
-from lightning_dpg.privacy.ledger import LedgerEntry
 
 SCORE_LATENTS = 96  # latents that a score is averaged over
 WALKS_PER_CHUNK = 2048
@@ -150,14 +149,3 @@ class WalkGAN(Synthesizer):
         """The generator and the number of edges to assemble."""
         state = {f"generator.{k}": v for k, v in self.generator.state_dict().items()}
         return state | {"num_edges": self.num_edges}
-
-    def _unprotected(self, name: str, why: str) -> LedgerEntry:
-        return LedgerEntry(
-            name=name,
-            relation=self.relation,
-            mechanism="non_private",
-            sensitivity=float("inf"),
-            proof=why,
-            noise_multiplier=0.0,
-            record="undirected edge",
-        )

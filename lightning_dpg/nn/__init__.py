@@ -1,5 +1,6 @@
 """Plain networks: they know neither Lightning nor privacy."""
 
+from lightning_dpg.nn.low_rank import InnerProducts, LowRankLogits
 from lightning_dpg.nn.walk_lstm import WalkCritic, WalkGenerator, sample_categorical
 
-__all__ = ["WalkCritic", "WalkGenerator", "sample_categorical"]
+__all__ = ["InnerProducts", "LowRankLogits", "WalkCritic", "WalkGenerator", "sample_categorical"]

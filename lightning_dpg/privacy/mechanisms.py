@@ -12,7 +12,7 @@ from lightning_dpg.privacy.noise import NoiseSource
 
 # Rates of integer noise are rounded down to whole multiples of one over this: a power of two that
 # leaves room for products in 64 bits.
-_RATE_DENOMINATOR = 2**40
+RATE_DENOMINATOR = 2**40
 
 
 def gaussian(
@@ -93,7 +93,7 @@ def discrete_laplace(
     if math.isinf(epsilon):
         return value.clone()
     # Rounding the rate down adds noise and takes no privacy.
-    rate = min(int(epsilon * _RATE_DENOMINATOR) // sensitivity, 2**62)
+    rate = min(int(epsilon * RATE_DENOMINATOR) // sensitivity, 2**62)
     if rate == 0:
         raise ValueError(f"epsilon {epsilon:g} is too small for integer noise")
     return value + torch.from_numpy(_draw_discrete_laplace(noise, rate, value.numel())).view_as(
@@ -177,22 +177,22 @@ def _draw_discrete_laplace(noise: NoiseSource, rate: int, size: int) -> NDArray[
     missing = np.arange(size)
     while len(missing):
         # remainder + denominator * quotient is geometric with ratio exp(-1 / denominator)
-        remainder = noise.integers(_RATE_DENOMINATOR, len(missing))
+        remainder = noise.integers(RATE_DENOMINATOR, len(missing))
         negative = noise.integers(2, len(missing)) == 1
-        fits = _coins_exp(noise, remainder)
+        fits = coins_exp(noise, remainder)
         quotient = np.zeros(len(missing), dtype=np.int64)
         going = np.flatnonzero(fits)
         while len(going):
-            going = going[_coins_exp(noise, np.full(len(going), _RATE_DENOMINATOR))]
+            going = going[coins_exp(noise, np.full(len(going), RATE_DENOMINATOR))]
             quotient[going] += 1
-        magnitude = (remainder + _RATE_DENOMINATOR * quotient) // rate
+        magnitude = (remainder + RATE_DENOMINATOR * quotient) // rate
         fits &= ~(negative & (magnitude == 0))  # zero would come up twice as often as it should
         drawn[missing[fits]] = np.where(negative, -magnitude, magnitude)[fits]
         missing = missing[~fits]
     return drawn
 
 
-def _coins_exp(noise: NoiseSource, numerators: NDArray[np.int64]) -> NDArray[np.bool_]:
+def coins_exp(noise: NoiseSource, numerators: NDArray[np.int64]) -> NDArray[np.bool_]:
     """True with probability exp(-numerator / 2**40) each, for numerators of at most 2**40.
 
     Algorithm 1 of the same paper: the first failure of coins with probabilities exponent / k comes
@@ -202,7 +202,7 @@ def _coins_exp(noise: NoiseSource, numerators: NDArray[np.int64]) -> NDArray[np.
     going = np.arange(len(numerators))
     k = 1
     while len(going):
-        succeeds = noise.integers(_RATE_DENOMINATOR * k, len(going)) < numerators[going]
+        succeeds = noise.integers(RATE_DENOMINATOR * k, len(going)) < numerators[going]
         heads[going[~succeeds]] = k % 2 == 1
         going = going[succeeds]
         k += 1

@@ -57,3 +57,53 @@ def pair_bit_sensitivity() -> int:
     on its own, so that the two laws of all reports differ by the factor of that one bit.
     """
     return 1
+
+
+def edge_partition_sensitivity() -> int:
+    """L1 sensitivity of the numbers of edges by classes of their ends under adding an edge: 1.
+
+    The classes of the nodes are public or functions of earlier releases, so that every pair of nodes
+    belongs to one pair of classes, whether linked or not, and an edge is counted there alone.
+    """
+    return 1
+
+
+def wedge_sensitivity(closures_per_edge: int) -> int:
+    r"""L1 sensitivity of wedges and closed wedges by class, as chosen by ``count_wedges``: 6 + t.
+
+    Each slot of a node holds one wedge or none, a function of the node's own neighbours in its two
+    bins. A link closes the wedges between its ends, but only the first t in a public order of
+    the slots are counted. Slots, bins, order and classes are public or functions of earlier
+    releases. Add the edge {u, v} in three steps; removing it takes them back.
+
+    1. v becomes a neighbour of u, while all closures are still decided by the old edges. One bin of
+       u, hence one slot of u can change. Either a wedge comes where none was: the class of u has one
+       wedge more, and if it is counted as closed, one closed wedge more, and another wedge with
+       the same ends may drop out of the first t. That is 3. Or the wedge gets another end: the number
+       of wedges stays. If the old one was counted, the class of u loses one closed wedge and
+       another with the old ends may move up; if the new one is counted, the class of u wins one
+       and another with the new ends may drop out. One of both is 2, and both are 2 as well, since
+       loss and gain of the class of u cancel. So at most 3.
+    2. u becomes a neighbour of v: at most 3 likewise.
+    3. The link {u, v} closes the wedges between u and v, of which at most t are counted. Wedges
+       with other ends do not notice: t.
+
+    Args:
+        closures_per_edge: For how many wedges t a link counts.
+
+    Returns:
+        6 + t.
+    """
+    return 6 + closures_per_edge
+
+
+def earlier_neighbor_sensitivity() -> int:
+    """L1 sensitivity of counts of earlier neighbours under adding or removing an edge: 1.
+
+    Nodes have their turns in an order that is public or released. A node counts the edges to nodes
+    of earlier turns, by their communities. An edge {u, v} is counted by the later one of u and v
+    only, in the one cell of the earlier one's community, and not at all if both have the same turn.
+    Given the communities of earlier turns, neighbouring graphs thus differ by 1 in one cell of one
+    node at most. Counted at both ends, as in PrivGraph's paper, an edge would move two cells.
+    """
+    return 1

@@ -1,0 +1,48 @@
+"""Blocks of nodes of similar degrees, whose links make the triangles of BTER graphs."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def block_starts(degrees: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where blocks start: a block whose first node has degree d holds d + 1 nodes.
+
+    No node can have more links in its block than its degree.
+
+    Args:
+        degrees: Ascending degrees of shape ``(N,)``, all 2 or more.
+
+    Returns:
+        Ascending positions of shape ``(B,)``; the last block ends with the nodes.
+    """
+    starts, position = [], 0
+    while position < len(degrees):
+        starts.append(position)
+        position += int(degrees[position]) + 1
+    return np.array(starts, dtype=np.int64)
+
+
+def block_edges(
+    nodes: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    densities: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Link each pair of nodes of a block with the probability of the block.
+
+    Args:
+        nodes: Nodes in the order of the blocks, shape ``(N,)``.
+        starts: Where blocks start, shape ``(B,)``.
+        densities: Probability of each block, shape ``(B,)``.
+        rng: Source of the draw.
+
+    Returns:
+        Edges of shape ``(M, 2)``, rows ``i < j`` in no order.
+    """
+    block = np.searchsorted(starts, np.arange(len(nodes)), side="right") - 1
+    # Each node with those before it in its block.
+    before = np.arange(len(nodes)) - starts[block]
+    second = np.repeat(np.arange(len(nodes)), before)
+    first = np.arange(len(second)) - np.repeat(np.cumsum(before) - before - starts[block], before)
+    linked = rng.random(len(second)) < densities[block[second]]
+    return np.sort(nodes[np.stack([first[linked], second[linked]], axis=1)], axis=1)

@@ -1,0 +1,166 @@
+"""Communities that nodes join one after the other, and the edges between them."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+_UNTANGLING_ROUNDS = 50
+
+
+def turn_stops(first: int, total: int, growth: float) -> list[int]:
+    """Stops that divide ``total`` nodes into turns, each ``growth`` times the one before or less.
+
+    Args:
+        first: Nodes that have no turn, positive.
+        total: Number of nodes.
+        growth: Factor by which a turn multiplies the nodes that have had theirs, above 1.
+
+    Returns:
+        Ascending stops, the last of them ``total``; empty if all nodes are first ones.
+    """
+    stops: list[int] = []
+    last = first
+    while last < total:
+        last = min(max(last + 1, int(last * growth)), total)
+        stops.append(last)
+    return stops
+
+
+def earlier_first(edges: Tensor, order: Tensor) -> Tensor:
+    """Name nodes by their places and sort edges by the later end.
+
+    Args:
+        edges: Edges of shape ``(M, 2)``.
+        order: All N nodes, the earliest first, shape ``(N,)``.
+
+    Returns:
+        Places of the two ends of each edge, rows ``i < j`` of shape ``(M, 2)`` in ascending order
+        of j.
+    """
+    place = torch.empty_like(order)
+    place[order] = torch.arange(len(order))
+    ends = place[edges].sort(dim=1).values
+    return ends[ends[:, 1].argsort()]
+
+
+def count_neighbors(ends: Tensor, chosen: Tensor, stop: int, num_communities: int) -> Tensor:
+    """Count neighbours by community, of the nodes whose turn it is, among those that had theirs.
+
+    Args:
+        ends: Edges as :func:`earlier_first` gives them, shape ``(M, 2)``.
+        chosen: Communities of the first S nodes, shape ``(S,)``.
+        stop: Nodes S to ``stop - 1`` have their turn.
+        num_communities: Number of communities C.
+
+    Returns:
+        Counts of shape ``(stop - S, C)``.
+    """
+    start = len(chosen)
+    low, high = torch.searchsorted(ends[:, 1].contiguous(), torch.tensor([start, stop])).tolist()
+    earlier, later = ends[low:high].T
+    settled = earlier < start
+    cells = (later[settled] - start) * num_communities + chosen[earlier[settled]]
+    size = (stop - start) * num_communities
+    return torch.bincount(cells, minlength=size).view(-1, num_communities)
+
+
+def expected_neighbors(degrees: Tensor, chosen: Tensor, stop: int, num_communities: int) -> Tensor:
+    """What :func:`count_neighbors` would be if edges fell by chance onto the given degrees.
+
+    Args:
+        degrees: Degrees in the order of the turns, not all zero, shape ``(N,)``.
+        chosen: Communities of the first S nodes, shape ``(S,)``.
+        stop: Nodes S to ``stop - 1`` have their turn.
+        num_communities: Number of communities C.
+
+    Returns:
+        Expected counts of shape ``(stop - S, C)``.
+    """
+    start = len(chosen)
+    weights = degrees.double()
+    volumes = torch.bincount(chosen, weights[:start], minlength=num_communities)
+    return torch.outer(weights[start:stop], volumes / weights.sum().clamp(min=1))
+
+
+def nearest_counts(noisy: NDArray[np.int64], total: int) -> NDArray[np.int64]:
+    """The counts nearest to noisy ones among those of the right sum that are not negative.
+
+    Least squares takes the same from all counts and cuts at zero, so that noise does not add up
+    to edges where there are none.
+
+    Args:
+        noisy: Noisy counts of shape ``(K,)``.
+        total: Their sum, not negative.
+
+    Returns:
+        Counts of shape ``(K,)``; of the least squared distance but for rounding.
+    """
+    descending = np.sort(noisy)[::-1]
+    shifts = (np.cumsum(descending) - total) / np.arange(1, len(noisy) + 1)
+    # With a total of 0 no count is above its shift, and the first one serves.
+    kept = np.flatnonzero(descending > shifts)
+    exact = np.maximum(noisy - shifts[kept[-1] if len(kept) else 0], 0.0)
+    # Rounding partial sums keeps the total.
+    return np.diff(np.floor(np.cumsum(exact) + 0.5), prepend=0.0).astype(np.int64)
+
+
+def untangle(
+    pairs: NDArray[np.int64], communities: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Exchange ends of pairs to get rid of loops and of repeated pairs, as far as that goes.
+
+    Ends are exchanged between pairs that link the same two communities, so that nodes keep the
+    number of their pairs, and communities the number of pairs between them.
+
+    Args:
+        pairs: Pairs of nodes, shape ``(P, 2)``.
+        communities: Community of each node, shape ``(N,)``.
+        rng: Source of the draw.
+
+    Returns:
+        Pairs of shape ``(P, 2)``.
+    """
+    num_nodes, ends = len(communities), communities[pairs]
+    turned = ends[:, 0] > ends[:, 1]
+    pairs = np.where(turned[:, None], pairs[:, ::-1], pairs)
+    block, keys = ends.min(axis=1) * num_nodes + ends.max(axis=1), _keys(pairs, num_nodes)
+    # Nearly sorted keys take little time to sort again.
+    order = np.lexsort((keys, block))
+    pairs, block, keys = pairs[order], block[order], keys[order]
+    first, last = (np.searchsorted(block, block, side=side) for side in ("left", "right"))
+    for _ in range(_UNTANGLING_ROUNDS):
+        order = np.argsort(keys, kind="stable")
+        known = keys[order]
+        is_tangled = pairs[:, 0] == pairs[:, 1]
+        is_tangled[order[1:][known[1:] == known[:-1]]] = True
+        tangled = np.flatnonzero(is_tangled)
+        if not len(tangled):
+            break
+        partners, chosen = np.unique(rng.integers(first[tangled], last[tangled]), return_index=True)
+        free = ~is_tangled[partners]
+        moved = np.stack([tangled[chosen[free]], partners[free]], axis=1)
+        # From a, b and c, d come a, d and c, b.
+        new = pairs[moved]
+        new[:, :, 1] = new[:, ::-1, 1]
+        fits = _are_new(new, known, num_nodes)
+        pairs[moved[fits]], keys[moved[fits]] = new[fits], _keys(new[fits], num_nodes)
+    return pairs
+
+
+def _are_new(
+    proposals: NDArray[np.int64], known: NDArray[np.int64], num_nodes: int
+) -> NDArray[np.bool_]:
+    """Which proposals of two pairs each, shape ``(K, 2, 2)``, hold no loop and no known pair."""
+    keys = _keys(proposals, num_nodes)
+    _, group, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    is_new = (known[at] != keys) & (counts[group].reshape(keys.shape) == 1)
+    is_new &= proposals[:, :, 0] != proposals[:, :, 1]
+    return is_new.all(axis=1)
+
+
+def _keys(pairs: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
+    """One number per pair, the same for both orientations: ``(..., 2)`` to ``(...)``."""
+    first, second = pairs[..., 0], pairs[..., 1]
+    return np.minimum(first, second) * num_nodes + np.maximum(first, second)

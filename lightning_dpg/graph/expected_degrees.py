@@ -1,0 +1,86 @@
+"""Random graphs with given expected degrees, in memory for their edges alone."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lightning_dpg.graph.pairs import num_pairs, numbered_pairs
+
+_MOST_ROUNDS = 50
+_TOLERANCE = 1e-3
+# Below it all pairs are drawn at once, which also settles where nearly all of them are edges.
+_FEW_PAIRS = 2**20
+
+
+def chung_lu_edges(degrees: Tensor, num_edges: int, generator: torch.Generator) -> Tensor:
+    """Draw different edges, each time in proportion to the product of the weights of the ends.
+
+    The weights are those of :func:`edge_weights`, so that loops and repeated edges, which are drawn
+    again, do not take more from hubs than from others.
+
+    Args:
+        degrees: Expected degrees, integers of shape ``(N,)``.
+        num_edges: Number of edges wanted, half the sum of the degrees. There are fewer only if the
+            nodes of positive degree have fewer pairs.
+        generator: Source of the draw.
+
+    Returns:
+        Edges of shape ``(M, 2)``, each a row ``i < j``, in no order.
+
+    References:
+        Chung, Lu, "The average distances in random graphs with given expected degrees", 2002.
+        Miller, Hagberg, "Efficient generation of networks with given expected degrees", 2011, also
+        draws in linear time, but a random number of edges.
+    """
+    nodes = degrees.nonzero().squeeze(1)
+    weights = edge_weights(degrees[nodes].numpy())
+    count = min(num_edges, num_pairs(len(nodes)))
+    if num_pairs(len(nodes)) <= _FEW_PAIRS:
+        return nodes[_earliest_pairs(weights, count, generator)]
+    ends = np.cumsum(weights) / weights.sum()
+    rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
+    keys = np.empty(0, dtype=np.int64)
+    while len(keys) < count:
+        drawn = np.searchsorted(ends, rng.random((2 * (count - len(keys)), 2)), side="right")
+        first, second = np.minimum(drawn, len(weights) - 1).T
+        new = np.minimum(first, second) * len(weights) + np.maximum(first, second)
+        keys = np.concatenate([keys, new[first != second]])
+        # In the order of their first draw, so that those after the last one wanted do not count.
+        keys = keys[np.sort(np.unique(keys, return_index=True)[1])][:count]
+    pairs = np.stack(np.divmod(keys, len(weights)), axis=1)
+    return nodes[torch.from_numpy(pairs)]
+
+
+def edge_weights(degrees: NDArray[np.int64]) -> NDArray[np.float64]:
+    r"""Weights x with :math:`\sum_{j \ne i} (1 - e^{-x_i x_j}) = d_i`, as nearly as there are any.
+
+    Where edges are drawn repeatedly in proportion to :math:`x_i x_j`, the exponent is the expected
+    number of draws of a pair, and the sum the number of different neighbours. It takes memory for
+    the pairs of different degrees, of which a graph of M edges has O(M).
+
+    Args:
+        degrees: Positive degrees d of shape ``(N,)``.
+
+    Returns:
+        Weights of shape ``(N,)``.
+    """
+    values, position, counts = np.unique(degrees, return_inverse=True, return_counts=True)
+    weights = values / np.sqrt(max(degrees.sum(), 1))
+    for _ in range(_MOST_ROUNDS):
+        linked = -np.expm1(-np.outer(weights, weights))
+        expected = linked @ counts - linked.diagonal()
+        ratio = values / np.maximum(expected, np.finfo(np.float64).tiny)
+        # Both ends are corrected, each by half.
+        weights *= np.sqrt(ratio)
+        if np.abs(ratio - 1).max(initial=0.0) < _TOLERANCE:
+            break
+    return weights[position]
+
+
+def _earliest_pairs(weights: NDArray[np.float64], count: int, generator: torch.Generator) -> Tensor:
+    """The first ``count`` pairs to arrive at rates of the products of weights, all at once."""
+    pairs = numbered_pairs(torch.arange(num_pairs(len(weights))), len(weights))
+    unit = torch.empty(len(pairs), dtype=torch.float64).exponential_(generator=generator)
+    arrivals = unit / torch.from_numpy(weights)[pairs].prod(dim=1)
+    return pairs[arrivals.topk(count, largest=False).indices]

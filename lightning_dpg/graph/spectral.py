@@ -1,0 +1,111 @@
+"""Structure of a graph out of a noisy list of its edges, by eigenvectors."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from scipy.sparse import coo_array
+from scipy.sparse.linalg import LinearOperator, eigsh
+from torch import Tensor
+
+_FIRST_RANK = 16
+_TOLERANCE = 1e-2  # of eigenvalues; those of noise lie so close that exact ones take minutes
+
+
+class Spectrum(NamedTuple):
+    r"""Leading eigenpairs of an estimated adjacency matrix, normalized on both sides.
+
+    Attributes:
+        values: Eigenvalues :math:`\lambda_k` of shape ``(K,)``, descending, none below 0.
+        vectors: Eigenvectors of shape ``(N, K)``.
+        scale: Square roots of the regularized degrees, shape ``(N,)``.
+        bulk: Size of the eigenvalues that noise alone would give.
+    """
+
+    values: Tensor
+    vectors: Tensor
+    scale: Tensor
+    bulk: float
+
+
+def spectrum(
+    reported: Tensor,
+    num_nodes: int,
+    rank: int,
+    true_rate: float = 1.0,
+    false_rate: float = 0.0,
+    *,
+    weights: Tensor | None = None,
+) -> Spectrum:
+    r"""Eigenpairs of :math:`D^{-1/2} \hat A D^{-1/2}` with the unbiased estimate of the adjacency.
+
+    :math:`\hat A_{ij} = (B_{ij} - q) / (p - q)` off the diagonal, where B are the reports, p is the
+    rate of true and q that of false ones. D are the estimated degrees plus the false reports that
+    a node gets and the mean of both: where noise prevails D is nearly constant, and otherwise hubs
+    do not take all of the eigenvectors.
+
+    Args:
+        reported: Reported edges of shape ``(K, 2)``, rows ``i < j``.
+        num_nodes: Number of nodes N.
+        rank: Most eigenpairs to compute; fewer where the rest is far below the noise.
+        true_rate: Probability p with which an edge is reported.
+        false_rate: Probability q with which a non-edge is reported.
+        weights: Weight of each report, shape ``(K,)``; 1 by default.
+    """
+    ends = reported.numpy().T
+    ones = np.ones(len(reported)) if weights is None else weights.double().numpy()
+    half = coo_array((ones, (ends[0], ends[1])), shape=(num_nodes, num_nodes)).tocsr()
+    reports = half + half.T
+    sums = reports.sum(axis=0)
+    false_sums = false_rate * (num_nodes - 1)
+    degrees = np.maximum(sums - false_sums, 0) / (true_rate - false_rate)
+    regular = degrees + false_sums / (true_rate - false_rate)
+    scale = np.sqrt(regular + max(float(regular.mean()), 1e-12))
+
+    def normalized(vector: np.ndarray) -> np.ndarray:
+        scaled = vector.ravel() / scale
+        expected_false = false_rate * (scaled.sum() - scaled)
+        return (reports @ scaled - expected_false) / ((true_rate - false_rate) * scale)
+
+    if not len(reported):
+        nothing = torch.zeros(num_nodes, 1, dtype=torch.float64)
+        return Spectrum(nothing[0], nothing, torch.from_numpy(scale), 0.0)
+    operator = LinearOperator((num_nodes, num_nodes), matvec=normalized, dtype=np.float64)
+    noise = (false_rate * (1 - false_rate) * num_nodes) ** 0.5 / (true_rate - false_rate)
+    bulk = 2 * noise * float((1 / scale**2).mean())
+    count = min(_FIRST_RANK, rank, num_nodes - 1)
+    while True:
+        start = np.random.default_rng(0).random(num_nodes)  # the default is not reproducible
+        values, vectors = eigsh(operator, k=count, which="LA", v0=start, tol=_TOLERANCE)
+        if values.min() < bulk or count >= min(rank, num_nodes - 1):
+            break
+        count = min(2 * count, rank, num_nodes - 1)
+    order = np.argsort(-values)
+    return Spectrum(
+        torch.from_numpy(np.maximum(values[order], 0.0)),
+        torch.from_numpy(vectors[:, order]),
+        torch.from_numpy(scale),
+        bulk,
+    )
+
+
+def diffused(spectrum: Spectrum, steps: int) -> Tensor:
+    r"""Rows whose inner products are :math:`\sum_k \lambda_k^t v_{ik} v_{jk}`, shape ``(N, K)``.
+
+    That is how much two nodes see of each other in a walk of t steps. Noise, whose eigenvalues are
+    small, fades faster than communities.
+    """
+    return spectrum.vectors * spectrum.values ** (steps / 2)
+
+
+def shrunken(spectrum: Spectrum) -> Tensor:
+    r"""Rows whose inner products estimate the expected number of edges between nodes.
+
+    Eigenvalues are shrunk to :math:`\sqrt{\lambda^2 - b^2}` with the bulk b of the noise, the best
+    there is in squared error for independent noise, and the normalization is undone.
+
+    References:
+        Gavish, Donoho, "Optimal shrinkage of singular values", 2017, equation 7.
+    """
+    values = (spectrum.values**2 - spectrum.bulk**2).clamp(min=0).sqrt()
+    return spectrum.scale[:, None] * spectrum.vectors * values.sqrt()

@@ -1,0 +1,126 @@
+"""Random edges that give nodes the degrees they still lack: half-edges, or stubs, are linked."""
+
+import random
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_INDEPENDENT = 1e-3  # enough that no class is cut off, too little to show
+_SCALINGS = 50
+_TRIES = 100
+
+
+def count_links(classes: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count edges by the classes of their ends.
+
+    Args:
+        classes: Class of each node, integers from 0 below K, shape ``(N,)``.
+        edges: Edges of shape ``(M, 2)``.
+
+    Returns:
+        Edges between class a and a class b <= a in row a and column b, shape ``(K, K)``.
+    """
+    size = int(classes.max()) + 1
+    ends = np.sort(classes[edges], axis=1)
+    return np.bincount(ends[:, 1] * size + ends[:, 0], minlength=size**2).reshape(size, size)
+
+
+def pair_stubs(
+    stubs: NDArray[np.int64],
+    classes: NDArray[np.int64],
+    links: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Pair stubs at random, with links between classes as near to wanted ones as can be.
+
+    Args:
+        stubs: Node of each stub, shape ``(S,)``.
+        classes: Class of each stub, shape ``(S,)``.
+        links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
+        rng: Source of the draw.
+
+    Returns:
+        Pairs of nodes, shape ``(S // 2, 2)``; a last odd stub is left over.
+    """
+    order = rng.permutation(len(stubs))
+    stubs, classes = stubs[order], classes[order]
+    shares = np.cumsum(stub_mixing(links, np.bincount(classes, minlength=len(links))), axis=1)
+    wanted = (rng.random((len(stubs), 1)) * shares[classes, -1:] >= shares[classes]).sum(axis=1)
+    pairs, rest = [], []
+    for a in range(len(links)):
+        for b in range(a + 1):
+            first = stubs[(classes == a) & (wanted == b)]
+            second = stubs[(classes == b) & (wanted == a)]
+            if a == b:
+                first, second = first[::2], first[1::2]
+            count = min(len(first), len(second))
+            pairs.append(np.stack([first[:count], second[:count]], axis=1))
+            rest += [first[count:], second[count:]]
+    left = rng.permutation(np.concatenate(rest))
+    return np.concatenate([*pairs, left[: len(left) // 2 * 2].reshape(-1, 2)])
+
+
+def stub_mixing(links: NDArray[Any], totals: NDArray[Any]) -> NDArray[np.float64]:
+    """How many stubs of class a are to be linked to class b, if links give way to totals.
+
+    Args:
+        links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
+        totals: Number of stubs of each class, shape ``(K,)``.
+
+    Returns:
+        Symmetric matrix of shape ``(K, K)`` with the row sums ``totals``: ``links`` with scaled rows
+        and columns, after a small share of independent mixing that leaves no class cut off.
+    """
+    total = max(totals.sum(), 1)
+    mixing = links + links.T + _INDEPENDENT * np.outer(totals, totals) / total
+    scale = np.ones(len(totals))
+    for _ in range(_SCALINGS):
+        sums = scale * (mixing @ scale)
+        # Both ends are corrected, each by half.
+        scale *= np.sqrt(np.divide(totals, sums, out=np.zeros(len(totals)), where=sums > 0))
+    return mixing * np.outer(scale, scale)
+
+
+def link_pairs(
+    pairs: NDArray[np.int64], edges: NDArray[np.int64], num_nodes: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Link pairs of stubs, without loops and without edges that exist.
+
+    A pair that cannot be linked is inserted into a random added edge: from a, b and (c, d) come
+    (a, c) and (b, d), so that all nodes keep the number of their stubs.
+
+    Args:
+        pairs: Pairs of nodes, shape ``(P, 2)``.
+        edges: Edges that exist, shape ``(M, 2)``, rows ``i < j``; they stay.
+        num_nodes: Number of nodes N.
+        rng: Source of the draw.
+
+    Returns:
+        The added edges, rows ``i < j`` of shape ``(K, 2)``, in no order. There are fewer than P
+        only where no place was found for a pair.
+    """
+    pairs = np.sort(pairs, axis=1)
+    keys = pairs[:, 0] * num_nodes + pairs[:, 1]
+    fixed = edges[:, 0] * num_nodes + edges[:, 1]
+    fits = np.zeros(len(keys), dtype=bool)
+    fits[np.unique(keys, return_index=True)[1]] = True
+    fits &= (pairs[:, 0] != pairs[:, 1]) & ~np.isin(keys, fixed)
+
+    added, present = pairs[fits].tolist(), {*keys[fits].tolist(), *fixed.tolist()}
+    # NumPy's generator takes microseconds for a single number.
+    draw = random.Random(int(rng.integers(2**62)))
+    for a, b in pairs[~fits].tolist():
+        for _ in range(_TRIES if added else 0):
+            place = draw.randrange(len(added))
+            c, d = draw.sample(added[place], 2)
+            first, second = sorted((a, c)), sorted((b, d))
+            new = {i * num_nodes + j for i, j in (first, second) if i != j} - present
+            if len(new) == 2:
+                i, j = added[place]
+                present.remove(i * num_nodes + j)
+                present |= new
+                added[place] = first
+                added.append(second)
+                break
+    return np.array(added, dtype=np.int64).reshape(-1, 2)

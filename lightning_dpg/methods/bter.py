@@ -1,0 +1,213 @@
+"""BTER: private degrees, private clustering by degree, and blocks that have both."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lightning_dpg.graph.blocks import block_edges, block_starts
+from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
+from lightning_dpg.graph.wedges import count_wedges
+from lightning_dpg.methods.one_shot import OneShotSynthesizer
+from lightning_dpg.methods.private_degrees import release_degrees
+from lightning_dpg.privacy.mechanisms import discrete_laplace
+from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity, wedge_sensitivity
+
+# Public: seed of the choice of wedges and of the graphs that densities are fitted with.
+_PUBLIC_SEED = 0
+# Found on synthetic graphs: lattices, geometric, preferential-attachment and block graphs.
+_CLOSURES_PER_EDGE = 2
+_DEGREE_PER_SLOT = 4
+_SLOTS_PER_NOISE = 10
+_FITTING_STEPS = 6
+
+
+class BTER(OneShotSynthesizer):
+    r"""Block two-level Erdos-Renyi graph with private degrees, mixing and clustering.
+
+    Nodes of similar degree form blocks whose inner edges make triangles; the edges that nodes still
+    lack are drawn at random. Pure epsilon-DP by five releases with discrete Laplace noise:
+
+    1. to 3. the number of edges, the ordered degrees, and the degree of each node, see
+       :func:`release_degrees`. Released degrees from :math:`2^{k-1}` to :math:`2^k - 1` are class k.
+    4. How many edges link classes a and b; sensitivity 1.
+    5. How many wedges there are, and how many of them are closed, by the class of the centre, where
+       classes are merged until they have enough of them. Not all wedges, since an edge is part of
+       many: the projection is :func:`count_wedges`. A node of released degree d has
+       :math:`\lceil d / 4 \rceil` slots, each with at most one random pair of its neighbours, and an
+       edge counts for at most two closures. Adding an edge then changes all counts together by at
+       most 6 + 2, see :func:`wedge_sensitivity`.
+
+    The rest is post-processing. Clustering within its noise is shrunk towards none. The densities
+    of blocks are fitted so that the clustering of the synthetic graphs, measured like that of the
+    private one, is the released one: edges outside of blocks close wedges, too.
+
+    * Seshadhri, Kolda, Pinar, "Community structure and scale-free collections of Erdos-Renyi
+      graphs", 2012. Kolda, Pinar, Plantenga, Seshadhri, "A scalable generative graph model with
+      community structure", 2014. The mixing of degrees, and all that is private, is not theirs.
+
+    Args:
+        num_nodes: Number of nodes N (public); the command line reads it from the data.
+        count_share: Share of the budget for the number of edges.
+        sequence_share: Share of the budget for the ordered degrees.
+        mixing_share: Share of the budget for the edges between classes.
+        clustering_share: Share of the budget for the wedges; the degree of each node gets the rest.
+    """
+
+    def __init__(
+        self,
+        num_nodes: int | None = None,
+        count_share: float = 0.05,
+        sequence_share: float = 0.2,
+        mixing_share: float = 0.05,
+        clustering_share: float = 0.3,
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        self.degrees: Tensor
+        self.mixing: Tensor
+        self.densities: Tensor
+        self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
+        self.register_buffer("mixing", torch.empty(0, 0, dtype=torch.long))
+        self.register_buffer("densities", torch.empty(0, dtype=torch.double))
+
+    def release(self, edges: Tensor, epsilon: float) -> None:
+        """Spend all on degrees, mixing and clustering, and fit the densities of blocks."""
+        shares = self.hparams
+        degrees_share = 1 - shares["mixing_share"] - shares["clustering_share"]
+        self.degrees = release_degrees(
+            self,
+            edges,
+            degrees_share * epsilon,
+            count_share=shares["count_share"] / degrees_share,
+            sequence_share=shares["sequence_share"] / degrees_share,
+        )
+        self._release_mixing(edges, shares["mixing_share"] * epsilon)
+        self._release_clustering(edges, shares["clustering_share"] * epsilon)
+
+    def _release_mixing(self, edges: Tensor, epsilon: float) -> None:
+        classes = degree_classes(self.degrees.cpu().numpy())
+        noisy = discrete_laplace(
+            torch.from_numpy(count_links(classes, edges.numpy())),
+            self.ledger,
+            self.noise,
+            name="edges between classes of degrees",
+            epsilon=epsilon,
+            sensitivity=edge_partition_sensitivity(),
+            proof="edge_partition_sensitivity",
+        )
+        # What stands above the diagonal is noise alone.
+        self.mixing = noisy.tril().clamp(min=0)
+
+    def _release_clustering(self, edges: Tensor, epsilon: float) -> None:
+        """Release wedges and closed ones, and fit the densities of blocks to them."""
+        sensitivity = wedge_sensitivity(_CLOSURES_PER_EDGE)
+        noise_scale = sensitivity / epsilon
+        degrees = self.degrees.cpu().numpy()
+        slots = np.where(degrees > 1, -(-degrees // _DEGREE_PER_SLOT), 0)
+        classes = degree_classes(degrees)
+        sizes = np.bincount(classes, slots).astype(np.float64)
+        groups = merged_classes(sizes, _SLOTS_PER_NOISE * noise_scale)
+
+        def counts(edges: NDArray[np.int64]) -> NDArray[np.int64]:
+            return count_wedges(edges, slots, groups[classes], _CLOSURES_PER_EDGE, _PUBLIC_SEED)
+
+        noisy = discrete_laplace(
+            torch.from_numpy(counts(edges.numpy())),
+            self.ledger,
+            self.noise,
+            name="wedges and closed wedges by degree",
+            epsilon=epsilon,
+            sensitivity=sensitivity,
+            proof="wedge_sensitivity",
+        )
+        target = clustering = closed_shares(noisy.numpy(), noise_scale)
+        rng = np.random.default_rng(_PUBLIC_SEED)
+        for step in range(_FITTING_STEPS):
+            self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
+            error = target - closed_shares(counts(self._draw(rng)), noise_scale=0.0)
+            # The steps get smaller, so that the chance in a single graph is averaged out.
+            clustering = np.clip(clustering + error / (1 + step / 2), 0, 1)
+        self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
+
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Draw blocks of random nodes of similar degrees, and the edges that nodes still lack."""
+        seed = int(torch.randint(2**62, (1,), generator=generator))
+        return torch.from_numpy(self._draw(np.random.default_rng(seed)))
+
+    def _draw(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        degrees, mixing, densities = self._released()
+        classes = degree_classes(degrees)
+        nodes = rng.permutation(np.flatnonzero(degrees > 1))
+        nodes = nodes[np.argsort(degrees[nodes], kind="stable")]
+        starts = block_starts(degrees[nodes])
+        edges = block_edges(nodes, starts, densities[classes[nodes[starts]]], rng)
+        lacking = degrees - np.bincount(edges.ravel(), minlength=len(degrees))
+        stubs = np.repeat(np.arange(len(degrees)), lacking)
+        links = np.maximum(mixing - count_links(classes, edges), 0)
+        pairs = pair_stubs(stubs, classes[stubs], links, rng)
+        return np.concatenate([edges, link_pairs(pairs, edges, len(degrees), rng)])
+
+    def score(self, pairs: Tensor) -> Tensor:
+        """Expected links of pairs of shape ``(P, 2)``, by degrees and mixing: shape ``(P,)``.
+
+        Blocks do not count: which nodes of a degree share one is drawn anew for each graph.
+        """
+        degrees, links, _ = self._released()
+        classes = degree_classes(degrees)
+        stubs = np.bincount(classes, degrees, minlength=len(links))
+        share = degrees / np.maximum(stubs[classes], 1)
+        first, second = pairs.cpu().numpy().T
+        mixing = stub_mixing(links, stubs)[classes[first], classes[second]]
+        return torch.from_numpy(mixing * share[first] * share[second])
+
+    def _released(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        return (
+            self.degrees.cpu().numpy(),
+            self.mixing.cpu().numpy(),
+            self.densities.cpu().numpy(),
+        )
+
+
+def degree_classes(degrees: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Classes of degrees, powers of two apart: 0; 1; 2 and 3; 4 to 7; and so on."""
+    return np.frexp(degrees)[1].astype(np.int64)
+
+
+def merged_classes(sizes: NDArray[np.float64], least: float) -> NDArray[np.int64]:
+    """Merge neighbouring classes, from the last one down, until all are large enough.
+
+    Args:
+        sizes: Sizes of the classes, shape ``(K,)``.
+        least: Least size of a group; a single group may be smaller.
+
+    Returns:
+        Group of each class, ascending integers from 0, shape ``(K,)``.
+    """
+    group, size = np.zeros(len(sizes), dtype=np.int64), 0.0
+    for k in range(len(sizes) - 1, 0, -1):
+        size += sizes[k]
+        is_full = size >= least and sizes[:k].sum() >= least
+        group[k - 1] = group[k] + is_full
+        size = 0.0 if is_full else size
+    return group.max() - group
+
+
+def closed_shares(counts: NDArray[np.int64], noise_scale: float) -> NDArray[np.float64]:
+    r"""Shares of wedges that are closed, shrunk so that noise does not look like clustering.
+
+    Shrinkage is that of James and Stein, :math:`(1 - (2b / C)^2)_+` for C closed wedges and noise of
+    scale b, which exceeds 2b once in fifteen times. Where there are fewer wedges than the classes
+    were merged for, closed ones are divided by that number.
+
+    Args:
+        counts: Noisy numbers of wedges and of closed ones, shape ``(2, G)``.
+        noise_scale: Scale b of the Laplace noise in them.
+
+    Returns:
+        Shares from 0 to 1, shape ``(G,)``.
+    """
+    wedges = np.maximum(counts[0], max(_SLOTS_PER_NOISE * noise_scale, 1))
+    closed = np.maximum(counts[1], 1)
+    kept = np.maximum(1 - (2 * noise_scale / closed) ** 2, 0)
+    return np.where(counts[1] > 0, np.minimum(kept * closed / wedges, 1), 0.0)

@@ -1,0 +1,78 @@
+"""Communities of a graph, and how far two divisions into communities agree."""
+
+import math
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from torch_geometric.data import Data
+
+from lightning_dpg.graph.graph import undirected_edges
+
+LOUVAIN_SEED = 0
+
+
+def louvain(graph: Data) -> NDArray[np.int64]:
+    """Community of each node by networkx' Louvain method under a fixed seed, shape ``(N,)``."""
+    linked = nx.empty_graph(graph.num_nodes)
+    linked.add_edges_from(undirected_edges(graph).tolist())
+    labels = np.zeros(graph.num_nodes, dtype=np.int64)
+    for label, nodes in enumerate(nx.community.louvain_communities(linked, seed=LOUVAIN_SEED)):
+        labels[list(nodes)] = label
+    return labels
+
+
+def modularity(graph: Data, communities: NDArray[np.int64]) -> float:
+    r"""Modularity :math:`\sum_c (m_c / M - (D_c / 2M)^2)` of a partition; nan without an edge.
+
+    Args:
+        graph: Graph of M edges.
+        communities: Community c of each node, shape ``(N,)``; it holds :math:`m_c` edges and its
+            nodes have :math:`D_c` ends of edges.
+    """
+    ends = communities[graph.edge_index.cpu().numpy()]
+    if not ends.size:
+        return math.nan
+    shares = np.bincount(ends[0]) / ends.shape[1]
+    return float((ends[0] == ends[1]).mean() - (shares**2).sum())
+
+
+def normalized_mutual_information(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
+    """Mutual information of two partitions per mean of their entropies.
+
+    It is 1 for equal partitions, also where both have a single part.
+
+    Args:
+        first: Part of each node, shape ``(N,)``.
+        second: Part of each node in the other partition, shape ``(N,)``.
+    """
+    both = _entropy(first * (second.max() + 1) + second)
+    alone = _entropy(first) + _entropy(second)
+    return 2 * (alone - both) / alone if alone else 1.0
+
+
+def average_f1(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
+    r"""Average F1 of two partitions: 1 for equal ones, little for unrelated ones of many parts.
+
+    Each part c is matched with the part c' of the other partition that is nearest to it, where
+    :math:`F_1(c, c') = 2 |c \cap c'| / (|c| + |c'|)`. The mean over the parts of either partition,
+    large and small alike, is averaged over both, as Zhang et al., "Community Preserved Social Graph
+    Publishing with Node Differential Privacy", 2020, do.
+
+    Args:
+        first: Part of each node, shape ``(N,)``.
+        second: Part of each node in the other partition, shape ``(N,)``.
+    """
+    parts = [np.unique(labels, return_inverse=True)[1] for labels in (first, second)]
+    both = coo_array((np.ones(len(first)), tuple(parts))).tocsr().tocoo()
+    sizes = [np.bincount(labels) for labels in parts]
+    similar = 2 * both.data / (sizes[0][both.row] + sizes[1][both.col])
+    matches = coo_array((similar, (both.row, both.col)), shape=both.shape)
+    return float(sum(matches.max(axis=axis).toarray().mean() for axis in (0, 1)) / 2)
+
+
+def _entropy(labels: NDArray[np.int64]) -> float:
+    _, counts = np.unique(labels, return_counts=True)
+    shares = counts / len(labels)
+    return float(-(shares * np.log(shares)).sum())

@@ -1,0 +1,80 @@
+"""Models of all pairs of nodes in a few numbers a node."""
+
+import torch
+from torch import Tensor, nn
+
+_POWER_STEPS = 100
+WEIGHT_DECAY = 1e-7
+"""Of the logits; the one of the paper's experiments."""
+
+
+class InnerProducts(nn.Module):
+    """Pairs by inner products of rows: one set of rows to rank them, one to say how likely.
+
+    Args:
+        num_nodes: Number of nodes N.
+        rank: Width K of the rows; unused columns are zero.
+    """
+
+    def __init__(self, num_nodes: int, rank: int) -> None:
+        super().__init__()
+        self.affinity: Tensor
+        self.intensity: Tensor
+        self.register_buffer("affinity", torch.zeros(num_nodes, rank))
+        self.register_buffer("intensity", torch.zeros(num_nodes, rank))
+
+    def fit(self, affinity: Tensor, intensity: Tensor) -> None:
+        """Set rows of shape ``(N, K)`` or narrower."""
+        for buffer, rows in ((self.affinity, affinity), (self.intensity, intensity)):
+            buffer.zero_()
+            buffer[:, : rows.size(1)] = rows
+
+    def score(self, pairs: Tensor) -> Tensor:
+        """Rank of pairs of shape ``(P, 2)``: shape ``(P,)``."""
+        return (self.affinity[pairs[:, 0]] * self.affinity[pairs[:, 1]]).sum(1)
+
+    def likelihood(self) -> Tensor:
+        """How likely all pairs are to be linked, up to a factor: shape ``(N, N)``, at least 0."""
+        return (self.intensity @ self.intensity.T).clamp_(min=0)
+
+
+class LowRankLogits(nn.Module):
+    r"""Transition probabilities of random walks :math:`P = \mathrm{softmax}(L R)`, row by row.
+
+    Rendsburg, Heidrich, von Luxburg, "NetGAN without GAN: from random walks to low-rank
+    approximations", 2020. The logits fill an N x N matrix; the caller checks N.
+
+    Args:
+        num_nodes: Number of nodes N.
+        rank: Inner dimension H.
+        generator: Source of the start; the global one by default.
+    """
+
+    def __init__(self, num_nodes: int, rank: int, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.left = nn.Parameter(0.1 * torch.randn(num_nodes, rank, generator=generator))
+        self.right = nn.Parameter(0.1 * torch.randn(rank, num_nodes, generator=generator))
+
+    def loss(self, edges: Tensor) -> Tensor:
+        """Cross entropy of a step along edges of shape ``(M, 2)``, in both directions, mean."""
+        starts, ends = torch.cat([edges, edges.flip(1)]).T
+        logits = self.left @ self.right
+        return (torch.logsumexp(logits, dim=1)[starts] - logits[starts, ends]).mean()
+
+    def score(self, pairs: Tensor) -> Tensor:
+        """Rank of pairs of shape ``(P, 2)``: shape ``(P,)``."""
+        return self.likelihood()[pairs[:, 0], pairs[:, 1]]
+
+    @torch.no_grad()
+    def likelihood(self) -> Tensor:
+        r"""Expected traffic of all pairs: :math:`\max(S, S^T)` with :math:`S_{ij} = \pi_i P_{ij}`.
+
+        :math:`\pi` is the stationary distribution. Shape ``(N, N)``, zero on the diagonal.
+        """
+        transitions = torch.softmax(self.left @ self.right, dim=1)
+        stationary = transitions.new_full((len(transitions),), 1 / len(transitions))
+        for _ in range(_POWER_STEPS):
+            # Half of the walkers stay, so that two-sided graphs settle, too.
+            stationary = (stationary + stationary @ transitions) / 2
+        traffic = stationary[:, None] * transitions
+        return torch.maximum(traffic, traffic.T).fill_diagonal_(0)

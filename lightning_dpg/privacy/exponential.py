@@ -1,0 +1,129 @@
+"""Private choices: the exponential mechanism in its better form, permute and flip."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
+from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, coins_exp
+from lightning_dpg.privacy.noise import NoiseSource
+
+Utilities = Callable[[Tensor, int], tuple[Tensor, Tensor]]
+
+
+def choose_in_turns(
+    first: Tensor,
+    stops: Sequence[int],
+    utilities: Utilities,
+    ledger: PrivacyLedger,
+    noise: NoiseSource,
+    *,
+    name: str,
+    epsilon: float,
+    sensitivity: int = 1,
+    proof: str,
+    record: str = "undirected edge",
+) -> Tensor:
+    r"""Choose a candidate for each node, turn by turn, by utilities that may use earlier choices.
+
+    A node walks through its candidates in random order and takes candidate c with probability
+    :math:`e^{-r (q_{max} - q_c)}`, where :math:`r = \epsilon / \Delta` and q are the utilities; else
+    it goes on to the next. The exponential mechanism is the same with candidates put back, and
+    never chooses better.
+
+    Taking the largest of :math:`q_c + E_c` with exponential noise of rate r has the same law. Let one
+    utility :math:`q_c` grow by t. Then c is chosen no less often and all others no more often.
+    Shifting the noise of c by t in the one case, and that of the chosen other in the other case,
+    costs a factor of :math:`e^{-rt}` at most, so that no probability changes by more than
+    :math:`e^{rt}`. Step by step, a change of :math:`\Delta` in the L1 norm costs epsilon,
+    without the factor 2 of utilities that change by up to :math:`\Delta` each. Given equal earlier
+    choices the same holds for the choices of all turns together.
+
+    Args:
+        first: Public choices of the first nodes, shape ``(S,)``.
+        stops: Numbers of nodes that have chosen after each turn, ascending.
+        utilities: From the choices of the first ``a`` nodes and a stop ``b`` to the utilities of
+            nodes a to b - 1: integer counts of shape ``(b - a, C)`` (private), cut to the number
+            of nodes, and what is added to them, a function of public and released values.
+        ledger: Pays for the choices.
+        noise: Secret source of the noise.
+        name: Name of the release in the ledger.
+        epsilon: Cost of all choices, positive; an infinite one takes a best candidate.
+        sensitivity: Largest L1 change :math:`\Delta` of the counts of all turns together, given
+            equal choices before each turn.
+        proof: Where the sensitivity is proved.
+        record: What is one record.
+
+    Returns:
+        Choices of all nodes, shape ``(stops[-1],)``, the first ones included.
+
+    References:
+        McKenna, Sheldon, "Permute-and-flip: a new mechanism for differentially private selection",
+        2020, Algorithm 1.
+        Ding et al., "The permute-and-flip mechanism is identical to report-noisy-max with
+        exponential noise", 2021.
+    """
+    if not epsilon > 0 or sensitivity <= 0:
+        raise ValueError(f"epsilon and sensitivity must be positive: {epsilon}, {sensitivity}")
+    ledger.spend(
+        LedgerEntry(
+            name=name,
+            relation=ledger.relation,
+            mechanism="pure",
+            sensitivity=sensitivity,
+            epsilon=epsilon,
+            proof=proof,
+            record=record,
+        )
+    )
+    chosen = first.clone()
+    for stop in stops:
+        counts, offsets = utilities(chosen, stop)
+        multiple = _rate_multiple(epsilon / sensitivity, stops[-1] + float(offsets.abs().max()))
+        cut = counts.clamp(0, stops[-1])
+        new = _permute_and_flip(cut.numpy(), offsets.numpy(), multiple, noise)
+        chosen = torch.cat([chosen, torch.from_numpy(new)])
+    return chosen
+
+
+def _rate_multiple(rate: float, largest: float) -> int:
+    """The rate times 2**40, less where utilities (public bound) would not fit 64 bits.
+
+    Rounding it down adds noise and takes no privacy.
+    """
+    fitting = 2**61 // (int(largest) + 1)
+    return fitting if math.isinf(rate) else min(int(rate * RATE_DENOMINATOR), fitting)
+
+
+def _permute_and_flip(
+    counts: NDArray[np.int64], offsets: NDArray[np.float64], multiple: int, noise: NoiseSource
+) -> NDArray[np.int64]:
+    """One candidate per row of utilities ``(B, C)`` at the rate multiple / 2**40, shape ``(B,)``.
+
+    It draws fair integers alone. Rounding the offsets, which are public, takes no privacy.
+    """
+    fixed = multiple * counts + np.rint(multiple * offsets).astype(np.int64)
+    short = fixed.max(axis=1, keepdims=True) - fixed
+    order = noise.integers(2**63, counts.size).reshape(counts.shape).argsort(axis=1)
+    chosen = np.empty(len(counts), dtype=np.int64)
+    waiting = np.arange(len(counts))
+    for candidates in order.T:
+        candidate = candidates[waiting]
+        takes = _coins(noise, short[waiting, candidate])
+        chosen[waiting[takes]] = candidate[takes]
+        waiting = waiting[~takes]
+    return chosen
+
+
+def _coins(noise: NoiseSource, numerators: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """True with probability exp(-numerator / 2**40) each, for numerators of any size."""
+    wholes, rests = np.divmod(numerators, RATE_DENOMINATOR)
+    heads = coins_exp(noise, rests)
+    while len(going := np.flatnonzero(heads & (wholes > 0))):
+        heads[going] = coins_exp(noise, np.full(len(going), RATE_DENOMINATOR))
+        wholes[going] -= 1
+    return heads

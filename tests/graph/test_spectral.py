@@ -1,0 +1,80 @@
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+
+from lightning_dpg.graph.spectral import diffused, shrunken, spectrum
+
+
+def upper(matrix):
+    return torch.from_numpy(np.argwhere(np.triu(matrix, 1)))
+
+
+def noisy(truth, true_rate, false_rate, seed=0):
+    """Reports of randomized response on a dense matrix."""
+    draws = np.random.default_rng(seed).random(truth.shape)
+    reports = np.triu(draws < np.where(truth > 0, true_rate, false_rate), 1)
+    return (reports + reports.T).astype(float)
+
+
+@pytest.mark.parametrize(("true_rate", "false_rate"), [(1.0, 0.0), (0.9, 0.1)])
+def test_eigenpairs_are_those_of_the_dense_estimate(true_rate, false_rate):
+    truth = nx.to_numpy_array(nx.karate_club_graph(), weight=None)
+    n = len(truth)
+    reports = noisy(truth, true_rate, false_rate)
+    found = spectrum(upper(reports), n, 10, true_rate, false_rate)
+    gap = true_rate - false_rate
+    estimate = (reports - false_rate * (1 - np.eye(n))) / gap
+    false_reports = false_rate * (n - 1) / gap
+    regular = np.maximum(estimate.sum(0), 0) + false_reports
+    scale = np.sqrt(regular + regular.mean())
+    values, vectors = np.linalg.eigh(estimate / np.outer(scale, scale))
+    count = len(found.values)
+    assert count == 10
+    np.testing.assert_allclose(found.scale, scale)
+    np.testing.assert_allclose(found.values, np.maximum(values[::-1][:count], 0), atol=1e-3)
+    top = vectors[:, -1]
+    assert abs(float(found.vectors[:, 0] @ torch.from_numpy(top))) == pytest.approx(1, abs=1e-3)
+
+
+def test_diffused_rows_are_walks_and_shrunken_ones_edges_without_noise():
+    """Of two equal cliques everything is known: two eigenvalues that are not negative."""
+    truth = np.kron(np.eye(2), 1 - np.eye(6))
+    found = spectrum(upper(truth), 12, 2)
+    scale = np.sqrt(10)  # degree 5, and as much regularization
+    walks = np.linalg.matrix_power(np.kron(np.eye(2), np.ones((6, 6))) * 5 / 6 / scale**2, 3)
+    rows = diffused(found, 3)
+    np.testing.assert_allclose(rows @ rows.T, walks, atol=1e-6)
+    rows = shrunken(found)
+    expected = np.kron(np.eye(2), np.full((6, 6), 5 / 6))  # the best of rank two
+    np.testing.assert_allclose(rows @ rows.T, expected, atol=1e-6)
+
+
+def test_noise_alone_lies_within_the_bulk_and_a_community_beyond():
+    n, rates = 400, (0.73, 0.27)
+    noise = spectrum(upper(noisy(np.zeros((n, n)), *rates)), n, 64, *rates)
+    assert len(noise.values) == 16  # nothing more to look for
+    assert float(noise.values[0]) < 1.1 * noise.bulk
+    truth = np.zeros((n, n))
+    truth[:100, :100] = 1
+    found = spectrum(upper(noisy(truth, *rates)), n, 64, *rates)
+    assert float(found.values[0]) > 2 * found.bulk
+    rows = shrunken(found)
+    inside, outside = rows[:100] @ rows[:100].T, rows[100:] @ rows[100:].T
+    assert float(inside.mean()) == pytest.approx(1, abs=0.1)
+    assert float(outside.mean()) == pytest.approx(0, abs=0.1)
+
+
+def test_weights_stand_for_repeated_edges():
+    edges = torch.tensor([[0, 1], [1, 2], [2, 3], [0, 3], [0, 2]])
+    weighted = spectrum(edges, 4, 3, weights=torch.tensor([2.0, 1, 1, 1, 3]))
+    matrix = np.array([[0, 2, 3, 1], [2, 0, 1, 0], [3, 1, 0, 1], [1, 0, 1, 0]])
+    scale = np.sqrt(matrix.sum(0) + matrix.sum(0).mean())
+    expected = np.linalg.eigvalsh(matrix / np.outer(scale, scale))[::-1][:3]
+    np.testing.assert_allclose(weighted.values, np.maximum(expected, 0), atol=1e-6)
+
+
+def test_nothing_reported_is_no_structure():
+    found = spectrum(torch.empty(0, 2, dtype=torch.long), 5, 3)
+    assert not found.values.any()
+    assert torch.isfinite(shrunken(found)).all()

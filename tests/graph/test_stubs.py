@@ -1,0 +1,82 @@
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
+
+NONE = np.empty((0, 2), dtype=np.int64)
+
+
+def degrees_of(edges, num_nodes):
+    return np.bincount(edges.ravel(), minlength=num_nodes)
+
+
+def test_links_are_counted_by_the_classes_of_their_ends():
+    classes, edges = np.array([0, 1, 1, 3]), np.array([[0, 1], [1, 2], [0, 2], [2, 3], [0, 3]])
+    expected = np.zeros((4, 4))
+    for i, j in edges:
+        expected[max(classes[i], classes[j]), min(classes[i], classes[j])] += 1
+    assert count_links(classes, edges).tolist() == expected.tolist()
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=6), st.integers(0, 99))
+def test_mixing_is_symmetric_with_the_given_totals(totals, seed):
+    totals = np.array(totals)
+    links = np.tril(np.random.default_rng(seed).integers(1, 30, (len(totals), len(totals))))
+    mixing = stub_mixing(links, totals)
+    assert np.allclose(mixing, mixing.T)
+    assert np.allclose(mixing.sum(axis=1), totals, rtol=0.02, atol=0.02)
+
+
+def test_links_that_fit_the_totals_stay():
+    links = np.array([[20, 0, 0], [15, 0, 0], [5, 30, 10]])
+    wanted = links + links.T
+    assert np.allclose(stub_mixing(links, wanted.sum(axis=1)), wanted, atol=0.5)
+
+
+@given(st.integers(0, 60), st.integers(0, 2**32 - 1))
+def test_every_stub_is_paired_once(count, seed):
+    rng = np.random.default_rng(seed)
+    classes_of_nodes, stubs = rng.integers(0, 3, 10), rng.integers(0, 10, count)
+    links = np.tril(rng.integers(0, 5, (3, 3)))
+    pairs = pair_stubs(stubs, classes_of_nodes[stubs], links, rng)
+    unpaired = np.bincount(stubs, minlength=10) - degrees_of(pairs, 10)
+    assert unpaired.min() >= 0 and unpaired.sum() == count % 2
+
+
+def test_pairs_follow_the_links():
+    classes = np.repeat([0, 1, 2], 1000)
+    links = np.array([[0, 0, 0], [900, 0, 0], [100, 100, 400]])
+    pairs = pair_stubs(np.arange(3000), classes, links, np.random.default_rng(0))
+    assert np.abs(count_links(classes, pairs) - links).max() < 60
+
+
+@given(st.integers(10, 60), st.integers(1, 4), st.integers(0, 2**32 - 1))
+def test_pairs_that_do_not_fit_are_inserted(num_nodes, degree, seed):
+    rng = np.random.default_rng(seed)
+    wanted = np.array(nx.barabasi_albert_graph(num_nodes, degree, seed=seed).edges).ravel()
+    existing = np.array(nx.gnm_random_graph(num_nodes, 5, seed=seed).edges)
+    pairs = rng.permutation(wanted).reshape(-1, 2)
+    added = link_pairs(pairs, existing, num_nodes, rng)
+    edges = {tuple(edge) for edge in [*added.tolist(), *existing.tolist()]}
+    assert len(edges) == len(added) + len(existing)
+    assert (added[:, 0] < added[:, 1]).all()
+    lacking = np.bincount(wanted, minlength=num_nodes) - degrees_of(added, num_nodes)
+    assert lacking.min() >= 0
+    assert lacking.sum() == 2 * (len(pairs) - len(added))
+
+
+def test_degrees_are_met_though_hubs_meet_often():
+    wanted = np.array([d for _, d in nx.barabasi_albert_graph(500, 4, seed=0).degree()])
+    rng = np.random.default_rng(0)
+    pairs = rng.permutation(np.repeat(np.arange(500), wanted)).reshape(-1, 2)
+    assert (pairs[:, 0] == pairs[:, 1]).any()
+    assert (degrees_of(link_pairs(pairs, NONE, 500, rng), 500) == wanted).all()
+
+
+@pytest.mark.parametrize("pairs", [[[0, 0]], [[0, 1], [0, 1]], []])
+def test_what_cannot_be_linked_is_left(pairs):
+    added = link_pairs(np.array(pairs).reshape(-1, 2), NONE, 2, np.random.default_rng(0))
+    assert len(added) == (1 if len(pairs) == 2 else 0)

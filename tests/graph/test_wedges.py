@@ -1,0 +1,91 @@
+import itertools
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from lightning_dpg.graph.wedges import count_wedges
+from lightning_dpg.privacy.sensitivity import wedge_sensitivity
+
+
+def edges_of(graph):
+    edges = sorted(tuple(sorted(edge)) for edge in graph.edges)
+    return np.array(edges, dtype=np.int64).reshape(-1, 2)
+
+
+def largest_change(num_nodes, slots, classes, cap, seed):
+    """Largest L1 change over all graphs and all flips of an edge."""
+    pairs = np.array(list(itertools.combinations(range(num_nodes), 2)))
+    bits = np.arange(len(pairs))
+    counts = np.stack(
+        [
+            count_wedges(pairs[(graph >> bits) & 1 == 1], slots, classes, cap, seed)
+            for graph in range(2 ** len(pairs))
+        ]
+    )
+    graphs = np.arange(len(counts))
+    return max(np.abs(counts - counts[graphs ^ (1 << bit)]).sum(axis=(1, 2)).max() for bit in bits)
+
+
+@pytest.mark.parametrize("cap", [1, 2])
+@pytest.mark.parametrize(("slots", "seed"), [([1] * 5, 0), ([2] * 5, 1), ([1, 3, 2, 0, 1], 2)])
+def test_sensitivity_over_all_graphs_of_five_nodes(slots, cap, seed):
+    change = largest_change(5, np.array(slots), np.arange(5), cap, seed)
+    assert 3 <= change <= wedge_sensitivity(cap)
+
+
+def test_sensitivity_over_random_graphs_with_many_closures():
+    rng = np.random.default_rng(0)
+    largest = 0
+    for seed in range(60):
+        num_nodes = 9
+        graph = nx.gnp_random_graph(num_nodes, rng.uniform(0.4, 1.0), seed=seed)
+        slots = rng.integers(1, 4, num_nodes)
+        before = count_wedges(edges_of(graph), slots, np.arange(num_nodes), 1, seed)
+        for pair in itertools.combinations(range(num_nodes), 2):
+            other = graph.copy()
+            other.remove_edge(*pair) if graph.has_edge(*pair) else other.add_edge(*pair)
+            after = count_wedges(edges_of(other), slots, np.arange(num_nodes), 1, seed)
+            largest = max(largest, np.abs(before - after).sum())
+    assert 5 <= largest <= wedge_sensitivity(1)  # a bound of 4 would be wrong
+
+
+def test_wedges_are_random_pairs_of_neighbours():
+    graph = nx.powerlaw_cluster_graph(60, 4, 0.7, seed=0)
+    edges, nodes = edges_of(graph), np.arange(60)
+    degrees = np.array([d for _, d in graph.degree()])
+    slots = -(-degrees // 4)
+    total = sum(count_wedges(edges, slots, nodes, 60, seed) for seed in range(600))
+    local = np.array([nx.clustering(graph, v) for v in graph])
+    deviation = np.sqrt(local * (1 - local) / total[0])
+    assert (np.abs(total[1] / total[0] - local) < 4.5 * deviation + 1e-9).all()
+    # A bin of b balls stays empty with probability (1 - 1/b)^d: inclusion and exclusion of two.
+    bins = 2 * slots
+    both = 1 - 2 * (1 - 1 / bins) ** degrees + (1 - 2 / bins) ** degrees
+    assert total[0] / 600 == pytest.approx(slots * both, rel=0.1)
+
+
+def test_each_link_counts_for_few_closures():
+    graph = nx.complete_graph(30)
+    slots, one = np.full(30, 7), np.zeros(30, dtype=np.int64)
+    wedges, all_closed = count_wedges(edges_of(graph), slots, one, 1000, 0)[:, 0]
+    assert wedges == all_closed > 150
+    closures = [count_wedges(edges_of(graph), slots, one, cap, 0)[1, 0] for cap in range(4)]
+    # Every link less counts for up to one closure more.
+    gains = np.diff(closures)
+    assert closures[0] == 0 and (gains[:-1] >= gains[1:]).all() and gains.min() >= 0
+    assert closures[1] < all_closed
+
+
+@pytest.mark.parametrize("graph", [nx.star_graph(9), nx.cycle_graph(10), nx.empty_graph(10)])
+def test_no_triangles_no_closures(graph):
+    counts = count_wedges(edges_of(graph), np.full(10, 2), np.arange(10), 2, 0)
+    assert counts.shape == (2, 10)
+    assert counts[1].sum() == 0
+
+
+def test_nodes_without_slots_have_no_wedges():
+    counts = count_wedges(
+        edges_of(nx.complete_graph(6)), np.array([0, 0, 0, 4, 4, 4]), np.arange(6), 9, 0
+    )
+    assert counts[0, :3].sum() == 0 < counts[0, 3:].sum()

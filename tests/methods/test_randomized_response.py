@@ -1,0 +1,170 @@
+import itertools
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.graph.negatives import uniform_non_edges
+from lightning_dpg.methods import RandomizedResponse
+from lightning_dpg.metrics.link_prediction import link_prediction
+from lightning_dpg.privacy.ledger import Budget
+from lightning_dpg.privacy.mechanisms import response_rates
+
+PAIRS = list(itertools.combinations(range(4), 2))
+
+
+def released(edges, num_nodes, epsilon, **arguments):
+    method = RandomizedResponse(num_nodes=num_nodes, **arguments)
+    method.ledger.budget = Budget(epsilon, 0.0)
+    method.release(edges, epsilon)
+    return method
+
+
+def planted(seed=0):
+    """Five communities of 40 nodes, about 11 neighbors inside and 2 outside of the own one."""
+    graph = nx.planted_partition_graph(5, 40, 0.28, 0.012, seed=seed)
+    return torch.tensor(sorted(tuple(sorted(edge)) for edge in graph.edges)), 200
+
+
+def entries(method):
+    return [(e.name, e.mechanism, e.sensitivity, e.proof, e.epsilon) for e in method.ledger.entries]
+
+
+def test_ledger_by_hand():
+    edges, n = planted()
+    method = released(edges, n, 2.0)
+    assert entries(method) == [
+        ("number of edges", "pure", 1, "edge_count_sensitivity", 0.1),
+        ("edges", "pure", 1, "pair_bit_sensitivity", pytest.approx(1.9)),
+    ]
+    method = released(edges, n, 2.0, denoise="spectral", degree_share=0.4)
+    assert entries(method) == [
+        ("number of edges", "pure", 1, "edge_count_sensitivity", pytest.approx(0.1)),
+        ("ordered degrees", "pure", 2, "degree_l1_sensitivity", pytest.approx(0.2)),
+        ("degree of each node", "pure", 2, "degree_l1_sensitivity", pytest.approx(0.6)),
+        ("edges", "pure", 1, "pair_bit_sensitivity", pytest.approx(1.1)),
+    ]
+    assert method.ledger.headline(0.0) == (pytest.approx(2.0), "sum of pure epsilons")
+
+
+@pytest.mark.parametrize("epsilon", [0.7, 6.0])
+def test_no_outcome_tells_neighbours_apart_by_more_than_epsilon(epsilon):
+    """Exact joint law of number and reports, for all graphs of 4 nodes and all single flips."""
+    method = RandomizedResponse(num_nodes=4)
+    method.report_epsilon.fill_(0.95 * epsilon)
+    rates = []
+    for count in range(7):  # the reports' law depends on the graph through this release only
+        method.num_edges.fill_(count)
+        rates.append(response_rates(0.95 * epsilon, method._thinning()))
+    reports = np.array(list(itertools.product((False, True), repeat=6)))
+    worst = 0.0
+    for graph in reports:
+        for bit in range(6):
+            other = graph.copy()
+            other[bit] ^= True
+            for true_rate, false_rate in rates[1:]:
+                laws = []
+                for bits in (graph, other):
+                    chance = np.where(bits, true_rate, false_rate)
+                    laws.append(np.where(reports, chance, 1 - chance).prod(1))
+                of_count = 0.05 * epsilon  # the most that discrete Laplace noise gives away
+                worst = max(worst, of_count + np.abs(np.log(laws[0] / laws[1])).max())
+    assert worst <= epsilon * (1 + 1e-9)
+    assert worst >= 0.9 * epsilon
+
+
+def test_as_many_reports_as_edges_and_as_many_true_ones_as_can_be():
+    edges, n = planted()
+    pairs = n * (n - 1) // 2
+    for epsilon in (1.0, 4.0, 8.0):
+        methods = [released(edges, n, epsilon) for _ in range(20)]
+        sizes = [len(m.reported) for m in methods]
+        assert np.mean(sizes) == pytest.approx(len(edges), rel=0.1)
+        true = [int((edges[:, None] == m.reported).all(2).any(1).sum()) for m in methods]
+        # A true edge is at most exp(epsilon) times as likely as a false one.
+        share = math.exp(0.95 * epsilon)
+        best = share / (share * len(edges) + pairs - len(edges)) * len(edges)
+        assert np.mean(true) / len(edges) == pytest.approx(min(best, 1), abs=0.03)
+
+
+@pytest.mark.parametrize("denoise", ["none", "spectral", "cell"])
+def test_without_noise_the_graph_itself_remains(denoise):
+    edges, n = planted()
+    method = released(edges, n, math.inf, denoise=denoise, rank=8)
+    assert torch.equal(method.sample_edges(torch.Generator()), edges)
+    assert method.ledger.reasons
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"denoise": "spectral"}, {"denoise": "spectral", "degree_share": 0.1}]
+)
+def test_denoised_scores_find_edges_that_were_held_out(arguments):
+    edges, n = planted()
+    order = torch.randperm(len(edges), generator=torch.Generator().manual_seed(0))
+    held_out, kept = edges[order[:100]], edges[order[100:].sort().values]
+    others = uniform_non_edges(make_graph(edges, n), 100, torch.Generator().manual_seed(0))
+    method = released(kept, n, 6.0, **arguments)
+    auc, _ = link_prediction(method.score(held_out), method.score(others))
+    assert auc > 0.75  # 0.85 is the most that the communities give
+    reports = released(kept, n, 6.0)
+    assert link_prediction(reports.score(held_out), reports.score(others))[0] < 0.65
+
+
+def test_a_draw_is_nearer_to_the_graph_than_the_reports_are():
+    edges, n = planted()
+    method = released(edges, n, 3.0, denoise="spectral")
+    raw = released(edges, n, 3.0)
+    drawn = method.sample_edges(torch.Generator().manual_seed(0))
+    overlap = [
+        int((edges[:, None] == found).all(2).any(1).sum()) for found in (drawn, raw.reported)
+    ]
+    assert overlap[0] > 1.08 * overlap[1]  # 1.18 in the mean, sd .02
+    assert len(drawn) == int(method.num_edges)
+
+
+@pytest.mark.parametrize("denoise", ["none", "spectral", "cell"])
+def test_released_state_is_all_that_a_draw_needs(denoise):
+    edges, n = planted()
+    method = released(edges, n, 3.0, denoise=denoise, rank=8, steps=3)
+    fresh = RandomizedResponse(num_nodes=n, denoise=denoise, rank=8)
+    fresh.load_released_state(method.released_state())
+    draws = [m.sample_edges(torch.Generator().manual_seed(5)) for m in (method, fresh)]
+    assert torch.equal(*draws)
+    pairs = torch.tensor([[0, 1], [5, 180]])
+    torch.testing.assert_close(method.score(pairs), fresh.score(pairs))
+    if denoise != "none":
+        assert not torch.equal(draws[0], method.sample_edges(torch.Generator().manual_seed(6)))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sets(st.sampled_from(list(itertools.combinations(range(7), 2)))),
+    st.sampled_from([0.01, 1.0, 9.0]),
+    st.sampled_from(["none", "spectral", "cell"]),
+)
+def test_any_graph_and_budget_gives_a_simple_graph(edges, epsilon, denoise):
+    rows = torch.tensor(sorted(edges), dtype=torch.long).view(-1, 2)
+    method = released(rows, 7, epsilon, denoise=denoise, rank=3, steps=2)
+    drawn = method.sample_edges(torch.Generator().manual_seed(0))
+    assert bool((drawn[:, 0] < drawn[:, 1]).all())
+    assert len(drawn.unique(dim=0)) == len(drawn)
+    assert torch.isfinite(method.score(torch.tensor([[0, 1]]))).all()
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(MisconfigurationException, match="at most 5000"):
+        RandomizedResponse(num_nodes=5001, denoise="spectral")
+    RandomizedResponse(num_nodes=10**6)
+    with pytest.raises(MisconfigurationException, match="spectral only"):
+        RandomizedResponse(num_nodes=9, degree_share=0.1)
+    with pytest.raises(MisconfigurationException, match="num_nodes"):
+        RandomizedResponse()
+    for arguments in ({"denoise": "nmf"}, {"count_share": 0.0}, {"count_share": 1.0}):
+        with pytest.raises(ValueError, match="must be"):
+            RandomizedResponse(num_nodes=9, **arguments)

@@ -1,0 +1,48 @@
+import numpy as np
+import torch
+
+from lightning_dpg.nn import InnerProducts, LowRankLogits
+
+
+def test_loss_is_the_mean_cross_entropy_of_both_directions():
+    model = LowRankLogits(5, 2, torch.Generator().manual_seed(0))
+    edges = torch.tensor([[0, 1], [1, 4], [2, 3]])
+    logits = (model.left @ model.right).detach()
+    starts, ends = [0, 1, 2, 1, 4, 3], [1, 4, 3, 0, 1, 2]
+    expected = torch.nn.functional.cross_entropy(logits[starts], torch.tensor(ends))
+    torch.testing.assert_close(model.loss(edges), expected)
+
+
+def test_likelihood_is_the_traffic_of_the_stationary_walk():
+    model = LowRankLogits(6, 3, torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        model.left *= 20
+    transitions = torch.softmax(model.left @ model.right, 1).detach().double().numpy()
+    values, vectors = np.linalg.eig(transitions.T)
+    stationary = np.real(vectors[:, np.argmax(np.real(values))])
+    traffic = (stationary / stationary.sum())[:, None] * transitions
+    expected = np.maximum(traffic, traffic.T)
+    np.fill_diagonal(expected, 0)
+    np.testing.assert_allclose(model.likelihood(), expected, atol=1e-5)
+    pairs = torch.tensor([[0, 3], [5, 2]])
+    np.testing.assert_allclose(model.score(pairs), expected[[0, 5], [3, 2]], atol=1e-5)
+
+
+def test_a_walk_on_two_sides_has_traffic_between_them():
+    """Without its lazy steps the walk would never settle."""
+    model = LowRankLogits(4, 4)
+    with torch.no_grad():
+        model.left.copy_(50 * torch.eye(4))
+        model.right.copy_(torch.eye(4)[[2, 3, 0, 1]])
+    expected = torch.tensor([[0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]]) / 4
+    torch.testing.assert_close(model.likelihood(), expected)
+
+
+def test_inner_products_of_rows():
+    model = InnerProducts(3, 4)
+    affinity, intensity = torch.tensor([[1.0, 2], [3, 4], [0, 1]]), torch.tensor([[1.0], [-2], [3]])
+    model.fit(affinity, intensity)
+    assert model.score(torch.tensor([[0, 1], [1, 2]])).tolist() == [11, 4]
+    assert model.likelihood().tolist() == [[1, 0, 3], [0, 4, 0], [3, 0, 9]]
+    model.fit(affinity[:, :1], intensity)  # narrower rows leave nothing of wider ones
+    assert model.score(torch.tensor([[0, 1], [1, 2]])).tolist() == [3, 0]

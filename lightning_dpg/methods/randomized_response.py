@@ -1,5 +1,6 @@
 """Randomized response on all pairs of nodes, and what can be made of it for free."""
 
+import math
 from typing import Literal
 
 import torch
@@ -18,9 +19,13 @@ from lightning_dpg.privacy.mechanisms import randomized_response, response_rates
 # Part of the prior of a pair that knows degrees only, so that a model rules nothing out.
 _DEGREE_PRIOR = 0.1
 _LEAST_DEGREE = 0.5
-# Walks of more steps tell more where reports are many, and two where degrees weigh the few.
-_WALK_LENGTH = 8
-_WEIGHED_WALK_LENGTH = 2
+# Found on synthetic block models: structure in the prior of a report, and steps of the walks by
+# which pairs are scored, the more the less noise there is.
+_STRUCTURE = 0.6
+_STEPS_PER_EPSILON = 1.5
+_NO_WALK = 3.0
+_SHORTEST_WALK = 2
+_LONGEST_WALK = 8
 
 
 class RandomizedResponse(OneShotSynthesizer):
@@ -36,11 +41,12 @@ class RandomizedResponse(OneShotSynthesizer):
 
     The others keep all reports and fit a model to them, which costs nothing more; graphs are drawn
     from the probabilities of pairs given model and reports. ``spectral``: leading eigenvectors of
-    the unbiased estimate of the adjacency matrix. ``cell``: CELL (Rendsburg et al., 2020) in a
+    the unbiased estimate of the adjacency matrix, and again of the reports weighed by how likely
+    the first ones make them. ``cell``: CELL (Rendsburg et al., 2020) in a
     fixed number of steps; stopping it early by private edges would have to be paid.
 
-    ``degree_share`` moves a part of the budget to noisy degrees: they weigh each report by how
-    likely it is to be true, and enter the scores.
+    ``degree_share`` moves a part of the budget to noisy degrees, by which ``spectral`` weighs the
+    reports; else their own sums have to do. They enter the scores, too.
 
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.
@@ -125,7 +131,7 @@ class RandomizedResponse(OneShotSynthesizer):
         likelihood = self.model.likelihood()
         if total := float(likelihood.sum()):  # 0 where all structure drowned in noise
             likelihood *= (1 - _DEGREE_PRIOR) / total
-        ends = self.degrees / self.degrees.sum()
+        ends = self.degrees / self.degrees.sum()  # none is below _LEAST_DEGREE
         likelihood += _DEGREE_PRIOR * ends[:, None] * ends
         num_edges = int(self.num_edges)
         return draw_posterior(
@@ -139,11 +145,27 @@ class RandomizedResponse(OneShotSynthesizer):
 
     def score(self, pairs: Tensor) -> Tensor:
         """Affinity in the model of pairs of shape ``(P, 2)``, else the product of their degrees."""
-        products = self.degrees[pairs].prod(dim=1)
         if self.model is None:
-            return products
+            return self._chance(pairs)
         scores: Tensor = self.model.score(pairs)
-        return scores * products.sqrt() if self.hparams["degree_share"] else scores
+        if not self.hparams["degree_share"]:
+            return scores
+        return _STRUCTURE * scores.clamp(min=0) + (1 - _STRUCTURE) * self._chance(pairs)
+
+    def _chance(self, pairs: Tensor) -> Tensor:
+        """Probabilities of pairs of shape ``(P, 2)`` to be a given edge, by degrees alone."""
+        return 2 * (self.degrees / self.degrees.sum().clamp(min=1))[pairs].prod(dim=1)
+
+    @staticmethod
+    def advice(epsilon: float) -> str | None:
+        """What a large ``epsilon`` means here, in one line."""
+        if not 7 <= epsilon < float("inf"):
+            return None
+        lies = round(1 + math.exp(min(epsilon, 40.0)))
+        return (
+            f"at epsilon {epsilon:g} a pair of nodes lies once in {lies:,} times: nearly all true "
+            "edges are published, among few false ones"
+        )
 
     def _thinning(self) -> float:
         """Probability of keeping a report for which about ``num_edges`` remain."""
@@ -176,21 +198,23 @@ class RandomizedResponse(OneShotSynthesizer):
         self.degrees = estimates.float().clamp(min=_LEAST_DEGREE)
 
     def _fit_spectral(self, model: InnerProducts) -> None:
-        h = self.hparams
-        rates = response_rates(float(self.report_epsilon))
-        found = spectrum(self.reported, h["num_nodes"], h["rank"], *rates)
-        scores = diffused(found, _WALK_LENGTH)
-        if h["degree_share"]:
-            weights = self._probability_of_truth().sqrt()
-            weighed = spectrum(self.reported, h["num_nodes"], h["rank"], weights=weights)
-            scores = diffused(weighed, _WEIGHED_WALK_LENGTH)
-        model.fit(scores, shrunken(found))
+        """Find structure in all reports, then in those that this structure makes likely."""
+        n, rank = self.hparams["num_nodes"], self.hparams["rank"]
+        epsilon = float(self.report_epsilon)
+        found = spectrum(self.reported, n, rank, *response_rates(epsilon))
+        model.fit(_shares(diffused(found, _LONGEST_WALK)), shrunken(found))
+        weights = self._probability_of_truth(model)
+        refined = spectrum(self.reported, n, min(rank, 2 * len(found.values)), weights=weights)
+        steps = round(_STEPS_PER_EPSILON * (epsilon - _NO_WALK)) if epsilon < 99 else _LONGEST_WALK
+        walk = min(max(steps, _SHORTEST_WALK), _LONGEST_WALK)
+        model.fit(_shares(diffused(refined, walk)), shrunken(found))
 
-    def _probability_of_truth(self) -> Tensor:
-        """Probability of each report to be an edge, given its ends' degrees; shape ``(K,)``."""
-        products = self.degrees[self.reported].double().prod(dim=1)
-        prior = (products / self.degrees.sum()).clamp(1e-9, 1 - 1e-9)
-        return torch.sigmoid(torch.logit(prior) + self.report_epsilon.clamp(max=60))
+    def _probability_of_truth(self, model: InnerProducts) -> Tensor:
+        """Probability of each report to be an edge, given structure and degrees; shape ``(K,)``."""
+        structure = model.score(self.reported).clamp(min=0)
+        shares = _STRUCTURE * structure + (1 - _STRUCTURE) * self._chance(self.reported)
+        prior = torch.logit(int(self.num_edges) * shares.double(), eps=1e-9)
+        return torch.sigmoid(prior + self.report_epsilon.clamp(max=60))
 
     def _fit_logits(self, model: LowRankLogits) -> None:
         parameters = list(model.requires_grad_(True).parameters())
@@ -204,6 +228,12 @@ class RandomizedResponse(OneShotSynthesizer):
                 model.loss(self.reported).backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
         model.requires_grad_(False)
+
+
+def _shares(rows: Tensor) -> Tensor:
+    """Scale rows of shape ``(N, K)`` until their positive inner products over pairs add up to 1."""
+    products = (rows @ rows.T).clamp_(min=0).fill_diagonal_(0)
+    return rows / max(float(products.sum()) / 2, 1e-30) ** 0.5
 
 
 def _model(denoise: str, num_nodes: int, rank: int) -> InnerProducts | LowRankLogits | None:

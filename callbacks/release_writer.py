@@ -145,6 +145,13 @@ def save_generator(method: Any, statement: dict[str, Any], path: Path) -> None:
     save_file(tensors, path, metadata={RECIPE: text})
 
 
+def _noise(entry: dict[str, Any]) -> str:
+    """What protects a release: the noise of it, or what it costs where that says all."""
+    if entry["mechanism"] == "pure":
+        return f"epsilon {entry['epsilon']:.4g}"
+    return f"noise multiplier {entry['noise_multiplier']:.4g}"
+
+
 def model_card(statement: dict[str, Any], num_graphs: int) -> str:
     """The release explained to whoever receives it."""
     claimed = statement.get("claimed_epsilon")
@@ -175,10 +182,10 @@ def model_card(statement: dict[str, Any], num_graphs: int) -> str:
         "",
         "### Every read of the private graph",
         "",
-        "| release | mechanism | noise multiplier | sample rate | steps | sensitivity | proof |",
+        "| release | mechanism | noise or cost | sample rate | steps | sensitivity | proof |",
         "|---|---|---|---|---|---|---|",
         *[
-            f"| {e['name']} | {e['mechanism']} | {e['noise_multiplier']} | {e['sample_rate']} "
+            f"| {e['name']} | {e['mechanism']} | {_noise(e)} | {e['sample_rate']} "
             f"| {e['steps']} | {e['sensitivity']} | {e['proof']} |"
             for e in statement["entries"]
         ],

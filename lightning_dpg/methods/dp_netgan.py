@@ -327,12 +327,12 @@ class DPNetGAN(WalkGAN):
         """A simpler method that is known to do better at ``epsilon``, in one line."""
         if epsilon < 4.5:
             return (
-                f"at epsilon {epsilon:g}, noisy degrees alone (Chung-Lu) predict links better than "
+                f"at epsilon {epsilon:g}, noisy degrees alone (ChungLu) predict links better than "
                 "a DP-SGD GAN on one graph"
             )
         if epsilon <= 100:
             return (
-                f"at epsilon {epsilon:g}, randomized response with spectral denoising predicts "
-                "links far better than a DP-SGD GAN on one graph of up to 5,000 nodes"
+                f"at epsilon {epsilon:g}, RandomizedResponse with denoise: spectral predicts links "
+                "far better than a DP-SGD GAN on one graph of up to 5,000 nodes"
             )
         return None

@@ -90,7 +90,7 @@ def table(real: str, synthetic: str, answers: "Mapping[str, Answer]") -> list[st
 
 
 def to_json(answers: "list[tuple[str, dict[str, Answer]]]") -> str:
-    """All answers as strict JSON, which has no word for nan but null.
+    """All answers as strict JSON, which has no word for nan but null, and notes where there are.
 
     Args:
         answers: Path of each synthetic graph and its answers.
@@ -103,6 +103,7 @@ def to_json(answers: "list[tuple[str, dict[str, Answer]]]") -> str:
                     "real": _number(answer.real),
                     "synthetic": _number(answer.synthetic),
                     "error": _number(answer.error),
+                    **({"note": answer.note} if answer.note else {}),
                 }
                 for name, answer in queries.items()
             },

@@ -2,6 +2,17 @@
 
 from lightning_dpg.datamodules.base import GraphDataModule
 from lightning_dpg.datamodules.edge_list import EdgeListDataModule, LinkBatch
+from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.random_walk import RandomWalkDataModule
+from lightning_dpg.datamodules.subgraph import SubgraphDataModule
+from lightning_dpg.datamodules.tu import TUGraphDataModule
 
-__all__ = ["EdgeListDataModule", "GraphDataModule", "LinkBatch", "RandomWalkDataModule"]
+__all__ = [
+    "EdgeListDataModule",
+    "GraphDataModule",
+    "GraphSetDataModule",
+    "LinkBatch",
+    "RandomWalkDataModule",
+    "SubgraphDataModule",
+    "TUGraphDataModule",
+]

@@ -56,22 +56,29 @@ def methods() -> list[tuple[str, str]]:
 
 
 def data_sets() -> list[tuple[str, str]]:
-    """Built-in graphs, and the files in the folder of real data."""
-    tree = ast.parse((_folder("datamodules") / "loading.py").read_text(encoding="utf-8"))
-    built_in = next(
-        node.value
-        for node in tree.body
-        if isinstance(node, ast.AnnAssign)
-        and isinstance(node.target, ast.Name)
-        and node.target.id == "BUILT_IN"
-    )
-    assert isinstance(built_in, ast.Dict)
-    rows = [(str(ast.literal_eval(key)), "built in") for key in built_in.keys if key is not None]
+    """Built-in graphs and sets of graphs, and what the folder of real data holds."""
+    rows = [(name, "built in") for name in _keys("loading.py", "BUILT_IN")]
+    rows += [(name, "built in, a set") for name in _keys("graph_set.py", "BUILT_IN_SETS")]
     root = os.environ.get("LIGHTNING_DPG_DATA")
     if root is None:
         return [*rows, ("...", "set LIGHTNING_DPG_DATA to a folder with graphs/NAME.edges.gz")]
     files = [*Path(root).glob("graphs/*.edges.gz"), *Path(root).glob("npz/*.npz")]
-    return rows + [(path.name.split(".")[0], str(path)) for path in sorted(files)]
+    rows += [(path.name.split(".")[0], str(path)) for path in sorted(files)]
+    return rows + [(path.name, f"{path}, a set") for path in sorted(Path(root).glob("tu/*/"))]
+
+
+def _keys(file: str, constant: str) -> list[str]:
+    """Keys of a dictionary that a data module's file declares."""
+    tree = ast.parse((_folder("datamodules") / file).read_text(encoding="utf-8"))
+    value = next(
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.AnnAssign)
+        and isinstance(node.target, ast.Name)
+        and node.target.id == constant
+    )
+    assert isinstance(value, ast.Dict)
+    return [str(ast.literal_eval(key)) for key in value.keys if key is not None]
 
 
 def configs() -> list[tuple[str, str]]:

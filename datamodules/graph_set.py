@@ -1,0 +1,270 @@
+"""Sets of small graphs: Poisson batches of the edges of all graphs together, or of whole graphs."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import networkx as nx
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+from torch_geometric.data import Data
+
+from lightning_dpg.datamodules.base import Batches
+from lightning_dpg.datamodules.edge_list import EdgeRecords
+from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.io import GraphFormatError, from_networkx, from_pyg
+from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
+
+
+def graph_atlas() -> list[Data]:
+    """The 992 connected graphs of four to seven nodes, each once; they have no labels."""
+    atlas = (graph for graph in nx.graph_atlas_g() if len(graph) >= 4)
+    return [from_networkx(graph) for graph in atlas if nx.is_connected(graph)]
+
+
+def planted_sets() -> list[Data]:
+    """100 graphs of 12 to 30 nodes in three communities, label 1, each after a uniform one, label 0.
+
+    Both have the same numbers of nodes and of edges, so that only their structure tells the label.
+    """
+    graphs = []
+    for number in range(100):
+        blocks = nx.planted_partition_graph(3, 4 + number % 7, 0.8, 0.1, seed=number)
+        uniform = nx.gnm_random_graph(len(blocks), blocks.number_of_edges(), seed=number)
+        for label, graph in enumerate((uniform, blocks)):
+            graphs.append(from_networkx(graph))
+            graphs[-1].y = torch.tensor([label])
+    return graphs
+
+
+BUILT_IN_SETS: dict[str, Callable[[], list[Data]]] = {
+    "graph_atlas": graph_atlas,
+    "planted_sets": planted_sets,
+}
+
+
+class GraphRecords(Dataset[PoissonBatch]):
+    """The training records where one graph is a record: their numbers (private).
+
+    Args:
+        num_graphs: Number of graphs G.
+        sample_rate: Probability with which each graph is drawn into a batch.
+    """
+
+    def __init__(self, num_graphs: int, sample_rate: float) -> None:
+        self.num_graphs = num_graphs
+        self.sample_rate = sample_rate
+
+    def __len__(self) -> int:
+        """Number of records G."""
+        return self.num_graphs
+
+    def __getitem__(self, indices: Tensor) -> PoissonBatch:
+        """Batch of the graphs ``indices``, of shape ``(B,)``."""
+        return PoissonBatch(indices, self.sample_rate)
+
+
+class GraphSetDataModule(pl.LightningDataModule):
+    """A set of graphs; its edges, or whole graphs, are drawn with Poisson sampling.
+
+    The nodes of all graphs are numbered in one sequence, those of the first graph first. The data of
+    a batch are edges in these numbers, shape ``(B, 2)``, or numbers of graphs, shape ``(B,)``.
+
+    Attributes:
+        graphs: The G graphs (private), each as ``make_graph`` makes them, those of a labelled set
+            with ``y`` of shape ``(1,)``, and with node features ``x`` where there are any.
+        edges: Edges of all graphs (private), shape ``(M, 2)``, rows ``i < j`` in ascending order.
+        sizes: Number of nodes of each graph, shape ``(G,)``.
+        graph_of: Number of each node's graph, shape ``(N,)``.
+        labels: Label of each graph, shape ``(G,)``; None without labels.
+        max_occurrences: How many rows of ``edges`` are one edge of the private data at most, and
+            so change together; a batch holds all of them or none.
+        assumptions: What a guarantee takes for public because of how the data were prepared.
+    """
+
+    graphs: list[Data]
+    edges: Tensor
+    sizes: Tensor
+    graph_of: Tensor
+    labels: Tensor | None
+    max_occurrences: int = 1
+
+    def __init__(
+        self,
+        name: str | Sequence[Data] | Sequence[nx.Graph] = "planted_sets",
+        *,
+        record: Literal["edge", "graph"] = "edge",
+        sample_rate: float = 0.1,
+        steps_per_epoch: int | None = None,
+        num_graphs: int = 1,
+    ) -> None:
+        """Remember the arguments; they are checked and the set is read in ``setup``.
+
+        Args:
+            name: Built-in set, or a list of graphs of PyTorch Geometric or networkx.
+            record: What one record is: an edge of any graph, or a graph.
+            sample_rate: Probability q with which each record is drawn into a batch.
+            steps_per_epoch: Batches per epoch, 1 / q rounded up by default.
+            num_graphs: Number of graphs to generate in ``predict``, from the seeds 0, 1, ...
+        """
+        super().__init__()
+        # No save_hyperparameters: graphs among them would end in checkpoints and logs.
+        self.source = name
+        self.record = record
+        self.sample_rate = sample_rate
+        self.steps_per_epoch = steps_per_epoch
+        self.num_graphs = num_graphs
+        self.assumptions: list[str] = []
+        self._is_set_up = False
+
+    def read_graphs(self) -> list[Data]:
+        """The graphs of the set (private); what a subclass reads from elsewhere."""
+        if not isinstance(self.source, str):
+            return [_converted(graph, number) for number, graph in enumerate(self.source)]
+        if self.source not in BUILT_IN_SETS:
+            raise GraphFormatError(
+                f"unknown graph set {self.source!r}\nbuilt in: {', '.join(BUILT_IN_SETS)}\n"
+                "sets in files: class_path TUGraphDataModule"
+            )
+        return BUILT_IN_SETS[self.source]()
+
+    def setup(self, stage: str) -> None:
+        """Read the graphs and number their nodes in one sequence; prediction needs neither."""
+        if stage == "predict" or self._is_set_up:
+            return
+        self._check_arguments()
+        self.graphs = self.read_graphs()
+        if not self.graphs:
+            raise GraphFormatError("the set holds no graph\nexpected one graph or more")
+        self.sizes = torch.tensor([graph.num_nodes for graph in self.graphs])
+        starts = self.sizes.cumsum(0) - self.sizes
+        self.graph_of = torch.arange(len(self.sizes)).repeat_interleave(self.sizes)
+        self.edges = torch.cat(
+            [
+                undirected_edges(graph) + start
+                for graph, start in zip(self.graphs, starts.tolist(), strict=True)
+            ]
+        )
+        if not len(self.edges):
+            raise GraphFormatError("the set holds no edge\nexpected one edge or more")
+        self.labels = _labels(self.graphs)
+        self.assumptions.append(
+            "The number of graphs, the nodes of each, their features and the labels of the graphs "
+            "are public."
+            if self.record == "edge"
+            else "The kinds of labels and of node features are public."
+        )
+        self._is_set_up = True
+
+    @property
+    def num_nodes(self) -> int:
+        """None: the methods that ask for it learn one graph.
+
+        Raises:
+            MisconfigurationException: Always.
+        """
+        raise MisconfigurationException(
+            f"{type(self).__name__} holds a set of graphs, and this method learns a single one: "
+            "use EdgeListDataModule, or a method for sets such as ErdosRenyiSet"
+        )
+
+    def train_dataloader(self) -> DataLoader[PoissonBatch]:
+        """Poisson batches of records; each rank gets its share of every batch."""
+        if self.record == "graph":
+            return self.poisson_loader(GraphRecords(len(self.graphs), self.sample_rate))
+        return self.poisson_loader(EdgeRecords(self.edges, self.sample_rate))
+
+    def val_dataloader(self) -> list[Any]:
+        """Nothing: no edge is held out."""
+        return []
+
+    def test_dataloader(self) -> DataLoader[Tensor]:
+        """One batch, the numbers of all graphs, shape ``(G,)``."""
+        return DataLoader(Batches([torch.arange(len(self.graphs))]), batch_size=None)
+
+    def predict_dataloader(self) -> DataLoader[Tensor]:
+        """The seeds of the graphs to generate, one scalar tensor each."""
+        if self.num_graphs < 1:
+            raise ValueError(f"num_graphs must be positive, got {self.num_graphs}")
+        return DataLoader(Batches(list(torch.arange(self.num_graphs))), batch_size=None)
+
+    def poisson_loader(self, records: Dataset[PoissonBatch]) -> DataLoader[PoissonBatch]:
+        """Poisson batches of ``records``, which take a tensor of numbers."""
+        rank, world_size = 0, 1
+        if self.trainer is not None:
+            rank, world_size = self.trainer.global_rank, self.trainer.world_size
+        steps = self.steps_per_epoch
+        if steps is None:
+            # 1 / q of an exact share such as 1/49 can come out above the whole number.
+            steps = math.ceil(1 / self.sample_rate - 1e-9)
+        sampler = PoissonSampler(
+            len(records),  # type: ignore[arg-type]
+            self.sample_rate,
+            steps,
+            rank=rank,
+            world_size=world_size,
+        )
+        return DataLoader(records, sampler=sampler, batch_size=None)
+
+    def _check_arguments(self) -> None:
+        if self.record not in ("edge", "graph"):
+            raise ValueError(f"record must be 'edge' or 'graph', got {self.record!r}")
+        if not 0 < self.sample_rate <= 1:
+            raise ValueError(f"sample_rate must lie in (0, 1], got {self.sample_rate}")
+        if self.steps_per_epoch is not None and self.steps_per_epoch < 1:
+            raise ValueError(f"steps_per_epoch must be positive, got {self.steps_per_epoch}")
+
+
+def split_graphs(union: Data, sizes: Sequence[int]) -> list[Data]:
+    """Take a graph apart, of whose nodes the first ones are the first part's, and so on.
+
+    Args:
+        union: Graph without edges between parts.
+        sizes: Number of nodes of each part.
+
+    Returns:
+        The parts; their nodes are numbered from 0, and named so.
+    """
+    ends = np.cumsum(sizes)
+    link_ends = np.searchsorted(union.edge_index[0].numpy(), ends)
+    links = np.split(union.edge_index.numpy(), link_ends[:-1], axis=1)
+    return [
+        Data(
+            edge_index=torch.from_numpy(part - (end - size)),
+            num_nodes=size,
+            node_names=[str(node) for node in range(size)],
+        )
+        for part, size, end in zip(links, sizes, ends.tolist(), strict=True)
+    ]
+
+
+def _converted(graph: Data | nx.Graph, number: int) -> Data:
+    """A graph of a list, checked; it keeps label and features."""
+    try:
+        if isinstance(graph, nx.Graph):
+            return from_networkx(graph)
+        converted = from_pyg(graph)
+    except GraphFormatError as error:
+        raise GraphFormatError(f"graph {number} of the list: {error}") from error
+    if graph.y is not None:
+        converted.y = graph.y.reshape(-1)
+    if graph.x is not None:
+        converted.x = graph.x
+    return converted
+
+
+def _labels(graphs: Sequence[Data]) -> Tensor | None:
+    """The graphs' labels, if all have one."""
+    labels = [graph.y for graph in graphs if graph.y is not None]
+    if not labels:
+        return None
+    if len(labels) < len(graphs) or any(label.numel() != 1 for label in labels):
+        raise GraphFormatError(
+            f"{len(labels)} of {len(graphs)} graphs have a label y\n"
+            "expected exactly one for each of them, or for none"
+        )
+    return torch.cat([label.reshape(1) for label in labels])

@@ -1,0 +1,217 @@
+"""Sets of graphs cut from one graph: ego graphs, or subgraphs on random nodes."""
+
+from pathlib import Path
+from typing import Literal
+
+import networkx as nx
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+from torch_geometric.data import Data
+from torch_geometric.io import read_planetoid_data
+
+from lightning_dpg.datamodules.edge_list import public_coin
+from lightning_dpg.datamodules.graph_set import GraphSetDataModule
+from lightning_dpg.datamodules.loading import data_root, load_graph
+from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
+from lightning_dpg.privacy.sampling import PoissonBatch
+
+
+class SubgraphDataModule(GraphSetDataModule):
+    """Subgraphs of one graph, whose nodes they may share; they keep its names and features.
+
+    One edge of the whole graph could be in many of them, and would then change all of them. It is
+    kept in ``max_occurrences`` at most: of the subgraphs that hold both its ends, a public coin
+    says which. Batches draw edges of the whole graph, and hold all their occurrences.
+
+    The nodes of ``kind: nodes`` are drawn without looking at edges. Those of ``kind: ego`` are found
+    by looking, which becomes an assumption of the guarantee.
+    """
+
+    def __init__(
+        self,
+        name: str | Data | nx.Graph = "les_miserables",
+        *,
+        kind: Literal["ego", "nodes"] = "nodes",
+        num_subgraphs: int = 20,
+        hops: int = 1,
+        size: int = 20,
+        max_occurrences: int = 1,
+        sample_rate: float = 0.1,
+        steps_per_epoch: int | None = None,
+        undirected: bool = False,
+        num_graphs: int = 1,
+        seed: int = 0,
+    ) -> None:
+        """Remember the arguments; they are checked and the graph is read in ``setup``.
+
+        Args:
+            name: Built-in graph, data set under ``$LIGHTNING_DPG_DATA``, also in ``planetoid/NAME``,
+                path of a file, or a graph of PyTorch Geometric or networkx.
+            kind: Ego graphs of random nodes, or subgraphs on random sets of nodes.
+            num_subgraphs: Number of subgraphs G.
+            hops: Largest distance from the central node of an ego graph.
+            size: Number of nodes of a subgraph on random nodes.
+            max_occurrences: In how many subgraphs one edge is kept at most.
+            sample_rate: Probability q with which each edge is drawn into a batch.
+            steps_per_epoch: Batches per epoch, 1 / q rounded up by default.
+            undirected: Drop the directions of a directed graph instead of refusing it.
+            num_graphs: Number of graphs to generate in ``predict``, from the seeds 0, 1, ...
+            seed: Seed of the choice of nodes and of the coin (public).
+        """
+        super().__init__(
+            [], sample_rate=sample_rate, steps_per_epoch=steps_per_epoch, num_graphs=num_graphs
+        )
+        self.whole = name
+        self.kind = kind
+        self.num_subgraphs = num_subgraphs
+        self.hops = hops
+        self.size = size
+        self.max_occurrences = max_occurrences
+        self.undirected = undirected
+        self.seed = seed
+
+    def read_graphs(self) -> list[Data]:
+        """The subgraphs (private)."""
+        whole = _load(self.whole, undirected=self.undirected)
+        node_sets = self._node_sets(whole)
+        kept = occurrences(whole, node_sets, self.max_occurrences, self.seed)
+        graphs = []
+        for nodes, edges in zip(node_sets, kept, strict=True):
+            names = [whole.node_names[node] for node in nodes]
+            graph = make_graph(torch.from_numpy(np.searchsorted(nodes, edges)), len(nodes), names)
+            if whole.x is not None:
+                graph.x = whole.x[torch.from_numpy(nodes)]
+            graphs.append(graph)
+        self._nodes = torch.from_numpy(np.concatenate(node_sets))
+        if self.kind == "ego":
+            self.assumptions.append(
+                "The nodes of the ego graphs were found by looking at the private edges and are "
+                "taken for public."
+            )
+        self.assumptions.append(
+            f"An edge of the whole graph is kept in at most {self.max_occurrences} of the "
+            f"{len(graphs)} subgraphs, by a public coin."
+        )
+        return graphs
+
+    def train_dataloader(self) -> DataLoader[PoissonBatch]:
+        """Poisson batches of edges of the whole graph, each with all its occurrences."""
+        ends = self._nodes[self.edges].sort(dim=1).values
+        _, record_of = torch.unique(ends, dim=0, return_inverse=True)
+        return self.poisson_loader(RepeatedEdgeRecords(self.edges, record_of, self.sample_rate))
+
+    def _check_arguments(self) -> None:
+        super()._check_arguments()
+        if self.kind not in ("ego", "nodes"):
+            raise ValueError(f"kind must be 'ego' or 'nodes', got {self.kind!r}")
+        for argument in ("num_subgraphs", "hops", "size", "max_occurrences"):
+            if getattr(self, argument) < 1:
+                raise ValueError(f"{argument} must be positive, got {getattr(self, argument)}")
+
+    def _node_sets(self, whole: Data) -> list[NDArray[np.int64]]:
+        """Nodes of each subgraph, ascending."""
+        rng = np.random.default_rng(self.seed)
+        num_nodes = int(whole.num_nodes)
+        if self.kind == "nodes":
+            if self.size > num_nodes:
+                raise ValueError(f"size {self.size} exceeds the {num_nodes} nodes of the graph")
+            count = self.num_subgraphs
+            return [np.sort(rng.choice(num_nodes, self.size, replace=False)) for _ in range(count)]
+        if self.num_subgraphs > num_nodes:
+            raise ValueError(
+                f"num_subgraphs {self.num_subgraphs} exceeds the {num_nodes} nodes of the graph"
+            )
+        centers = rng.choice(num_nodes, self.num_subgraphs, replace=False)
+        return ego_nodes(whole, centers, self.hops)
+
+
+class RepeatedEdgeRecords(Dataset[PoissonBatch]):
+    """Training records of one edge or several that are one edge of the private data (private).
+
+    Args:
+        edges: Edges of shape ``(M, 2)``.
+        record_of: Number of the record of each edge, shape ``(M,)``, from 0 to R - 1.
+        sample_rate: Probability with which each record is drawn into a batch.
+    """
+
+    def __init__(self, edges: Tensor, record_of: Tensor, sample_rate: float) -> None:
+        self.edges = edges[record_of.argsort(stable=True)]
+        self.counts = torch.bincount(record_of)
+        self.ends = self.counts.cumsum(0)
+        self.sample_rate = sample_rate
+
+    def __len__(self) -> int:
+        """Number of records R."""
+        return len(self.counts)
+
+    def __getitem__(self, indices: Tensor) -> PoissonBatch:
+        """All edges of the records ``indices``, of shape ``(B, 2)``."""
+        counts = self.counts[indices]
+        # The k-th edge drawn is as far from the end of its record here as there.
+        shift = (self.ends[indices] - counts.cumsum(0)).repeat_interleave(counts)
+        return PoissonBatch(self.edges[torch.arange(len(shift)) + shift], self.sample_rate)
+
+
+def ego_nodes(graph: Data, centers: NDArray[np.int64], hops: int) -> list[NDArray[np.int64]]:
+    """Nodes at most ``hops`` links away from each center, ascending (reads the private graph)."""
+    count = len(centers)
+    shape = (count, int(graph.num_nodes))
+    reached = csr_array((np.ones(count), (np.arange(count), centers)), shape=shape)
+    links = adjacency(graph)
+    for _ in range(hops):
+        reached = (reached + reached @ links).sign()
+    reached.sort_indices()
+    return [part.astype(np.int64) for part in np.split(reached.indices, reached.indptr[1:-1])]
+
+
+def occurrences(
+    graph: Data, node_sets: list[NDArray[np.int64]], most: int, seed: int
+) -> list[NDArray[np.int64]]:
+    """Edges that each subgraph keeps: an edge or its absence changes nothing about the others.
+
+    An edge belongs to the subgraphs of which both ends are nodes. It is kept in the next ``most``
+    of them from a number on that a coin says, which depends on the seed and on the names of the
+    ends only.
+
+    Args:
+        graph: The whole graph (private).
+        node_sets: Nodes of each of the G subgraphs, ascending (public).
+        most: In how many subgraphs an edge is kept at most.
+        seed: Seed of the coin (public).
+
+    Returns:
+        For each subgraph its edges, nodes of the whole graph, shape ``(M_g, 2)``.
+    """
+    edges = undirected_edges(graph)
+    count, sizes = len(node_sets), [len(nodes) for nodes in node_sets]
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    members = csr_array(
+        (np.ones(indptr[-1]), np.concatenate(node_sets), indptr), shape=(count, graph.num_nodes)
+    ).T.tocsr()
+    both = (members[edges[:, 0].numpy()] * members[edges[:, 1].numpy()]).tocoo()
+    edge, subgraph = both.coords
+    start = (public_coin(graph.node_names, edges, seed) * count).long().numpy()
+    order = np.lexsort(((subgraph - start[edge]) % count, edge))
+    edge, subgraph = edge[order], subgraph[order]
+    rank = np.arange(len(edge)) - np.searchsorted(edge, edge)
+    edge, subgraph = edge[rank < most], subgraph[rank < most]
+    by_subgraph = np.argsort(subgraph, kind="stable")
+    parts = np.searchsorted(subgraph[by_subgraph], np.arange(1, count))
+    return np.split(edges.numpy()[edge[by_subgraph]], parts)
+
+
+def _load(source: str | Data | nx.Graph, *, undirected: bool) -> Data:
+    """A graph with its features, if it has any."""
+    root = data_root()
+    if root is not None and isinstance(source, str) and Path(source).name == source:
+        raw = root / "planetoid" / source / "raw"
+        if raw.is_dir():
+            source = read_planetoid_data(str(raw), source)
+    graph = load_graph(source, undirected=undirected)
+    if isinstance(source, Data) and source.x is not None:
+        graph.x = source.x
+    return graph

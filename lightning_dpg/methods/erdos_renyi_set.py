@@ -1,0 +1,58 @@
+"""Erdos-Renyi on sets: a private number of edges per graph, placed anywhere in it. The control."""
+
+from typing import Any, ClassVar
+
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.graph.negatives import uniform_non_edges
+from lightning_dpg.methods.graph_set import GraphSetSynthesizer
+
+
+class ErdosRenyiSet(GraphSetSynthesizer):
+    r"""Uniform graphs with private numbers of edges: the size-only control of sets.
+
+    Releases the number of edges of each graph with discrete Laplace noise of scale
+    :math:`1/\epsilon`, clipped to what the graph's nodes can have; pure epsilon-DP. Who does not
+    beat this row learned no more than how many edges each graph has.
+    """
+
+    is_pure: ClassVar[bool] = True
+    repeats_edges: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        # Lightning counts the steps, and keeps the checkpoints, of automatic optimization only.
+        self.automatic_optimization = True
+
+    def training_step(self, batch: Any, batch_idx: int) -> None:
+        """Spend all on the numbers of edges, once; a resumed run has done so already."""
+        if not len(self.num_edges):
+            if self.ledger.budget is None:
+                raise MisconfigurationException(
+                    "ErdosRenyiSet needs a budget: give the privacy section, or PrivacyAccountant "
+                    "among the callbacks"
+                )
+            data = self.trainer.datamodule  # type: ignore[attr-defined]
+            self.release_num_edges_per_graph(data.edges, self.ledger.budget.epsilon)
+        self.trainer.should_stop = True
+
+    def configure_optimizers(self) -> None:
+        """None: there is no gradient."""
+
+    def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
+        """Each set of ``num_edges`` pairs is equally likely."""
+        empty = make_graph(torch.empty(0, 2, dtype=torch.long), size)
+        return uniform_non_edges(empty, num_edges or 0, generator)
+
+    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
+        """What the number of edges of each pair's graph says."""
+        return self.count_evidence(self.num_edges, pairs, known)
+
+    def released_state(self) -> dict[str, Tensor]:
+        """Sizes and noisy numbers of edges."""
+        return dict(self.state_dict())

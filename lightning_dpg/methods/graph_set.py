@@ -1,0 +1,187 @@
+"""Synthesizers that learn a set of graphs and draw graphs of the same sizes."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.methods.evidence import weight
+from lightning_dpg.metrics.graph_sets import set_differences
+from lightning_dpg.privacy.mechanisms import discrete_laplace
+from lightning_dpg.privacy.sensitivity import edges_per_graph_sensitivity
+
+NUM_EDGES = "number of edges of each graph"
+"""Name of the release in the ledger."""
+
+
+class GraphSetSynthesizer(Synthesizer):
+    """A synthesizer that learns a set of G graphs, whose sizes are public.
+
+    The nodes of all graphs are numbered in one sequence, as in ``GraphSetDataModule``.
+
+    Attributes:
+        sizes: Number of nodes of each graph (public), shape ``(G,)``.
+        num_edges: Number of edges of each graph (noisy), shape ``(G,)``; empty if not released.
+        max_occurrences: How many edges of the set are one edge of the private data at most (public).
+        repeats_edges: Whether the method multiplies its sensitivities by ``max_occurrences``; if
+            not, data in which edges repeat are refused.
+    """
+
+    repeats_edges: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.max_occurrences = 1
+        self.sizes: Tensor
+        self.num_edges: Tensor
+        self.register_buffer("sizes", torch.empty(0, dtype=torch.long))
+        self.register_buffer("num_edges", torch.empty(0, dtype=torch.long))
+        self.register_load_state_dict_pre_hook(_resize_per_graph)  # type: ignore[no-untyped-call]
+
+    @abstractmethod
+    def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
+        """Draw the edges of one graph; equal for equal generators.
+
+        Args:
+            size: Number of nodes of the graph (public).
+            num_edges: Number of edges to draw (noisy); None where it was not released.
+            generator: Public source of the draw.
+
+        Returns:
+            Pairs of nodes from 0 to ``size - 1``, shape ``(M, 2)``.
+        """
+
+    def sample(self, generator: torch.Generator) -> Data:
+        """Draw a graph in place of one of the originals, each of which is equally likely."""
+        number = int(torch.randint(len(self.sizes), (), generator=generator))
+        return self._sample_in_place_of(number, generator)
+
+    def sample_set(self, generator: torch.Generator) -> list[Data]:
+        """Draw a graph in place of each of the originals, in their order."""
+        return [self._sample_in_place_of(k, generator) for k in range(len(self.sizes))]
+
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Edges of what :meth:`sample` draws, shape ``(M, 2)``."""
+        return undirected_edges(self.sample(generator))
+
+    def score(self, pairs: Tensor) -> Tensor:
+        """Released density of the pairs' graph; 0 for pairs of two graphs or where it is unknown.
+
+        Args:
+            pairs: Pairs of shape ``(P, 2)`` in the numbers of all nodes.
+
+        Returns:
+            Scores of shape ``(P,)``.
+        """
+        if not len(self.num_edges):
+            return torch.zeros(len(pairs))
+        first, second = self.graph_of(pairs).T
+        density = (self.num_edges / self._num_pairs().clamp(min=1)).to(pairs.device)
+        return torch.where(first == second, density[first], 0.0)
+
+    def graph_of(self, nodes: Tensor) -> Tensor:
+        """Number of the graph of each node, of the same shape."""
+        ends = self.sizes.cumsum(0).to(nodes.device)
+        return torch.searchsorted(ends, nodes.contiguous(), right=True)
+
+    def release_num_edges_per_graph(self, edges: Tensor, epsilon: float) -> None:
+        """Release the number of edges of each graph into ``num_edges``.
+
+        Args:
+            edges: Edges of all graphs (private), shape ``(M, 2)``.
+            epsilon: Cost; with an infinite one nothing is noised.
+        """
+        counts = torch.bincount(self.graph_of(edges[:, 0]), minlength=len(self.sizes))
+        noisy = discrete_laplace(
+            counts,
+            self.ledger,
+            self.noise,
+            name=NUM_EDGES,
+            epsilon=epsilon,
+            sensitivity=edges_per_graph_sensitivity(self.max_occurrences),
+            proof="edges_per_graph_sensitivity",
+        )
+        noisy = noisy.to(self.sizes.device)
+        self.num_edges = torch.minimum(noisy.clamp(min=0), self._num_pairs())
+
+    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+        """Evidence of the noisy numbers of edges."""
+        if name != NUM_EDGES:
+            return torch.zeros(len(pairs))
+        cost = weight(next(entry.epsilon for entry in self.ledger.entries if entry.name == name))
+        return cost * self.count_evidence(noisy, pairs, known)
+
+    def count_evidence(self, num_edges: Tensor, pairs: Tensor, known: Data) -> Tensor:
+        """How much numbers of edges per graph speak for each pair, from -1 to 1.
+
+        Times the epsilon of discrete Laplace noise it is the logarithm of the likelihood ratio, where
+        no graph holds two pairs: beyond half an edge a surplus says nothing more.
+
+        Args:
+            num_edges: Noisy numbers of shape ``(G,)``.
+            pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
+            known: Graph on the nodes of all graphs, with all other edges.
+        """
+        count = len(self.sizes)
+        expected = torch.bincount(self.graph_of(undirected_edges(known)[:, 0]), minlength=count)
+        graphs = self.graph_of(pairs[:, 0])
+        surplus = num_edges.cpu() - expected - torch.bincount(graphs, minlength=count) / 2
+        return 2 * surplus.double().clamp(-0.5, 0.5)[graphs]
+
+    def on_fit_start(self) -> None:
+        """Take over the public facts of the data."""
+        data = self.trainer.datamodule  # type: ignore[attr-defined]
+        name = type(self).__name__
+        if not hasattr(data, "graph_of"):
+            raise MisconfigurationException(
+                f"{name} learns a set of graphs, and {type(data).__name__} holds a single one: "
+                "use TUGraphDataModule or SubgraphDataModule"
+            )
+        if data.record != "edge":
+            raise MisconfigurationException(
+                f"{name} protects edges: set data.init_args.record to edge"
+            )
+        if data.max_occurrences > 1 and not self.repeats_edges:
+            raise MisconfigurationException(
+                f"{name} takes each edge for one record, but one can be {data.max_occurrences} "
+                "edges of this set: set data.init_args.max_occurrences to 1"
+            )
+        self.max_occurrences = data.max_occurrences
+        self.sizes = data.sizes.to(self.device)
+        self.assumptions = list(data.assumptions)
+        # Every rank trains on other public randomness: the same would be work done twice.
+        torch.manual_seed(torch.initial_seed() + 1 + self.global_rank)
+
+    def test_step(self, batch: Any, batch_idx: int) -> None:
+        """Differences of the set and of graphs drawn in its place (reads the private graphs).
+
+        They are those of Table 1 of Yang et al., "Secure Deep Graph Generation with Link
+        Differential Privacy", 2021, each the mean over the graphs where it is defined.
+        """
+        graphs = self.trainer.datamodule.graphs  # type: ignore[attr-defined]
+        drawn = self.sample_set(torch.Generator().manual_seed(0))
+        values = {
+            f"nonprivate/test_{name.replace(' ', '_')}_difference": mean.value
+            for name, mean in set_differences(graphs, drawn).items()
+        }
+        self.log_dict(values, batch_size=1)
+
+    def _sample_in_place_of(self, number: int, generator: torch.Generator) -> Data:
+        size = int(self.sizes[number])
+        num_edges = int(self.num_edges[number]) if len(self.num_edges) else None
+        return make_graph(self.draw(size, num_edges, generator), size)
+
+    def _num_pairs(self) -> Tensor:
+        return self.sizes * (self.sizes - 1) // 2
+
+
+def _resize_per_graph(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: object) -> None:
+    """Give the buffers the number of graphs of the state."""
+    for name in ("sizes", "num_edges"):
+        if prefix + name in state:
+            setattr(module, name, torch.empty_like(state[prefix + name]))

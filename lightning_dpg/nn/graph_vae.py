@@ -1,0 +1,194 @@
+r"""Networks of the variational autoencoder of graphs and of its discriminator.
+
+Yang et al., "Secure Deep Graph Generation with Link Differential Privacy" (DPGGAN), 2021. Sizes are
+the paper's: 32 and 16 for encoder and discriminator, 16 and 32 for the decoder.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+from torch_geometric.nn import DenseGCNConv
+
+_LARGEST_LOG_VARIANCE = 2.0  # the prior's is 0
+_FIRST_LOG_VARIANCE = -4.0  # means are told apart from the start
+
+
+class GCNEncoder(nn.Module):
+    r"""Posterior of each node by two layers :math:`\tilde A\,\mathrm{ReLU}(\tilde A X W_0) W_1`.
+
+    Mean and variance share the first layer.
+
+    Args:
+        feature_dim: Width of the nodes' features.
+        hidden_dim: Width of the first layer.
+        latent_dim: Width of the latent vectors.
+    """
+
+    def __init__(self, feature_dim: int, hidden_dim: int, latent_dim: int) -> None:
+        super().__init__()
+        self.hidden = DenseGCNConv(feature_dim, hidden_dim)
+        self.mean = DenseGCNConv(hidden_dim, latent_dim)
+        self.log_variance = DenseGCNConv(hidden_dim, latent_dim)
+        nn.init.constant_(self.log_variance.bias, _FIRST_LOG_VARIANCE)
+
+    def forward(self, features: Tensor, adjacency: Tensor) -> tuple[Tensor, Tensor]:
+        """Means and logarithms of variances.
+
+        Args:
+            features: Features of shape ``(B, n, d)``.
+            adjacency: Adjacency matrices of shape ``(B, n, n)``.
+
+        Returns:
+            Two tensors of shape ``(B, n, latent_dim)``.
+        """
+        hidden = self.hidden(features, adjacency, add_loop=False).relu()
+        mean = self.mean(hidden, adjacency, add_loop=False)
+        log_variance = self.log_variance(hidden, adjacency, add_loop=False)
+        return mean, log_variance.clamp(max=_LARGEST_LOG_VARIANCE)
+
+
+class RowEncoder(nn.Module):
+    """Posterior of each node by two linear layers of its own row: a GCN whose sums are made already.
+
+    Args:
+        row_dim: Width of the rows.
+        hidden_dim: Width of the first layer.
+        latent_dim: Width of the latent vectors.
+    """
+
+    def __init__(self, row_dim: int, hidden_dim: int, latent_dim: int) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(row_dim, hidden_dim)
+        self.mean = nn.Linear(hidden_dim, latent_dim)
+        self.log_variance = nn.Linear(hidden_dim, latent_dim)
+        nn.init.constant_(self.log_variance.bias, _FIRST_LOG_VARIANCE)
+
+    def forward(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Means and logarithms of variances: ``(..., row_dim)`` to two of ``(..., latent_dim)``."""
+        hidden = self.hidden(rows).relu()
+        return self.mean(hidden), self.log_variance(hidden).clamp(max=_LARGEST_LOG_VARIANCE)
+
+
+class PairDecoder(nn.Module):
+    r"""Two layers f; a pair is linked with log odds :math:`f(z_i)^\top f(z_j)`, plus an offset.
+
+    Args:
+        latent_dim: Width of the latent vectors.
+        hidden_dim: Width of both layers.
+    """
+
+    def __init__(self, latent_dim: int, hidden_dim: int) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(latent_dim, hidden_dim)
+        self.output = nn.Linear(hidden_dim, hidden_dim)
+
+    def forward(self, latent: Tensor) -> Tensor:
+        """The vectors f of shape ``(..., hidden_dim)``."""
+        vectors: Tensor = self.output(self.hidden(latent).relu())
+        return vectors
+
+    def logits(self, latent: Tensor) -> Tensor:
+        """Log odds of all pairs of nodes, but for the offset: ``(B, n, k)`` to ``(B, n, n)``."""
+        vectors = self(latent)
+        return vectors @ vectors.mT
+
+    def pair_logits(self, latent: Tensor) -> Tensor:
+        """Log odds of pairs, but for the offset: ``(P, 2, k)`` to ``(P,)``."""
+        vectors = self(latent)
+        return (vectors[:, 0] * vectors[:, 1]).sum(-1)
+
+
+class GCNDescriber(nn.Module):
+    """Description g' of a graph: two GCN layers whose nodes are summed up.
+
+    Args:
+        feature_dim: Width of the nodes' features.
+        hidden_dim: Width of the first layer.
+        output_dim: Width of the description.
+    """
+
+    def __init__(self, feature_dim: int, hidden_dim: int, output_dim: int) -> None:
+        super().__init__()
+        self.first = DenseGCNConv(feature_dim, hidden_dim)
+        self.second = DenseGCNConv(hidden_dim, output_dim)
+
+    def forward(self, features: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
+        """Descriptions of graphs of shapes ``(B, n, d)`` and ``(B, n, n)``: ``(B, output_dim)``."""
+        hidden = self.first(features, adjacency, add_loop=False).relu()
+        nodes = self.second(hidden, adjacency, add_loop=False)
+        return _sum_over_nodes(nodes, mask)
+
+
+class RowDescriber(nn.Module):
+    """The same of graphs whose nodes' sums over neighbors are made already.
+
+    Args:
+        row_dim: Width of the rows.
+        hidden_dim: Width of the first layer.
+        output_dim: Width of the description.
+    """
+
+    def __init__(self, row_dim: int, hidden_dim: int, output_dim: int) -> None:
+        super().__init__()
+        self.first = nn.Linear(row_dim, hidden_dim)
+        self.second = nn.Linear(hidden_dim, output_dim)
+
+    def forward(self, rows: Tensor, mask: Tensor) -> Tensor:
+        """Descriptions of graphs with rows of shape ``(B, n, row_dim)``: ``(B, output_dim)``."""
+        return _sum_over_nodes(self.second(self.first(rows).relu()), mask)
+
+
+def judge(description_dim: int, hidden_dim: int) -> nn.Sequential:
+    """The network f': a description of shape ``(B, description_dim)`` to one logit ``(B, 1)``."""
+    return nn.Sequential(
+        nn.Linear(description_dim, description_dim),
+        nn.ReLU(),
+        nn.Linear(description_dim, hidden_dim),
+        nn.ReLU(),
+        nn.Linear(hidden_dim, 1),
+    )
+
+
+def kl_divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
+    """From the standard normal prior, per node: ``(..., k)`` to ``(...)``."""
+    return 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).sum(-1)
+
+
+def reparametrized(mean: Tensor, log_variance: Tensor, normal: Tensor) -> Tensor:
+    """Latent vectors of the posterior out of standard normal ones, all of one shape."""
+    return mean + (log_variance / 2).exp() * normal
+
+
+def drawn_adjacency(logits: Tensor, pairs: Tensor) -> Tensor:
+    """Graphs drawn pair by pair, whose gradient is that of the probabilities.
+
+    Args:
+        logits: Symmetric log odds of shape ``(B, n, n)``.
+        pairs: Which places hold a pair i < j, shape ``(B, n, n)``.
+
+    Returns:
+        Symmetric 0/1 matrices of shape ``(B, n, n)``.
+    """
+    probability = logits.sigmoid() * pairs
+    drawn = (torch.rand_like(probability) < probability).float()
+    upper = drawn + probability - probability.detach()
+    return upper + upper.mT
+
+
+def structure_loss(real: Tensor, rebuilt: Tensor) -> Tensor:
+    r"""Squared distances :math:`\|g'(A) - g'(A')\|^2` of descriptions ``(B, k)``, sum."""
+    return (real.detach() - rebuilt).square().sum()
+
+
+def fooling_loss(fake: Tensor) -> Tensor:
+    """What the generator wants of the logits of its graphs, mean."""
+    return softplus(-fake).mean()
+
+
+def judging_loss(real: Tensor, fake: Tensor) -> Tensor:
+    """What the discriminator wants of the logits of real graphs and of fakes, Eq. (6), mean."""
+    return softplus(-real).mean() + softplus(fake).mean()
+
+
+def _sum_over_nodes(nodes: Tensor, mask: Tensor) -> Tensor:
+    return (nodes * mask[:, :, None]).sum(1)

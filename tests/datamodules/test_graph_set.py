@@ -1,0 +1,134 @@
+from types import SimpleNamespace
+
+import networkx as nx
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch_geometric.data import Data
+
+from lightning_dpg.callbacks.privacy_accountant import number_of_edges
+from lightning_dpg.datamodules.graph_set import (
+    GraphSetDataModule,
+    graph_atlas,
+    planted_sets,
+    split_graphs,
+)
+from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.metrics.functional import triangles
+
+TRIANGLE_AND_PATH = [nx.complete_graph(3), nx.path_graph(4)]
+
+
+def set_up(*args, **kwargs):
+    datamodule = GraphSetDataModule(*args, **kwargs)
+    datamodule.setup("fit")
+    return datamodule
+
+
+def pairs(edges):
+    return set(map(tuple, edges.tolist()))
+
+
+sets_of_graphs = st.lists(
+    st.builds(
+        lambda size, seed: nx.gnm_random_graph(size, 1 + seed % size, seed=seed),
+        st.integers(3, 8),
+        st.integers(0, 10**6),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(sets_of_graphs)
+@settings(max_examples=40, deadline=None)
+def test_nodes_are_numbered_in_one_sequence(graphs):
+    datamodule = set_up(graphs)
+    union = nx.disjoint_union_all(graphs)
+    assert pairs(datamodule.edges) == {(min(edge), max(edge)) for edge in union.edges}
+    assert datamodule.edges.tolist() == sorted(datamodule.edges.tolist())
+    assert datamodule.sizes.tolist() == [len(graph) for graph in graphs]
+    assert datamodule.graph_of.tolist() == [k for k, g in enumerate(graphs) for _ in g]
+    assert number_of_edges(datamodule) == union.number_of_edges()
+    # Taking the union apart gives the graphs back.
+    parts = split_graphs(make_graph(datamodule.edges, len(union)), datamodule.sizes.tolist())
+    for part, graph in zip(parts, datamodule.graphs, strict=True):
+        assert torch.equal(part.edge_index, graph.edge_index)
+        assert (part.num_nodes, part.node_names) == (graph.num_nodes, graph.node_names)
+
+
+def test_batches_hold_edges_or_graphs():
+    by_edge = set_up(TRIANGLE_AND_PATH, sample_rate=0.5, steps_per_epoch=40)
+    by_graph = set_up(TRIANGLE_AND_PATH, sample_rate=0.5, steps_per_epoch=40, record="graph")
+    edges = [batch.data for batch in by_edge.train_dataloader()]
+    numbers = [batch.data for batch in by_graph.train_dataloader()]
+    assert len(edges) == len(numbers) == 40
+    assert set().union(*map(pairs, edges)) == pairs(by_edge.edges)
+    assert {tuple(batch.tolist()) for batch in numbers} == {(), (0,), (1,), (0, 1)}
+    assert by_edge.assumptions != by_graph.assumptions
+    by_edge.trainer = SimpleNamespace(global_rank=1, world_size=2)
+    sampler = by_edge.train_dataloader().sampler
+    assert (sampler.rank, sampler.world_size, sampler.num_records) == (1, 2, 6)
+
+
+def test_atlas_holds_each_connected_graph_once():
+    graphs = graph_atlas()
+    sizes = [graph.num_nodes for graph in graphs]
+    # Numbers of connected graphs of four to seven nodes: sequence A001349 of the OEIS.
+    assert [sizes.count(size) for size in range(4, 8)] == [6, 21, 112, 853]
+    assert len(sizes) == 992
+
+
+def test_planted_sets_differ_in_structure_only():
+    graphs = planted_sets()
+    labels = [int(graph.y) for graph in graphs]
+    assert labels == [0, 1] * 100
+    for uniform, blocks in zip(graphs[::2], graphs[1::2], strict=True):
+        assert uniform.num_nodes == blocks.num_nodes and uniform.num_edges == blocks.num_edges
+    total = [sum(triangles(graph) for graph in graphs[label::2]) for label in (0, 1)]
+    assert total[1] > 1.5 * total[0]
+
+
+def test_labels_and_features_come_along():
+    first = from_networkx(nx.path_graph(3))
+    first.x, first.y = torch.eye(3), torch.tensor(4)
+    second = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2, y=torch.tensor([[7]]))
+    datamodule = set_up([first, second])
+    assert datamodule.labels.tolist() == [4, 7]
+    assert torch.equal(datamodule.graphs[0].x, torch.eye(3))
+    assert set_up(TRIANGLE_AND_PATH).labels is None
+    second.y = None
+    with pytest.raises(ValueError, match="1 of 2 graphs have a label"):
+        set_up([first, second])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"name": "no set"}, "built in: graph_atlas, planted_sets"),
+        ({"name": []}, "no graph"),
+        ({"name": [nx.path_graph(3), nx.DiGraph([(0, 1)])]}, "graph 1 of the list: .*directed"),
+        ({"record": "node"}, "record must be"),
+        ({"sample_rate": 0.0}, "sample_rate must lie"),
+        ({"steps_per_epoch": 0}, "steps_per_epoch must be positive"),
+    ],
+)
+def test_says_what_is_wrong(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        set_up(**arguments)
+
+
+def test_methods_of_one_graph_are_sent_elsewhere():
+    with pytest.raises(MisconfigurationException, match="use EdgeListDataModule"):
+        _ = set_up(TRIANGLE_AND_PATH).num_nodes
+
+
+def test_prediction_reads_no_graph():
+    datamodule = GraphSetDataModule("no set", num_graphs=3)
+    datamodule.setup("predict")
+    assert [int(seed) for seed in datamodule.predict_dataloader()] == [0, 1, 2]
+    with pytest.raises(ValueError, match="num_graphs must be positive"):
+        GraphSetDataModule(num_graphs=0).predict_dataloader()

@@ -1,0 +1,138 @@
+from collections import Counter
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lightning_dpg.datamodules.subgraph import (
+    RepeatedEdgeRecords,
+    SubgraphDataModule,
+    ego_nodes,
+    occurrences,
+)
+from lightning_dpg.graph.io import from_networkx
+
+
+def set_up(*args, **kwargs):
+    datamodule = SubgraphDataModule(*args, **kwargs)
+    datamodule.setup("fit")
+    return datamodule
+
+
+def pairs(edges):
+    return set(map(tuple, edges.tolist()))
+
+
+@given(
+    size=st.integers(3, 12),
+    subgraphs=st.integers(1, 8),
+    most=st.integers(1, 4),
+    seed=st.integers(0),
+)
+@settings(max_examples=60, deadline=None)
+def test_one_edge_changes_as_many_subgraphs_as_it_may(size, subgraphs, most, seed):
+    rng = np.random.default_rng(seed)
+    node_sets = [
+        np.sort(rng.choice(size, rng.integers(2, size + 1), replace=False))
+        for _ in range(subgraphs)
+    ]
+    graph = nx.gnm_random_graph(size, int(rng.integers(2, size * (size - 1) // 2 + 1)), seed=seed)
+    edge = min(graph.edges)
+    kept = [pairs(part) for part in occurrences(from_networkx(graph), node_sets, most, seed)]
+    graph.remove_edge(*edge)
+    without = [pairs(part) for part in occurrences(from_networkx(graph), node_sets, most, seed)]
+    changes = Counter(
+        pair for one, other in zip(kept, without, strict=True) for pair in one ^ other
+    )
+    holders = [set(edge) <= set(nodes.tolist()) for nodes in node_sets]
+    assert changes == Counter({edge: min(most, sum(holders))})
+    assert all(edge not in part for part, holds in zip(kept, holders, strict=True) if not holds)
+
+
+def test_without_a_limit_subgraphs_are_induced():
+    graph = nx.les_miserables_graph()
+    names = list(graph)
+    datamodule = set_up(num_subgraphs=12, size=30, max_occurrences=12)
+    for part in datamodule.graphs:
+        induced = graph.subgraph(part.node_names)
+        links = part.edge_index.T.tolist()
+        assert {(part.node_names[i], part.node_names[j]) for i, j in links} == {
+            *induced.edges,
+            *((v, u) for u, v in induced.edges),
+        }
+        assert part.node_names == sorted(part.node_names, key=names.index)
+    assert datamodule.sizes.tolist() == [30] * 12
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3])
+def test_ego_nodes_are_those_of_networkx(hops):
+    graph = nx.gnp_random_graph(40, 0.07, seed=2)
+    centers = np.array([3, 0, 17])
+    for center, nodes in zip(centers, ego_nodes(from_networkx(graph), centers, hops), strict=True):
+        assert nodes.tolist() == sorted(nx.ego_graph(graph, center, hops))
+
+
+def test_coin_shares_edges_among_equal_subgraphs():
+    everybody = np.arange(60)
+    kept = occurrences(from_networkx(nx.complete_graph(60)), [everybody] * 3, 1, seed=1)
+    sizes = np.array([len(part) for part in kept])
+    assert sizes.sum() == 1770 and abs(sizes - 590).max() < 100  # standard deviation 20
+
+
+def test_batches_hold_all_occurrences_of_an_edge_or_none():
+    datamodule = set_up(num_subgraphs=8, size=60, max_occurrences=3, sample_rate=0.5)
+
+    def occurring(edges):
+        return Counter(tuple(sorted(pair)) for pair in datamodule._nodes[edges].tolist())
+
+    total = occurring(datamodule.edges)
+    assert max(total.values()) == 3
+    for batch in datamodule.train_dataloader():
+        drawn = occurring(batch.data)
+        assert 0.3 < len(drawn) / len(total) < 0.7 and batch.sample_rate == 0.5
+        assert all(total[pair] == count for pair, count in drawn.items())
+
+
+def test_records_of_several_edges():
+    edges = torch.tensor([[0, 1], [2, 3], [4, 5], [6, 7]])
+    records = RepeatedEdgeRecords(edges, torch.tensor([1, 0, 1, 2]), 0.1)
+    assert len(records) == 3
+    assert records[torch.tensor([1, 2])].data.tolist() == [[0, 1], [4, 5], [6, 7]]
+    assert records[torch.tensor([0])].data.tolist() == [[2, 3]]
+    assert records[torch.empty(0, dtype=torch.long)].data.shape == (0, 2)
+
+
+def test_says_what_is_public():
+    random, ego = (set_up(kind=kind, max_occurrences=2).assumptions for kind in ("nodes", "ego"))
+    assert "at most 2 of the 20 subgraphs" in random[0]
+    assert ego[1:] == random and "looking at the private edges" in ego[0]
+
+
+def test_planetoid_keeps_its_features(data_root):
+    folder = data_root / "planetoid" / "Cora"
+    before = sorted(folder.rglob("*"))
+    datamodule = set_up("Cora", kind="ego", num_subgraphs=5)
+    assert sorted(folder.rglob("*")) == before
+    assert all(graph.x.shape == (graph.num_nodes, 1433) for graph in datamodule.graphs)
+    node = int(datamodule._nodes[-1])
+    again = set_up("Cora", kind="nodes", num_subgraphs=1, size=2708).graphs[0]
+    assert torch.equal(datamodule.graphs[-1].x[-1], again.x[node])
+    assert again.num_edges // 2 == 5278
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kind": "star"}, "kind must be"),
+        ({"size": 78}, "size 78 exceeds the 77 nodes"),
+        ({"kind": "ego", "num_subgraphs": 78}, "num_subgraphs 78 exceeds"),
+        ({"max_occurrences": 0}, "max_occurrences must be positive"),
+        ({"sample_rate": 2.0}, "sample_rate must lie"),
+    ],
+)
+def test_says_what_is_wrong(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        set_up(**arguments)

@@ -56,6 +56,7 @@ class PrivacyAccountant(Callback):
         strategy: str,
         precision: str,
         num_edges: int | None,
+        is_pure: bool,
     ) -> None:
         """Refuse what would void the guarantee or break private training.
 
@@ -65,6 +66,7 @@ class PrivacyAccountant(Callback):
             strategy: Name of the strategy or of its class.
             precision: Setting of the trainer.
             num_edges: Number of undirected edges of the private graph, None where there is none.
+            is_pure: Whether the method makes releases of pure epsilon only.
         """
         budget = self.budget
         if min_epochs or min_steps:
@@ -82,6 +84,11 @@ class PrivacyAccountant(Callback):
                 f"trainer.precision {precision}: gradients have to be clipped and noised in full "
                 "precision; set it to 32-true"
             )
+        if budget.delta == 0 and not is_pure and math.isfinite(budget.epsilon):
+            raise MisconfigurationException(
+                "privacy.delta 0 suits methods of pure epsilon only, such as ChungLu: Gaussian "
+                "noise cannot meet it\nset it below one over the number of edges"
+            )
         if num_edges and math.isfinite(budget.epsilon) and budget.delta * num_edges >= 1:
             raise MisconfigurationException(
                 f"privacy.delta {budget.delta:g} is not below 1/{num_edges}, one over the number "
@@ -98,6 +105,7 @@ class PrivacyAccountant(Callback):
                 strategy=type(trainer.strategy).__name__,
                 precision=str(trainer.precision),
                 num_edges=number_of_edges(getattr(trainer, "datamodule", None)),
+                is_pure=pl_module.is_pure,
             )
             self._refuse_selection(trainer)
             pl_module.ledger.budget = self.budget
@@ -166,9 +174,12 @@ class PrivacyAccountant(Callback):
 
 
 def number_of_edges(datamodule: Any) -> int | None:
-    """Number of undirected edges M (private) of the graph of a data module; None without one."""
-    graph = getattr(datamodule, "graph", None)
-    return None if graph is None else int(graph.edge_index.shape[1]) // 2
+    """Number of undirected edges M (private) in a data module's graph or set; None without one."""
+    graphs = getattr(datamodule, "graphs", None)
+    if graphs is None:
+        graph = getattr(datamodule, "graph", None)
+        graphs = None if graph is None else [graph]
+    return None if graphs is None else sum(int(graph.num_edges) for graph in graphs) // 2
 
 
 def _journal_beside(checkpoint: str | Path | None) -> Path | None:

@@ -23,7 +23,7 @@ import lightning_dpg.datamodules
 import lightning_dpg.methods  # noqa: F401
 from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
 from lightning_dpg.callbacks.privacy_accountant import number_of_edges
-from lightning_dpg.commands.errors import CommandError
+from lightning_dpg.commands.errors import CommandError, explain
 from lightning_dpg.commands.parsing import explain_parsing
 from lightning_dpg.commands.tracking import why_offline
 from lightning_dpg.methods.base import PrivateModule
@@ -148,8 +148,12 @@ class PrivateCLI(LightningCLI):
         """Build everything; the data module is the one that has read its data already."""
         try:
             super().instantiate_classes()
-        except BaseException:
+        except BaseException as error:
             self._remove_made_folders()
+            # The parser says of a refused argument that the whole model is of no known type.
+            reason = _first_cause(error)
+            if isinstance(error, Exception) and explain(error) is None and reason is not error:
+                raise reason from error
             raise
         if self._data is not None:
             self.datamodule = self._data
@@ -218,12 +222,14 @@ class PrivateCLI(LightningCLI):
             strategy=strategy if isinstance(strategy, str) else strategy.class_path,
             precision=str(trainer.precision),
             num_edges=number_of_edges(self._data),
+            is_pure=self._method_class().is_pure,
         )
 
     def _fill_num_nodes(self) -> None:
-        arguments = self._settings.model.init_args
-        actual = getattr(self._data, "num_nodes", None)
-        if actual is None or "num_nodes" not in arguments:
+        arguments = self._model_arguments
+        # Asked for by methods of one graph only: a set of graphs refuses them.
+        actual = getattr(self._data, "num_nodes", None) if "num_nodes" in arguments else None
+        if actual is None:
             return
         if arguments.num_nodes not in (None, actual):
             raise MisconfigurationException(
@@ -232,19 +238,27 @@ class PrivateCLI(LightningCLI):
             )
         arguments.num_nodes = actual
 
+    @property
+    def _model_arguments(self) -> Any:
+        """Arguments of the method; one without any has no such section."""
+        return self._settings.model.get("init_args", {})
+
     def _print_differences(self) -> None:
-        arguments = self._settings.model.init_args
+        arguments = self._model_arguments
         for name, old in self._checkpoint_hparams.items():
             if name in arguments and arguments[name] != old:
                 rank_zero_info(f"{name}: checkpoint {old}, now {arguments[name]}")
 
+    def _method_class(self) -> type[PrivateModule]:
+        package, _, name = self._settings.model.class_path.rpartition(".")
+        method: type[PrivateModule] = getattr(importlib.import_module(package), name)
+        return method
+
     def _prepare_loggers(self) -> None:
         """One folder for all loggers of the run, whose name no other run has."""
         trainer = self._settings.trainer
-        package, _, name = self._settings.model.class_path.rpartition(".")
-        method = getattr(importlib.import_module(package), name)
         self._csv_logger = self._claim_folder(
-            trainer.default_root_dir or ".", method.__module__.rpartition(".")[2]
+            trainer.default_root_dir or ".", self._method_class().__module__.rpartition(".")[2]
         )
         trainer.logger = [
             logger
@@ -288,6 +302,12 @@ def _prepare_wandb(arguments: Namespace, folder: str) -> None:
     if reason is not None:
         arguments.offline, arguments.log_model = True, False
         rank_zero_info(f"wandb: {reason}; offline run in {folder}, see `wandb sync`")
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def _checkpoints_near(path: Path) -> str:

@@ -11,7 +11,7 @@ from lightning_dpg.commands.errors import CommandError, explain, nearest
 DEBUG_VARIABLE = "LIGHTNING_DPG_DEBUG"
 
 LIGHTNING_COMMANDS = ("fit", "validate", "test", "predict")
-OWN_COMMANDS = ("generate", "evaluate", "compare", "plan", "list")
+OWN_COMMANDS = ("generate", "evaluate", "compare", "audit", "attack", "plan", "list")
 
 HELP = """\
 usage: python -m lightning_dpg COMMAND [options]
@@ -23,9 +23,11 @@ with a configuration (--config FILE, once or more; later ones win):
   validate  link prediction on held-out edges (reads the private graph)
   test      link prediction and graph statistics (reads the private graph)
   predict   draw synthetic graphs from a checkpoint
+  audit     measure how much privacy a method loses at least (reads the private graph)
 without one:
   generate  draw synthetic graphs from a release alone
   evaluate  compare synthetic graphs with the real one (reads the private graph)
+  attack    find links and nodes of the real graph in a release (reads the private graph)
   compare   methods side by side on graphs and budgets (reads the private graphs)
   plan      noise, steps, epsilon and delta of a run, before any data are touched
   list      methods, data sets and configurations
@@ -44,7 +46,7 @@ def main(args: Sequence[str] | None = None) -> int:
         args: Command line without the program's name; by default that of the process.
 
     Returns:
-        Exit code: 0, or 2 where the user has something to mend.
+        Exit code: 0, 1 where an audit refutes a claim, or 2 where the user has something to mend.
     """
     command, *rest = [*(sys.argv[1:] if args is None else args)] or ["--help"]
     try:
@@ -77,6 +79,16 @@ def _dispatch(command: str, args: list[str]) -> int:
             from lightning_dpg.commands import listing
 
             listing.run(args)
+        case "attack":
+            from lightning_dpg.commands import attack
+
+            _mute_known_warnings()
+            attack.run(args)
+        case "audit":
+            from lightning_dpg.commands import audit
+
+            _mute_known_warnings()
+            audit.run(args)
         case "plan":
             from lightning_dpg.commands import plan
 
@@ -107,6 +119,13 @@ def _run_lightning(command: str, args: list[str]) -> None:
     from lightning_dpg.commands.configs import find_configs
 
     args = find_configs(args)  # a missing file is noticed before seconds of imports
+    _mute_known_warnings()
+    from lightning_dpg.cli import PrivateCLI
+
+    PrivateCLI([command, *args])
+
+
+def _mute_known_warnings() -> None:
     # Told to developers of Lightning and of its loggers, not to their users.
     warnings.filterwarnings("ignore", r".*LeafSpec.*deprecated", FutureWarning)
     warnings.filterwarnings("ignore", r".*does not have many workers", UserWarning)
@@ -117,6 +136,3 @@ def _run_lightning(command: str, args: list[str]) -> None:
     # A method that reads the graph once has no gradient to descend, and no loss to return.
     warnings.filterwarnings("ignore", r".*configure_optimizers` returned `None`", UserWarning)
     warnings.filterwarnings("ignore", r".*training_step` returned `None`", UserWarning)
-    from lightning_dpg.cli import PrivateCLI
-
-    PrivateCLI([command, *args])

@@ -55,6 +55,8 @@ def config(tmp_path):
         ("--trainer.precision", "bf16", ["bf16", "set it to 32-true"]),
         ("--privacy.delta", "0.004", ["1/254", "edges"]),
         ("--privacy.delta", "null", ["privacy.delta is missing"]),
+        ("--privacy.delta", "0", ["privacy.delta 0", "pure epsilon"]),
+        ("--model.init_args.degree_share", "1.5", ["degree_share must be in [0, 1), got 1.5"]),
         ("--privacy.epsilon", "0", ["privacy.epsilon must be positive"]),
         ("--privacy.epsilon", "lots", ["privacy.epsilon", "lots"]),
         ("--ckpt_path", "none.ckpt", ["none.ckpt", "no such file"]),

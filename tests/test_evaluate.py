@@ -42,7 +42,9 @@ def test_table_json_and_csv(folder, capsys):
     assert cycle["community_nmi"]["real"] is cycle["community_nmi"]["synthetic"] is None
     assert 0 <= cycle["community_nmi"]["error"] <= 1
     assert novel["community_nmi"] == {
-        **{"real": None, "synthetic": None, "error": None},
+        "real": None,
+        "synthetic": None,
+        "error": None,
         "note": "needs the same nodes, got 34 and 77",
     }
 

@@ -23,10 +23,12 @@ class PrivateModule(pl.LightningModule):
     Attributes:
         ledger: Releases so far; part of every checkpoint.
         relation: Neighbouring relation of the guarantee.
+        is_pure: Whether all its releases are of pure epsilon, so that a delta of 0 suffices.
         assumptions: What the guarantee takes as public, one sentence each.
     """
 
     relation: ClassVar[Relation] = Relation.EDGE
+    is_pure: ClassVar[bool] = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,6 +125,31 @@ class Synthesizer(PrivateModule):
     @abstractmethod
     def score(self, pairs: Tensor) -> Tensor:
         """Likeliness of pairs of nodes to be linked: ``(P, 2)`` to ``(P,)``, higher is likelier."""
+
+    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
+        """What an attacker reads off the release: how much of it speaks for each pair as an edge.
+
+        Args:
+            pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
+            known: Graph of all other training edges, which the attacker knows.
+
+        Returns:
+            Scores of shape ``(P,)``, higher is likelier.
+        """
+        return self.score(pairs)
+
+    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+        """Like :meth:`audit_score`, of a single noisy value at the moment of its release.
+
+        The audit adds them up over all releases, as logarithms of likelihood ratios.
+
+        Args:
+            name: Name of the release in the ledger, whose last entry it is.
+            noisy: What was released.
+            pairs: Canaries of shape ``(P, 2)``.
+            known: Graph of all other training edges.
+        """
+        return torch.zeros(len(pairs))
 
     @abstractmethod
     def released_state(self) -> dict[str, Tensor]:

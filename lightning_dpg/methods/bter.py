@@ -4,12 +4,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch_geometric.data import Data
 
 from lightning_dpg.graph.blocks import block_edges, block_starts
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
 from lightning_dpg.graph.wedges import count_wedges
+from lightning_dpg.methods.evidence import degree_evidence
 from lightning_dpg.methods.one_shot import OneShotSynthesizer
-from lightning_dpg.methods.private_degrees import release_degrees
+from lightning_dpg.methods.private_degrees import check_shares, release_degrees
 from lightning_dpg.privacy.mechanisms import discrete_laplace
 from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity, wedge_sensitivity
 
@@ -64,6 +66,12 @@ class BTER(OneShotSynthesizer):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
+        check_shares(
+            count_share=count_share,
+            sequence_share=sequence_share,
+            mixing_share=mixing_share,
+            clustering_share=clustering_share,
+        )
         self.degrees: Tensor
         self.mixing: Tensor
         self.densities: Tensor
@@ -160,6 +168,10 @@ class BTER(OneShotSynthesizer):
         first, second = pairs.cpu().numpy().T
         mixing = stub_mixing(links, stubs)[classes[first], classes[second]]
         return torch.from_numpy(mixing * share[first] * share[second])
+
+    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
+        """What the degrees of both ends exceed the known ones by."""
+        return degree_evidence(self.degrees, pairs, known)
 
     def _released(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         return (

@@ -2,10 +2,12 @@
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from lightning_dpg.graph.expected_degrees import chung_lu_edges
+from lightning_dpg.methods.evidence import degree_evidence
 from lightning_dpg.methods.one_shot import OneShotSynthesizer
-from lightning_dpg.methods.private_degrees import release_degrees
+from lightning_dpg.methods.private_degrees import check_shares, release_degrees
 
 
 class ChungLu(OneShotSynthesizer):
@@ -32,6 +34,7 @@ class ChungLu(OneShotSynthesizer):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
+        check_shares(count_share=count_share, sequence_share=sequence_share)
         self.degrees: Tensor
         self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
 
@@ -52,3 +55,7 @@ class ChungLu(OneShotSynthesizer):
     def score(self, pairs: Tensor) -> Tensor:
         """Product of the released degrees of pairs of shape ``(P, 2)``: shape ``(P,)``."""
         return self.degrees.double()[pairs].prod(dim=1)
+
+    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
+        """What the degrees of both ends exceed the known ones by."""
+        return degree_evidence(self.degrees, pairs, known)

@@ -8,7 +8,9 @@ from typing import Literal
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
+from torch_geometric.data import Data
 
+from lightning_dpg.methods.critic_evidence import critic_evidence
 from lightning_dpg.methods.walk_gan import WalkGAN
 from lightning_dpg.privacy.accounting import gaussian_sigma, noise_multiplier_for
 from lightning_dpg.privacy.dpsgd import DPSGD, ClippedSum, Rows
@@ -321,6 +323,10 @@ class DPNetGAN(WalkGAN):
     def _lstm_parameters(self) -> dict[str, nn.Parameter]:
         """The critic's parameters without its table, whose rows are dealt with apart."""
         return {name: p for name, p in self.critic.named_parameters() if name != "table"}
+
+    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+        """Evidence of noisy degrees and gradients."""
+        return critic_evidence(self.critic, noisy, self.ledger.entries[-1], pairs, known)
 
     @staticmethod
     def advice(epsilon: float) -> str | None:

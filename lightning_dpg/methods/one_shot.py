@@ -1,13 +1,15 @@
 """Synthesizers that read the graph once, instead of descending a gradient."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
+from torch_geometric.data import Data
 
 from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.methods.evidence import count_evidence, degree_evidence, weight
 from lightning_dpg.privacy.mechanisms import discrete_laplace
 from lightning_dpg.privacy.sensitivity import edge_count_sensitivity
 
@@ -19,6 +21,8 @@ class OneShotSynthesizer(Synthesizer):
     all records of the data module, whatever its batches hold. On several devices each one makes
     the same releases with the shared secret noise. With an infinite budget nothing is noised.
     """
+
+    is_pure: ClassVar[bool] = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,6 +73,20 @@ class OneShotSynthesizer(Synthesizer):
         )
         num_nodes = self.hparams["num_nodes"]
         self.num_edges = noisy.clamp(0, num_nodes * (num_nodes - 1) // 2)
+
+    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+        """Evidence of a noisy number of edges, or of noisy degrees."""
+        match name:
+            case "number of edges":
+                return count_evidence(noisy, pairs, known)
+            case "degree of each node":
+                return self.cost(name) * degree_evidence(noisy, pairs, known)
+            case _:
+                return torch.zeros(len(pairs))
+
+    def cost(self, name: str) -> float:
+        """What the ledger says that a release has cost, as a finite weight of its evidence."""
+        return weight(next(e.epsilon for e in self.ledger.entries if e.name == name))
 
     def released_state(self) -> dict[str, Tensor]:
         """Everything that is kept."""

@@ -14,6 +14,17 @@ from lightning_dpg.privacy.sensitivity import degree_l1_sensitivity
 _TIE_SEED = 0
 
 
+def check_shares(**shares: float) -> None:
+    """Refuse shares of a budget that are not positive, or leave nothing of it for the rest.
+
+    Raises:
+        ValueError: If they are or do.
+    """
+    if not min(shares.values()) > 0 or not sum(shares.values()) < 1:
+        names = ", ".join(f"{name} {share:g}" for name, share in shares.items())
+        raise ValueError(f"shares must be positive and add up to less than 1, got {names}")
+
+
 def release_degrees(
     method: OneShotSynthesizer,
     edges: Tensor,
@@ -44,12 +55,8 @@ def release_degrees(
         Hay, Li, Miklau, Jensen, "Accurate estimation of the degree distribution of private
         networks", 2009, for the ordered degrees.
     """
+    check_shares(count_share=count_share, sequence_share=sequence_share)
     node_share = 1 - count_share - sequence_share
-    if not min(count_share, sequence_share, node_share) > 0:
-        raise ValueError(
-            "count_share, sequence_share and what they leave of 1 must be positive, "
-            f"got {count_share} and {sequence_share}"
-        )
     num_nodes = method.hparams["num_nodes"]
     method.release_num_edges(edges, count_share * epsilon)
     degrees = torch.bincount(edges.flatten(), minlength=num_nodes)

@@ -1,8 +1,11 @@
 """PrivGraph: private communities, and edges within and between them."""
 
+from itertools import pairwise
+
 import numpy as np
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from lightning_dpg.graph.communities import (
     count_neighbors,
@@ -12,9 +15,11 @@ from lightning_dpg.graph.communities import (
     turn_stops,
     untangle,
 )
+from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
+from lightning_dpg.methods.evidence import degree_evidence
 from lightning_dpg.methods.one_shot import OneShotSynthesizer
-from lightning_dpg.methods.private_degrees import release_degrees
+from lightning_dpg.methods.private_degrees import check_shares, release_degrees
 from lightning_dpg.privacy.exponential import choose_in_turns
 from lightning_dpg.privacy.mechanisms import discrete_laplace
 from lightning_dpg.privacy.sensitivity import (
@@ -65,11 +70,7 @@ class PrivGraph(OneShotSynthesizer):
         resolution: float = 0.5,
     ) -> None:
         super().__init__()
-        if not (degree_share > 0 and block_share > 0 and degree_share + block_share < 1):
-            raise ValueError(
-                "degree_share, block_share and what they leave of 1 must be positive, "
-                f"got {degree_share} and {block_share}"
-            )
+        check_shares(degree_share=degree_share, block_share=block_share)
         if num_communities is not None and num_communities < 1:
             raise ValueError(f"num_communities must be positive, got {num_communities}")
         self.save_hyperparameters()
@@ -156,3 +157,39 @@ class PrivGraph(OneShotSynthesizer):
         rates = torch.from_numpy(mixing) / torch.outer(totals, totals).clamp(min=1)
         first, second = self.communities[pairs].T
         return rates[first, second] * self.degrees[pairs].double().prod(dim=1)
+
+    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
+        """What the degrees exceed the known ones by, and what edges would make of the choices."""
+        degrees = self.cost("degree of each node") * degree_evidence(self.degrees, pairs, known)
+        chosen = self.communities[self.degrees.argsort(descending=True, stable=True)]
+        return degrees + self._choice_evidence(chosen, pairs, known)
+
+    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+        """Evidence of the choices of communities, too."""
+        if name == "communities":
+            return self._choice_evidence(noisy, pairs, known)
+        return super().transcript_score(name, noisy, pairs, known)
+
+    def _choice_evidence(self, chosen: Tensor, pairs: Tensor, known: Data) -> Tensor:
+        """How much likelier an edge makes the choice of its later end, given all other edges.
+
+        Args:
+            chosen: Communities in the order of the turns, shape ``(N,)``.
+            pairs: Canaries of shape ``(P, 2)``.
+            known: Graph of all other edges.
+        """
+        order = self.degrees.argsort(descending=True, stable=True)
+        degrees, count = self.degrees[order], int(chosen.max()) + 1
+        ends = earlier_first(undirected_edges(known), order)
+        earlier, later = order.argsort()[pairs].sort(dim=1).values.T
+        rate, evidence = self.cost("communities"), torch.zeros(len(pairs), dtype=torch.double)
+        for start, stop in pairwise([count, *turn_stops(count, len(order), _TURN_GROWTH)]):
+            by_chance = expected_neighbors(degrees, chosen[:start], stop, count)
+            counted = count_neighbors(ends, chosen[:start], stop, count)
+            # Nearly the law of permute and flip.
+            law = (rate * (counted - self.hparams["resolution"] * by_chance)).softmax(1)
+            read = (start <= later) & (later < stop) & (earlier < start)
+            wanted = chosen[earlier[read]]
+            growth = torch.log1p(law[later[read] - start, wanted] * torch.tensor(rate).expm1())
+            evidence[read] = rate * (chosen[later[read]] == wanted) - growth
+        return evidence

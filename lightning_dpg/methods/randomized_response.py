@@ -6,10 +6,12 @@ from typing import Literal
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
+from torch_geometric.data import Data
 
 from lightning_dpg.graph.pairs import num_pairs, numbered_pairs, pair_numbers
 from lightning_dpg.graph.posterior import MAX_NODES, draw_posterior, probabilities
 from lightning_dpg.graph.spectral import diffused, shrunken, spectrum
+from lightning_dpg.methods.evidence import degree_evidence, weight
 from lightning_dpg.methods.one_shot import OneShotSynthesizer
 from lightning_dpg.methods.private_degrees import release_degrees
 from lightning_dpg.nn import InnerProducts, LowRankLogits
@@ -152,6 +154,27 @@ class RandomizedResponse(OneShotSynthesizer):
             return scores
         return _STRUCTURE * scores.clamp(min=0) + (1 - _STRUCTURE) * self._chance(pairs)
 
+    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
+        """Whether each pair reported to be an edge, and what noisy degrees add to that."""
+        reports = self._report_evidence(
+            pair_numbers(self.reported, self.hparams["num_nodes"]), pairs
+        )
+        if not self.hparams["degree_share"]:
+            return reports
+        degrees = self.cost("degree of each node") * degree_evidence(self.degrees, pairs, known)
+        return reports + degrees
+
+    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+        """Evidence of the reports, too."""
+        if name == "edges":
+            return self._report_evidence(noisy, pairs)
+        return super().transcript_score(name, noisy, pairs, known)
+
+    def _report_evidence(self, numbers: Tensor, pairs: Tensor) -> Tensor:
+        """Plus or minus the epsilon of a report, for each pair of shape ``(P, 2)``."""
+        reported = torch.isin(pair_numbers(pairs, self.hparams["num_nodes"]), numbers)
+        return weight(float(self.report_epsilon)) * (2.0 * reported - 1)
+
     def _chance(self, pairs: Tensor) -> Tensor:
         """Probabilities of pairs of shape ``(P, 2)`` to be a given edge, by degrees alone."""
         return 2 * (self.degrees / self.degrees.sum().clamp(min=1))[pairs].prod(dim=1)
@@ -159,12 +182,12 @@ class RandomizedResponse(OneShotSynthesizer):
     @staticmethod
     def advice(epsilon: float) -> str | None:
         """What a large ``epsilon`` means here, in one line."""
-        if not 7 <= epsilon < float("inf"):
+        if not 4 <= epsilon < float("inf"):
             return None
         lies = round(1 + math.exp(min(epsilon, 40.0)))
         return (
-            f"at epsilon {epsilon:g} a pair of nodes lies once in {lies:,} times: nearly all true "
-            "edges are published, among few false ones"
+            f"at epsilon {epsilon:g} a pair of nodes lies once in {lies:,} times: whoever asks about "
+            "one edge mostly gets the truth, see `attack`"
         )
 
     def _thinning(self) -> float:
@@ -204,7 +227,8 @@ class RandomizedResponse(OneShotSynthesizer):
         found = spectrum(self.reported, n, rank, *response_rates(epsilon))
         model.fit(_shares(diffused(found, _LONGEST_WALK)), shrunken(found))
         weights = self._probability_of_truth(model)
-        refined = spectrum(self.reported, n, min(rank, 2 * len(found.values)), weights=weights)
+        certain = int((found.values > found.bulk).sum())
+        refined = spectrum(self.reported, n, min(rank, 3 * certain + 2), weights=weights)
         steps = round(_STEPS_PER_EPSILON * (epsilon - _NO_WALK)) if epsilon < 99 else _LONGEST_WALK
         walk = min(max(steps, _SHORTEST_WALK), _LONGEST_WALK)
         model.fit(_shares(diffused(refined, walk)), shrunken(found))

@@ -153,6 +153,7 @@ class DPSGD:
             dtype=flat.dtype,
             device=flat.device,
         )
+        ledger.disclose(entry.name, flat)
         sizes = [parameter.numel() for parameter in parameters.values()]
         pieces = torch.split(flat / expected_size, sizes)
         for parameter, piece in zip(parameters.values(), pieces, strict=True):

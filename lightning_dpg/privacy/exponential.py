@@ -87,7 +87,7 @@ def choose_in_turns(
         cut = counts.clamp(0, stops[-1])
         new = _permute_and_flip(cut.numpy(), offsets.numpy(), multiple, noise)
         chosen = torch.cat([chosen, torch.from_numpy(new)])
-    return chosen
+    return ledger.disclose(name, chosen)
 
 
 def _rate_multiple(rate: float, largest: float) -> int:

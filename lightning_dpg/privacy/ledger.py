@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from torch import Tensor
 
 from lightning_dpg.privacy import accounting
 from lightning_dpg.privacy.accounting import ORDERS, Curve
@@ -63,6 +64,7 @@ class PrivacyLedger:
         budget: What may be spent; None refuses nothing.
         journal: File to which each release is written before it is booked, so that a run that was
             killed still knows what it released. A new file starts with what was booked before.
+        witness: Is shown the name and the noisy value of each release, as an audit wants it.
     """
 
     def __init__(self, relation: Relation) -> None:
@@ -71,6 +73,7 @@ class PrivacyLedger:
         self.entries: list[LedgerEntry] = []
         self.budget: Budget | None = None
         self.journal: Path | None = None
+        self.witness: Callable[[str, Tensor], None] | None = None
 
     @property
     def steps(self) -> int:
@@ -110,6 +113,12 @@ class PrivacyLedger:
         if self.journal is not None:
             self._write(self.journal, entry)
         self._book(entry)
+
+    def disclose(self, name: str, noisy: Tensor) -> Tensor:
+        """Show a paid release to the witness, if there is one, and hand it on."""
+        if self.witness is not None:
+            self.witness(name, noisy)
+        return noisy
 
     def affords(self, *entries: LedgerEntry) -> bool:
         """Whether all of ``entries`` together still fit the budget."""

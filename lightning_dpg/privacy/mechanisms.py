@@ -55,7 +55,7 @@ def gaussian(
     std = noise_multiplier * sensitivity
     draws = noise.normal(tuple(value.shape), std, dtype=torch.float64, device=value.device)
     dtype = value.dtype if value.is_floating_point() else torch.float64
-    return (value.double() + draws).to(dtype)
+    return ledger.disclose(name, (value.double() + draws).to(dtype))
 
 
 def discrete_laplace(
@@ -91,14 +91,13 @@ def discrete_laplace(
         raise ValueError(f"epsilon and sensitivity must be positive: {epsilon}, {sensitivity}")
     _spend_pure(ledger, name, epsilon, sensitivity, proof, record)
     if math.isinf(epsilon):
-        return value.clone()
+        return ledger.disclose(name, value.clone())
     # Rounding the rate down adds noise and takes no privacy.
     rate = min(int(epsilon * RATE_DENOMINATOR) // sensitivity, 2**62)
     if rate == 0:
         raise ValueError(f"epsilon {epsilon:g} is too small for integer noise")
-    return value + torch.from_numpy(_draw_discrete_laplace(noise, rate, value.numel())).view_as(
-        value
-    )
+    draws = torch.from_numpy(_draw_discrete_laplace(noise, rate, value.numel()))
+    return ledger.disclose(name, value + draws.view_as(value))
 
 
 def randomized_response(
@@ -142,7 +141,7 @@ def randomized_response(
     # The r-th of the zeros has as many ones before it as ones have at most r zeros before them.
     zeros = noise.bernoulli(num_bits - len(present), false_rate)
     zeros += torch.searchsorted(present - torch.arange(len(present)), zeros, right=True)
-    return torch.cat([kept, zeros]).sort().values
+    return ledger.disclose(name, torch.cat([kept, zeros]).sort().values)
 
 
 def response_rates(epsilon: float, thinning: float = 1.0) -> tuple[float, float]:

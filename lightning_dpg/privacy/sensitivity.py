@@ -31,6 +31,23 @@ def edge_count_sensitivity() -> int:
     return 1
 
 
+def edges_per_graph_sensitivity(max_occurrences: int) -> int:
+    """L1 sensitivity of the vector of edge counts of a set's graphs under adding an edge: k.
+
+    Graphs of a set share no nodes, so that each edge of the set is in one graph and counted in one
+    cell. An edge of the private data is at most k edges of the set: one, if the set itself is the
+    data, and at most k if its graphs were cut from a larger one. Adding or removing it moves at most
+    k counts by 1, or fewer counts by k together.
+
+    Args:
+        max_occurrences: How many edges k of the set one private edge can be.
+
+    Returns:
+        k.
+    """
+    return max_occurrences
+
+
 def degree_sensitivity() -> float:
     """L2 sensitivity of the vector of node degrees under adding or removing an edge: sqrt(2).
 
@@ -107,3 +124,15 @@ def earlier_neighbor_sensitivity() -> int:
     node at most. Counted at both ends, as in PrivGraph's paper, an edge would move two cells.
     """
     return 1
+
+
+def aggregation_sensitivity() -> float:
+    r"""L2 sensitivity of the sums of neighbors' rows under adding or removing an edge: sqrt(2).
+
+    The rows :math:`x_i` are public or functions of earlier releases, and their norms are at most 1.
+    The sum of node i is that of :math:`x_j` over its neighbors j. The edge {u, v} adds
+    :math:`x_v` to the sum of u and :math:`x_u` to that of v, and no other sum changes; the norm of
+    both changes together is at most :math:`\sqrt{1 + 1}`. Were the sums divided by degrees, those of
+    all neighbors of u and v would change as well.
+    """
+    return math.sqrt(2)

@@ -25,6 +25,7 @@ FINE = {
     "strategy": "auto",
     "precision": "None",
     "num_edges": 100,
+    "is_pure": False,
 }
 
 
@@ -194,6 +195,13 @@ def test_settings_that_void_the_guarantee_are_refused(changed, said):
     accountant.check(**FINE)
     with pytest.raises(MisconfigurationException, match=said):
         accountant.check(**FINE | changed)
+
+
+def test_delta_zero_is_for_pure_methods():
+    accountant = PrivacyAccountant(1.0, 0.0)
+    accountant.check(**FINE | {"is_pure": True})
+    with pytest.raises(MisconfigurationException, match="pure epsilon"):
+        accountant.check(**FINE)
 
 
 def test_trainer_from_python_is_checked_too():

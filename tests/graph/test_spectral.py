@@ -17,9 +17,10 @@ def noisy(truth, true_rate, false_rate, seed=0):
     return (reports + reports.T).astype(float)
 
 
+@pytest.mark.parametrize("graph", [nx.karate_club_graph(), nx.barabasi_albert_graph(150, 3, 0)])
 @pytest.mark.parametrize(("true_rate", "false_rate"), [(1.0, 0.0), (0.9, 0.1)])
-def test_eigenpairs_are_those_of_the_dense_estimate(true_rate, false_rate):
-    truth = nx.to_numpy_array(nx.karate_club_graph(), weight=None)
+def test_eigenpairs_are_those_of_the_dense_estimate(graph, true_rate, false_rate):
+    truth = nx.to_numpy_array(graph, weight=None)
     n = len(truth)
     reports = noisy(truth, true_rate, false_rate)
     found = spectrum(upper(reports), n, 10, true_rate, false_rate)
@@ -32,9 +33,9 @@ def test_eigenpairs_are_those_of_the_dense_estimate(true_rate, false_rate):
     count = len(found.values)
     assert count == 10
     np.testing.assert_allclose(found.scale, scale)
-    np.testing.assert_allclose(found.values, np.maximum(values[::-1][:count], 0), atol=1e-3)
+    np.testing.assert_allclose(found.values, np.maximum(values[::-1][:count], 0), atol=5e-3)
     top = vectors[:, -1]
-    assert abs(float(found.vectors[:, 0] @ torch.from_numpy(top))) == pytest.approx(1, abs=1e-3)
+    assert abs(float(found.vectors[:, 0] @ torch.from_numpy(top))) == pytest.approx(1, abs=5e-3)
 
 
 def test_diffused_rows_are_walks_and_shrunken_ones_edges_without_noise():

@@ -1,0 +1,214 @@
+"""Empirical lower bounds on epsilon, from what an attacker guesses right.
+
+Whoever tells more records from absent ones than epsilon allows has refuted it, whatever the proof
+says. The bounds hold for any attack; a weak one only makes them small.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import bisect
+from scipy.stats import beta, binom
+from torch import Tensor
+
+_LARGEST_EPSILON = 100.0
+_MOST_THRESHOLDS = 100
+
+
+class Guesses(NamedTuple):
+    """How many guesses were made, and how many of them were right."""
+
+    made: int
+    correct: int
+
+
+def guess_half(scores: Tensor, inserted: Tensor) -> Guesses:
+    """Guess that the highest-scored quarter of the canaries is in, and the lowest one out.
+
+    The number of guesses is fixed by that of the canaries and does not depend on any of them. Half
+    is a compromise: fewer guesses cannot prove a large epsilon, and the last ones are mostly
+    mistakes. Equal scores are ordered by the canaries' numbers, which know nothing of the coins.
+
+    Args:
+        scores: How much speaks for each canary being in, shape ``(P,)``.
+        inserted: Which canaries are in, shape ``(P,)``, of type bool.
+    """
+    quarter = len(scores) // 4
+    order = scores.argsort(stable=True)
+    out, into = order[:quarter], order[len(order) - quarter :]
+    return Guesses(2 * quarter, int((~inserted[out]).sum()) + int(inserted[into].sum()))
+
+
+def epsilon_lower_bound(
+    canaries: int, guesses: int, correct: int, delta: float, confidence: float = 0.95
+) -> float:
+    r"""Epsilon that one run on many canaries refutes.
+
+    Each canary is in the data by a fair coin of its own. Under (epsilon, delta)-DP the number of
+    right guesses exceeds v with a probability of at most :math:`\beta + 2 m \delta \alpha`, where B is
+    binomial with r trials of probability :math:`1 / (1 + e^{-\epsilon})`,
+    :math:`\beta = P(B \ge v)`, and :math:`\alpha = \max_i P(v > B \ge v - i) / i`.
+
+    Args:
+        canaries: Number m of canaries.
+        guesses: Number r of guesses, fixed before the run.
+        correct: Number v of right ones.
+        delta: Delta of the claim.
+        confidence: Probability that the bound holds.
+
+    Returns:
+        The largest refuted epsilon; 0 if none is.
+
+    References:
+        Steinke, Nasr, Jagielski, "Privacy auditing with one (1) training run", 2023, Theorem 5.2.
+    """
+    if not 0 <= correct <= guesses <= canaries:
+        raise ValueError(
+            f"expected correct <= guesses <= canaries, got {correct}, {guesses}, {canaries}"
+        )
+    _check_levels(delta, confidence)
+
+    def excess(epsilon: float) -> float:
+        right = 1 / (1 + math.exp(-epsilon))
+        tail = float(binom.sf(correct - 1, guesses, right))
+        below = binom.cdf(correct - np.arange(1, correct + 1) - 1, guesses, right)
+        shares = (binom.cdf(correct - 1, guesses, right) - below) / np.arange(1, correct + 1)
+        alpha = float(shares.max(initial=0.0))
+        return tail + 2 * canaries * delta * alpha - (1 - confidence)
+
+    if excess(0.0) >= 0:
+        return 0.0
+    # All guesses being right in spite of any epsilon has a probability that grows to 1.
+    return float(bisect(excess, 0.0, _LARGEST_EPSILON, xtol=1e-9))
+
+
+def many_runs_lower_bound(
+    true_positives: int,
+    runs_in: int,
+    false_positives: int,
+    runs_out: int,
+    delta: float,
+    confidence: float = 0.95,
+) -> float:
+    r"""Epsilon that many runs with and without one record refute.
+
+    (epsilon, delta)-DP asks for :math:`TPR \le e^\epsilon FPR + \delta`, and for the same of the two
+    other rates. Clopper-Pearson intervals hold for both rates together.
+
+    Args:
+        true_positives: Runs with the record in which it was guessed to be in.
+        runs_in: Runs with the record.
+        false_positives: Runs without the record in which it was guessed to be in.
+        runs_out: Runs without the record.
+        delta: Delta of the claim.
+        confidence: Probability that the bound holds.
+
+    Returns:
+        The largest refuted epsilon; 0 if none is.
+
+    References:
+        Jagielski, Ullman, Oprea, "Auditing differentially private machine learning", 2020.
+    """
+    if not (0 <= true_positives <= runs_in and 0 <= false_positives <= runs_out):
+        raise ValueError(
+            f"got {true_positives} of {runs_in} and {false_positives} of {runs_out} positives"
+        )
+    _check_levels(delta, confidence)
+    error = (1 - confidence) / 2
+    low = _lowest_rate(true_positives, runs_in, error)
+    high = 1 - _lowest_rate(runs_out - false_positives, runs_out, error)
+    return max(_refuted(low, high, delta), _refuted(1 - high, 1 - low, delta))
+
+
+def best_threshold(scores_in: Tensor, scores_out: Tensor, delta: float) -> float:
+    """Threshold from which on a guess "in" proves most about the runs it is chosen by.
+
+    It has to be tried on other runs, see :func:`many_runs_lower_bound`.
+
+    Args:
+        scores_in: Scores of runs with the record, shape ``(R,)``.
+        scores_out: Scores of runs without it, shape ``(S,)``.
+        delta: Delta of the claim.
+    """
+    candidates = sorted({*scores_in.tolist(), *scores_out.tolist()})
+
+    def proved(threshold: float) -> tuple[float, float]:
+        hits = int((scores_in >= threshold).sum())
+        errors = int((scores_out >= threshold).sum())
+        runs = len(scores_in), len(scores_out)
+        bound = many_runs_lower_bound(hits, runs[0], errors, runs[1], delta)
+        return bound, hits / runs[0] - errors / runs[1]  # few runs prove nothing anywhere
+
+    return max(candidates[:: len(candidates) // _MOST_THRESHOLDS + 1], key=proved)
+
+
+def exact_epsilon(
+    first: NDArray[np.float64], second: NDArray[np.float64], delta: float = 0.0
+) -> float:
+    """Smallest epsilon for which two enumerated laws are (epsilon, delta)-close both ways.
+
+    Args:
+        first: Probabilities of all outputs for one input, shape ``(K,)``.
+        second: The same for a neighbouring input.
+        delta: What may be left over.
+
+    Returns:
+        Epsilon; infinite where more than delta is possible for one input only.
+    """
+    return max(_one_sided(first, second, delta), _one_sided(second, first, delta), 0.0)
+
+
+def inclusion_estimate(noisy: Tensor, directions: Tensor, noise_std: float, rate: float) -> Tensor:
+    r"""Which directions a noisy sum holds, by its best linear estimate.
+
+    The sum is :math:`\sum_i b_i g_i` plus normal noise, with coins :math:`b_i` of probability q.
+    Correlated directions share what they explain; where noise prevails, the estimate is in proportion
+    to the correlations with the sum.
+
+    Args:
+        noisy: Sum of shape ``(K,)`` without its expectation.
+        directions: Directions of shape ``(P, K)``.
+        noise_std: Standard deviation of the noise.
+        rate: Probability q.
+
+    Returns:
+        Estimates of :math:`b_i - q` of shape ``(P,)``, over the variance of the coins.
+    """
+    gram = directions @ directions.T
+    # Without noise a matrix of repeated directions would have no inverse.
+    ridge = max(noise_std**2 / (rate * (1 - rate)), 1e-6 * float(gram.diagonal().mean()), 1e-30)
+    gram.diagonal().add_(ridge)
+    return torch.linalg.solve(gram, directions @ noisy) / (rate * (1 - rate))
+
+
+def _check_levels(delta: float, confidence: float) -> None:
+    if not (0 <= delta < 1 and 0 < confidence < 1):
+        raise ValueError(
+            f"delta and confidence must lie between 0 and 1, got {delta} and {confidence}"
+        )
+
+
+def _lowest_rate(hits: int, runs: int, error: float) -> float:
+    """Clopper-Pearson bound below a rate, wrong with the probability ``error`` at most."""
+    return float(beta.ppf(error, hits, runs - hits + 1)) if hits else 0.0
+
+
+def _refuted(low: float, high: float, delta: float) -> float:
+    """Largest epsilon with ``low > e^epsilon * high + delta``."""
+    return max(math.log((low - delta) / high), 0.0) if low > delta and high > 0 else 0.0
+
+
+def _one_sided(first: NDArray[np.float64], second: NDArray[np.float64], delta: float) -> float:
+    """Epsilon at which what ``first`` exceeds ``e^epsilon * second`` by adds up to delta."""
+    possible = first > 0
+    p, q = first[possible], second[possible]
+    order = np.argsort(q / p)
+    # The excess over the k outputs of the largest ratios is largest for the right k.
+    p, q = np.cumsum(p[order]) - delta, np.cumsum(q[order])
+    beyond = p > 1e-15
+    if (q[beyond] == 0).any():
+        return math.inf
+    return float(np.log(p[beyond] / q[beyond]).max(initial=-math.inf))

@@ -1,0 +1,115 @@
+"""Evidence of noisy values: against likelihood ratios and gradients computed in another way."""
+
+import math
+
+import pytest
+import torch
+
+from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.methods import ErdosRenyi, PrivGraph, RandomizedResponse
+from lightning_dpg.methods.critic_evidence import _clipped_gradients, critic_evidence
+from lightning_dpg.methods.evidence import count_evidence, degree_evidence
+from lightning_dpg.nn import WalkCritic
+from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
+
+KNOWN = make_graph(torch.tensor([[0, 1], [1, 2], [2, 3], [4, 5]]), 6)
+PAIRS = torch.tensor([[0, 3], [1, 4]])
+
+
+def test_degrees_weigh_as_the_likelihood_ratio_of_their_noise():
+    noisy = torch.tensor([5, 1, 0, 3, 2, 9])
+    epsilon, known = 0.8, torch.tensor([1, 2, 2, 1, 1, 1])
+    edge = torch.zeros(6, dtype=torch.long)
+    for k, pair in enumerate(PAIRS):
+        edge.zero_()[pair] = 1
+        log_ratio = -epsilon / 2 * ((noisy - known - edge).abs() - (noisy - known).abs()).sum()
+        found = epsilon * degree_evidence(noisy, PAIRS, KNOWN)[k]
+        assert float(found) == pytest.approx(float(log_ratio))
+
+
+def test_counts_say_the_same_of_all_pairs():
+    assert count_evidence(torch.tensor(9), PAIRS, KNOWN).tolist() == [4.0, 4.0]
+    method = ErdosRenyi(6)
+    method.num_edges.fill_(4)
+    assert method.audit_score(PAIRS, KNOWN).tolist() == [-1.0, -1.0]
+
+
+@pytest.mark.parametrize("degree_share", [0.0, 0.5])
+def test_reports_weigh_their_epsilon(degree_share):
+    method = RandomizedResponse(6, "spectral", degree_share=degree_share, rank=2)
+    method.ledger.budget, seen = Budget(40.0, 0.0), {}
+    method.ledger.witness = lambda name, noisy: seen.update(
+        {name: method.transcript_score(name, noisy, PAIRS, KNOWN)}
+    )
+    edges = torch.tensor([[0, 1], [0, 3], [1, 2], [2, 3], [4, 5]])
+    method.release(edges, 40.0)  # a lie in 10 ** 7 reports
+    weight = (0.95 - degree_share) * 40
+    torch.testing.assert_close(seen["edges"], torch.tensor([weight, -weight]))
+    assert ("degree of each node" in seen) == bool(degree_share)
+    inside, outside = method.audit_score(PAIRS, KNOWN).tolist()
+    assert inside >= weight > -weight >= outside
+
+
+def test_a_choice_weighs_as_the_likelihood_ratio_of_two_candidates():
+    """Node 2 chooses between the communities of nodes 0 and 1, to which it may have an edge."""
+    method, rate = PrivGraph(3, num_communities=2, resolution=0.0), 1.2
+    method.ledger.budget = Budget(10.0, 0.0)
+    method.ledger.spend(
+        LedgerEntry(
+            name="communities",
+            relation=Relation.EDGE,
+            mechanism="pure",
+            sensitivity=1,
+            epsilon=rate,
+            proof="earlier_neighbor_sensitivity",
+        )
+    )
+    method.degrees = torch.tensor([3, 2, 1])
+    nothing = make_graph(torch.empty(0, 2, dtype=torch.long), 3)
+    pair = torch.tensor([[0, 2]])
+
+    def evidence(choice):
+        chosen = torch.tensor([0, 1, choice])
+        return float(method.transcript_score("communities", chosen, pair, nothing))
+
+    # Two equal candidates are chosen alike; softmax stands for the law of the choices.
+    with_edge = math.exp(rate) / (1 + math.exp(rate))
+    assert evidence(0) == pytest.approx(math.log(with_edge / 0.5))
+    assert evidence(1) == pytest.approx(math.log((1 - with_edge) / 0.5))
+    first = torch.tensor([[0, 1]])  # nodes that choose nothing
+    assert (
+        float(method.transcript_score("communities", torch.tensor([0, 1, 0]), first, nothing)) == 0
+    )
+
+
+def test_clipped_gradients_add_up_to_the_ghost_sum():
+    torch.manual_seed(0)
+    critic = WalkCritic(6, 5, 4, frozen=True)
+    pairs = torch.tensor([[0, 1], [2, 5], [1, 4]])
+    both = critic.embed(torch.cat([pairs, pairs.flip(1)]))
+    for norm in (0.01, 100.0):
+        sums = ghost_clipped_gradient_sum(critic, lambda x: -critic(x), both, norm)
+        flat = torch.cat([sums[n].flatten() for n, _ in critic.named_parameters()])
+        torch.testing.assert_close(2 * _clipped_gradients(critic, pairs, norm).sum(0), flat)
+
+
+def test_a_noisy_gradient_speaks_for_the_canary_that_it_holds():
+    torch.manual_seed(0)
+    critic = WalkCritic(6, 12, 8, frozen=True)
+    entry = LedgerEntry(
+        name="critic gradient",
+        relation=Relation.EDGE,
+        mechanism="gaussian",
+        sensitivity=1.0,
+        proof="edge_gradient_sensitivity",
+        noise_multiplier=0.01,
+        sample_rate=0.5,
+    )
+    # Known edges are expected with half their sum, and are in with it.
+    known = _clipped_gradients(critic, torch.tensor([[0, 1], [1, 2], [2, 3], [4, 5]]), 1.0).sum(0)
+    first, second = _clipped_gradients(critic, PAIRS, 1.0)
+    for direction, likelier in ((first, 0), (second, 1)):
+        scores = critic_evidence(critic, known / 2 + direction, entry, PAIRS, KNOWN)
+        assert int(scores.argmax()) == likelier
+        assert float(scores[likelier]) > 0 > float(scores[1 - likelier])

@@ -208,5 +208,7 @@ def test_help_needs_no_torch():
 def test_no_method_loses_more_than_it_claims(audit, data_root, config, view, epsilon):
     graph = ["--data.name", "polblogs", "--data.undirected", "true", "--privacy.delta"]
     graph += ["1e-6" if config == "dp_netgan" else "0", "--privacy.epsilon", str(epsilon)]
+    if (config, view) == ("dp_netgan", "transcript"):  # seconds a step, for all canaries' gradients
+        graph += ["--trainer.max_epochs", "1"]
     code, _ = audit("--config", config, "--view", view, "--confidence", "0.999", *graph)
     assert code == 0

@@ -108,7 +108,10 @@ class _AuditedFit(PrivateCLI):
     def _read_data(self) -> pl.LightningDataModule:
         data: Any = super()._read_data()
         if not hasattr(data, "train_graph"):
-            raise CommandError("audit inserts edges, which the data of this configuration are not")
+            raise CommandError(
+                "audit knows single graphs only, and the data of this configuration are a set\n"
+                "take the configuration of another method, see: python -m lightning_dpg list"
+            )
         self.known = data.train_graph
         count = self._num_canaries
         if count is None:

@@ -1,0 +1,647 @@
+"""Every private method, as shipped: what one edge moves, what is booked, what else knows the graph.
+
+Each configuration of a finite budget joins by its file, and has to add its ledger below.
+"""
+
+import inspect
+import json
+import math
+import sys
+from collections import defaultdict
+from itertools import accumulate
+
+import networkx as nx
+import numpy as np
+import pytest
+import pytorch_lightning as pl
+import torch
+import yaml
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from opacus.accountants.analysis import rdp
+from scipy.optimize import brentq
+from scipy.special import ndtr
+from torch_geometric.utils import subgraph
+
+from lightning_dpg import callbacks, datamodules, methods
+from lightning_dpg.commands.configs import shipped_configs
+from lightning_dpg.commands.generate import load_generator
+from lightning_dpg.datamodules.edge_list import EdgeRecords
+from lightning_dpg.graph import spectral
+from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.graph.io import from_networkx, read_graph
+from lightning_dpg.methods.base import PrivateModule, Synthesizer
+from lightning_dpg.privacy import exponential, mechanisms
+from lightning_dpg.privacy.dpsgd import DPSGD
+from lightning_dpg.privacy.ledger import PrivacyLedger
+from lightning_dpg.privacy.noise import NoiseSource
+
+N = 14
+SIZES = (1, 3, 10)  # of the parts of the nodes that make a set
+MAX_BATCH = 100
+SMALL_GAN = {"latent_dim": 4, "generator_dim": 8, "critic_dim": 8, "embedding_dim": 8}
+SMALL_VAE = {"latent_dim": 4, "feature_dim": 4, "hidden_dim": 8, "public_pairs": 64}
+SMALL = {
+    "DPNetGAN": SMALL_GAN | {"batch_size": 8, "num_samples": 200},
+    "DPGVAE": SMALL_VAE,
+    "DPGGAN": SMALL_VAE,
+}
+
+# Name, mechanism, sensitivity, epsilon or noise multiplier, steps at the budget of the file, written
+# by hand. The DP-SGD of two epochs has the noise multiplier that spends the rest, see below.
+LEDGERS = {
+    "erdos_renyi": [("number of edges", "pure", 1, 1.0, 1)],
+    "chung_lu": [
+        ("number of edges", "pure", 1, 0.05, 1),
+        ("ordered degrees", "pure", 2, 0.25, 1),
+        ("degree of each node", "pure", 2, 0.7, 1),
+    ],
+    "bter": [
+        ("number of edges", "pure", 1, 0.05, 1),
+        ("ordered degrees", "pure", 2, 0.2, 1),
+        ("degree of each node", "pure", 2, 0.4, 1),
+        ("edges between classes of degrees", "pure", 1, 0.05, 1),
+        ("wedges and closed wedges by degree", "pure", 8, 0.3, 1),
+    ],
+    "privgraph": [
+        ("number of edges", "pure", 1, 0.05, 1),
+        ("ordered degrees", "pure", 2, 0.0625, 1),
+        ("degree of each node", "pure", 2, 0.1375, 1),
+        ("communities", "pure", 1, 0.7, 1),
+        ("edges within and between communities", "pure", 1, 0.05, 1),
+    ],
+    "randomized_response": [
+        ("number of edges", "pure", 1, 0.25, 1),
+        ("edges", "pure", 1, 4.75, 1),
+    ],
+    "randomized_response_cell": [
+        ("number of edges", "pure", 1, 0.35, 1),
+        ("edges", "pure", 1, 6.65, 1),
+    ],
+    "randomized_response_degrees": [
+        ("number of edges", "pure", 1, 0.15, 1),
+        ("ordered degrees", "pure", 2, 0.45, 1),
+        ("degree of each node", "pure", 2, 1.35, 1),
+        ("edges", "pure", 1, 1.05, 1),
+    ],
+    "randomized_response_spectral": [
+        ("number of edges", "pure", 1, 0.25, 1),
+        ("edges", "pure", 1, 4.75, 1),
+    ],
+    "dp_netgan": [
+        ("number of edges", "pure", 1, 0.2, 1),
+        ("degrees", "gaussian", math.sqrt(2), "sigma of 0.5", 1),
+        ("critic gradient", "gaussian", 1.0, "the rest", 20),
+    ],
+    "erdos_renyi_set": [("number of edges of each graph", "pure", 1, 1.0, 1)],
+    "dpgvae": [
+        ("number of edges of each graph", "pure", 1, 2.4, 1),
+        # The two hops together are one release with three tenths of the budget.
+        ("sums over neighbors, hop 1", "gaussian", math.sqrt(2), "sigma of 0.15", 1),
+        ("sums over neighbors, hop 2", "gaussian", math.sqrt(2), "sigma of 0.15", 1),
+        ("gradient of edges", "gaussian", 5.0, "the rest", 20),
+    ],
+}
+LEDGERS["dpggan"] = LEDGERS["dpgvae"]  # its discriminator reads no edge
+
+
+def parsed(name):
+    return yaml.safe_load(shipped_configs()[name].read_text())
+
+
+def is_private(name):
+    """Whether a configuration is one of an exported method within a finite budget."""
+    config = parsed(name)
+    if "/" in name or "model" not in config:
+        return False
+    exported = config["model"]["class_path"] in methods.__all__
+    return exported and math.isfinite(config["privacy"]["epsilon"])
+
+
+CONFIGS = [name for name in shipped_configs() if is_private(name)]
+# The exact number of edges is public there, and each example has its own fake.
+PAPER = ("dp_netgan", {"mode": "paper", "frozen_embedding": False, "degree_share": 0.0})
+CASES = {name: (name, {}) for name in CONFIGS} | {"dp_netgan, paper mode": PAPER}
+
+SETS = {
+    case
+    for case, (name, _) in CASES.items()
+    if issubclass(
+        getattr(datamodules, parsed(name)["data"]["class_path"]), datamodules.GraphSetDataModule
+    )
+}
+
+every_case = pytest.mark.parametrize("case", CASES)
+
+
+def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, **changes):
+    """Fit a case on a graph and give the trainer; ``changes`` are of data and trainer."""
+    name, options = CASES[case]
+    config = parsed(name)
+    method = getattr(methods, config["model"]["class_path"])
+    arguments = config["model"].get("init_args", {}) | SMALL.get(method.__name__, {}) | options
+    if "num_nodes" in inspect.signature(method).parameters:
+        arguments |= {"num_nodes": graph.num_nodes}
+    changes = {"max_epochs": 2, "options": {}} | changes
+    pl.seed_everything(0, verbose=False)
+    module = method(**arguments | changes.pop("options"))
+    if noise_seed is not None:
+        module._noise = NoiseSource(unsafe_seed=noise_seed)
+    trainer = pl.Trainer(
+        max_epochs=changes.pop("max_epochs"),
+        default_root_dir=changes.pop("folder", None),
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,  # as the command line sets it
+        callbacks=[
+            *extra,
+            callbacks.PrivacyAccountant(
+                epsilon or config["privacy"]["epsilon"], config["privacy"]["delta"]
+            ),
+        ],
+    )
+    data = getattr(datamodules, config["data"]["class_path"])
+    data = data(**config["data"]["init_args"] | {"name": graph} | changes)
+    if case in SETS:
+        data.read_graphs = lambda: parts(graph)  # as in files, and unlike lists, some may be empty
+    trainer.fit(module, data)
+    return trainer
+
+
+def parts(graph):
+    """A set of graphs: the nodes in their order, without the edges between two parts."""
+    graphs = []
+    for nodes in torch.arange(N).split(SIZES):
+        inside, _ = subgraph(nodes, graph.edge_index, relabel_nodes=True, num_nodes=N)
+        graphs.append(make_graph(inside.T, len(nodes)))
+    return graphs
+
+
+def random_graph(num_edges, seed):
+    return from_networkx(nx.gnm_random_graph(N, num_edges, seed=seed))
+
+
+class Transcript:
+    """What the mechanisms of a first run were given; a second run is given the same.
+
+    Both runs then see equal noisy values, so that whatever else differs has read the private graph.
+    """
+
+    def __init__(self, monkeypatch):
+        self.calls, self.first, self.second, self.outputs = 0, [], None, []
+        originals = (
+            mechanisms.gaussian,
+            mechanisms.discrete_laplace,
+            mechanisms.randomized_response,
+            exponential.choose_in_turns,
+        )
+        for original in originals:
+            wrapped = self._choices if original.__name__ == "choose_in_turns" else self._noisy
+            for name, module in list(sys.modules.items()):
+                is_user = name.startswith("lightning_dpg.") and name != original.__module__
+                if is_user and getattr(module, original.__name__, None) is original:
+                    monkeypatch.setattr(module, original.__name__, wrapped(original))
+        monkeypatch.setattr(DPSGD, "backward", self._backward(DPSGD.backward))
+
+    def start_second(self):
+        self.calls, self.second = 0, []
+
+    def exchange(self, kind, terms, value):
+        """Note a value and give the one of the first run; ``terms`` must be public."""
+        record = (self.calls, kind, terms, value)
+        if self.second is None:
+            self.first.append(record)
+            return value
+        known = self.first[len(self.second)]
+        assert known[:3] == record[:3]
+        self.second.append(record)
+        return known[3]
+
+    def moved(self):
+        """Distance between the two values of each call, and the sensitivity it declares."""
+        assert len(self.first) == len(self.second) > 0
+        distances, declared = defaultdict(float), {}
+        for (call, kind, terms, ours), (*_, theirs) in zip(self.first, self.second, strict=True):
+            declared[call] = terms["sensitivity"]
+            if kind == "randomized_response":
+                distances[call] += len(set(ours.tolist()) ^ set(theirs.tolist()))
+            elif kind in ("gaussian", "backward"):
+                distances[call] += float((ours - theirs).double().norm())
+            else:
+                distances[call] += float((ours - theirs).abs().sum())
+        return [(distances[call], declared[call]) for call in declared]
+
+    def _noisy(self, original):
+        def mechanism(value, *others, **terms):
+            self.calls += 1
+            shape = () if original.__name__ == "randomized_response" else tuple(value.shape)
+            public = {"sensitivity": 1, "shape": shape, "others": plain(others)} | terms
+            value = self.exchange(original.__name__, public, value.clone())
+            self.outputs.append(original(value, *others, **terms))
+            return self.outputs[-1]
+
+        return mechanism
+
+    def _choices(self, original):
+        def mechanism(first, stops, utilities, *others, **terms):
+            self.calls += 1
+
+            def exchanged(chosen, stop):
+                counts, offsets = utilities(chosen, stop)
+                public = terms | {"turn": plain([chosen, stop, offsets]), "stops": list(stops)}
+                return self.exchange("choose_in_turns", public, counts), offsets
+
+            self.outputs.append(original(first, stops, exchanged, *others, **terms))
+            return self.outputs[-1]
+
+        return mechanism
+
+    def _backward(self, original):
+        def mechanism(dpsgd, clipped_sum, parameters, *, entry, expected_size, **others):
+            self.calls += 1
+            terms = {"entry": entry.to_dict(), "expected_size": expected_size}
+            terms["sensitivity"] = entry.sensitivity
+
+            def exchanged(max_grad_norm):
+                assert max_grad_norm == entry.sensitivity
+                total = clipped_sum(max_grad_norm)
+                flat = torch.cat([total[name].flatten() for name in parameters])
+                pieces = self.exchange("backward", terms, flat).split(
+                    [total[name].numel() for name in parameters]
+                )
+                return {
+                    name: piece.view_as(total[name])
+                    for name, piece in zip(parameters, pieces, strict=True)
+                }
+
+            original(
+                dpsgd, exchanged, parameters, entry=entry, expected_size=expected_size, **others
+            )
+            self.outputs.append(torch.cat([p.grad.flatten() for p in parameters.values()]))
+
+        return mechanism
+
+
+def plain(values):
+    """What can be compared of public arguments."""
+    secret = (PrivacyLedger, NoiseSource)
+    kept = [value for value in values if not isinstance(value, secret)]
+    return [value.tolist() if isinstance(value, torch.Tensor) else value for value in kept]
+
+
+class SameCoins(pl.Callback):
+    """Give each record of a batch the same secret coins in both runs, step by step."""
+
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+        for value in vars(pl_module).values():
+            if isinstance(value, torch.Generator):
+                value.manual_seed(batch_idx)
+
+
+def align_rows(monkeypatch, name):
+    """Make the k-th row of a draw the same, however many rows are drawn."""
+    draw = getattr(torch, name)
+
+    def drawn(*size, generator=None, **options):
+        if generator is None or len(size) < 2:
+            return draw(*size, generator=generator, **options)
+        assert size[0] <= MAX_BATCH
+        return draw(MAX_BATCH, *size[1:], generator=generator, **options)[: size[0]]
+
+    monkeypatch.setattr(torch, name, drawn)
+
+
+def test_all_private_methods_are_here():
+    exported = [getattr(methods, name) for name in methods.__all__]
+    # LightningModules are no ABCs: abstract methods are marked, and forbid nothing.
+    concrete = {
+        cls.__name__
+        for cls in exported
+        if issubclass(cls, PrivateModule) and cls is not PrivateModule
+        if not any(getattr(getattr(cls, name), "__isabstractmethod__", False) for name in dir(cls))
+    }
+    complete = [name for name in shipped_configs() if "/" not in name and "model" in parsed(name)]
+    assert concrete <= {parsed(name)["model"]["class_path"] for name in complete}
+    assert set(LEDGERS) == set(CONFIGS)
+
+
+@every_case
+@pytest.mark.parametrize("num_edges", [3, 20, 80])
+def test_one_edge_moves_what_mechanisms_are_given_by_their_sensitivity(
+    case, num_edges, monkeypatch
+):
+    for name in ("rand", "randn"):
+        align_rows(monkeypatch, name)
+    more = random_graph(num_edges, seed=num_edges)
+    pairs = more.edge_index[:, more.edge_index[0] < more.edge_index[1]].T
+    # The nodes are renamed so that the edge that comes or goes is the last record.
+    moved = pairs[num_edges // 2]
+    order = torch.cat([torch.tensor([i for i in range(N) if i not in moved]), moved])
+    renamed = order.argsort()[pairs].sort(dim=1).values
+    more = make_graph(renamed, N)
+    is_last = (renamed == torch.tensor([N - 2, N - 1])).all(dim=1)
+    fewer = make_graph(renamed[~is_last], N)
+    moves = False
+    for graphs in ((more, fewer), (fewer, more)):
+        with monkeypatch.context() as patch:
+            transcript = Transcript(patch)
+            for graph in graphs:
+                if graph is not graphs[0]:
+                    transcript.start_second()
+                steps = {"sample_rate": 1.0, "steps_per_epoch": 3, "max_epochs": 1}
+                options = {"num_edges": 20} if "netgan" in case else {}
+                if case in ("dpgvae", "dpggan"):
+                    options = {"max_grad_norm": 0.1}  # less than the norm of an edge's gradient
+                fit(case, graph, extra=[SameCoins()], noise_seed=1, options=options, **steps)
+            for distance, sensitivity in transcript.moved():
+                assert distance <= sensitivity * (1 + 1e-5)
+                moves |= distance > 0
+    assert moves
+
+
+def dense_eigsh(operator, k, **options):
+    values, vectors = np.linalg.eigh(operator @ np.eye(N))
+    return values[-k:], vectors[:, -k:]
+
+
+class PublicState(pl.Callback):
+    """What the rest of the program may know at the end of a run."""
+
+    def on_fit_end(self, trainer, pl_module):
+        logged = {k: float(v) for k, v in trainer.callback_metrics.items()}
+        self.known = {
+            "logged": {k: v for k, v in logged.items() if not k.startswith("nonprivate/")},
+            "steps": trainer.global_step,
+            "random state": torch.get_rng_state().numpy().tobytes(),
+            "ledger": pl_module.ledger.state_dict(),
+            "assumptions": pl_module.assumptions,
+        }
+
+
+@every_case
+def test_apart_from_the_mechanisms_nothing_knows_which_graph_it_was(case, monkeypatch, tmp_path):
+    """Another graph, whose mechanisms are given the values of the first: all else must be equal."""
+    # ARPACK goes on from a state of its own where a small graph stops it, and so from the first run.
+    monkeypatch.setattr(spectral, "eigsh", dense_eigsh)
+    transcript, ends = Transcript(monkeypatch), []
+    sizes, val_fraction = ((30, 30), 0.0) if "paper" in case else ((20, 45), 0.2)
+    for seed, size in enumerate(sizes):
+        if seed:
+            transcript.start_second()
+        state, folder = PublicState(), tmp_path / str(seed)
+        writer = callbacks.ReleaseWriter(num_graphs=2)
+        changes = {"folder": folder} | ({} if case in SETS else {"val_fraction": val_fraction})
+        graph = from_networkx(nx.gnm_random_graph(N, size, seed=seed))
+        fit(case, graph, extra=[state, writer], noise_seed=1, **changes)
+        files = {path.name: path.read_bytes() for path in (folder / "release").iterdir()}
+        ends.append(state.known | files)
+    assert len(transcript.first) == len(transcript.second)
+    assert len(ends[0]) == 5 + 9
+    different = [name for name in ends[0] if ends[0][name] != ends[1][name]]
+    assert not different
+
+
+class Secret(torch.Tensor):
+    """Private edges that raise when they are read while nobody may."""
+
+    may_be_read = False
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        is_moved = function is torch.Tensor.to
+        if not (cls.may_be_read or is_moved):
+            raise AssertionError(f"private edges were read by {function}")
+        with torch._C.DisableTorchFunctionSubclass():
+            result = function(*args, **kwargs or {})
+        return result.as_subclass(cls) if is_moved else result
+
+
+class Guard(pl.Callback):
+    """From the start of a fit on, only the reads of the method's own steps are let through.
+
+    What these steps may do with their reads is the matter of the test above. Before, the accountant
+    compares delta with the number of edges, and data modules refuse records that they must not have.
+    """
+
+    def __init__(self, monkeypatch):
+        self.monkeypatch = monkeypatch
+
+    def on_fit_start(self, trainer, pl_module):
+        data = trainer.datamodule
+        graphs = data.graphs if hasattr(data, "graphs") else (data.graph, data.train_graph)
+        for graph in graphs:
+            graph.edge_index = graph.edge_index.as_subclass(Secret)
+        data.edges = data.edges.as_subclass(Secret)
+        for owner, name in (
+            (pl_module, "on_fit_start"),
+            (pl_module, "training_step"),
+            (EdgeRecords, "__init__"),
+            (EdgeRecords, "__len__"),
+            (EdgeRecords, "__getitem__"),
+        ):
+            self.monkeypatch.setattr(owner, name, self.reader(getattr(owner, name)))
+
+    def reader(self, function):
+        def reads(*args):
+            Secret.may_be_read = True
+            try:
+                result = function(*args)
+            finally:
+                Secret.may_be_read = False
+            if function.__name__ == "__getitem__":
+                return result._replace(data=result.data.as_subclass(Secret))
+            return result
+
+        return reads
+
+
+@every_case
+def test_private_edges_are_read_in_training_steps_only(case, monkeypatch, tmp_path):
+    writer = callbacks.ReleaseWriter()
+    options = {"folder": tmp_path, "epsilon": 20.0}  # enough for a graph that has an edge
+    trainer = fit(case, random_graph(30, 0), extra=[Guard(monkeypatch), writer], **options)
+    data, module = trainer.datamodule, trainer.lightning_module.eval()
+    with pytest.raises(AssertionError, match="private edges were read"):
+        len(data.edges)
+    pairs = torch.combinations(torch.arange(N))
+    released = read_graph(tmp_path / "release" / "synthetic-0.npz")
+    trainer.datamodule = None
+    del data
+    rebuilt = load_generator(tmp_path / "release")
+    with torch.no_grad():
+        for method in (module, rebuilt):
+            drawn = method.sample(torch.Generator().manual_seed(0))
+            assert torch.equal(drawn.edge_index, released.edge_index)
+        assert torch.equal(rebuilt.score(pairs), module.score(pairs))
+
+
+@every_case
+def test_private_values_are_caught_by_the_guard(case, monkeypatch):
+    """The guard is no dummy: a method that reads at the end of its fit is found out."""
+
+    class Reader(pl.Callback):
+        def on_train_end(self, trainer, pl_module):
+            trainer.datamodule.edges.sum()
+
+    with pytest.raises(AssertionError, match="private edges were read"):
+        fit(case, random_graph(30, 0), extra=[Guard(monkeypatch), Reader()])
+
+
+def gaussian_sigma(epsilon, delta):
+    """Noise of one Gaussian release, by Balle and Wang's closed form."""
+    mu = brentq(
+        lambda m: (
+            ndtr(m / 2 - epsilon / m) - math.exp(epsilon) * ndtr(-m / 2 - epsilon / m) - delta
+        ),
+        1e-3,
+        50,
+    )
+    return 1 / mu
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_ledger_of_a_run_is_the_list_written_by_hand(name):
+    budget = parsed(name)["privacy"]
+    ledger = fit(name, random_graph(30, 0)).lightning_module.ledger
+    sigma = gaussian_sigma(budget["epsilon"], budget["delta"]) if budget["delta"] else None
+    booked = []
+    for entry, by_hand in zip(ledger.entries, LEDGERS[name], strict=True):
+        amount = entry.epsilon if entry.mechanism == "pure" else entry.noise_multiplier
+        booked.append((entry.name, entry.mechanism, entry.sensitivity, amount, entry.steps))
+        match by_hand[3]:
+            case "the rest":
+                expected = rest_of_the_budget(ledger.entries[:-1], budget, 0.1, by_hand[4])
+            case str(words):  # a share of the budget's zCDP parameter, 1 / (2 sigma ** 2)
+                expected = sigma / math.sqrt(float(words.removeprefix("sigma of ")))
+            case amount:
+                expected = amount
+        assert booked[-1] == (*by_hand[:3], pytest.approx(expected, rel=1e-3), by_hand[4])
+        assert entry.relation == "edge"
+        assert entry.partition is None
+        assert entry.sample_rate == (0.1 if by_hand[3] == "the rest" else 1.0)
+
+
+def rest_of_the_budget(entries, budget, sample_rate, steps):
+    """Noise multiplier of DP-SGD beside other releases, composed by opacus."""
+    orders = [1 + x / 10 for x in range(1, 100)] + list(range(11, 200))
+    other = 0
+    for entry in entries:
+        if entry.mechanism == "gaussian":
+            other = other + rdp.compute_rdp(
+                q=1.0, noise_multiplier=entry.noise_multiplier, steps=1, orders=orders
+            )
+        else:  # that of randomized response, the worst of its epsilon
+            p = 1 / (1 + math.exp(-entry.epsilon))
+            other = (
+                other
+                + torch.tensor(
+                    [
+                        math.log(p**a * (1 - p) ** (1 - a) + (1 - p) ** a * p ** (1 - a)) / (a - 1)
+                        for a in orders
+                    ]
+                ).numpy()
+            )
+
+    def epsilon(sigma):
+        own = rdp.compute_rdp(q=sample_rate, noise_multiplier=sigma, steps=steps, orders=orders)
+        return rdp.get_privacy_spent(orders=orders, rdp=own + other, delta=budget["delta"])[0]
+
+    return brentq(lambda sigma: epsilon(sigma) - budget["epsilon"], 0.3, 50)
+
+
+@pytest.mark.parametrize("case", CASES)
+@settings(
+    max_examples=3,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(st.data())
+def test_no_budget_and_no_shares_are_overspent(case, data):
+    name, options = CASES[case]
+    config = parsed(name)
+    method = getattr(methods, config["model"]["class_path"])
+    defaults = {k: p.default for k, p in inspect.signature(method).parameters.items()}
+    arguments = defaults | config["model"].get("init_args", {}) | options
+    # Parts of 1, of which the last one is what the shares leave over; one of 0 is a switch.
+    shares = [key for key, value in arguments.items() if key.endswith("_share") and value]
+    weights = data.draw(
+        st.lists(st.floats(0.3, 1), min_size=len(shares) + 1, max_size=len(shares) + 1)
+    )
+    delta = config["privacy"]["delta"]
+    # Shares of a pure epsilon and of a zCDP parameter that nearly add up to 1 cost more than 1.
+    scale = 2 * sum(weights) if delta and len(shares) > 1 else sum(weights)
+    drawn = {key: weight / scale for key, weight in zip(shares, weights[:-1], strict=True)}
+    # A count of fixed cost has to find room in it.
+    epsilon = data.draw(st.floats(4 if delta else 0.01, 12))
+    ledger = fit(case, random_graph(30, 0), epsilon=epsilon, options=drawn).lightning_module.ledger
+    assert ledger.entries
+    if delta:
+        assert ledger.delta(epsilon) <= delta
+        assert ledger.epsilon(delta) <= epsilon * (1 + 1e-9)
+    else:
+        assert {entry.mechanism for entry in ledger.entries} == {"pure"}
+        costs = [entry.epsilon * entry.steps for entry in ledger.entries]
+        assert math.fsum(costs) == pytest.approx(epsilon, rel=1e-9)
+        assert max(accumulate(costs)) <= epsilon * (1 + 1e-12)
+
+
+@every_case
+def test_public_seeds_fix_everything_but_the_noise(case, monkeypatch, tmp_path):
+    delta = parsed(CASES[case][0])["privacy"]["delta"]
+    # So little budget that two equal integers are a matter of millionths.
+    tiny = {"epsilon": 1e-4} if not delta else {"options": {"count_epsilon": 1e-4}}
+    if delta and case in SETS:
+        tiny = {"options": {"count_share": 1e-5}}
+    outputs = []
+    for run in range(2):
+        with monkeypatch.context() as patch:
+            transcript = Transcript(patch)
+            writer = callbacks.ReleaseWriter(formats=["npz"])
+            folder = tmp_path / str(run)
+            fit(case, random_graph(30, 0), extra=[writer], folder=folder, **tiny)
+        outputs.append(transcript.outputs)
+    assert len(outputs[0]) == len(outputs[1]) > 0
+    equal = [i for i, (a, b) in enumerate(zip(*outputs, strict=True)) if torch.equal(a, b)]
+    assert not equal
+
+    release = tmp_path / "0" / "release"
+    assert json.loads((release / "privacy.json").read_text())["noise_source"] == "os"
+    generator = load_generator(release)
+    assert isinstance(generator, Synthesizer)
+    graphs = []
+    with torch.no_grad():
+        for global_seed in (1, 2):
+            torch.manual_seed(global_seed)
+            graphs.append(generator.sample(torch.Generator().manual_seed(0)).edge_index)
+    assert torch.equal(*graphs)
+
+
+def test_a_number_of_edges_passed_off_as_private_is_found(monkeypatch, tmp_path):
+    honest = methods.ErdosRenyi.release
+
+    def leaks(method, edges, epsilon):
+        honest(method, edges, epsilon)
+        method.num_edges = torch.tensor(len(edges))
+
+    monkeypatch.setattr(methods.ErdosRenyi, "release", leaks)
+    with pytest.raises(AssertionError, match="generator"):
+        test_apart_from_the_mechanisms_nothing_knows_which_graph_it_was(
+            "erdos_renyi", monkeypatch, tmp_path
+        )
+
+
+@pytest.mark.parametrize(
+    ("case", "sensitivity"),
+    [
+        ("chung_lu", "methods.private_degrees.degree_l1_sensitivity"),
+        ("dpgvae", "privacy.aggregation.aggregation_sensitivity"),
+    ],
+)
+def test_a_sensitivity_that_is_too_small_is_found(case, sensitivity, monkeypatch):
+    monkeypatch.setattr(f"lightning_dpg.{sensitivity}", lambda: 1)
+    with pytest.raises(AssertionError, match="<="):
+        test_one_edge_moves_what_mechanisms_are_given_by_their_sensitivity(case, 20, monkeypatch)

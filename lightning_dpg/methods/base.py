@@ -48,6 +48,16 @@ class PrivateModule(pl.LightningModule):
         """Cost of the next training step."""
         return []
 
+    def planned_steps(self) -> int:
+        """Private steps of the whole run, one per batch."""
+        steps = self.trainer.estimated_stepping_batches
+        if steps == float("inf"):
+            raise MisconfigurationException(
+                "noise_multiplier: auto needs the number of steps in advance: set "
+                "trainer.max_epochs, or give a number as noise_multiplier"
+            )
+        return int(steps)
+
     def unprotected(self, name: str, why: str) -> LedgerEntry:
         """Entry of a read that adds no noise; only an infinite budget affords it."""
         return LedgerEntry(

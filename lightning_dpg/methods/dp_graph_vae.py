@@ -17,7 +17,7 @@ from lightning_dpg.nn.graph_vae import (
     kl_divergence,
     reparametrized,
 )
-from lightning_dpg.privacy.accounting import gaussian_sigma, noise_multiplier_for
+from lightning_dpg.privacy import accounting
 from lightning_dpg.privacy.aggregation import noisy_aggregation
 from lightning_dpg.privacy.dpsgd import DPSGD
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
@@ -125,22 +125,32 @@ class DPGVAE(GraphVAE):
                 "PrivacyAccountant among the callbacks"
             )
         elif not self.ledger.entries:  # what a resumed run has released is in its checkpoint
-            self._release(data.edges, *budget)
+            self._settle_noise(*budget)
+            self._release(data.edges, budget.epsilon)
         if h["noise_multiplier"] != "auto":
             self.noise_multiplier.fill_(h["noise_multiplier"])
-        elif budget is not None and self.noise_multiplier.isnan():
-            steps, other = self._planned_steps(), self.ledger.rdp()
-            self.noise_multiplier.fill_(
-                noise_multiplier_for(*budget, self.sample_rate, steps, other)
-            )
 
-    def _release(self, edges: Tensor, epsilon: float, delta: float) -> None:
+    def _settle_noise(self, epsilon: float, delta: float) -> None:
+        """Divide the budget before any of it is spent."""
+        h = self.hparams
+        one_release = 0.0 if math.isinf(epsilon) else accounting.gaussian_sigma(epsilon, delta)
+        self.aggregation_noise.fill_(one_release * math.sqrt(HOPS / h["aggregation_share"]))
+        if h["noise_multiplier"] != "auto":
+            return
+        other = HOPS * accounting.rdp_gaussian(float(self.aggregation_noise))
+        other = other + accounting.rdp_pure(h["count_share"] * epsilon)
+        plan = (epsilon, delta, self.sample_rate, self.planned_steps(), other)
+        try:
+            self.noise_multiplier.fill_(accounting.noise_multiplier_for(*plan))
+        except ValueError as error:
+            raise MisconfigurationException(
+                f"count_share {h['count_share']:g} and aggregation_share "
+                f"{h['aggregation_share']:g} leave nothing of the budget for training: lower them"
+            ) from error
+
+    def _release(self, edges: Tensor, epsilon: float) -> None:
         """Numbers of edges, then sums over neighbors, of all edges of shape ``(M, 2)`` (private)."""
         self.release_num_edges_per_graph(edges, self.hparams["count_share"] * epsilon)
-        one_release = 0.0 if math.isinf(epsilon) else gaussian_sigma(epsilon, delta)
-        self.aggregation_noise.fill_(
-            one_release * math.sqrt(HOPS / self.hparams["aggregation_share"])
-        )
         rows = noisy_aggregation(
             edges,
             self.features.cpu(),
@@ -150,16 +160,6 @@ class DPGVAE(GraphVAE):
             noise_multiplier=float(self.aggregation_noise),
         )
         self.rows = rows.to(self.device)
-
-    def _planned_steps(self) -> int:
-        """Private steps of the whole run: one per batch."""
-        steps = self.trainer.estimated_stepping_batches
-        if steps == float("inf"):
-            raise MisconfigurationException(
-                "noise_multiplier: auto needs the number of steps in advance: set "
-                "trainer.max_epochs, or give a number as noise_multiplier"
-            )
-        return int(steps)
 
     def step_entries(self) -> list[LedgerEntry]:
         """One sampled Gaussian per step; a step of ``mode: paper`` has no price."""

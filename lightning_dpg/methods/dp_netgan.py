@@ -134,7 +134,7 @@ class DPNetGAN(WalkGAN):
         if sigma != "auto":
             self.noise_multiplier.fill_(sigma)
         elif budget is not None and self.noise_multiplier.isnan():
-            steps, other = self._planned_steps(), self.ledger.rdp()
+            steps, other = self.planned_steps(), self.ledger.rdp()
             self.noise_multiplier.fill_(
                 noise_multiplier_for(*budget, self.sample_rate, steps, other)
             )
@@ -154,16 +154,6 @@ class DPNetGAN(WalkGAN):
             self._release_num_edges(len(edges))
         if self.hparams["degree_share"]:
             self._release_degrees(edges)
-
-    def _planned_steps(self) -> int:
-        """Private steps of the whole run: one per batch."""
-        steps = self.trainer.estimated_stepping_batches
-        if steps == float("inf"):
-            raise MisconfigurationException(
-                "noise_multiplier: auto needs the number of steps in advance: set "
-                "trainer.max_epochs, or give a number as noise_multiplier"
-            )
-        return int(steps)
 
     def _release_num_edges(self, num_edges: int) -> None:
         noisy = discrete_laplace(

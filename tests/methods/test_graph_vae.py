@@ -295,3 +295,10 @@ def test_large_blocks_and_missing_budgets_are_refused():
         trainer().fit(small(DPGVAE), GraphSetDataModule(two_cliques()))
     with pytest.raises(MisconfigurationException, match="lower"):
         fit(small(GVAE), math.inf, None, [nx.path_graph(8200)])
+
+
+def test_shares_that_leave_nothing_are_refused_before_anything_is_spent():
+    module = small(DPGVAE, count_share=0.5, aggregation_share=0.45)
+    with pytest.raises(MisconfigurationException, match=r"count_share 0.5 and .* lower them"):
+        fit(module, epsilon=1.0, delta=1e-5)
+    assert not module.ledger.entries

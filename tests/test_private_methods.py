@@ -446,11 +446,11 @@ class Guard(pl.Callback):
 
     def reader(self, function):
         def reads(*args):
-            Secret.may_be_read = True
+            before, Secret.may_be_read = Secret.may_be_read, True  # one step may call another
             try:
                 result = function(*args)
             finally:
-                Secret.may_be_read = False
+                Secret.may_be_read = before
             if function.__name__ == "__getitem__":
                 return result._replace(data=result.data.as_subclass(Secret))
             return result

@@ -10,6 +10,7 @@ import yaml
 
 from lightning_dpg.commands.configs import find_config
 from lightning_dpg.commands.errors import CommandError
+from lightning_dpg.commands.graphs import load
 from lightning_dpg.commands.quiet import quiet
 
 if TYPE_CHECKING:
@@ -60,13 +61,13 @@ def run(args: list[str]) -> None:
     if folders and len(options.published) > 1:
         raise CommandError(f"{folders[0]}: give one release, or files of graphs")
 
-    real = _load(options.real, options.undirected)
+    real = load(options.real, options.undirected)
     from lightning_dpg.metrics.attacks import Published
 
     if folders:
         published, config = _open_release(folders[0], real, config)
     else:
-        graphs = [_load(name, options.undirected) for name in options.published]
+        graphs = [load(name, options.undirected) for name in options.published]
         published = Published([_aligned(g, real) for g in graphs])
     report = attack(real, published, None if config is None else settings_of(config))
     if options.json is not None:
@@ -219,18 +220,6 @@ def _open_release(
     # Its scores are by numbers of nodes, which are those of the graph that it was fitted on.
     same_numbers = method.node_names == list(real.node_names)
     return Published(graphs, published.score if same_numbers else None), config
-
-
-def _load(name: str, undirected: bool) -> "Data":
-    # Imported late: they bring PyTorch, while mistakes in the arguments are told at once.
-    from lightning_dpg.datamodules.loading import load_graph
-    from lightning_dpg.graph.io import GraphFormatError
-
-    try:
-        return load_graph(name, undirected=undirected)
-    except GraphFormatError as error:
-        text = str(error).replace("--data.undirected true", "--undirected")
-        raise CommandError(text) from error
 
 
 def _draw(method: Any, num_graphs: int) -> "Published":

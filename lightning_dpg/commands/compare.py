@@ -20,6 +20,7 @@ from lightning_dpg import __version__
 from lightning_dpg.commands.cells import Cell, read_result, run_cells, write_result
 from lightning_dpg.commands.configs import find_config, find_configs, shipped_configs
 from lightning_dpg.commands.errors import CommandError
+from lightning_dpg.commands.graphs import load
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -48,7 +49,7 @@ def run(args: list[str]) -> None:
     options = _parse(args)
     configs = _find_methods(options.methods)
 
-    graphs = {name: _load(name, options.undirected) for name in dict.fromkeys(options.graphs)}
+    graphs = {name: load(name, options.undirected) for name in dict.fromkeys(options.graphs)}
     methods = {label: parse_settings(path) for label, path in configs.items()}
     cells = plan_cells(methods, graphs, options)
 
@@ -194,16 +195,6 @@ def _find_methods(names: list[str]) -> dict[str, Path]:
         if found.setdefault(label, path) != path:
             raise CommandError(f"--methods: {found[label]} and {path} would both be {label}")
     return found
-
-
-def _load(name: str, undirected: bool) -> "Data":
-    from lightning_dpg.datamodules.loading import load_graph
-    from lightning_dpg.graph.io import GraphFormatError
-
-    try:
-        return load_graph(name, undirected=undirected)
-    except GraphFormatError as error:
-        raise CommandError(str(error).replace("--data.undirected true", "--undirected")) from error
 
 
 def _rows(label: str, settings: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lightning_dpg.commands.errors import CommandError
+from lightning_dpg.commands.graphs import load
 
 if TYPE_CHECKING:
-    from torch_geometric.data import Data
-
     from lightning_dpg.metrics.queries import Answer
 
 DESCRIPTION = """\
@@ -52,8 +51,8 @@ def run(args: list[str]) -> None:
             _check_output(option, path, inputs)
 
     # All graphs are read before anything is printed, so that a bad one is told at once.
-    real = _load(options.real, options.undirected)
-    graphs = [(name, _load(name, options.undirected)) for name in options.synthetic]
+    real = load(options.real, options.undirected)
+    graphs = [(name, load(name, options.undirected)) for name in options.synthetic]
 
     from lightning_dpg.metrics.queries import compare, profile
 
@@ -121,19 +120,6 @@ def _check_output(option: str, path: Path, inputs: list[Path]) -> None:
         raise CommandError(f"{option} {path}: its folder does not exist")
     if path.absolute() in inputs and path.exists():
         raise CommandError(f"{option} {path}: one of the graphs, which it would replace")
-
-
-def _load(name: str, undirected: bool) -> "Data":
-    # Imported late: they bring PyTorch, while mistakes in the arguments are told at once.
-    from lightning_dpg.datamodules.loading import load_graph
-    from lightning_dpg.graph.io import GraphFormatError
-
-    try:
-        return load_graph(name, undirected=undirected)
-    except GraphFormatError as error:
-        # The option of the commands with a configuration has another name.
-        text = str(error).replace("--data.undirected true", "--undirected")
-        raise CommandError(text) from error
 
 
 def _write_csv(answers: "list[tuple[str, dict[str, Answer]]]", path: Path) -> None:

@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.base import Batches
 from lightning_dpg.datamodules.edge_list import EdgeRecords
-from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import GraphFormatError, from_networkx, from_pyg
 from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
 
@@ -246,8 +246,8 @@ def _converted(graph: Data | nx.Graph, number: int) -> Data:
     """A graph of a list, checked; it keeps label and features."""
     try:
         if isinstance(graph, nx.Graph):
-            return from_networkx(graph)
-        converted = from_pyg(graph)
+            return from_networkx(graph) if graph.size() else _without_edges(len(graph))
+        converted = from_pyg(graph) if graph.num_edges else _without_edges(graph.num_nodes)
     except GraphFormatError as error:
         raise GraphFormatError(f"graph {number} of the list: {error}") from error
     if graph.y is not None:
@@ -255,6 +255,11 @@ def _converted(graph: Data | nx.Graph, number: int) -> Data:
     if graph.x is not None:
         converted.x = graph.x
     return converted
+
+
+def _without_edges(num_nodes: int) -> Data:
+    """A graph that lost its last edge must not be refused: the refusal would tell."""
+    return make_graph(torch.empty(0, 2, dtype=torch.long), num_nodes)
 
 
 def _labels(graphs: Sequence[Data]) -> Tensor | None:

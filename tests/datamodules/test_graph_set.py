@@ -132,3 +132,12 @@ def test_prediction_reads_no_graph():
     assert [int(seed) for seed in datamodule.predict_dataloader()] == [0, 1, 2]
     with pytest.raises(ValueError, match="num_graphs must be positive"):
         GraphSetDataModule(num_graphs=0).predict_dataloader()
+
+
+def test_graphs_without_edges_are_part_of_a_list():
+    triangle, lonely = nx.complete_graph(3), nx.empty_graph(2)
+    none = torch.empty(2, 0, dtype=torch.long)
+    data = GraphSetDataModule([lonely, triangle, Data(edge_index=none, num_nodes=1)])
+    data.setup("fit")
+    assert data.sizes.tolist() == [2, 3, 1]
+    assert data.edges.tolist() == [[2, 3], [2, 4], [3, 4]]

@@ -605,7 +605,9 @@ def test_public_seeds_fix_everything_but_the_noise(case, monkeypatch, tmp_path):
             fit(case, random_graph(30, 0), extra=[writer], folder=folder, **tiny)
         outputs.append(transcript.outputs)
     assert len(outputs[0]) == len(outputs[1]) > 0
-    equal = [i for i, (a, b) in enumerate(zip(*outputs, strict=True)) if torch.equal(a, b)]
+    # No report at all is what a noisy number of edges of 0 gives, in either run.
+    pairs = enumerate(zip(*outputs, strict=True))
+    equal = [i for i, (a, b) in pairs if a.numel() and torch.equal(a, b)]
     assert not equal
 
     release = tmp_path / "0" / "release"

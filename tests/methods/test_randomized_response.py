@@ -118,13 +118,14 @@ def test_denoised_scores_find_edges_that_were_held_out(arguments):
 
 def test_a_draw_is_nearer_to_the_graph_than_the_reports_are():
     edges, n = planted()
-    method = released(edges, n, 3.0, denoise="spectral")
-    raw = released(edges, n, 3.0)
-    drawn = method.sample_edges(torch.Generator().manual_seed(0))
-    overlap = [
-        int((edges[:, None] == found).all(2).any(1).sum()) for found in (drawn, raw.reported)
-    ]
-    assert overlap[0] > 1.08 * overlap[1]  # 1.18 in the mean, sd .02
+    overlap = torch.zeros(2)
+    for _ in range(5):
+        method = released(edges, n, 3.0, denoise="spectral")
+        raw = released(edges, n, 3.0)
+        drawn = method.sample_edges(torch.Generator().manual_seed(0))
+        for k, found in enumerate((drawn, raw.reported)):
+            overlap[k] += (edges[:, None] == found).all(2).any(1).sum()
+    assert overlap[0] > 1.06 * overlap[1]  # 1.147 in the mean, sd .015
     assert len(drawn) == int(method.num_edges)
 
 

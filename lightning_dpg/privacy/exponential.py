@@ -8,8 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
-from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, coins_exp
+from lightning_dpg.privacy.ledger import PrivacyLedger
+from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, coins_exp, spend_pure
 from lightning_dpg.privacy.noise import NoiseSource
 
 Utilities = Callable[[Tensor, int], tuple[Tensor, Tensor]]
@@ -69,17 +69,7 @@ def choose_in_turns(
     """
     if not epsilon > 0 or sensitivity <= 0:
         raise ValueError(f"epsilon and sensitivity must be positive: {epsilon}, {sensitivity}")
-    ledger.spend(
-        LedgerEntry(
-            name=name,
-            relation=ledger.relation,
-            mechanism="pure",
-            sensitivity=sensitivity,
-            epsilon=epsilon,
-            proof=proof,
-            record=record,
-        )
-    )
+    spend_pure(ledger, name, epsilon, sensitivity, proof, record)
     chosen = first.clone()
     for stop in stops:
         counts, offsets = utilities(chosen, stop)

@@ -89,7 +89,7 @@ def discrete_laplace(
     """
     if not epsilon > 0 or sensitivity <= 0:
         raise ValueError(f"epsilon and sensitivity must be positive: {epsilon}, {sensitivity}")
-    _spend_pure(ledger, name, epsilon, sensitivity, proof, record)
+    spend_pure(ledger, name, epsilon, sensitivity, proof, record)
     if math.isinf(epsilon):
         return ledger.disclose(name, value.clone())
     # Rounding the rate down adds noise and takes no privacy.
@@ -135,7 +135,7 @@ def randomized_response(
     """
     if not epsilon > 0 or not 0 <= thinning <= 1:
         raise ValueError(f"epsilon must be positive, thinning in [0, 1]: {epsilon}, {thinning}")
-    _spend_pure(ledger, name, epsilon, 1, proof, record)
+    spend_pure(ledger, name, epsilon, 1, proof, record)
     true_rate, false_rate = response_rates(epsilon, thinning)
     kept = present[noise.bernoulli(len(present), true_rate)]
     # The r-th of the zeros has as many ones before it as ones have at most r zeros before them.
@@ -150,9 +150,10 @@ def response_rates(epsilon: float, thinning: float = 1.0) -> tuple[float, float]
     return thinning * (1 - flip), thinning * flip
 
 
-def _spend_pure(
+def spend_pure(
     ledger: PrivacyLedger, name: str, epsilon: float, sensitivity: float, proof: str, record: str
 ) -> None:
+    """Book a release of pure epsilon."""
     ledger.spend(
         LedgerEntry(
             name=name,

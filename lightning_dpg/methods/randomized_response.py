@@ -179,12 +179,12 @@ class RandomizedResponse(OneShotSynthesizer):
         """Probabilities of pairs of shape ``(P, 2)`` to be a given edge, by degrees alone."""
         return 2 * (self.degrees / self.degrees.sum().clamp(min=1))[pairs].prod(dim=1)
 
-    @staticmethod
-    def advice(epsilon: float) -> str | None:
+    def advice(self, epsilon: float) -> str | None:
         """What a large ``epsilon`` means here, in one line."""
         if not 4 <= epsilon < float("inf"):
             return None
-        lies = round(1 + math.exp(min(epsilon, 40.0)))
+        share = 1 - self.hparams["count_share"] - self.hparams["degree_share"]
+        lies = round(1 + math.exp(min(share * epsilon, 40.0)))
         return (
             f"at epsilon {epsilon:g} a pair of nodes lies once in {lies:,} times: whoever asks about "
             "one edge mostly gets the truth, see `attack`"

@@ -169,3 +169,10 @@ def test_bad_arguments_are_refused():
     for arguments in ({"denoise": "nmf"}, {"count_share": 0.0}, {"count_share": 1.0}):
         with pytest.raises(ValueError, match="must be"):
             RandomizedResponse(num_nodes=9, **arguments)
+
+
+def test_advice_speaks_of_the_budget_that_the_reports_get():
+    method = RandomizedResponse(num_nodes=9, count_share=0.2)
+    assert "once in 56 times" in method.advice(5.0)  # 1 + exp(4)
+    assert method.advice(1.0) is None
+    assert method.advice(math.inf) is None

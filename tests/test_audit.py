@@ -84,7 +84,7 @@ def test_missing_gaussian_noise_is_caught(audit, monkeypatch, capsys):
     assert "verdict: REFUTED" in capsys.readouterr().out
     # Gradients alone tell it, too.
     gradients = ("--model.degree_share", "0", "--model.count_epsilon", "0.05")
-    steps = ("--data.sample_rate", "0.5", "--trainer.max_epochs", "15")
+    steps = ("--data.sample_rate", "0.9", "--trainer.max_epochs", "40")
     code, result = audit(*DP_NETGAN, *gradients, *steps, "--privacy.epsilon", "0.3")
     assert code == 1
     assert result["epsilon_lower_bound"] > result["claimed_epsilon"]

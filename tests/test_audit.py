@@ -82,12 +82,14 @@ def test_missing_gaussian_noise_is_caught(audit, monkeypatch, capsys):
     assert result["epsilon_lower_bound"] > 1.6
     assert result["claimed_epsilon"] <= 1
     assert "verdict: REFUTED" in capsys.readouterr().out
-    # Gradients alone tell it, too.
-    gradients = ("--model.degree_share", "0", "--model.count_epsilon", "0.05")
-    steps = ("--data.sample_rate", "0.9", "--trainer.max_epochs", "40")
-    code, result = audit(*DP_NETGAN, *gradients, *steps, "--privacy.epsilon", "0.3")
-    assert code == 1
-    assert result["epsilon_lower_bound"] > result["claimed_epsilon"]
+    # Gradients alone tell it, too: in about 29 of 30 runs, of which two are made.
+    gradients = ("--model.degree_share", "0", "--model.count_epsilon", "0.02")
+    steps = ("--data.sample_rate", "0.9", "--trainer.max_epochs", "40", "--canaries", "60")
+    runs = (audit(*DP_NETGAN, *gradients, *steps, "--privacy.epsilon", "0.1") for _ in range(2))
+    assert any(
+        code == 1 and result["epsilon_lower_bound"] > result["claimed_epsilon"]
+        for code, result in runs
+    )
 
 
 @pytest.mark.parametrize("view", ["released", "transcript"])

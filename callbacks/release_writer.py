@@ -149,6 +149,8 @@ def _noise(entry: dict[str, Any]) -> str:
     """What protects a release: the noise of it, or what it costs where that says all."""
     if entry["mechanism"] == "pure":
         return f"epsilon {entry['epsilon']:.4g}"
+    if entry["mechanism"] == "approximate":
+        return f"epsilon {entry['epsilon']:.4g}, delta {entry['delta']:.4g}"
     return f"noise multiplier {entry['noise_multiplier']:.4g}"
 
 

@@ -68,7 +68,7 @@ def _why_none(ledger: PrivacyLedger, is_secret: bool) -> list[str]:
 
 def _is_noised(ledger: PrivacyLedger) -> bool:
     return any(
-        entry.mechanism == "pure" or entry.noise_multiplier > 0
+        entry.mechanism in ("pure", "approximate") or entry.noise_multiplier > 0
         for entry in ledger.entries
         if entry.mechanism != "non_private"
     )

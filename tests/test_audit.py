@@ -94,7 +94,7 @@ def test_missing_gaussian_noise_is_caught(audit, monkeypatch, capsys):
 
 @pytest.mark.parametrize("view", ["released", "transcript"])
 def test_missing_integer_noise_is_caught(audit, monkeypatch, view):
-    silent = lambda noise, rate, size: np.zeros(size, dtype=np.int64)
+    silent = lambda noise, rates: np.zeros(len(rates), dtype=np.int64)
     monkeypatch.setattr(mechanisms, "_draw_discrete_laplace", silent)
     code, result = audit("--config", "chung_lu", "--privacy.epsilon", "0.2", "--view", view)
     assert code == 1

@@ -9,6 +9,7 @@ import math
 import sys
 from collections import defaultdict
 from itertools import accumulate
+from unittest.mock import ANY
 
 import networkx as nx
 import numpy as np
@@ -28,6 +29,7 @@ from lightning_dpg.commands.configs import shipped_configs
 from lightning_dpg.commands.generate import load_generator
 from lightning_dpg.datamodules.edge_list import EdgeRecords
 from lightning_dpg.graph import spectral
+from lightning_dpg.graph.dendrogram import branch_edges, branch_pairs, log_likelihoods
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx, read_graph
 from lightning_dpg.methods.base import PrivateModule, Synthesizer
@@ -45,6 +47,7 @@ SMALL = {
     "DPNetGAN": SMALL_GAN | {"batch_size": 8, "num_samples": 200},
     "DPGVAE": SMALL_VAE,
     "DPGGAN": SMALL_VAE,
+    "HRG": {"steps_per_node": 50},
 }
 
 # Name, mechanism, sensitivity, epsilon or noise multiplier, steps at the budget of the file, written
@@ -69,6 +72,44 @@ LEDGERS = {
         ("degree of each node", "pure", 2, 0.1375, 1),
         ("communities", "pure", 1, 0.7, 1),
         ("edges within and between communities", "pure", 1, 0.05, 1),
+    ],
+    "dk2": [
+        ("number of edges", "pure", 1, 0.05, 1),
+        ("ordered degrees", "pure", 2, 0.0625, 1),
+        ("degree of each node", "pure", 2, 0.1375, 1),
+        ("joint degrees", "pure", 4, 0.75, 1),
+    ],
+    "dk2_uniform": [
+        ("number of edges", "pure", 1, 0.5, 1),
+        ("ordered degrees", "pure", 2, 0.625, 1),
+        ("degree of each node", "pure", 2, 1.375, 1),
+        ("sum of the two largest degrees", "pure", 2, 0.5, 1),
+        # Two of 14 nodes cannot have more than 26 neighbours, and what keeps delta is more than that.
+        ("joint degrees", "approximate", 2 * 26 + 1, 7.0, 1),
+    ],
+    "hrg": [
+        ("number of edges", "pure", 1, 0.05, 1),
+        ("dendrogram", "pure", 49 * math.log(49) - 48 * math.log(48), 0.5, 1),
+        ("edges divided by each branch", "pure", 1, 0.45, 1),
+    ],
+    "hrg_gaussian": [
+        ("number of edges", "pure", 1, 0.05, 1),
+        ("dendrogram", "pure", 49 * math.log(49) - 48 * math.log(48), 0.5, 1),
+        ("edges divided by each branch", "gaussian", 1, "sigma at 0.45", 1),
+    ],
+    "privcom": [
+        ("number of edges", "pure", 1, 0.16, 1),
+        ("ordered degrees", "pure", 2, 0.2, 1),
+        ("degree of each node", "pure", 2, 0.44, 1),
+        # The root of 2 times half the length of the rows of a flat basis of 4 vectors.
+        ("products", "gaussian", 0.378, ("all the rest", 0.98 / 24), 24),
+        ("eigenvalues", "gaussian", ANY, ("all the rest", 0.02), 1),
+    ],
+    "privcom_rr": [
+        ("number of edges", "pure", 1, 0.08, 1),
+        ("ordered degrees", "pure", 2, 0.1, 1),
+        ("degree of each node", "pure", 2, 0.22, 1),
+        ("edges", "pure", 1, 1.6, 1),
     ],
     "randomized_response": [
         ("number of edges", "pure", 1, 0.25, 1),
@@ -121,7 +162,11 @@ def is_private(name):
 CONFIGS = [name for name in shipped_configs() if is_private(name)]
 # The exact number of edges is public there, and each example has its own fake.
 PAPER = ("dp_netgan", {"mode": "paper", "frozen_embedding": False, "degree_share": 0.0})
-CASES = {name: (name, {}) for name in CONFIGS} | {"dp_netgan, paper mode": PAPER}
+CASES = {name: (name, {}) for name in CONFIGS} | {
+    "dp_netgan, paper mode": PAPER,
+    "privcom, paper mode": ("privcom", {"mode": "paper", "relation": "node", "hops": 1}),
+    "privcom, node": ("privcom", {"relation": "node", "max_degree": N - 1}),
+}
 
 SETS = {
     case
@@ -192,14 +237,17 @@ class Transcript:
 
     def __init__(self, monkeypatch):
         self.calls, self.first, self.second, self.outputs = 0, [], None, []
+        self.states = {}
         originals = (
             mechanisms.gaussian,
             mechanisms.discrete_laplace,
             mechanisms.randomized_response,
             exponential.choose_in_turns,
+            exponential.choose_by_chain,
         )
         for original in originals:
-            wrapped = self._choices if original.__name__ == "choose_in_turns" else self._noisy
+            wrappers = {"choose_in_turns": self._choices, "choose_by_chain": self._chain}
+            wrapped = wrappers.get(original.__name__, self._noisy)
             for name, module in list(sys.modules.items()):
                 is_user = name.startswith("lightning_dpg.") and name != original.__module__
                 if is_user and getattr(module, original.__name__, None) is original:
@@ -231,7 +279,8 @@ class Transcript:
             elif kind in ("gaussian", "backward"):
                 distances[call] += float((ours - theirs).double().norm())
             else:
-                distances[call] += float((ours - theirs).abs().sum())
+                scales = torch.tensor(terms.get("scales", 1))
+                distances[call] += float(((ours - theirs).abs() / scales).sum())
         return [(distances[call], declared[call]) for call in declared]
 
     def _noisy(self, original):
@@ -239,6 +288,8 @@ class Transcript:
             self.calls += 1
             shape = () if original.__name__ == "randomized_response" else tuple(value.shape)
             public = {"sensitivity": 1, "shape": shape, "others": plain(others)} | terms
+            if "scales" in terms:
+                public["scales"] = terms["scales"].tolist()
             value = self.exchange(original.__name__, public, value.clone())
             self.outputs.append(original(value, *others, **terms))
             return self.outputs[-1]
@@ -256,6 +307,23 @@ class Transcript:
 
             self.outputs.append(original(first, stops, exchanged, *others, **terms))
             return self.outputs[-1]
+
+        return mechanism
+
+    def _chain(self, original):
+        def mechanism(candidate, *others, watch, **terms):
+            self.calls += 1
+            adjacent = enumerate(candidate._adjacent)
+            edges = [(i, j) for i, bits in adjacent for j in range(i) if bits >> j & 1]
+            # The second run gets the dendrogram of the first: how likely does it make either graph?
+            drawn = original(candidate, *others, watch=watch, **terms)
+            drawn = self.states.setdefault(self.calls, drawn)
+            counts = branch_edges(drawn.numpy(), np.array(edges, dtype=int).reshape(-1, 2))
+            utility = log_likelihoods(counts, branch_pairs(drawn.numpy())).sum()
+            public = terms | {"others": plain(others)}
+            self.exchange("choose_by_chain", public, torch.tensor(utility))
+            self.outputs.append(drawn)
+            return drawn
 
         return mechanism
 
@@ -509,11 +577,20 @@ def test_ledger_of_a_run_is_the_list_written_by_hand(name):
     sigma = gaussian_sigma(budget["epsilon"], budget["delta"]) if budget["delta"] else None
     booked = []
     for entry, by_hand in zip(ledger.entries, LEDGERS[name], strict=True):
-        amount = entry.epsilon if entry.mechanism == "pure" else entry.noise_multiplier
+        is_given = entry.mechanism in ("pure", "approximate")
+        amount = entry.epsilon if is_given else entry.noise_multiplier
         booked.append((entry.name, entry.mechanism, entry.sensitivity, amount, entry.steps))
         match by_hand[3]:
+            case ("all the rest", part):  # of its zCDP parameter, for Gaussian noise alone
+                paid = [entry for entry in ledger.entries if entry.mechanism == "pure"]
+                expected = rest_of_the_budget(paid, budget, 1.0, 1) / math.sqrt(part)
             case "the rest":
                 expected = rest_of_the_budget(ledger.entries[:-1], budget, 0.1, by_hand[4])
+            case str(words) if words.startswith(
+                "sigma at "
+            ):  # a share of epsilon, and all of delta
+                share = float(words.removeprefix("sigma at "))
+                expected = gaussian_sigma(share * budget["epsilon"], budget["delta"])
             case str(words):  # a share of the budget's zCDP parameter, 1 / (2 sigma ** 2)
                 expected = sigma / math.sqrt(float(words.removeprefix("sigma of ")))
             case amount:
@@ -521,6 +598,7 @@ def test_ledger_of_a_run_is_the_list_written_by_hand(name):
         assert booked[-1] == (*by_hand[:3], pytest.approx(expected, rel=1e-3), by_hand[4])
         assert entry.relation == "edge"
         assert entry.partition is None
+        assert entry.delta == (budget["delta"] if entry.mechanism == "approximate" else 0)
         assert entry.sample_rate == (0.1 if by_hand[3] == "the rest" else 1.0)
 
 
@@ -593,7 +671,8 @@ def test_no_budget_and_no_shares_are_overspent(case, data):
 def test_public_seeds_fix_everything_but_the_noise(case, monkeypatch, tmp_path):
     delta = parsed(CASES[case][0])["privacy"]["delta"]
     # So little budget that two equal integers are a matter of millionths.
-    tiny = {"epsilon": 1e-4} if not delta else {"options": {"count_epsilon": 1e-4}}
+    has_count = delta and "netgan" in case
+    tiny = {"options": {"count_epsilon": 1e-4}} if has_count else {"epsilon": 1e-4}
     if delta and case in SETS:
         tiny = {"options": {"count_share": 1e-5}}
     outputs = []
@@ -640,10 +719,13 @@ def test_a_number_of_edges_passed_off_as_private_is_found(monkeypatch, tmp_path)
     ("case", "sensitivity"),
     [
         ("chung_lu", "methods.private_degrees.degree_l1_sensitivity"),
+        ("dk2", "methods.dk2.weighted_joint_degree_sensitivity"),
+        ("dk2_uniform", "methods.dk2.joint_degree_sensitivity"),
+        ("hrg", "methods.hrg.log_likelihood_sensitivity"),
         ("dpgvae", "privacy.aggregation.aggregation_sensitivity"),
     ],
 )
 def test_a_sensitivity_that_is_too_small_is_found(case, sensitivity, monkeypatch):
-    monkeypatch.setattr(f"lightning_dpg.{sensitivity}", lambda: 1)
+    monkeypatch.setattr(f"lightning_dpg.{sensitivity}", lambda *sizes: 1)
     with pytest.raises(AssertionError, match="<="):
         test_one_edge_moves_what_mechanisms_are_given_by_their_sensitivity(case, 20, monkeypatch)

@@ -40,7 +40,7 @@ def read_graph(path: str | Path, *, undirected: bool = False, keep_gaps: bool = 
 
     Args:
         path: ``.npz`` (scipy's sparse matrices or NetGAN's ``adj_data``, ...), ``.graphml``,
-            ``.gexf``, or an edge list under any other name, gzip-compressed or not.
+            ``.gexf``, or an edge list under any other name, KONECT's too, gzip-compressed or not.
         undirected: Read the links of a directed graph as undirected edges instead of refusing it.
         keep_gaps: The ids of an edge list are the numbers from 0 to the largest one, those on no
             line are nodes without edges. Otherwise the nodes are the ids that occur.
@@ -58,7 +58,7 @@ def read_graph(path: str | Path, *, undirected: bool = False, keep_gaps: bool = 
         return _read_xml(path, nx.read_graphml, undirected)
     if kind.endswith(".gexf"):
         return _read_xml(path, nx.read_gexf, undirected)
-    return _read_edge_list(path, keep_gaps)
+    return _read_edge_list(path, undirected, keep_gaps)
 
 
 def from_networkx(graph: nx.Graph, *, undirected: bool = False, origin: str = "graph") -> Data:
@@ -179,7 +179,7 @@ def _read_xml(path: Path, reader: Callable[[Path], nx.Graph], undirected: bool) 
     return from_networkx(graph, undirected=undirected, origin=str(path))
 
 
-def _read_edge_list(path: Path, keep_gaps: bool) -> Data:
+def _read_edge_list(path: Path, undirected: bool, keep_gaps: bool) -> Data:
     content = path.read_bytes()
     if content[:2] == b"\x1f\x8b":
         try:
@@ -189,6 +189,7 @@ def _read_edge_list(path: Path, keep_gaps: bool) -> Data:
     content = content.removeprefix(b"\xef\xbb\xbf")
     if b"\0" in content:
         raise GraphFormatError(f"{path}: not a text file\nexpected {_EXPECTED}")
+    _check_konect_header(path, content, undirected)
     buffer = np.frombuffer(content, np.uint8)
     starts, ends, lines = _first_two_columns(buffer, content, path)
     if not len(lines):
@@ -210,6 +211,14 @@ def _read_edge_list(path: Path, keep_gaps: bool) -> Data:
     distinct, numbers = np.unique(ids.ravel(), return_inverse=True)
     names = [str(i) for i in distinct.tolist()]
     return _checked(torch.from_numpy(numbers.reshape(-1, 2)), names, path)
+
+
+def _check_konect_header(path: Path, content: bytes, undirected: bool) -> None:
+    """Refuse what a first line of KONECT's format, such as ``% bip weighted``, says of the links."""
+    if re.match(rb"%\s*asym\s", content) and not undirected:
+        raise _directed(path)
+    if re.match(rb"%\s*bip\s", content):
+        raise _bad_line(path, content, 0, "one numbering of all nodes, not one of either side")
 
 
 def _bad_line(path: Path, content: bytes, line: int, expected: str) -> GraphFormatError:

@@ -12,6 +12,10 @@ _FIRST_RANK = 16
 _DENSE_NODES = 64  # up to here all eigenpairs are had at once, and equal in each repetition
 _TOLERANCE = 1e-2  # of eigenvalues; those of noise lie so close that exact ones take minutes
 
+# Found on planted partitions: share of the mean degree that no row is below, and weight of noise.
+_LEAST_SHARE = 0.3
+_NOISE_WEIGHT = 2.0
+
 
 class Spectrum(NamedTuple):
     r"""Leading eigenpairs of an estimated adjacency matrix, normalized on both sides.
@@ -37,6 +41,7 @@ def spectrum(
     false_rate: float = 0.0,
     *,
     weights: Tensor | None = None,
+    scale: Tensor | None = None,
 ) -> Spectrum:
     r"""Eigenpairs of :math:`D^{-1/2} \hat A D^{-1/2}` with the unbiased estimate of the adjacency.
 
@@ -52,28 +57,29 @@ def spectrum(
         true_rate: Probability p with which an edge is reported.
         false_rate: Probability q with which a non-edge is reported.
         weights: Weight of each report, shape ``(K,)``; 1 by default.
+        scale: What rows and columns are divided by instead of the roots of D, shape ``(N,)``.
     """
     ends = reported.numpy().T
     ones = np.ones(len(reported)) if weights is None else weights.double().numpy()
     half = coo_array((ones, (ends[0], ends[1])), shape=(num_nodes, num_nodes)).tocsr()
     reports = half + half.T
-    sums = reports.sum(axis=0)
-    false_sums = false_rate * (num_nodes - 1)
-    degrees = np.maximum(sums - false_sums, 0) / (true_rate - false_rate)
-    regular = degrees + false_sums / (true_rate - false_rate)
-    scale = np.sqrt(regular + max(float(regular.mean()), 1e-12))
+    roots = (
+        _regular_degrees(reports.sum(axis=0), true_rate, false_rate) ** 0.5
+        if scale is None
+        else scale.double().numpy()
+    )
 
     def normalized(vector: np.ndarray) -> np.ndarray:
-        scaled = vector.ravel() / scale
+        scaled = vector.ravel() / roots
         expected_false = false_rate * (scaled.sum() - scaled)
-        return (reports @ scaled - expected_false) / ((true_rate - false_rate) * scale)
+        return (reports @ scaled - expected_false) / ((true_rate - false_rate) * roots)
 
     if not len(reported):
         nothing = torch.zeros(num_nodes, 1, dtype=torch.float64)
-        return Spectrum(nothing[0], nothing, torch.from_numpy(scale), 0.0)
+        return Spectrum(nothing[0], nothing, torch.from_numpy(roots), 0.0)
     operator = LinearOperator((num_nodes, num_nodes), matvec=normalized, dtype=np.float64)
     noise = (false_rate * (1 - false_rate) * num_nodes) ** 0.5 / (true_rate - false_rate)
-    bulk = 2 * noise * float((1 / scale**2).mean())
+    bulk = 2 * noise * float((1 / roots**2).mean())
     count = min(_FIRST_RANK, rank, num_nodes - 1)
     while True:
         values, vectors = _leading(operator, count)
@@ -84,9 +90,34 @@ def spectrum(
     return Spectrum(
         torch.from_numpy(np.maximum(values[order], 0.0)),
         torch.from_numpy(vectors[:, order]),
-        torch.from_numpy(scale),
+        torch.from_numpy(roots),
         bulk,
     )
+
+
+def noise_scale(degrees: Tensor, true_rate: float, false_rate: float) -> Tensor:
+    r"""Scale that takes from each row the weight of its noise: :math:`\sqrt{1 + 2b / d}`.
+
+    The noise b of a row's sum exceeds most degrees d at small budgets; rows of hubs, which keep
+    their weight, then lead eigenvectors. Without noise all rows keep it.
+
+    Args:
+        degrees: Estimated degrees of shape ``(N,)``.
+        true_rate: Probability p with which an edge is reported.
+        false_rate: Probability q with which a non-edge is reported.
+    """
+    size, mean = len(degrees), float(degrees.double().mean())
+    noise = (size * false_rate * (1 - false_rate)) ** 0.5 / (true_rate - false_rate)
+    regular = degrees.double().clamp(min=0) + _LEAST_SHARE * max(mean, 1 / size)
+    return (1 + _NOISE_WEIGHT * noise / regular).sqrt()
+
+
+def _regular_degrees(sums: np.ndarray, true_rate: float, false_rate: float) -> np.ndarray:
+    """Degrees as sums of reports estimate them, plus false reports and the mean of both."""
+    false_sums = false_rate * (len(sums) - 1)
+    degrees = np.maximum(sums - false_sums, 0) / (true_rate - false_rate)
+    regular = degrees + false_sums / (true_rate - false_rate)
+    return regular + max(float(regular.mean()), 1e-12)
 
 
 def _leading(operator: LinearOperator, count: int) -> tuple[np.ndarray, np.ndarray]:

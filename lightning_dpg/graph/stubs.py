@@ -46,19 +46,72 @@ def pair_stubs(
     order = rng.permutation(len(stubs))
     stubs, classes = stubs[order], classes[order]
     shares = np.cumsum(stub_mixing(links, np.bincount(classes, minlength=len(links))), axis=1)
-    wanted = (rng.random((len(stubs), 1)) * shares[classes, -1:] >= shares[classes]).sum(axis=1)
-    pairs, rest = [], []
-    for a in range(len(links)):
-        for b in range(a + 1):
-            first = stubs[(classes == a) & (wanted == b)]
-            second = stubs[(classes == b) & (wanted == a)]
-            if a == b:
-                first, second = first[::2], first[1::2]
-            count = min(len(first), len(second))
-            pairs.append(np.stack([first[:count], second[:count]], axis=1))
-            rest += [first[count:], second[count:]]
-    left = rng.permutation(np.concatenate(rest))
-    return np.concatenate([*pairs, left[: len(left) // 2 * 2].reshape(-1, 2)])
+    shares += np.r_[0.0, np.cumsum(shares[:-1, -1])][:, None]
+    starts, stops = np.r_[0.0, shares[:-1, -1]], shares[:, -1]
+    # One search for all: what lies beyond the last class or before the first is rounding.
+    drawn = starts[classes] + rng.random(len(stubs)) * (stops - starts)[classes]
+    found = np.searchsorted(shares.ravel(), drawn, side="right") - classes * len(links)
+    wanted = np.clip(found, 0, len(links) - 1)
+    # Stubs of class a that want b, and stubs of b that want a, are the two sides of one cell.
+    upper, side = np.maximum(classes, wanted), classes < wanted
+    cell = upper * len(links) + np.minimum(classes, wanted)
+    order = np.lexsort((side, cell))
+    stubs, cell, side = stubs[order], cell[order], side[order]
+    rank = _ranks(cell * 2 + side)
+    # Where both sides are one class, every other stub is on the second side.
+    same = cell // len(links) == cell % len(links)
+    side, rank = np.where(same, rank % 2 == 1, side), np.where(same, rank // 2, rank)
+    order = np.lexsort((side, rank, cell))
+    stubs, key = stubs[order], (cell * len(cell) + rank)[order]
+    opens = np.flatnonzero(key[1:] == key[:-1])
+    pairs = np.stack([stubs[opens], stubs[opens + 1]], axis=1)
+    single = np.ones(len(stubs), dtype=bool)
+    single[opens] = single[opens + 1] = False
+    left = rng.permutation(stubs[single])
+    return np.concatenate([pairs, left[: len(left) // 2 * 2].reshape(-1, 2)])
+
+
+def fill_links(
+    stubs: NDArray[np.int64],
+    classes: NDArray[np.int64],
+    links: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Make as many links between classes as wanted, of random stubs, while there are such.
+
+    Args:
+        stubs: Node of each stub, shape ``(S,)``.
+        classes: Class of each stub, shape ``(S,)``.
+        links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
+        rng: Source of the draw.
+
+    Returns:
+        Pairs of nodes, shape ``(P, 2)``, and which stubs are in one, shape ``(S,)``.
+    """
+    upper, lower = np.nonzero(links)
+    counts = links[upper, lower]
+    # Both ends of each link, in random order, take the stubs of their class one after the other.
+    ends = np.repeat(np.stack([upper, lower]), counts, axis=1).ravel()
+    turn, order = (_by_class(values, rng.permutation(len(values))) for values in (ends, classes))
+    place, rank = np.full(len(ends), -1), _ranks(ends[turn])
+    starts = np.searchsorted(classes[order], np.arange(len(links) + 1))
+    served = rank < np.diff(starts)[ends[turn]]
+    place[turn[served]] = order[(starts[ends[turn]] + rank)[served]]
+    placed = place.reshape(2, -1).T
+    placed = placed[(placed >= 0).all(axis=1)]
+    is_used = np.zeros(len(stubs), dtype=bool)
+    is_used[placed] = True
+    return stubs[placed], is_used
+
+
+def _by_class(classes: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The given order, sorted by classes."""
+    return order[np.argsort(classes[order], kind="stable")]
+
+
+def _ranks(ascending: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many equal values stand before each one."""
+    return np.arange(len(ascending)) - np.searchsorted(ascending, ascending)
 
 
 def stub_mixing(links: NDArray[Any], totals: NDArray[Any]) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ from lightning_dpg.methods.base import PrivateModule, Synthesizer
 from lightning_dpg.methods.bter import BTER
 from lightning_dpg.methods.cell import CELL
 from lightning_dpg.methods.chung_lu import ChungLu
+from lightning_dpg.methods.dk2 import DK2
 from lightning_dpg.methods.dp_graph_gan import DPGGAN
 from lightning_dpg.methods.dp_graph_vae import DPGVAE
 from lightning_dpg.methods.dp_netgan import DPNetGAN
@@ -12,18 +13,22 @@ from lightning_dpg.methods.erdos_renyi_set import ErdosRenyiSet
 from lightning_dpg.methods.graph_set import GraphSetSynthesizer
 from lightning_dpg.methods.graph_vae import GGAN, GVAE
 from lightning_dpg.methods.graphrnn import GraphRNN
+from lightning_dpg.methods.hrg import HRG
 from lightning_dpg.methods.netgan import NetGAN
 from lightning_dpg.methods.one_shot import OneShotSynthesizer
+from lightning_dpg.methods.privcom import PrivCom
 from lightning_dpg.methods.privgraph import PrivGraph
 from lightning_dpg.methods.randomized_response import RandomizedResponse
 
 __all__ = [
     "BTER",
     "CELL",
+    "DK2",
     "DPGGAN",
     "DPGVAE",
     "GGAN",
     "GVAE",
+    "HRG",
     "ChungLu",
     "DPNetGAN",
     "ErdosRenyi",
@@ -32,6 +37,7 @@ __all__ = [
     "GraphSetSynthesizer",
     "NetGAN",
     "OneShotSynthesizer",
+    "PrivCom",
     "PrivGraph",
     "PrivateModule",
     "RandomizedResponse",

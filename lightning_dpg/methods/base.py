@@ -27,7 +27,7 @@ class PrivateModule(pl.LightningModule):
         assumptions: What the guarantee takes as public, one sentence each.
     """
 
-    relation: ClassVar[Relation] = Relation.EDGE
+    relation: Relation = Relation.EDGE
     is_pure: ClassVar[bool] = False
 
     def __init__(self) -> None:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
+from torch.optim import Optimizer
 from torch_geometric.data import Data
 
 from lightning_dpg.methods.base import Synthesizer
@@ -57,10 +58,18 @@ class OneShotSynthesizer(Synthesizer):
             self.is_released.fill_(True)
         self.trainer.should_stop = True
 
-    def configure_optimizers(self) -> None:
+    def configure_optimizers(self) -> Optimizer | None:
         """None: there is no gradient."""
+        return None
 
-    def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
+    def release_num_edges(
+        self,
+        edges: Tensor,
+        epsilon: float,
+        sensitivity: int = edge_count_sensitivity(),
+        proof: str = "edge_count_sensitivity",
+        record: str = "undirected edge",
+    ) -> None:
         """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
         noisy = discrete_laplace(
             torch.tensor(len(edges)),
@@ -68,11 +77,25 @@ class OneShotSynthesizer(Synthesizer):
             self.noise,
             name="number of edges",
             epsilon=epsilon,
-            sensitivity=edge_count_sensitivity(),
-            proof="edge_count_sensitivity",
+            sensitivity=sensitivity,
+            proof=proof,
+            record=record,
         )
         num_nodes = self.hparams["num_nodes"]
         self.num_edges = noisy.clamp(0, num_nodes * (num_nodes - 1) // 2)
+
+    def delta_for(self, setting: str) -> float:
+        """Delta of the budget, for a setting that spends it beside a pure epsilon.
+
+        Raises:
+            MisconfigurationException: If the budget has none.
+        """
+        if self.ledger.budget is None or not self.ledger.budget.delta:
+            raise MisconfigurationException(
+                f"{setting} spends a delta, and the budget has none\nset privacy.delta below one "
+                "over the number of edges"
+            )
+        return self.ledger.budget.delta
 
     def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Evidence of a noisy number of edges, or of noisy degrees."""

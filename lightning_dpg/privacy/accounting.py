@@ -188,10 +188,10 @@ def gdp_epsilon(mu: float, delta: float) -> float:
         return math.inf
     # At this epsilon the conversion of zero-concentrated DP, which is an upper bound, holds.
     high = mu**2 / 2 + mu * math.sqrt(2 * math.log(1 / delta))
-    return _smallest(lambda epsilon: gdp_delta(mu, epsilon) <= delta, high, 1e-12)
+    return smallest(lambda epsilon: gdp_delta(mu, epsilon) <= delta, high, 1e-12)
 
 
-def _smallest(fits: Callable[[float], bool], high: float, tolerance: float) -> float:
+def smallest(fits: Callable[[float], bool], high: float, tolerance: float) -> float:
     """Smallest positive x with ``fits(x)``, from above; ``fits(high)`` and all beyond hold."""
     low = high
     while fits(low):
@@ -214,7 +214,7 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
     high = 1.0
     while gdp_delta(1 / high, epsilon) > delta:
         high *= 2
-    return _smallest(lambda sigma: gdp_delta(1 / sigma, epsilon) <= delta, high, 1e-10)
+    return smallest(lambda sigma: gdp_delta(1 / sigma, epsilon) <= delta, high, 1e-10)
 
 
 def noise_multiplier_for(
@@ -253,7 +253,7 @@ def noise_multiplier_for(
                 f"no noise multiplier fits {steps} steps into epsilon={epsilon}, delta={delta}: "
                 "the budget is too small or the other releases take all of it"
             )
-    sigma = _smallest(fits, high, 5e-5)
+    sigma = smallest(fits, high, 5e-5)
     unit = 10.0 ** (math.floor(math.log10(sigma)) - 4)
     rounded = round(math.ceil(sigma / unit) * unit, 12)
     return rounded if fits(rounded) else sigma

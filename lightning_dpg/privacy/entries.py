@@ -41,12 +41,14 @@ class LedgerEntry:
     Attributes:
         name: What is released.
         relation: Neighbouring relation of the guarantee.
-        mechanism: How noise was added; ``pure`` is any epsilon-DP mechanism.
+        mechanism: How noise was added; ``pure`` is any epsilon-DP mechanism, and ``approximate`` one
+            that is so but for an event of probability ``delta``.
         sensitivity: Largest change of the released value between neighbours (L2 for ``gaussian``,
             L1 for ``laplace``).
         proof: Where the sensitivity is proved, or why the read is not private.
         noise_multiplier: Standard deviation (gaussian) or scale (laplace) over the sensitivity.
-        epsilon: Cost of one step of a ``pure`` mechanism.
+        epsilon: Cost of one step of a ``pure`` or an ``approximate`` mechanism.
+        delta: Probability with which one step of an ``approximate`` mechanism fails.
         sample_rate: Probability with which Poisson sampling draws the protected record.
         steps: Number of times.
         record: What is one record.
@@ -57,11 +59,12 @@ class LedgerEntry:
 
     name: str
     relation: Relation
-    mechanism: Literal["gaussian", "laplace", "pure", "non_private"]
+    mechanism: Literal["gaussian", "laplace", "pure", "approximate", "non_private"]
     sensitivity: float
     proof: str
     noise_multiplier: float = 0.0
     epsilon: float = 0.0
+    delta: float = 0.0
     sample_rate: float = 1.0
     steps: int = 1
     record: str = "undirected edge"
@@ -70,15 +73,17 @@ class LedgerEntry:
 
     def __post_init__(self) -> None:
         """Refuse what the accountants do not cover."""
-        if self.mechanism not in ("gaussian", "laplace", "pure", "non_private"):
+        if self.mechanism not in ("gaussian", "laplace", "pure", "approximate", "non_private"):
             raise ValueError(f"{self.name}: unknown mechanism {self.mechanism!r}")
         if self.steps < 1:
             raise ValueError(f"{self.name}: steps must be positive, got {self.steps}")
         if not self.sensitivity >= 0 or not self.noise_multiplier >= 0 or not self.epsilon >= 0:
             raise ValueError(f"{self.name}: sensitivity, noise and epsilon must not be negative")
+        if not 0 <= self.delta < 1 or (self.delta and self.mechanism != "approximate"):
+            raise ValueError(f"{self.name}: no delta {self.delta} of mechanism {self.mechanism}")
         if not 0 < self.sample_rate <= 1:
             raise ValueError(f"{self.name}: sample_rate must be in (0, 1], got {self.sample_rate}")
-        if self.sample_rate < 1 and self.mechanism in ("laplace", "pure"):
+        if self.sample_rate < 1 and self.mechanism in ("laplace", "pure", "approximate"):
             raise ValueError(f"{self.name}: sampling is accounted for Gaussian noise only")
         if self.sample_rate < 1 and self.mechanism == "gaussian" and self.relation not in _SAMPLED:
             raise ValueError(
@@ -92,28 +97,32 @@ class LedgerEntry:
             )
 
     def curve(self) -> Curve:
-        """Renyi curve of all steps."""
+        """Renyi curve of all steps, where none of them fails."""
         match self.mechanism:
             case "gaussian":
                 return self.steps * accounting.rdp_gaussian(self.noise_multiplier, self.sample_rate)
             case "laplace":
                 return self.steps * accounting.rdp_laplace(self.noise_multiplier)
-            case "pure":
+            case "pure" | "approximate":
                 return self.steps * accounting.rdp_pure(self.epsilon)
             case _:
                 return np.full_like(ORDERS, np.inf)
 
     def pure_epsilon(self) -> float:
-        """Epsilon of all steps at delta 0; 0 for Gaussian noise, which is accounted beside it."""
+        """Sum of the epsilons of all steps; 0 for Gaussian noise, which is accounted beside it."""
         match self.mechanism:
             case "gaussian":
                 return 0.0
             case "laplace":
                 return self.steps / self.noise_multiplier if self.noise_multiplier else math.inf
-            case "pure":
+            case "pure" | "approximate":
                 return self.steps * self.epsilon
             case _:
                 return math.inf
+
+    def failure(self) -> float:
+        """Probability at most with which some step of an ``approximate`` mechanism fails."""
+        return self.steps * self.delta
 
     def squared_mu(self) -> float:
         """Square of the Gaussian-DP parameter of all steps without sampling; 0 for other noise."""

@@ -1,18 +1,45 @@
-"""Private choices: the exponential mechanism in its better form, permute and flip."""
+"""Private choices: permute and flip among few candidates, a Markov chain among too many to list."""
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.privacy.ledger import PrivacyLedger
+from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, coins_exp, spend_pure
 from lightning_dpg.privacy.noise import NoiseSource
 
 Utilities = Callable[[Tensor, int], tuple[Tensor, Tensor]]
+
+_BLOCK = 8192
+
+
+class Candidate(Protocol):
+    """A candidate that can become a neighbouring one, by moves that can be taken back.
+
+    Attributes:
+        num_moves: Number of moves out of each candidate, the same for all of them (public). Each
+            leads to another candidate, from which one move leads back, and all can be reached.
+    """
+
+    num_moves: int
+
+    @property
+    def utility(self) -> float:
+        """Utility of this candidate (private)."""
+
+    def gain(self, move: int) -> float:
+        """What a move, a number below ``num_moves``, would add to the utility."""
+
+    def make(self) -> None:
+        """Make the move that was asked about last."""
+
+    def state(self) -> Tensor:
+        """Integers that tell the candidate, and nothing of the moves that led to it."""
 
 
 def choose_in_turns(
@@ -78,6 +105,79 @@ def choose_in_turns(
         new = _permute_and_flip(cut.numpy(), offsets.numpy(), multiple, noise)
         chosen = torch.cat([chosen, torch.from_numpy(new)])
     return ledger.disclose(name, chosen)
+
+
+def choose_by_chain(
+    candidate: Candidate,
+    steps: int,
+    ledger: PrivacyLedger,
+    noise: NoiseSource,
+    *,
+    name: str,
+    epsilon: float,
+    sensitivity: float,
+    proof: str,
+    record: str = "undirected edge",
+    watch: Callable[[int, float], None] | None = None,
+) -> Tensor:
+    r"""Choose a candidate by the exponential mechanism, through a Markov chain.
+
+    Each step asks about a random move and makes it with probability :math:`\min(1, e^{r g})`, where g
+    is the gain and :math:`r = \epsilon / 2 \Delta` (Metropolis et al., 1953). The stationary law is
+    that of the exponential mechanism, :math:`P(c) \propto e^{r q_c}`, which is epsilon-DP if no
+    utility changes by more than :math:`\Delta` between neighbours: the numerator changes by a
+    factor of :math:`e^{\epsilon / 2}` at most, and so does the sum of all.
+
+    What is booked is the cost of that law. A chain of finitely many steps has another one, and how
+    far off it is, nobody knows: callers state that as an assumption. The number of steps is public
+    and looks at nothing. Decisions are taken in floating-point numbers, with coins of 53 bits.
+
+    Args:
+        candidate: Where the chain starts, by public choice; it is moved.
+        steps: Number of steps.
+        ledger: Pays for the choice.
+        noise: Secret source of the moves.
+        name: Name of the release in the ledger.
+        epsilon: Cost of the choice, positive; an infinite one makes all moves that are no loss.
+        sensitivity: Largest change :math:`\Delta` of a candidate's utility between neighbours.
+        proof: Where the sensitivity is proved.
+        record: What is one record.
+        watch: Is told steps and utility (private) as the chain goes on.
+
+    Returns:
+        State of the last candidate.
+
+    References:
+        McSherry, Talwar, "Mechanism design via differential privacy", 2007.
+    """
+    if not epsilon > 0 or sensitivity < 0:
+        raise ValueError(f"epsilon must be positive, no sensitivity less: {epsilon}, {sensitivity}")
+    ledger.spend(
+        LedgerEntry(
+            name=name,
+            relation=ledger.relation,
+            mechanism="pure",
+            sensitivity=sensitivity,
+            epsilon=epsilon,
+            proof=proof,
+            record=record,
+            public={"steps of the chain": steps},
+        )
+    )
+    rate = epsilon / (2 * sensitivity) if sensitivity else math.inf
+    gain, make = candidate.gain, candidate.make
+    for start in range(0, steps if candidate.num_moves else 0, _BLOCK):
+        size = min(_BLOCK, steps - start)
+        moves = noise.integers(candidate.num_moves, size)
+        # A loss is borne where an exponential variate of that rate exceeds it.
+        uniform = (noise.integers(2**53, size) + 1) * 2.0**-53
+        borne = np.log(uniform) / rate
+        for move, least in zip(moves.tolist(), borne.tolist(), strict=True):
+            if gain(move) >= least:
+                make()
+        if watch is not None:
+            watch(start + size, candidate.utility)
+    return ledger.disclose(name, candidate.state())
 
 
 def _rate_multiple(rate: float, largest: float) -> int:

@@ -21,6 +21,9 @@ T = TypeVar("T", float, Curve)
 PURE = "sum of pure epsilons"
 """Name of the accountant whose epsilon holds at any delta."""
 
+APPROXIMATE = "sum of epsilons and of deltas"
+"""Name of the accountant of pure releases beside some that may fail."""
+
 
 class PrivacyBudgetExceeded(RuntimeError):
     """A release was refused because it would overspend the budget. Nothing was booked."""
@@ -58,6 +61,10 @@ class PrivacyLedger:
     Releases compose as Renyi DP. Where no entry is sampled, the exact curve of Gaussian DP plus
     the sum of the pure epsilons is a second upper bound, and the smaller one counts.
 
+    A release of (epsilon, delta) is no worse than one that gives all away with probability delta and
+    is of pure epsilon else (Kairouz, Oh, Viswanath, "The composition theorem for differential
+    privacy", 2015). It composes as a pure one, and delta is added to that of all releases.
+
     Attributes:
         relation: The one neighbouring relation of all entries.
         entries: What was released so far; equal successive releases of one name are one entry.
@@ -92,7 +99,8 @@ class PrivacyLedger:
             if entry.mechanism == "non_private":
                 reasons.append(f"{entry.name}: {entry.proof}")
             elif np.isinf(entry.curve()).all():
-                noise = entry.epsilon if entry.mechanism == "pure" else entry.noise_multiplier
+                is_given = entry.mechanism in ("pure", "approximate")
+                noise = entry.epsilon if is_given else entry.noise_multiplier
                 reasons.append(f"{entry.name}: {entry.mechanism} {noise:g} protects nothing")
         return reasons
 
@@ -141,10 +149,13 @@ class PrivacyLedger:
             # Shares of a budget add up to it but for the last digit.
             if pure <= epsilon * (1 + 1e-12):
                 delta = min(delta, accounting.gdp_delta(mu, max(epsilon - pure, 0.0)))
-        return delta
+        return min(delta + self._failure(extra), 1.0)
 
     def epsilon(self, delta: float, *extra: LedgerEntry) -> float:
         """Epsilon at ``delta`` of all releases and ``extra`` ones."""
+        delta -= self._failure(extra)
+        if delta < 0:
+            return math.inf
         epsilon = accounting.rdp_to_epsilon(self.rdp(*extra), delta)
         closed = self._without_sampling(extra)
         if closed is not None:
@@ -159,10 +170,12 @@ class PrivacyLedger:
         Pure releases are added to it. Both accountants are functions of public numbers, so that
         choosing the smaller one costs nothing.
         """
-        epsilon = self.epsilon(delta)
+        epsilon, failure = self.epsilon(delta), self._failure()
+        delta = max(delta - failure, 0.0)  # less than none left makes epsilon infinite
         rdp = accounting.rdp_to_epsilon(self.rdp(), delta)
         gaussian = any(entry.mechanism == "gaussian" for entry in self.entries)
-        name = "RDP" if epsilon == rdp else "GDP" if gaussian else PURE
+        sums = APPROXIMATE if failure else PURE
+        name = "RDP" if epsilon == rdp else "GDP" if gaussian else sums
         history: dict[tuple[float, float], int] = {}
         for entry in self.entries:
             if entry.mechanism == "gaussian":
@@ -239,8 +252,12 @@ class PrivacyLedger:
                 break
         self.entries.append(entry)
 
+    def _failure(self, extra: Sequence[LedgerEntry] = ()) -> float:
+        """Probability at most with which some release gives all away."""
+        return _compose([*self.entries, *extra], LedgerEntry.failure, 0.0)
+
     def _without_sampling(self, extra: Sequence[LedgerEntry]) -> tuple[float, float] | None:
-        """Gaussian-DP parameter and sum of pure epsilons, or None if an entry is sampled."""
+        """Gaussian-DP parameter and sum of epsilons, or None if an entry is sampled."""
         entries = [*self.entries, *extra]
         if any(entry.sample_rate < 1 for entry in entries):
             return None

@@ -66,6 +66,8 @@ def discrete_laplace(
     name: str,
     epsilon: float,
     sensitivity: int = 1,
+    scales: Tensor | None = None,
+    delta: float = 0.0,
     proof: str,
     record: str = "undirected edge",
 ) -> Tensor:
@@ -74,13 +76,22 @@ def discrete_laplace(
     It is booked as ``pure``: at sensitivity 1 its privacy loss is that of randomized response, the
     worst of all epsilon-DP mechanisms, and not the smaller one of continuous Laplace noise.
 
+    Element i may have noise that is :math:`s_i` times as large, :math:`P(k) \propto e^{-|k| \epsilon /
+    (s_i \Delta)}`. A change by :math:`t_i` of each element then changes no probability by more than
+    a factor :math:`e^{\epsilon \sum_i |t_i| / (s_i \Delta)}`.
+
     Args:
         value: Integers to release, of any shape (private).
         ledger: Pays for the release.
         noise: Secret source of the noise.
         name: Name of the release in the ledger.
         epsilon: Cost, positive; an infinite one adds no noise and protects nothing.
-        sensitivity: Largest L1 change :math:`\Delta` of ``value`` between neighbours.
+        sensitivity: Largest L1 change :math:`\Delta` of ``value`` between neighbours, each element
+            divided by its scale. It is public or a function of earlier releases.
+        scales: Positive integers :math:`s_i` of the shape of ``value``, public or functions of
+            earlier releases; None is 1 for all.
+        delta: Probability at most, over the earlier releases, with which the sensitivity or the
+            scales are too small for this graph; 0 where they are proved for all graphs.
         proof: Where the sensitivity is proved.
         record: What is one record.
 
@@ -89,15 +100,32 @@ def discrete_laplace(
     """
     if not epsilon > 0 or sensitivity <= 0:
         raise ValueError(f"epsilon and sensitivity must be positive: {epsilon}, {sensitivity}")
-    spend_pure(ledger, name, epsilon, sensitivity, proof, record)
+    spend_pure(ledger, name, epsilon, sensitivity, proof, record, delta)
     if math.isinf(epsilon):
         return ledger.disclose(name, value.clone())
     # Rounding the rate down adds noise and takes no privacy.
     rate = min(int(epsilon * RATE_DENOMINATOR) // sensitivity, 2**62)
-    if rate == 0:
+    rates = np.full(value.numel(), rate, dtype=np.int64)
+    if scales is not None:
+        rates //= scales.flatten().numpy()
+    if rates.min(initial=rate) == 0:
         raise ValueError(f"epsilon {epsilon:g} is too small for integer noise")
-    draws = torch.from_numpy(_draw_discrete_laplace(noise, rate, value.numel()))
+    draws = torch.from_numpy(_draw_discrete_laplace(noise, rates))
     return ledger.disclose(name, value + draws.view_as(value))
+
+
+def shortfall(epsilon: float, sensitivity: int, delta: float) -> int:
+    r"""What discrete Laplace noise falls short of with probability ``delta`` at most.
+
+    Noise of at most -t - 1 has the probability :math:`q^{t+1} / (1 + q)` with :math:`q = e^{-\epsilon
+    / \Delta}`. The t at which :math:`q^t` is ``delta`` also covers the rounding of the rate.
+
+    Args:
+        epsilon: Cost of the noise; an infinite one falls short of nothing.
+        sensitivity: Sensitivity of what is noised.
+        delta: Probability, positive.
+    """
+    return 0 if math.isinf(epsilon) else math.ceil(-math.log(delta) * sensitivity / epsilon)
 
 
 def randomized_response(
@@ -151,30 +179,37 @@ def response_rates(epsilon: float, thinning: float = 1.0) -> tuple[float, float]
 
 
 def spend_pure(
-    ledger: PrivacyLedger, name: str, epsilon: float, sensitivity: float, proof: str, record: str
+    ledger: PrivacyLedger,
+    name: str,
+    epsilon: float,
+    sensitivity: float,
+    proof: str,
+    record: str,
+    delta: float = 0.0,
 ) -> None:
-    """Book a release of pure epsilon."""
+    """Book a release of pure epsilon, or of epsilon but for an event of probability ``delta``."""
     ledger.spend(
         LedgerEntry(
             name=name,
             relation=ledger.relation,
-            mechanism="pure",
+            mechanism="approximate" if delta else "pure",
             sensitivity=sensitivity,
             epsilon=epsilon,
+            delta=delta,
             proof=proof,
             record=record,
         )
     )
 
 
-def _draw_discrete_laplace(noise: NoiseSource, rate: int, size: int) -> NDArray[np.int64]:
-    """Integers decaying as exp(-rate / 2**40) per unit, from fair integers alone, shape ``(size,)``.
+def _draw_discrete_laplace(noise: NoiseSource, rates: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Integers decaying as exp(-rate / 2**40) per unit, from fair integers alone, one for each rate.
 
     Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", 2020, Algorithm 2.
     No logarithm is taken and nothing is rounded, so that the law is exact.
     """
-    drawn = np.zeros(size, dtype=np.int64)
-    missing = np.arange(size)
+    drawn = np.zeros(len(rates), dtype=np.int64)
+    missing = np.arange(len(rates))
     while len(missing):
         # remainder + denominator * quotient is geometric with ratio exp(-1 / denominator)
         remainder = noise.integers(RATE_DENOMINATOR, len(missing))
@@ -185,7 +220,7 @@ def _draw_discrete_laplace(noise: NoiseSource, rate: int, size: int) -> NDArray[
         while len(going):
             going = going[coins_exp(noise, np.full(len(going), RATE_DENOMINATOR))]
             quotient[going] += 1
-        magnitude = (remainder + RATE_DENOMINATOR * quotient) // rate
+        magnitude = (remainder + RATE_DENOMINATOR * quotient) // rates[missing]
         fits &= ~(negative & (magnitude == 0))  # zero would come up twice as often as it should
         drawn[missing[fits]] = np.where(negative, -magnitude, magnitude)[fits]
         missing = missing[~fits]

@@ -63,6 +63,27 @@ def test_integer_ids_in_numerical_order(read, text):
     assert undirected_edges(graph).tolist() == [[0, 1], [0, 2]]
 
 
+KONECT = "{}\n% 4 3 3\n1 2 1 1167609600\n2\t3 \t5\t1167609601\n 3 2 -1 1167609602\n1 1\n10 3 1 0"
+
+
+@pytest.mark.parametrize("name", ["out.petster-hamster", "out.petster-hamster.gz"])
+def test_konect_files_with_weights_and_time_stamps(read, name):
+    text = KONECT.format("% sym weighted").encode()
+    graph = read(gzip.compress(text) if name.endswith(".gz") else text, name)
+    assert graph.node_names == ["1", "2", "3", "10"]
+    assert undirected_edges(graph).tolist() == [[0, 1], [1, 2], [2, 3]]
+
+
+def test_konect_headers_of_directed_and_bipartite_graphs(read):
+    directed = KONECT.format("% asym positive")
+    with pytest.raises(GraphFormatError, match="undirected=True"):
+        read(directed, "out.slashdot")
+    assert undirected_edges(read(directed, undirected=True)).tolist() == [[0, 1], [1, 2], [2, 3]]
+    for undirected in (False, True):
+        with pytest.raises(GraphFormatError, match="line 1: '% bip unweighted'"):
+            read(KONECT.format("% bip unweighted"), undirected=undirected)
+
+
 def test_long_ids_are_integers(read):
     names = ["999999999999999999", "1000000000000000000", "9999999999999999999"]
     assert read(f"{names[1]} {names[0]}\n{names[2]} {names[1]}\n").node_names == names

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
+from lightning_dpg.graph.stubs import count_links, fill_links, link_pairs, pair_stubs, stub_mixing
 
 NONE = np.empty((0, 2), dtype=np.int64)
 
@@ -51,6 +51,21 @@ def test_pairs_follow_the_links():
     links = np.array([[0, 0, 0], [900, 0, 0], [100, 100, 400]])
     pairs = pair_stubs(np.arange(3000), classes, links, np.random.default_rng(0))
     assert np.abs(count_links(classes, pairs) - links).max() < 60
+
+
+@given(st.integers(0, 60), st.integers(0, 2**32 - 1), st.floats(0, 2))
+def test_links_are_filled_exactly_while_there_are_stubs(count, seed, factor):
+    rng = np.random.default_rng(seed)
+    classes_of_nodes, stubs = rng.integers(0, 4, 10), rng.integers(0, 10, count)
+    pairs = rng.permutation(stubs)[: count // 2 * 2].reshape(-1, 2)
+    links = count_links(np.append(classes_of_nodes, 3), pairs)
+    filled, is_used = fill_links(stubs, classes_of_nodes[stubs], links, rng)
+    assert count_links(np.append(classes_of_nodes, 3), filled).tolist() == links.tolist()
+    assert is_used.sum() == 2 * len(pairs)
+    wanted = np.rint(factor * links).astype(np.int64)
+    filled, is_used = fill_links(stubs, classes_of_nodes[stubs], wanted, rng)
+    assert (count_links(np.append(classes_of_nodes, 3), filled) <= wanted).all()
+    assert np.sort(filled.ravel()).tolist() == np.sort(stubs[is_used]).tolist()
 
 
 @given(st.integers(10, 60), st.integers(1, 4), st.integers(0, 2**32 - 1))

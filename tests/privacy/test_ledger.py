@@ -68,6 +68,55 @@ def test_pure_release_fits_a_budget_of_its_own_epsilon():
     assert ledger.headline(1e-6) == (1.0, "sum of pure epsilons")
 
 
+def test_a_delta_is_added_to_that_of_all_other_releases():
+    approximate = entry("approximate", epsilon=0.5, delta=1e-6, steps=2)
+    ledger = ledger_of(entry("pure", epsilon=0.25), approximate)
+    assert ledger.delta(1.25) == pytest.approx(2e-6)
+    assert ledger.delta(1.0) > 1e-3  # basic composition, hence no less than that
+    assert ledger.epsilon(2e-6) == pytest.approx(1.25)
+    assert ledger.epsilon(1.9e-6) == math.inf
+    assert ledger.headline(2e-6) == (pytest.approx(1.25), "sum of epsilons and of deltas")
+    assert ledger.headline(1e-6)[0] == math.inf
+    # Beside Gaussian noise, whose own curve gives what is left of delta.
+    sigma = accounting.gaussian_sigma(1.0, 3e-6)
+    mixed = ledger_of(approximate, entry(noise_multiplier=sigma))
+    assert mixed.delta(2.0) == pytest.approx(5e-6, rel=1e-6)
+    assert mixed.headline(5e-6) == (pytest.approx(2.0, abs=1e-6), "GDP")
+
+
+def test_no_delta_is_spent_that_the_budget_does_not_have():
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.budget = Budget(2.0, 1.5e-6)
+    approximate = entry("approximate", epsilon=0.5, delta=1e-6)
+    ledger.spend(approximate)
+    with pytest.raises(PrivacyBudgetExceeded, match=r"from 1e-06 to 2e-06; the budget is 1.5e-06"):
+        ledger.spend(approximate)
+    ledger.spend(entry("pure", epsilon=1.5))
+    assert ledger.delta(2.0) == pytest.approx(1e-6)
+
+
+def test_largest_delta_of_disjoint_parts_counts():
+    parts = [
+        entry("approximate", name=part, epsilon=0.5, delta=delta, partition=("graphs", part))
+        for part, delta in (("first", 1e-6), ("second", 3e-6))
+    ]
+    assert ledger_of(*parts).delta(0.5) == pytest.approx(3e-6)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "delta"), [("approximate", 1.0), ("approximate", -1e-9), ("pure", 1e-6)]
+)
+def test_deltas_that_no_mechanism_has_are_refused(mechanism, delta):
+    with pytest.raises(ValueError, match="no delta"):
+        entry(mechanism, epsilon=1.0, delta=delta)
+
+
+def test_entries_that_were_written_without_a_delta_have_none():
+    state = entry("pure", epsilon=1.0).to_dict()
+    del state["delta"]
+    assert LedgerEntry.from_dict(state) == entry("pure", epsilon=1.0)
+
+
 def test_full_batch_gaussian_fits_its_analytic_calibration():
     ledger = PrivacyLedger(Relation.EDGE)
     ledger.budget = Budget(1.0, 1e-5)
@@ -141,6 +190,7 @@ def test_entries_of_a_run_written_by_hand():
         "proof": "by hand",
         "noise_multiplier": 2.0,
         "epsilon": 0.0,
+        "delta": 0.0,
         "sample_rate": 0.05,
         "steps": 3,
         "record": "undirected edge",

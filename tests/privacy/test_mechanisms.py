@@ -4,6 +4,8 @@ import math
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from lightning_dpg.privacy.ledger import (
@@ -18,6 +20,7 @@ from lightning_dpg.privacy.mechanisms import (
     gaussian,
     randomized_response,
     response_rates,
+    shortfall,
 )
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import (
@@ -57,6 +60,46 @@ def test_discrete_laplace_has_its_closed_form_law(epsilon, sensitivity):
     inner = [total * pmf(k, epsilon / sensitivity) for k in range(-edge, edge + 1)]
     tail = (total - sum(inner)) / 2
     assert stats.chisquare(observed, [tail, *inner, tail]).pvalue > 1e-3
+
+
+def test_each_element_has_noise_of_its_own_scale():
+    noise, total, scales = NoiseSource(unsafe_seed=1), 20_000, torch.tensor([1, 2, 5])
+    draws = discrete_laplace(
+        torch.zeros(total, 3, dtype=torch.long),
+        PrivacyLedger(Relation.EDGE),
+        noise,
+        name="count",
+        epsilon=1.5,
+        sensitivity=2,
+        scales=scales.expand(total, 3),
+        proof="by hand",
+    )
+    for values, scale in zip(draws.T.numpy(), scales.tolist(), strict=True):
+        rate = 1.5 / 2 / scale
+        expected = [total * pmf(k, rate) for k in range(-3, 4)]
+        observed = [np.sum(values == k) for k in range(-3, 4)]
+        rest = total - sum(expected), total - sum(observed)
+        assert stats.chisquare([*observed, rest[1]], [*expected, rest[0]]).pvalue > 1e-3
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(0.05, 3), st.integers(1, 5), st.floats(1e-9, 0.5))
+def test_noise_falls_short_of_the_margin_with_probability_delta(epsilon, sensitivity, delta):
+    margin, rate = shortfall(epsilon, sensitivity, delta), epsilon / sensitivity
+    far = sum(pmf(k, rate) for k in range(margin + 1, margin + 1 + int(60 / rate)))
+    assert far <= delta
+    nearer = sum(pmf(k, rate) for k in range(margin, margin + int(60 / rate)))
+    assert nearer > delta / (2 * math.exp(rate) + 2)  # and not by much
+    assert shortfall(math.inf, sensitivity, delta) == 0
+
+
+def test_noise_that_may_be_too_small_is_booked_with_its_delta():
+    ledger = PrivacyLedger(Relation.EDGE)
+    terms = {"name": "count", "epsilon": 0.5, "sensitivity": 3, "proof": "by hand"}
+    value = torch.tensor([1, 2])
+    discrete_laplace(value, ledger, NoiseSource(), delta=1e-6, **terms)
+    (entry,) = ledger.entries
+    assert (entry.mechanism, entry.epsilon, entry.delta) == ("approximate", 0.5, 1e-6)
 
 
 @pytest.mark.parametrize(("epsilon", "sensitivity"), [(1.0, 1), (0.7, 3)])

@@ -1,0 +1,260 @@
+r"""Dendrograms: binary trees over the nodes of a graph, whose branches tell how likely an edge is.
+
+A branch divides its nodes into two sides. Of the m pairs between them, e are edges; the chance of an
+edge between two nodes is e / m of the one branch that divides them. The log-likelihood of the graph
+is :math:`\sum (e \ln (e / m) + (m - e) \ln (1 - e / m))` over all branches.
+
+What the other functions take as *dendrogram* are integers of shape ``(N, 3)``. Column 0 lists the
+nodes so that each branch holds neighbouring places. Row k >= 1 is the branch that divides place k - 1
+from place k, and holds places ``start`` to ``stop - 1`` (columns 1 and 2); row 0 holds no place.
+
+* Clauset, Moore, Newman, "Hierarchical structure and the prediction of missing links in networks",
+  2008.
+"""
+
+import math
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import xlogy
+from torch import Tensor
+
+MAX_NODES = 20_000
+"""More nodes than that would take gigabytes: each branch keeps a bit for each node."""
+
+
+class Dendrogram:
+    """A dendrogram that moves, and knows by how much its log-likelihood changes.
+
+    A branch below the root has three subtrees about it, its two sides and the other side of the
+    branch above. A move exchanges that one with one of the sides. There are two for each such
+    branch; one move leads back, and all dendrograms can be reached. A move counts edges of the
+    smallest of the subtrees, by the bits that each branch has for its nodes.
+
+    Args:
+        edges: Edges of shape ``(M, 2)`` (private).
+        num_nodes: Number of nodes N.
+        rng: Source of the first dendrogram, which does not look at edges.
+    """
+
+    def __init__(self, edges: NDArray[np.int64], num_nodes: int, rng: np.random.Generator) -> None:
+        if not 0 < num_nodes <= MAX_NODES:
+            raise ValueError(f"a dendrogram takes from 1 to {MAX_NODES} nodes, got {num_nodes}")
+        # Leaves have the numbers of their nodes; then come the root and all other branches.
+        self._first, count = num_nodes, 2 * num_nodes - 1
+        self.num_moves = max(2 * (num_nodes - 2), 0)
+        self._adjacent = [0] * num_nodes
+        for i, j in edges.tolist():
+            self._adjacent[i] |= 1 << j
+            self._adjacent[j] |= 1 << i
+        self._bits = [1 << i for i in range(num_nodes)] + [0] * (num_nodes - 1)
+        self._size = [1] * num_nodes + [0] * (num_nodes - 1)
+        self._left, self._right, self._above = [0] * count, [0] * count, [0] * count
+        self._edges, self._value = [0] * count, [0.0] * count
+        self._join(rng)
+        self._asked = (0, 0, 0, 0, 0, 0, 0.0, 0.0)
+
+    @property
+    def utility(self) -> float:
+        """Log-likelihood (private)."""
+        return math.fsum(self._value)
+
+    def gain(self, move: int) -> float:
+        """What a move would add to the log-likelihood; 2 b and 2 b + 1 are those of branch b."""
+        branch = self._first + 1 + (move >> 1)
+        above = self._above[branch]
+        left, right = self._left, self._right
+        kept, gone = left[branch], right[branch]
+        if move & 1:
+            kept, gone = gone, kept
+        new = left[above]
+        if new == branch:
+            new = right[above]
+        bits, size = self._bits, self._size
+        num_kept, num_gone, num_new = size[kept], size[gone], size[new]
+        both = self._edges[branch] + self._edges[above]
+        if num_gone <= num_kept and num_gone <= num_new:
+            below = self._edges[above] - self._count(gone, bits[new])
+        elif num_kept <= num_new:
+            below = self._count(kept, bits[new])
+        else:
+            below = self._count(new, bits[kept])
+        value = _value(below, num_kept * num_new)
+        value_above = _value(both - below, num_gone * (num_kept + num_new))
+        self._asked = (branch, above, kept, gone, new, below, value, value_above)
+        return value + value_above - self._value[branch] - self._value[above]
+
+    def make(self) -> None:
+        """Make the move that was asked about last."""
+        branch, above, kept, gone, new, below, value, value_above = self._asked
+        self._edges[above] += self._edges[branch] - below
+        self._edges[branch] = below
+        self._value[branch], self._value[above] = value, value_above
+        self._left[branch], self._right[branch] = kept, new
+        self._left[above], self._right[above] = branch, gone
+        self._above[new], self._above[gone] = branch, above
+        self._bits[branch] = self._bits[kept] | self._bits[new]
+        self._size[branch] = self._size[kept] + self._size[new]
+
+    def state(self) -> Tensor:
+        """The dendrogram alone, shape ``(N, 3)``: sides are in the order of their smallest nodes."""
+        rows = np.zeros((self._first, 3), dtype=np.int64)
+        waiting, place = [(self._top, 0)], 0
+        while waiting:
+            branch, start = waiting.pop()
+            if branch < self._first:
+                rows[place, 0] = branch
+                place += 1
+                continue
+            sides = [self._left[branch], self._right[branch]]
+            sides.sort(key=lambda side: self._bits[side] & -self._bits[side])
+            middle = start + self._size[sides[0]]
+            rows[middle, 1:] = start, start + self._size[branch]
+            waiting += [(sides[1], middle), (sides[0], start)]
+        return torch.from_numpy(rows)
+
+    @property
+    def _top(self) -> int:
+        """The root: a branch, or the only node."""
+        return min(self._first, len(self._bits) - 1)
+
+    def _join(self, rng: np.random.Generator) -> None:
+        """Join random subtrees until one is left, the root."""
+        roots = list(range(self._first))
+        draws = rng.random((self._first, 2))
+        for branch in range(len(self._bits) - 1, self._first - 1, -1):
+            sides = []
+            for draw in draws[branch - self._first]:
+                at = int(draw * len(roots))
+                roots[at], roots[-1] = roots[-1], roots[at]
+                sides.append(roots.pop())
+            first, second = sides
+            self._left[branch], self._right[branch] = sides
+            self._above[first] = self._above[second] = branch
+            self._bits[branch] = self._bits[first] | self._bits[second]
+            self._size[branch] = self._size[first] + self._size[second]
+            small, large = sorted(sides, key=self._size.__getitem__)
+            self._edges[branch] = self._count(small, self._bits[large])
+            pairs = self._size[first] * self._size[second]
+            self._value[branch] = _value(self._edges[branch], pairs)
+            roots.append(branch)
+
+    def _count(self, branch: int, bits: int) -> int:
+        """Edges between the nodes of a branch and those of ``bits``."""
+        if branch < self._first:
+            return (self._adjacent[branch] & bits).bit_count()
+        total, waiting = 0, [branch]
+        while waiting:
+            branch = waiting.pop()
+            while branch >= self._first:
+                waiting.append(self._left[branch])
+                branch = self._right[branch]
+            total += (self._adjacent[branch] & bits).bit_count()
+        return total
+
+
+def _value(edges: int, pairs: int) -> float:
+    """Log-likelihood of a branch."""
+    if edges in (0, pairs):
+        return 0.0
+    rest = pairs - edges
+    return edges * math.log(edges / pairs) + rest * math.log(rest / pairs)
+
+
+def log_likelihoods(edges: NDArray[np.int64], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Log-likelihood of each branch that divides ``pairs``, with ``edges`` of them: shape ``(K,)``."""
+    rest, most = pairs - edges, np.maximum(pairs, 1)
+    values: NDArray[np.float64] = xlogy(edges, edges / most) + xlogy(rest, rest / most)
+    return values
+
+
+def branch_pairs(dendrogram: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many pairs of nodes each branch divides: ``(N, 3)`` to ``(N,)``."""
+    middle = np.arange(len(dendrogram))
+    return (middle - dendrogram[:, 1]) * (dendrogram[:, 2] - middle) * (dendrogram[:, 2] > 0)
+
+
+def dividing_branch(dendrogram: NDArray[np.int64], pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The branch that divides each pair of different nodes: the largest one between their places.
+
+    Args:
+        dendrogram: Dendrogram of shape ``(N, 3)``.
+        pairs: Pairs of shape ``(P, 2)``.
+
+    Returns:
+        Rows of the dendrogram, shape ``(P,)``.
+    """
+    place = np.empty(len(dendrogram), dtype=np.int64)
+    place[dendrogram[:, 0]] = np.arange(len(dendrogram))
+    low, high = np.sort(place[pairs], axis=1).T
+    sizes = dendrogram[:, 2] - dendrogram[:, 1]
+    # Row k of the table of level l is the largest branch from k to k + 2^l - 1.
+    table = np.arange(len(sizes))
+    found, level = np.zeros(len(pairs), dtype=np.int64), np.frexp(high - low)[1] - 1
+    for step in range(int(level.max(initial=-1)) + 1):
+        here = level == step
+        first, last = table[low[here] + 1], table[high[here] + 1 - 2**step]
+        found[here] = np.where(sizes[first] > sizes[last], first, last)
+        shifted = table[2**step :]
+        table = np.where(
+            sizes[table[: len(shifted)]] > sizes[shifted], table[: len(shifted)], shifted
+        )
+    return found
+
+
+def branch_edges(dendrogram: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many edges of shape ``(M, 2)`` each branch divides: shape ``(N,)``."""
+    return np.bincount(dividing_branch(dendrogram, edges), minlength=len(dendrogram))
+
+
+def fitting_counts(
+    noisy: NDArray[np.float64], most: NDArray[np.int64], total: int
+) -> NDArray[np.int64]:
+    """Counts near to noisy ones, from 0 to ``most``, of the right sum.
+
+    Least squares takes the same from all counts and cuts at both ends, so that noise does not add
+    up to edges where there are none.
+
+    Args:
+        noisy: Noisy counts of shape ``(N,)``.
+        most: Largest possible counts of shape ``(N,)``.
+        total: Sum wanted, at most that of ``most``.
+
+    Returns:
+        Counts of shape ``(N,)``.
+    """
+
+    def shifted(shift: float) -> NDArray[np.float64]:
+        return np.clip(noisy + shift, 0, most)
+
+    ends = -noisy.max() - 1, float((most - noisy).max()) + 1
+    shift = brentq(lambda s: shifted(s).sum() - total, *ends)
+    # Rounding partial sums keeps the total.
+    rounded = np.diff(np.floor(np.cumsum(shifted(shift)) + 0.5), prepend=0.0)
+    return np.minimum(rounded.astype(np.int64), most)
+
+
+def draw_branches(
+    dendrogram: NDArray[np.int64], counts: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw that many different pairs of the nodes that each branch divides, all alike likely.
+
+    Args:
+        dendrogram: Dendrogram of shape ``(N, 3)``.
+        counts: Edges of each branch, shape ``(N,)``.
+        rng: Source of the draw.
+
+    Returns:
+        Edges of shape ``(M, 2)``, rows ``i < j``, in no order.
+    """
+    pairs = branch_pairs(dendrogram)
+    used = np.flatnonzero(counts)
+    nothing = np.empty(0, dtype=np.int64)
+    numbers = [rng.choice(pairs[k], counts[k], replace=False, shuffle=False) for k in used]
+    branches = np.repeat(used, counts[used])
+    widths = (dendrogram[:, 2] - np.arange(len(dendrogram)))[branches]
+    first, second = np.divmod(np.concatenate([nothing, *numbers]), np.maximum(widths, 1))
+    places = np.stack([dendrogram[branches, 1] + first, branches + second], axis=1)
+    return np.sort(dendrogram[places, 0], axis=1)

@@ -1,0 +1,127 @@
+"""Random graphs out of a low-rank estimate of the adjacency matrix and degrees."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lightning_dpg.graph.expected_degrees import edge_weights
+from lightning_dpg.graph.pairs import num_pairs, numbered_pairs
+
+# Part of its chance by degrees that a pair keeps where the estimate rules it out.
+_FLOOR = 0.02
+# Below it all pairs are drawn at once, which also settles where nearly all of them are edges.
+_FEW_PAIRS = 2**20
+_MOST_ROUNDS = 100
+
+
+class Affinity:
+    r"""How likely pairs of nodes are linked, beside what their degrees say, from 0 to 1.
+
+    Of an estimate :math:`\hat A_{ij} = \sum_k s_k x_{ik} x_{jk}` it is the part that is left when the
+    lengths of the rows, which are about the degrees, are divided out: the cosine of the angle
+    between the rows, with signs, where it is positive, and little else.
+
+    Args:
+        rows: Rows x of shape ``(N, K)``.
+        signs: Signs s of shape ``(K,)``.
+    """
+
+    def __init__(self, rows: Tensor, signs: Tensor) -> None:
+        """Scale the rows."""
+        lengths = rows.norm(dim=1, keepdim=True)
+        # Where there is no estimate only degrees count, as if all pairs were alike.
+        self.rows = rows / lengths.clamp(min=torch.finfo(rows.dtype).tiny)
+        self.signs = signs
+
+    def __call__(self, first: Tensor, second: Tensor) -> Tensor:
+        """Affinity of the pairs of nodes ``first`` and ``second``, of the same shape ``(P,)``."""
+        cosines = (self.rows[first] * self.signs * self.rows[second]).sum(dim=1)
+        return _FLOOR + (1 - _FLOOR) * cosines.clamp(min=0)
+
+
+def degrees_by_rows(rows: Tensor, num_edges: int) -> Tensor:
+    """Degrees in proportion to the lengths of rows ``(N, K)``, integers that sum up rightly."""
+    lengths = rows.double().norm(dim=1).cpu() + torch.finfo(torch.float).tiny
+    ends = torch.cumsum(lengths, 0) * (2 * num_edges / float(lengths.sum()))
+    return torch.diff(ends.round(), prepend=ends.new_zeros(1)).long().clamp(max=len(rows) - 1)
+
+
+def low_rank_edges(
+    rows: Tensor, signs: Tensor, degrees: Tensor, num_edges: int, generator: torch.Generator
+) -> Tensor:
+    r"""Draw different edges by affinity and degrees, in memory for the edges alone.
+
+    An edge starts at a node in proportion to its degree d, and ends at a node in proportion to its
+    Chung-Lu weight w times the :class:`Affinity` a to the first one: half of the edges of a node
+    are right in number whatever the affinities are, and the other half nearly. Repeated edges are
+    drawn again.
+
+    Args:
+        rows: Rows x of the estimate, shape ``(N, K)``.
+        signs: Signs s of the estimate, shape ``(K,)``.
+        degrees: Expected degrees, integers of shape ``(N,)``.
+        num_edges: Number of edges wanted. There are fewer only if the nodes of positive degree
+            have hardly more pairs.
+        generator: Source of the draw.
+
+    Returns:
+        Edges of shape ``(M, 2)``, each a row ``i < j``, in no order.
+    """
+    nodes = degrees.nonzero().squeeze(1)
+    degrees, affinity = degrees[nodes], Affinity(rows[nodes], signs)
+    weights = torch.from_numpy(edge_weights(degrees.numpy()))
+    count = min(num_edges, num_pairs(len(nodes)))
+    if num_pairs(len(nodes)) <= _FEW_PAIRS:
+        return nodes[_earliest_pairs(affinity, degrees, weights, count, generator)]
+    rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
+    starts = np.repeat(np.arange(len(nodes)), degrees.numpy())
+    ends = np.cumsum(weights.numpy()) / float(weights.sum())
+    keys = np.empty(0, dtype=np.int64)
+    for _ in range(_MOST_ROUNDS):
+        if len(keys) >= count:
+            break
+        first = rng.choice(starts, count - len(keys))
+        second = _partners(first, ends, affinity, rng)
+        new = np.minimum(first, second) * len(nodes) + np.maximum(first, second)
+        keys = np.concatenate([keys, new])
+        # In the order of their first draw, so that those after the last one wanted do not count.
+        keys = keys[np.sort(np.unique(keys, return_index=True)[1])][:count]
+    return nodes[torch.from_numpy(np.stack(np.divmod(keys, len(nodes)), axis=1))]
+
+
+def _partners(
+    first: NDArray[np.int64],
+    ends: NDArray[np.float64],
+    affinity: Affinity,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Other ends of edges that start at nodes of shape ``(P,)``, by rejection."""
+    second = np.empty_like(first)
+    waiting = np.arange(len(first))
+    while len(waiting):
+        drawn = np.searchsorted(ends, rng.random(len(waiting)), side="right")
+        drawn = np.minimum(drawn, len(ends) - 1)
+        chance = affinity(torch.from_numpy(first[waiting]), torch.from_numpy(drawn))
+        taken = (rng.random(len(waiting)) < chance.numpy()) & (drawn != first[waiting])
+        second[waiting[taken]] = drawn[taken]
+        waiting = waiting[~taken]
+    return second
+
+
+def _earliest_pairs(
+    affinity: Affinity, degrees: Tensor, weights: Tensor, count: int, generator: torch.Generator
+) -> Tensor:
+    """The first ``count`` pairs to arrive at the rates of :func:`low_rank_edges`, all at once."""
+    size = len(weights)
+    pairs = numbered_pairs(torch.arange(num_pairs(size)), size)
+    first, second = pairs.T
+    chance = affinity(first, second)
+    # What all partners of a node weigh together.
+    totals = torch.zeros(size, dtype=torch.double)
+    totals.index_add_(0, first, weights[second] * chance)
+    totals.index_add_(0, second, weights[first] * chance)
+    shares = degrees / totals.clamp(min=torch.finfo(torch.double).tiny)
+    rates = chance * (shares[first] * weights[second] + shares[second] * weights[first])
+    unit = torch.empty(len(pairs), dtype=torch.double).exponential_(generator=generator)
+    return pairs[(unit / rates).topk(count, largest=False).indices]

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightning_dpg.commands.audited_fit import spread_non_edges
+from lightning_dpg.commands.canaries import Places, spread_non_edges
 from lightning_dpg.commands.errors import CommandError
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.main import main
@@ -131,9 +131,10 @@ def test_equal_scores_lead_to_many_runs(audit, capsys):
     assert "try --runs" in capsys.readouterr().out
 
 
-def as_data(graph):
+def places(graph):
     edges = torch.tensor(list(graph.edges), dtype=torch.long).view(-1, 2)
-    return make_graph(edges, graph.number_of_nodes())
+    whole, nodes = make_graph(edges, len(graph)), torch.arange(len(graph))
+    return Places(whole, whole, torch.zeros_like(nodes), nodes, len(nodes), lambda pairs: None)
 
 
 @settings(max_examples=30, deadline=None)
@@ -144,7 +145,7 @@ def test_canaries_are_different_pairs_without_an_edge_spread_over_the_nodes(n, p
     if available < 2:
         return
     count = data.draw(st.integers(1, available // 2))
-    pairs = spread_non_edges(as_data(graph), count, torch.Generator().manual_seed(seed))
+    pairs = spread_non_edges(places(graph), count, torch.Generator().manual_seed(seed))
     found = {tuple(pair) for pair in pairs.tolist()}
     assert len(found) == len(pairs) == count
     assert all(i < j and not graph.has_edge(i, j) for i, j in found)
@@ -154,7 +155,7 @@ def test_canaries_are_different_pairs_without_an_edge_spread_over_the_nodes(n, p
 
 def test_a_dense_graph_has_no_room():
     with pytest.raises(CommandError, match="more than half of the 0 pairs"):
-        spread_non_edges(as_data(nx.complete_graph(6)), 1, torch.Generator())
+        spread_non_edges(places(nx.complete_graph(6)), 1, torch.Generator())
 
 
 @pytest.mark.parametrize(

@@ -323,3 +323,15 @@ def test_mistakes(tmp_path, monkeypatch, capfd, options, said):
     assert said in err
     assert len(err.splitlines()) <= 5
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [1, 8, 10])
+@pytest.mark.parametrize("view", ["released", "transcript"])
+@pytest.mark.parametrize("config", ["erdos_renyi_set", "dpgvae", "dpggan"])
+def test_no_method_loses_more_than_it_claims(audit, config, view, epsilon):
+    options = ("--view", view, "--confidence", "0.999", "--privacy.epsilon", str(epsilon))
+    steps = ("--trainer.max_epochs", "2") if config != "erdos_renyi_set" else ()
+    code, result = audit(config, *options, *steps)
+    assert code == 0
+    assert result["epsilon_lower_bound"] <= result["claimed_epsilon"]

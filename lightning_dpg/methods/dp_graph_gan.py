@@ -46,7 +46,7 @@ class DPGGAN(DPGVAE):
         hidden_dim: Width of the first layers and of the decoder's vectors.
         latent_dim: Width of the latent vectors.
         kl_weight: Weight lambda_1 of the divergence from the prior.
-        gan_weight: Weight lambda_2 of the GAN.
+        gan_weight: Weight lambda_2 of the GAN, in ``mode: corrected`` also of the distance.
         learning_rate: Learning rate of Adam.
     """
 
@@ -102,8 +102,8 @@ class DPGGAN(DPGVAE):
         latent = self._latent(self._inputs(blocks.nodes), self._prior(blocks))
         rebuilt, fake = (self._drawn_rows(blocks, z) for z in (latent, self._prior(blocks)))
         distance = structure_loss(*(self._describe_rows(blocks, x) for x in (real, rebuilt)))
-        loss = distance / self._total_edges
-        loss = loss + self.hparams["gan_weight"] * fooling_loss(self._judge_rows(blocks, fake))
+        loss = distance / self._total_edges + fooling_loss(self._judge_rows(blocks, fake))
+        loss = self.hparams["gan_weight"] * loss
         self.public_backward(loss, self._autoencoder)
         judged = judging_loss(
             self._judge_rows(blocks, real), self._judge_rows(blocks, fake.detach())

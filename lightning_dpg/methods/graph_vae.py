@@ -241,7 +241,7 @@ class GGAN(GVAE):
         hidden_dim: Width of the first layers and of the decoder's vectors.
         latent_dim: Width of the latent vectors.
         kl_weight: Weight lambda_1 of the divergence from the prior.
-        gan_weight: Weight lambda_2 of the GAN.
+        gan_weight: Weight lambda_2 of the GAN and of the distance.
         learning_rate: Learning rate of Adam.
     """
 
@@ -272,8 +272,8 @@ class GGAN(GVAE):
         fake = self._logits(self._prior(blocks), blocks.graphs)
         rebuilt, fake = (drawn_adjacency(logits, blocks.pairs) for logits in (rebuilt, fake))
         distance = structure_loss(*(self._describe(blocks, x) for x in (adjacency, rebuilt)))
-        loss = (loss + distance) / blocks.mask.sum()
-        loss = loss + self.hparams["gan_weight"] * fooling_loss(self._judge(blocks, fake))
+        adversarial = distance / blocks.mask.sum() + fooling_loss(self._judge(blocks, fake))
+        loss = loss / blocks.mask.sum() + self.hparams["gan_weight"] * adversarial
         self.public_backward(loss, self._autoencoder)
         judged = judging_loss(self._judge(blocks, adjacency), self._judge(blocks, fake.detach()))
         self.public_backward(judged, list(self.discriminator.parameters()))

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightning_dpg.commands.audited_fit import spread_non_edges
+from lightning_dpg.commands.canaries import Places, spread_non_edges
 from lightning_dpg.commands.errors import CommandError
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.main import main
@@ -32,6 +32,7 @@ KEYS = [
 ]
 # A network that trains in seconds.
 SMALL = {"batch_size": 16, "generator_dim": 8, "critic_dim": 16}
+WITH_DELTA = ("dk2_uniform", "dp_netgan", "privcom", "privcom_rr")
 DP_NETGAN = ["--config", "dp_netgan", "--view", "transcript", "--trainer.max_epochs", "3"]
 DP_NETGAN += [text for key, value in SMALL.items() for text in (f"--model.{key}", str(value))]
 
@@ -131,9 +132,10 @@ def test_equal_scores_lead_to_many_runs(audit, capsys):
     assert "try --runs" in capsys.readouterr().out
 
 
-def as_data(graph):
+def places(graph):
     edges = torch.tensor(list(graph.edges), dtype=torch.long).view(-1, 2)
-    return make_graph(edges, graph.number_of_nodes())
+    whole, nodes = make_graph(edges, len(graph)), torch.arange(len(graph))
+    return Places(whole, whole, torch.zeros_like(nodes), nodes, len(nodes), lambda pairs: None)
 
 
 @settings(max_examples=30, deadline=None)
@@ -144,7 +146,7 @@ def test_canaries_are_different_pairs_without_an_edge_spread_over_the_nodes(n, p
     if available < 2:
         return
     count = data.draw(st.integers(1, available // 2))
-    pairs = spread_non_edges(as_data(graph), count, torch.Generator().manual_seed(seed))
+    pairs = spread_non_edges(places(graph), count, torch.Generator().manual_seed(seed))
     found = {tuple(pair) for pair in pairs.tolist()}
     assert len(found) == len(pairs) == count
     assert all(i < j and not graph.has_edge(i, j) for i, j in found)
@@ -154,7 +156,7 @@ def test_canaries_are_different_pairs_without_an_edge_spread_over_the_nodes(n, p
 
 def test_a_dense_graph_has_no_room():
     with pytest.raises(CommandError, match="more than half of the 0 pairs"):
-        spread_non_edges(as_data(nx.complete_graph(6)), 1, torch.Generator())
+        spread_non_edges(places(nx.complete_graph(6)), 1, torch.Generator())
 
 
 @pytest.mark.parametrize(
@@ -198,8 +200,13 @@ def test_help_needs_no_torch():
     [
         "bter",
         "chung_lu",
+        "dk2",
+        "dk2_uniform",
         "dp_netgan",
         "erdos_renyi",
+        "hrg",
+        "privcom",
+        "privcom_rr",
         "privgraph",
         "randomized_response",
         "randomized_response_cell",
@@ -209,7 +216,7 @@ def test_help_needs_no_torch():
 )
 def test_no_method_loses_more_than_it_claims(audit, data_root, config, view, epsilon):
     graph = ["--data.name", "polblogs", "--data.undirected", "true", "--privacy.delta"]
-    graph += ["1e-6" if config == "dp_netgan" else "0", "--privacy.epsilon", str(epsilon)]
+    graph += ["1e-6" if config in WITH_DELTA else "0", "--privacy.epsilon", str(epsilon)]
     if (config, view) == ("dp_netgan", "transcript"):  # seconds a step, for all canaries' gradients
         graph += ["--trainer.max_epochs", "1"]
     code, _ = audit("--config", config, "--view", view, "--confidence", "0.999", *graph)

@@ -15,6 +15,7 @@ import yaml
 from lightning_dpg.commands import compare, tables
 from lightning_dpg.commands.cells import Cell, run_cells
 from lightning_dpg.commands.configs import conf_folder
+from lightning_dpg.commands.kinds import SINGLE_GRAPHS
 from lightning_dpg.graph.io import from_networkx, read_graph
 from lightning_dpg.main import main
 from lightning_dpg.metrics import queries
@@ -162,7 +163,7 @@ def test_other_settings_are_other_cells(asked, tmp_path, monkeypatch):
     options = compare._parse(args[1:])
     graphs = {str(edges): read_graph(edges)}
     settings = compare.parse_settings(compare.find_config("netgan"))
-    changed = compare.plan_cells({"netgan": settings}, graphs, options)
+    changed = compare.plan_cells({"netgan": settings}, graphs, SINGLE_GRAPHS, options)
     assert {cell.method for cell in changed} == {"netgan", "netgan (untrained)"}
     assert {cell.digest for cell in changed}.isdisjoint(first.values())
 
@@ -173,7 +174,7 @@ def test_methods_without_privacy_are_fitted_once():
     names = ("erdos_renyi", "netgan", "dp_netgan")
     methods = {name: compare.parse_settings(compare.find_config(name)) for name in names}
     graph = from_networkx(nx.path_graph(4))
-    cells = compare.plan_cells(methods, {"a": graph, "b": graph}, options)
+    cells = compare.plan_cells(methods, {"a": graph, "b": graph}, SINGLE_GRAPHS, options)
     budgets = {}
     for cell in cells:
         budgets.setdefault(cell.method, []).append(cell.epsilon)
@@ -241,7 +242,8 @@ def test_mistakes_are_told_before_anything_starts(tmp_path, monkeypatch, capfd, 
 def test_a_control_that_is_named_is_there_once(monkeypatch):
     folder = conf_folder()
     monkeypatch.chdir(folder.parent)
-    found = compare._find_methods(["conf/erdos_renyi.yaml", "paper/000_citeseer_eps16"])
+    names = ["conf/erdos_renyi.yaml", "paper/000_citeseer_eps16", *SINGLE_GRAPHS.controls]
+    found = compare._find(names)
     assert list(found) == ["erdos_renyi", "paper/000_citeseer_eps16", "chung_lu"]
 
 
@@ -272,7 +274,7 @@ def test_markdown_against_numbers_by_hand():
         result("half", 0, edge_overlap=0.95),
         result("half", 1, failure="for want\nof memory"),
     ]
-    text = tables.markdown(results)
+    text = tables.markdown(results, SINGLE_GRAPHS)
     lines = [line for line in text.splitlines() if line.startswith("|")]
     near, far = markdown_row(lines, "near"), markdown_row(lines, "far")
     # sd of two numbers is their distance over the root of two

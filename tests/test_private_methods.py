@@ -137,9 +137,7 @@ LEDGERS = {
     "erdos_renyi_set": [("number of edges of each graph", "pure", 1, 1.0, 1)],
     "dpgvae": [
         ("number of edges of each graph", "pure", 1, 2.4, 1),
-        # The two hops together are one release with three tenths of the budget.
-        ("sums over neighbors, hop 1", "gaussian", math.sqrt(2), "sigma of 0.15", 1),
-        ("sums over neighbors, hop 2", "gaussian", math.sqrt(2), "sigma of 0.15", 1),
+        ("sums over neighbors, hop 1", "gaussian", math.sqrt(2), "sigma of 0.3", 1),
         ("gradient of edges", "gaussian", 5.0, "the rest", 20),
     ],
 }

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from lightning_dpg.commands import report
+from lightning_dpg.commands.kinds import SINGLE_GRAPHS
 from lightning_dpg.commands.pictures import adjacency_picture, degree_curve
 from lightning_dpg.commands.tables import COLUMNS
 from lightning_dpg.graph.graph import make_graph
@@ -104,7 +105,7 @@ def folder(tmp_path_factory):
         place.mkdir(parents=True)
         drawn = from_networkx(nx.gnm_random_graph(34, 78, seed=1))
         write_graph(drawn, place / "synthetic-0.npz")
-    names = [path.name for path in report.write(cells, graphs, folder)]
+    names = [path.name for path in report.write(cells, graphs, SINGLE_GRAPHS, folder)]
     assert names == ["results.csv", "results.md", "report.html"]
     return folder
 
@@ -191,7 +192,7 @@ def test_weights_and_biases_gets_table_and_pictures(folder, tmp_path, monkeypatc
     (tmp_path / "runs").symlink_to(folder / "runs")
     graphs = {"karate": from_networkx(nx.karate_club_graph())}
     cells = [cell(method, "karate", 0.5, 0, 0.25) for method in METHODS]
-    report.track(cells, graphs, tmp_path)
+    report.track(cells, graphs, SINGLE_GRAPHS, tmp_path)
     (path,) = tmp_path.glob("wandb/offline-run-*/files/media/table/nonprivate/*.json")
     table = json.loads(path.read_text())
     assert tuple(table["columns"]) == COLUMNS

@@ -31,7 +31,9 @@ Link prediction (Yang et al., 2021, figure 3): fitted on 80 % of the edges; node
 their degrees; a spectral predictor is asked for the other 20 %.
 
 A release is fitted again by the config.yaml of its run or by --baseline-config. Without either, random
-graphs of the published degrees stand in for the second column: what the degrees alone give away."""
+graphs of the published degrees stand in for the second column: what the degrees alone give away.
+
+Of a method of sets of graphs REAL is the name of a set, and link prediction all that is tried."""
 
 TARGET_SHARE = 0.05
 MOST_TARGETS = 1000
@@ -60,20 +62,31 @@ def run(args: list[str]) -> None:
     folders = [Path(name) for name in options.published if Path(name).is_dir()]
     if folders and len(options.published) > 1:
         raise CommandError(f"{folders[0]}: give one release, or files of graphs")
+    if folders and config is None:
+        config = _config_of(folders[0])
+    settings = None if config is None else settings_of(config)
+    if settings is not None and _learns_sets(settings):
+        from lightning_dpg.commands import attack_sets
+        from lightning_dpg.commands.kinds import GRAPH_SETS
 
-    real = load(options.real, options.undirected)
-    from lightning_dpg.metrics.attacks import Published
-
-    if folders:
-        published, config = _open_release(folders[0], real, config)
+        real = GRAPH_SETS.load(options.real, options.undirected)
+        report = attack_sets.attack_set(real, settings)
+        text = attack_sets.set_lines(report)
     else:
-        graphs = [load(name, options.undirected) for name in options.published]
-        published = Published([_aligned(g, real) for g in graphs])
-    report = attack(real, published, None if config is None else settings_of(config))
+        real = load(options.real, options.undirected)
+        if folders:
+            published = _open_release(folders[0], real)
+        else:
+            graphs = [load(name, options.undirected) for name in options.published]
+            from lightning_dpg.metrics.attacks import Published
+
+            published = Published([_aligned(g, real) for g in graphs])
+        report = attack(real, published, settings)
+        text = lines(report)
     if options.json is not None:
-        text = json.dumps(report, indent=2, allow_nan=False)
-        options.json.write_text(text + "\n", encoding="utf-8")
-    print("\n".join(lines(report)))
+        content = json.dumps(report, indent=2, allow_nan=False)
+        options.json.write_text(content + "\n", encoding="utf-8")
+    print("\n".join(text))
 
 
 def attack(real: "Data", published: "Published", settings: dict[str, Any] | None) -> dict[str, Any]:
@@ -148,8 +161,34 @@ def settings_of(config: Path) -> dict[str, Any]:
             f"{config}: its split names fixed edges, and the attack has to leave some out\n"
             "give a configuration without one: --baseline-config CONF"
         )
-    data |= {"undirected": False, "largest_component": False}
+    data["undirected"] = False
+    if not _learns_sets(settings):
+        data["largest_component"] = False
     return settings
+
+
+def fit_again(name: str, settings: dict[str, Any]) -> Any:
+    """The method of a configuration, fitted on other data and rebuilt from its release.
+
+    Args:
+        name: What its data module is to read.
+        settings: The configuration.
+    """
+    from lightning_dpg.commands.generate import load_generator
+    from lightning_dpg.main import main
+
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        data = settings["data"]
+        data = data | {"init_args": data["init_args"] | {"name": name}}
+        config = place / "settings.yaml"
+        config.write_text(yaml.safe_dump(settings | {"data": data}), encoding="utf-8")
+        with quiet():
+            code = main(["fit", "--config", str(config), "--trainer.default_root_dir", folder])
+        if code:
+            raise CommandError("the method could not be fitted without the edges, see above")
+        (release,) = place.glob("*/*/release")
+        return load_generator(release)
 
 
 def lines(report: dict[str, Any]) -> list[str]:
@@ -200,10 +239,21 @@ def lines(report: dict[str, Any]) -> list[str]:
     return text
 
 
-def _open_release(
-    folder: Path, real: "Data", config: Path | None
-) -> tuple["Published", Path | None]:
-    """Generator and graphs of a release, and the configuration of its run if none is given."""
+def _config_of(folder: Path) -> Path | None:
+    """The configuration in the folder of a run or beside that of a release, if there is one."""
+    inside = folder if (folder / "release").is_dir() else folder.absolute().parent
+    return inside / "config.yaml" if (inside / "config.yaml").is_file() else None
+
+
+def _learns_sets(settings: dict[str, Any]) -> bool:
+    from lightning_dpg.commands.compare import common_kind
+    from lightning_dpg.commands.kinds import GRAPH_SETS
+
+    return common_kind({"REAL": settings}) is GRAPH_SETS
+
+
+def _open_release(folder: Path, real: "Data") -> "Published":
+    """Generator and graphs of a release."""
     from lightning_dpg.commands.generate import load_generator
 
     release = folder / "release" if (folder / "release").is_dir() else folder
@@ -214,12 +264,9 @@ def _open_release(
     method = load_generator(release)
     published = _draw(method, NUM_GRAPHS)
     graphs = [_aligned(graph, real) for graph in published.graphs]
-    beside = release.parent / "config.yaml"
-    if config is None and beside.is_file():
-        config = beside
     # Its scores are by numbers of nodes, which are those of the graph that it was fitted on.
     same_numbers = method.node_names == list(real.node_names)
-    return Published(graphs, published.score if same_numbers else None), config
+    return Published(graphs, published.score if same_numbers else None)
 
 
 def _draw(method: Any, num_graphs: int) -> "Published":
@@ -247,23 +294,12 @@ def _aligned(graph: "Data", real: "Data") -> "Data":
 
 def _fit_again(graph: "Data", settings: dict[str, Any], num_graphs: int) -> "Published":
     """The method of a configuration, fitted on another graph."""
-    from lightning_dpg.commands.generate import load_generator
     from lightning_dpg.graph.io import write_graph
-    from lightning_dpg.main import main
 
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        write_graph(graph, place / "part.npz")
-        data = settings["data"]
-        data = data | {"init_args": data["init_args"] | {"name": str(place / "part.npz")}}
-        config = place / "settings.yaml"
-        config.write_text(yaml.safe_dump(settings | {"data": data}), encoding="utf-8")
-        with quiet():
-            code = main(["fit", "--config", str(config), "--trainer.default_root_dir", folder])
-        if code:
-            raise CommandError("the method could not be fitted without the edges, see above")
-        (release,) = place.glob("*/*/release")
-        return _draw(load_generator(release), num_graphs)
+        part = Path(folder) / "part.npz"
+        write_graph(graph, part)
+        return _draw(fit_again(str(part), settings), num_graphs)
 
 
 def _plain(measured: "Separation | None") -> dict[str, Any] | None:

@@ -131,7 +131,7 @@ def _parse(args: list[str]) -> tuple[argparse.Namespace, list[str]]:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--canaries", type=int, help="how many; by default half the nodes, at most 1000")
+    add("--canaries", type=int, help="how many; by default half the nodes, one per graph of a set")
     add("--view", choices=("released", "transcript"), default="released", help="(%(default)s)")
     add("--runs", type=int, metavar="R", help="fits per world, with one canary")
     add("--confidence", type=float, default=0.95, help="of the bound (%(default)s)")

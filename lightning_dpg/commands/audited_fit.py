@@ -1,4 +1,4 @@
-"""A fit on a graph with canaries, and what an attacker makes of it."""
+"""A fit on data with canaries, and what an attacker makes of it."""
 
 import tempfile
 from typing import Any, Literal, NamedTuple
@@ -6,21 +6,17 @@ from typing import Any, Literal, NamedTuple
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.callbacks import ReleaseWriter
 from lightning_dpg.callbacks.statement import privacy_statement
 from lightning_dpg.cli import PrivateCLI
+from lightning_dpg.commands.canaries import default_count, find_places, spread_non_edges
 from lightning_dpg.commands.errors import CommandError
 from lightning_dpg.commands.quiet import quiet
-from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.pairs import num_pairs
 from lightning_dpg.methods.base import Synthesizer
 from lightning_dpg.privacy.noise import NoiseSource
 
 View = Literal["released", "transcript"]
-
-MOST_CANARIES = 1000
 
 
 class Outcome(NamedTuple):
@@ -40,7 +36,8 @@ def audited_fit(
 
     Args:
         args: Command line of ``fit``.
-        canaries: Number of canaries; by default half the number of nodes, at most 1,000.
+        canaries: Number of canaries; by default half the number of nodes, of a set one for each
+            graph, and 1,000 at most.
         view: Whether the attacker sees the release, or every noisy value.
         world: Whether the canaries are in; by default a secret fair coin decides on each.
     """
@@ -58,43 +55,13 @@ def audited_fit(
     )
 
 
-def spread_non_edges(graph: Data, count: int, generator: torch.Generator) -> Tensor:
-    """Draw different non-edges, spread as evenly over the nodes as random matchings are.
-
-    Canaries at the same node hide each other in its degree.
-
-    Args:
-        graph: Graph of N nodes.
-        count: Number of pairs P.
-        generator: Source of the draw.
-
-    Returns:
-        Rows ``i < j`` of shape ``(P, 2)`` in random order.
-    """
-    num_nodes, taken = int(graph.num_nodes), undirected_edges(graph)
-    available = num_pairs(num_nodes) - len(taken)
-    if not 0 < count <= available // 2:
-        raise CommandError(
-            f"{count} canaries are more than half of the {available} pairs without an edge\n"
-            f"set --canaries to {available // 2} or less, or take a sparser graph"
-        )
-    found = taken[:0]
-    while len(found) < count:
-        nodes = torch.randperm(num_nodes, generator=generator)
-        pairs = nodes[: num_nodes // 2 * 2].view(-1, 2).sort(dim=1).values
-        keys, seen = (rows[:, 0] * num_nodes + rows[:, 1] for rows in (pairs, taken))
-        pairs = pairs[~torch.isin(keys, seen)]
-        found, taken = torch.cat([found, pairs]), torch.cat([taken, pairs])
-    return found[:count]
-
-
 class _AuditedFit(PrivateCLI):
     """``fit`` that leaves nothing behind.
 
     Attributes:
         canaries: Pairs of shape ``(P, 2)``.
         inserted: Which of them are training edges, shape ``(P,)``.
-        known: Graph of the other training edges.
+        known: Graph of the other training edges, on the nodes of all graphs.
         evidence: What the noisy values of the run say about each canary together.
     """
 
@@ -107,24 +74,17 @@ class _AuditedFit(PrivateCLI):
 
     def _read_data(self) -> pl.LightningDataModule:
         data: Any = super()._read_data()
-        if not hasattr(data, "train_graph"):
-            raise CommandError(
-                "audit knows single graphs only, and the data of this configuration are a set\n"
-                "take the configuration of another method, see: python -m lightning_dpg list"
-            )
-        self.known = data.train_graph
-        count = self._num_canaries
+        places = find_places(data)
+        self.known, count = places.known, self._num_canaries
         if count is None:
-            count = min(MOST_CANARIES, data.num_nodes // 2)
+            count = default_count(places)
         # Which pairs are canaries is public; whether they are edges is not.
-        self.canaries = spread_non_edges(data.graph, count, torch.Generator().manual_seed(0))
+        self.canaries = spread_non_edges(places, count, torch.Generator().manual_seed(0))
         if self._world is None:
             self.inserted = torch.from_numpy(NoiseSource().integers(2, count) == 1)
         else:
             self.inserted = torch.full((count,), self._world)
-        edges = torch.cat([data.edges, self.canaries[self.inserted]])
-        data.train_graph = make_graph(edges, data.num_nodes, self.known.node_names)
-        data.edges = undirected_edges(data.train_graph)
+        places.insert(self.canaries[self.inserted])
         self.evidence = torch.zeros(count, dtype=torch.double)
         return data
 

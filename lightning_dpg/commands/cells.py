@@ -25,10 +25,15 @@ from lightning_dpg.commands.errors import MAX_LINES
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnContext, SpawnProcess
 
-    from lightning_dpg.metrics.queries import Profile
+    from torch_geometric.data import Data
+
+    from lightning_dpg.commands.kinds import Kind
 
 KEPT = ("config.yaml", "privacy.json")
-"""Files that stay of a run; the synthetic graph of run 0 does, too."""
+"""Files that stay of a run."""
+
+DRAWN = "synthetic-0.npz"
+"""File of what was drawn, which stays of run 0: the graph of the release, or a whole set."""
 
 
 class FitError(Exception):
@@ -48,6 +53,8 @@ class Cell(NamedTuple):
     """The whole configuration of the fit."""
     digest: str
     """Of the settings, the graph and the program's version: other results have another one."""
+    classify: bool = False
+    """Whether to train classifiers on what was drawn."""
 
     @property
     def name(self) -> str:
@@ -131,9 +138,9 @@ def fit_and_evaluate(cell: Cell, folder: Path) -> dict[str, Any]:
     import torch
 
     from lightning_dpg.commands.generate import load_generator
-    from lightning_dpg.datamodules.loading import load_graph
+    from lightning_dpg.commands.kinds import kind_of
+    from lightning_dpg.graph.io import write_graph
     from lightning_dpg.main import main
-    from lightning_dpg.metrics.queries import compare
 
     torch.set_num_threads(1)
     place = folder / "runs" / cell.name
@@ -149,21 +156,23 @@ def fit_and_evaluate(cell: Cell, folder: Path) -> dict[str, Any]:
         raise FitError(code)
     (release,) = place.glob("*/*/release")
     generator = load_generator(release)
+    kind = kind_of(type(generator))
     with torch.no_grad():
         drawing = time.perf_counter()
-        generator.eval().sample(torch.Generator().manual_seed(0))
+        graph = kind.draw(generator.eval(), torch.Generator().manual_seed(0))
         drawn = time.perf_counter()
     undirected = cell.settings["data"]["init_args"].get("undirected", False)
-    answers = compare(
-        _profile(cell.graph, undirected), load_graph(str(release / "synthetic-0.npz"))
-    )
+    real, profile = _measured(kind, cell.graph, undirected)
+    answers = kind.compare(profile, graph, cell.classify)
     statement = json.loads((release / "privacy.json").read_text(encoding="utf-8"))
-    _prune(place, (*KEPT, "synthetic-0.npz") if cell.run == 0 else KEPT)
+    _prune(place, KEPT)
+    if cell.run == 0 and graph.num_edges:  # an empty graph is no file that can be read
+        write_graph(graph, place / DRAWN)
     return _identity(cell) | {
         "failure": None,
         "seconds": {
             "fit": fitted - started,
-            "draw": drawn - drawing,
+            "draw": (drawn - drawing) / kind.num_graphs(real),
             "total": time.perf_counter() - started,
         },
         "privacy": {key: value for key, value in statement.items() if key != "entries"},
@@ -222,11 +231,10 @@ def _logged(cell: Cell, folder: Path) -> dict[str, Any]:
 
 
 @cache
-def _profile(graph: str, undirected: bool) -> "Profile":
-    from lightning_dpg.datamodules.loading import load_graph
-    from lightning_dpg.metrics.queries import profile
-
-    return profile(load_graph(graph, undirected=undirected))
+def _measured(kind: "Kind", name: str, undirected: bool) -> "tuple[Data, Any]":
+    """Real data and what the queries need of them."""
+    real = kind.load(name, undirected)
+    return real, kind.profile(real)
 
 
 def _prune(folder: Path, kept: Sequence[str]) -> None:

@@ -20,12 +20,11 @@ from lightning_dpg import __version__
 from lightning_dpg.commands.cells import Cell, read_result, run_cells, write_result
 from lightning_dpg.commands.configs import find_config, find_configs, shipped_configs
 from lightning_dpg.commands.errors import CommandError
-from lightning_dpg.commands.graphs import load
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-CONTROLS = ("erdos_renyi", "chung_lu")
+    from lightning_dpg.commands.kinds import Kind
 
 DESCRIPTION = """\
 Fit methods on graphs within several budgets, and compare their synthetic graphs with the real ones.
@@ -36,8 +35,13 @@ once per graph and run. The controls erdos_renyi (no more than the number of edg
 more than degrees) are always there, and each method that is trained also appears untrained. Run K
 has the seed K. The same command line again does what is missing or failed.
 
+With methods of sets of graphs --graphs names sets, built in, under $LIGHTNING_DPG_DATA/tu or folders
+of TU text files. Their control is erdos_renyi_set, also with exact numbers of edges. Each drawn graph
+is compared with the one that it stands for. With --classify networks learn from the graphs of run 0
+to tell the labels of the real ones: 10,000 steps for each row, which can take a quarter of an hour.
+
 DIR holds results.csv, results.md, report.html, the numbers of each fit (cells/), its output (logs/)
-and, of each fit, privacy.json and the synthetic graph of run 0 (runs/)."""
+and, of each fit, privacy.json and the synthetic graph or set of run 0 (runs/)."""
 
 
 def run(args: list[str]) -> None:
@@ -47,11 +51,15 @@ def run(args: list[str]) -> None:
         SystemExit: If a fit failed (2) or the user interrupted (130).
     """
     options = _parse(args)
-    configs = _find_methods(options.methods)
-
-    graphs = {name: load(name, options.undirected) for name in dict.fromkeys(options.graphs)}
-    methods = {label: parse_settings(path) for label, path in configs.items()}
-    cells = plan_cells(methods, graphs, options)
+    methods = {label: parse_settings(path) for label, path in _find(options.methods).items()}
+    kind = common_kind(methods)
+    for label, path in _find((*options.methods, *kind.controls)).items():
+        if label not in methods:
+            methods[label] = parse_settings(path)
+    graphs = {name: kind.load(name, options.undirected) for name in dict.fromkeys(options.graphs)}
+    if options.classify and all(graph.get("y") is None for graph in graphs.values()):
+        raise CommandError("--classify: none of --graphs is a set of graphs with labels")
+    cells = plan_cells(methods, graphs, kind, options)
 
     recorded = ((cell.name, read_result(options.out, cell)) for cell in cells)
     results = {name: result for name, result in recorded if result and not result["failure"]}
@@ -70,10 +78,10 @@ def run(args: list[str]) -> None:
     from lightning_dpg.commands import report  # brings PyTorch
 
     ordered = [results[cell.name] for cell in cells]
-    for path in report.write(ordered, graphs, options.out):
+    for path in report.write(ordered, graphs, kind, options.out):
         print(path)
     if options.wandb:
-        report.track(ordered, graphs, options.out)
+        report.track(ordered, graphs, kind, options.out)
     print("not private: the numbers were computed from the real graphs")
     failed = sum(result["failure"] is not None for result in ordered)
     if failed:
@@ -82,31 +90,36 @@ def run(args: list[str]) -> None:
 
 
 def plan_cells(
-    methods: dict[str, dict[str, Any]], graphs: "dict[str, Data]", options: argparse.Namespace
+    methods: dict[str, dict[str, Any]],
+    graphs: "dict[str, Data]",
+    kind: "Kind",
+    options: argparse.Namespace,
 ) -> list[Cell]:
     """All fits, those of run 0 first: soon it is known how long each method takes.
 
     Args:
         methods: Parsed configuration of each method by its label.
-        graphs: Real graphs by name.
+        graphs: Real data by name.
+        kind: What they are.
         options: The command line.
     """
-    from lightning_dpg.metrics.queries import QUERIES
-
-    rows = [row for label, settings in methods.items() for row in _rows(label, settings)]
+    rows = [row for label, settings in methods.items() for row in _rows(label, settings, kind)]
     contents = {name: _digest_graph(graph) for name, graph in graphs.items()}
     cells = []
     for seed in range(options.runs):
         for graph in graphs:
-            for label, kind, base in rows:
+            classify = options.classify and seed == 0 and graphs[graph].get("y") is not None
+            for label, role, base in rows:
                 is_private = math.isfinite(base["privacy"]["epsilon"])
                 for epsilon in options.epsilons if is_private else (math.inf,):
                     settings = _with_cell(base, graph, epsilon, seed, options)
                     text = json.dumps(
-                        [__version__, QUERIES, contents[graph], settings], sort_keys=True
+                        [__version__, kind.queries, contents[graph], settings, classify],
+                        sort_keys=True,
                     )
                     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-                    cells.append(Cell(label, kind, graph, epsilon, seed, settings, digest))
+                    cell = Cell(label, role, graph, epsilon, seed, settings, digest, classify)
+                    cells.append(cell)
     return cells
 
 
@@ -128,13 +141,16 @@ def parse_settings(config: Path) -> dict[str, Any]:
     if settings["model"] is None or settings["data"] is None:
         raise CommandError(f"{config}: an overlay, while a method is a model and its data")
     if "name" not in settings["data"].get("init_args", {}):
-        raise CommandError(f"{config}: its data are no single graph, which is what compare needs")
+        raise CommandError(f"{config}: its data have no name, by which compare exchanges them")
     # Curves and pictures of every fit are not looked at, and would be paid for in its seconds.
     callbacks = [
         callback
         for callback in settings["trainer"]["callbacks"] or ()
         if callback["class_path"].rpartition(".")[2] not in ("GraphStatistics", "ReleaseWriter")
     ]
+    if settings["data"]["class_path"].rpartition(".")[2] == "GraphSetDataModule":
+        # Reads the same sets, and those in files.
+        settings["data"]["class_path"] = "TUGraphDataModule"
     writer = {"class_path": "ReleaseWriter", "init_args": {"formats": ["npz"]}}
     settings["trainer"] |= {
         "callbacks": [*callbacks, writer],
@@ -161,6 +177,7 @@ def _parse(args: list[str]) -> argparse.Namespace:
     add("--runs", type=int, default=5, help="fits of each kind (%(default)s)")
     add("--jobs", type=int, default=1, help="processes, of one thread each (%(default)s)")
     add("--out", type=Path, required=True, metavar="DIR", help="folder of all results")
+    add("--classify", action="store_true", help="also train classifiers of labelled sets")
     add("--undirected", action="store_true", help="drop the directions of directed graphs")
     add("--wandb", action="store_true", help="log results and pictures to Weights & Biases")
     options = parser.parse_args(args)
@@ -181,11 +198,11 @@ def _parse(args: list[str]) -> argparse.Namespace:
     return options
 
 
-def _find_methods(names: list[str]) -> dict[str, Path]:
-    """Files of the configurations by the labels of their rows, controls last."""
+def _find(names: Sequence[str]) -> dict[str, Path]:
+    """Files of the configurations by the labels of their rows."""
     shipped = {path.resolve(): name for name, path in shipped_configs().items()}
     found: dict[str, Path] = {}
-    for name in dict.fromkeys((*names, *CONTROLS)):
+    for name in dict.fromkeys(names):
         try:
             path = find_config(name).resolve()
             find_configs(["fit", "--config", str(path)])  # refuses what is no configuration
@@ -197,21 +214,57 @@ def _find_methods(names: list[str]) -> dict[str, Path]:
     return found
 
 
-def _rows(label: str, settings: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
-    """Label, kind and settings of the rows of one method."""
+def common_kind(methods: dict[str, dict[str, Any]]) -> "Kind":
+    """What all methods learn, single graphs or sets.
+
+    Args:
+        methods: Parsed configuration of each method by its label.
+
+    Raises:
+        CommandError: If some learn one and some the other, or one draws no graphs.
+    """
+    from lightning_dpg.commands.kinds import kind_of
     from lightning_dpg.methods.base import Synthesizer
+
+    kinds = {}
+    for label, settings in methods.items():
+        method = _class(settings["model"])
+        if not issubclass(method, Synthesizer):
+            raise CommandError(f"--methods {label}: {method.__name__} draws no synthetic graphs")
+        kinds[label] = kind_of(method)
+    (first, kind), *rest = kinds.items()
+    for label, other in rest:
+        if other is not kind:
+            raise CommandError(
+                f"--methods: {first} learns a single {kind.noun}, {label} a single {other.noun}\n"
+                "compare methods of graphs and methods of sets of graphs apart"
+            )
+    return kind
+
+
+def _rows(
+    label: str, settings: dict[str, Any], kind: "Kind"
+) -> list[tuple[str, str, dict[str, Any]]]:
+    """Label, role and settings of the rows of one method."""
+    from lightning_dpg.methods.erdos_renyi_set import ErdosRenyiSet
     from lightning_dpg.methods.one_shot import OneShotSynthesizer
 
-    module, _, name = settings["model"]["class_path"].rpartition(".")
-    method = getattr(importlib.import_module(module), name)
-    if not issubclass(method, Synthesizer):
-        raise CommandError(f"--methods {label}: {name} draws no synthetic graphs")
-    if label in CONTROLS:
-        return [(f"{label} (control)", "control", settings)]
-    if issubclass(method, OneShotSynthesizer):
+    if label in kind.controls:
+        rows = [(f"{label} (control)", "control", settings)]
+        if label == kind.exact_control:
+            exact = settings | {"privacy": settings["privacy"] | {"epsilon": math.inf}}
+            rows.append((f"{label} (control, exact number of edges)", "control", exact))
+        return rows
+    if issubclass(_class(settings["model"]), (OneShotSynthesizer, ErdosRenyiSet)):
         return [(label, "method", settings)]
     untrained = settings | {"trainer": settings["trainer"] | {"max_steps": 0}}
     return [(label, "method", settings), (f"{label} (untrained)", "untrained", untrained)]
+
+
+def _class(section: dict[str, Any]) -> type:
+    module, _, name = section["class_path"].rpartition(".")
+    found: type = getattr(importlib.import_module(module), name)
+    return found
 
 
 def _with_cell(
@@ -231,6 +284,9 @@ def _with_cell(
 def _digest_graph(graph: "Data") -> str:
     content = hashlib.sha256(graph.edge_index.cpu().numpy().tobytes())
     content.update("\n".join(graph.node_names).encode())
+    for key in ("sizes", "y"):
+        if graph.get(key) is not None:
+            content.update(graph[key].numpy().tobytes())
     return content.hexdigest()
 
 

@@ -5,21 +5,21 @@ import io
 import json
 import math
 import os
+import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 from matplotlib.image import imsave
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from lightning_dpg import __version__
-from lightning_dpg.callbacks.graph_statistics import community_order, degree_figure
+from lightning_dpg.callbacks.graph_statistics import degree_figure
+from lightning_dpg.commands.kinds import Kind
 from lightning_dpg.commands.pictures import (
     PICTURE_SIZE,
-    adjacency_picture,
     aligned,
     degree_curve,
     first_graph,
@@ -32,15 +32,15 @@ from lightning_dpg.commands.tables import (
     best,
     csv_rows,
     markdown,
-    number,
+    original,
+    queries,
     tables,
     text,
+    wins,
     write_csv,
 )
 from lightning_dpg.commands.tracking import why_offline
-from lightning_dpg.metrics.communities import LOUVAIN_SEED
 from lightning_dpg.metrics.functional import degrees
-from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES
 
 TEMPLATE = Path(__file__).with_name("report.html")
 
@@ -48,59 +48,62 @@ ERRORS = (
     "Errors, mean ± standard deviation over the runs: 0 is best, or 1 in the rows with ↑. Marked: "
     "the best private method. In italics: not private within this budget, and out of competition."
 )
-PICTURES = (
-    "Nodes in one order in all pictures, by communities of the real graph. Below, nodes by degree "
-    "on logarithmic axes; dashed is the real graph."
-)
+DEGREES = "Below, nodes by degree on logarithmic axes; dashed are the real ones."
 
 
-def write(results: Sequence[dict[str, Any]], graphs: dict[str, Data], folder: Path) -> list[Path]:
+def write(
+    results: Sequence[dict[str, Any]], graphs: dict[str, Data], kind: Kind, folder: Path
+) -> list[Path]:
     """Write ``results.csv``, ``results.md`` and ``report.html``, and name them.
 
     Args:
         results: Contents of the cells, failed ones included.
-        graphs: Real graphs by name.
+        graphs: Real data by name.
+        kind: What they are.
         folder: Folder of all results, which holds the synthetic graphs of the first runs.
     """
     paths = [folder / name for name in ("results.csv", "results.md", "report.html")]
     write_csv(results, paths[0])
-    paths[1].write_text(markdown(results), encoding="utf-8")
-    paths[2].write_text(page(results, graphs, folder), encoding="utf-8")
+    paths[1].write_text(markdown(results, kind), encoding="utf-8")
+    paths[2].write_text(page(results, graphs, kind, folder), encoding="utf-8")
     return paths
 
 
-def page(results: Sequence[dict[str, Any]], graphs: dict[str, Data], folder: Path) -> str:
+def page(
+    results: Sequence[dict[str, Any]], graphs: dict[str, Data], kind: Kind, folder: Path
+) -> str:
     """The report as HTML: tables and pictures in full, curves as numbers that a script draws.
 
     Args:
         results: Contents of the cells, failed ones included.
-        graphs: Real graphs by name.
+        graphs: Real data by name.
+        kind: What they are.
         folder: Folder of all results.
     """
     found = tables(results)
     names = [name for name in graphs if any(table.graph == name for table in found)]
-    orders = {name: community_order(graphs[name], LOUVAIN_SEED) for name in names}
+    painters = {name: kind.painter(graphs[name]) for name in names}
+    asked = queries(results, kind)
     drawn: dict[str, list[list[int]]] = {}
     sections = []
     for table in found:
         real = graphs[table.graph]
-        order = orders[table.graph]
-        cards = [_card(table, None, real, order)]
+        paint = painters[table.graph]
+        cards = [_card(table, None, real, paint(real))]
         for row in table.rows:
             graph = first_graph(row, folder)
             if graph is not None:
-                cards.append(_card(table, row, aligned(graph, real), order))
+                cards.append(_card(table, row, graph, paint(aligned(graph, real))))
                 drawn[_key(table, row)] = degree_curve(graph)
-        sections.append(_section(table, cards))
-    data = _curves(found) | {
+        sections.append(_section(table, cards, asked, kind))
+    data = _curves(found, asked, kind) | {
         "degrees": {"real": {name: degree_curve(graphs[name]) for name in names}, "drawn": drawn}
     }
     runs = len({result["run"] for result in results})
     parts = {
-        "LEAD": f"<p>{_count(len(names), 'graph')}, {_count(len(data['kinds']), 'row')}, "
+        "LEAD": f"<p>{_count(len(names), kind.noun)}, {_count(len(data['kinds']), 'row')}, "
         f"{_count(len(data['epsilons']), 'budget')}, {_count(runs, 'run')} of each. A method is "
-        "worth its budget where it beats both controls: <code>erdos_renyi</code> knows no more "
-        "than the number of edges, <code>chung_lu</code> no more than degrees. A method that is "
+        f"worth its budget where it beats the controls. {_html(kind.advice)} A method that is "
         "trained must also beat itself untrained.</p>",
         "SECTIONS": "\n".join(sections),
         "FOOTER": f"Written by lightning_dpg {__version__}. The page needs no network and sends "
@@ -114,12 +117,15 @@ def page(results: Sequence[dict[str, Any]], graphs: dict[str, Data], folder: Pat
     return content
 
 
-def track(results: Sequence[dict[str, Any]], graphs: dict[str, Data], folder: Path) -> None:
+def track(
+    results: Sequence[dict[str, Any]], graphs: dict[str, Data], kind: Kind, folder: Path
+) -> None:
     """Log the results as a table and the pictures as images to Weights & Biases.
 
     Args:
         results: Contents of the cells, failed ones included.
-        graphs: Real graphs by name.
+        graphs: Real data by name.
+        kind: What they are.
         folder: Folder of all results; offline runs lie in it under ``wandb/``.
     """
     import wandb
@@ -134,14 +140,13 @@ def track(results: Sequence[dict[str, Any]], graphs: dict[str, Data], folder: Pa
         }
         for table in tables(results):
             real = graphs[table.graph]
-            order = community_order(real, LOUVAIN_SEED)
+            paint = kind.painter(real)
             for row in table.rows:
                 graph = first_graph(row, folder)
                 if graph is None:
                     continue
                 place = f"nonprivate/{table.graph}/epsilon {table.epsilon:g}/{row.method}"
-                matrix = adjacency_picture(aligned(graph, real), order)
-                logged[f"{place}/adjacency"] = wandb.Image(matrix)
+                logged[f"{place}/adjacency"] = wandb.Image(paint(aligned(graph, real)))
                 figure = degree_figure({"synthetic": graph, "original": real})
                 logged[f"{place}/degrees"] = wandb.Image(figure)
         tracked.log(logged)
@@ -149,18 +154,18 @@ def track(results: Sequence[dict[str, Any]], graphs: dict[str, Data], folder: Pa
         print(f"wandb: {reason}; offline run in {folder / 'wandb'}, see `wandb sync`")
 
 
-def _curves(found: Sequence[Table]) -> dict[str, Any]:
+def _curves(found: Sequence[Table], asked: Sequence[str], kind: Kind) -> dict[str, Any]:
     """What the chart needs: means and standard deviations by graph, query and method."""
     utility: dict[str, dict[str, dict[str, list[list[float | None]]]]] = {}
     kinds: dict[str, str] = {}
     is_open: dict[str, bool] = {}
     for table in found:
-        queries = utility.setdefault(table.graph, {query: {} for query in QUERIES})
+        queries = utility.setdefault(table.graph, {query: {} for query in asked})
         for row in table.rows:
             kinds[row.method] = row.kind
             without = bool(row.done) and row.done[0]["epsilon"] == "inf"
             is_open[row.method] = is_open.get(row.method, False) or without
-            for query in QUERIES:
+            for query in asked:
                 points = queries[query].setdefault(row.method, [])
                 summary = row.error(query)
                 if summary.runs and not (without and points):
@@ -169,15 +174,15 @@ def _curves(found: Sequence[Table]) -> dict[str, Any]:
     return {
         "graphs": list(utility),
         "epsilons": sorted({table.epsilon for table in found if math.isfinite(table.epsilon)}),
-        "queries": list(QUERIES),
-        "higher": [query for query in QUERIES if query in HIGHER_IS_BETTER],
+        "queries": list(asked),
+        "higher": [query for query in asked if query in kind.higher_is_better],
         "kinds": kinds,
         "open": [method for method, without in is_open.items() if without],
         "utility": utility,
     }
 
 
-def _section(table: Table, cards: Sequence[str]) -> str:
+def _section(table: Table, cards: Sequence[str], asked: Sequence[str], kind: Kind) -> str:
     title = f"{escape(table.graph)}, epsilon {table.epsilon:g}"
     place = f'data-graph="{escape(table.graph)}" data-epsilon="{table.epsilon:g}"'
     failed = [
@@ -190,12 +195,12 @@ def _section(table: Table, cards: Sequence[str]) -> str:
         f'<section class="result" {place}>',
         f"<h2>{title}</h2>",
         f'<p class="soft">{ERRORS}</p>',
-        *_query_table(table, title),
+        *_query_table(table, title, asked, kind),
         *failed,
         "<h3>Guarantee and cost</h3>",
-        *_cost_table(table, title),
+        *_cost_table(table, title, kind),
         "<h3>Adjacency and degrees, first run</h3>",
-        f'<p class="soft">{PICTURES}</p>',
+        f'<p class="soft">{kind.caption} {DEGREES}</p>',
         '<div class="cards">',
         *cards,
         "</div>",
@@ -204,7 +209,7 @@ def _section(table: Table, cards: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def _query_table(table: Table, title: str) -> list[str]:
+def _query_table(table: Table, title: str, asked: Sequence[str], kind: Kind) -> list[str]:
     """Queries by methods: few columns fit a page, and few methods are compared at a time."""
     heads = "".join(f"<th{_open(row)} scope=col>{_label(row)}</th>" for row in table.rows)
     lines = [
@@ -213,14 +218,12 @@ def _query_table(table: Table, title: str) -> list[str]:
         f"<thead><tr><th scope=col>query</th><th scope=col>real</th>{heads}</tr></thead>",
         "<tbody>",
     ]
-    for query in QUERIES:
-        winners = best(table.rows, query)
-        values = [result["answers"].get(query, {}) for row in table.rows for result in row.done]
-        real = next((v["real"] for v in values if v.get("real") is not None), None)
-        head = query.replace("_", "_<wbr>") + ("&nbsp;↑" if query in HIGHER_IS_BETTER else "")
-        cells = f"<td>{'' if real is None else number(real)}</td>"
+    for query in asked:
+        winners = best(table.rows, query, kind)
+        head = query.replace("_", "_<wbr>") + ("&nbsp;↑" if query in kind.higher_is_better else "")
+        cells = f"<td>{original(table.rows, query)}</td>"
         for row in table.rows:
-            content = _value(row.error(query), row)
+            content = _value(row.error(query), row.asked(query) + len(row.failed))
             if row.method in winners:
                 content = f"<b>{content}</b>"
             cells += f"<td{_open(row)}>{content}</td>"
@@ -228,8 +231,9 @@ def _query_table(table: Table, title: str) -> list[str]:
     return [*lines, "</tbody>", "</table>", "</div>"]
 
 
-def _cost_table(table: Table, title: str) -> list[str]:
-    heads = ("method", "epsilon proved", "fit (s)", "draw (s)", "guarantee of the first run")
+def _cost_table(table: Table, title: str, kind: Kind) -> list[str]:
+    beats = f"beats {kind.controls[0]}"
+    heads = ("method", beats, "epsilon proved", "fit (s)", "draw (s)", "guarantee of the first run")
     lines = [
         f'<div class="scroll" tabindex="0" role="region" aria-label="Guarantees on {title}">',
         '<table class="cost">',
@@ -238,32 +242,38 @@ def _cost_table(table: Table, title: str) -> list[str]:
     ]
     for row in table.rows:
         numbers = (row.spent(), row.seconds("fit"), row.seconds("draw"))
-        cells = "".join(f"<td>{_value(summary, row)}</td>" for summary in numbers)
+        runs = len(row.done) + len(row.failed)
+        cells = f"<td>{wins(table.rows, row, kind)}</td>"
+        cells += "".join(f"<td>{_value(summary, runs)}</td>" for summary in numbers)
         sentence = f'<td class="sentence">{escape(row.guarantee)}</td>'
         lines.append(f"<tr{_open(row)}><th scope=row>{_label(row)}</th>{cells}{sentence}</tr>")
     return [*lines, "</tbody>", "</table>", "</div>"]
 
 
-def _card(table: Table, row: Row | None, graph: Data, order: NDArray[np.int64]) -> str:
-    """A figure of a graph: caption, adjacency matrix, and the place for its degrees."""
-    name = "real graph" if row is None else row.method
+def _card(table: Table, row: Row | None, graph: Data, picture: NDArray[Any]) -> str:
+    """A figure of what was drawn: caption, adjacency matrices, and the place for its degrees."""
+    name = "original" if row is None else row.method
     budget = "not private" if row is None or not row.is_private else f"epsilon {table.epsilon:g}"
     isolated = int((degrees(graph) == 0).sum())
     facts = _count(graph.num_edges // 2, "edge")
     if isolated:
         facts += f", {_count(isolated, 'node')} without any"
-    shown = f", {len(order):,} nodes of highest degree" if len(order) < graph.num_nodes else ""
     content = io.BytesIO()
-    imsave(content, adjacency_picture(graph, order), format="png")
+    imsave(content, picture, format="png")
     source = base64.b64encode(content.getvalue()).decode()
     key = "" if row is None else _key(table, row)
     return (
         f"<figure><figcaption>{escape(name)}<span>{budget}</span><span>{facts}</span></figcaption>"
         f'<img loading="lazy" width="{PICTURE_SIZE}" height="{PICTURE_SIZE}" '
-        f'alt="Adjacency matrix of {escape(name)}{shown}" src="data:image/png;base64,{source}">'
+        f'alt="Adjacency matrix of {escape(name)}" src="data:image/png;base64,{source}">'
         f'<div class="degrees" data-graph="{escape(table.graph)}" data-key="{escape(key)}" '
         f'data-method="{escape(name)}"></div></figure>'
     )
+
+
+def _html(markdown: str) -> str:
+    """Text with code between backquotes."""
+    return re.sub(r"`(.*?)`", r"<code>\1</code>", escape(markdown))
 
 
 def _key(table: Table, row: Row) -> str:
@@ -282,8 +292,8 @@ def _label(row: Row) -> str:
     )
 
 
-def _value(summary: Summary, row: Row) -> str:
-    mean, sign, sd = text(summary, len(row.done) + len(row.failed)).partition(" ± ")
+def _value(summary: Summary, runs: int) -> str:
+    mean, sign, sd = text(summary, runs).partition(" ± ")
     return f"{mean} <small>± {sd}</small>" if sign else mean
 
 

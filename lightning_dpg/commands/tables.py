@@ -5,9 +5,10 @@ import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES
+if TYPE_CHECKING:
+    from lightning_dpg.commands.kinds import Kind
 
 COLUMNS = (
     *("method", "graph", "epsilon", "run", "query", "real", "synthetic", "error", "note"),
@@ -61,8 +62,18 @@ class Row(NamedTuple):
 
     def error(self, query: str) -> Summary:
         """Error in a query, or the agreement that it is named after."""
-        answers = (result["answers"].get(query, {}) for result in self.done)
-        return summarize(answer.get("error") for answer in answers)
+        return summarize(answer["error"] for answer in self._answers(query))
+
+    def asked(self, query: str) -> int:
+        """Runs that a query was asked of; some are asked of the first run only."""
+        return len(self._answers(query))
+
+    def is_complete(self, query: str) -> bool:
+        """Whether no run failed, and each has the number that was asked of it."""
+        return not self.failed and 0 < self.asked(query) == self.error(query).runs
+
+    def _answers(self, query: str) -> list[dict[str, Any]]:
+        return [result["answers"][query] for result in self.done if query in result["answers"]]
 
 
 class Table(NamedTuple):
@@ -111,20 +122,67 @@ def _rows(results: Sequence[dict[str, Any]], graph: str, epsilon: float) -> list
     return rows
 
 
-def best(rows: Sequence[Row], query: str) -> set[str]:
+def queries(results: Sequence[dict[str, Any]], kind: "Kind") -> list[str]:
+    """The queries that were asked; all of them where no run came to an end.
+
+    Args:
+        results: Contents of the cells, failed ones included.
+        kind: What is compared.
+    """
+    done = (result for result in results if result["failure"] is None)
+    asked = {query for result in done for query in result["answers"]}
+    return [query for query in kind.queries if query in asked or not asked]
+
+
+def best(rows: Sequence[Row], query: str, kind: "Kind") -> set[str]:
     """The private methods with the best mean; none where it sets no private row apart.
 
     A row counts only if each of its runs has the number: the others may be missing for a reason.
+
+    Args:
+        rows: Rows of a table.
+        query: Name of a query.
+        kind: What is compared.
     """
     means = {
-        row.method: summary.mean
+        row.method: row.error(query).mean
         for row in rows
-        if row.is_private and not row.failed and (summary := row.error(query)).runs == len(row.done)
+        if row.is_private and row.is_complete(query)
     }
     if len(set(means.values())) < 2:
         return set()
-    winner = (max if query in HIGHER_IS_BETTER else min)(means.values())
+    winner = (max if query in kind.higher_is_better else min)(means.values())
     return {method for method, value in means.items() if value == winner}
+
+
+def wins(rows: Sequence[Row], row: Row, kind: "Kind") -> str:
+    """In how many of the queries that count a row beats the first control, ``"3 of 5"``.
+
+    A number that either lacks is no win. The control itself and rows without a run have none.
+
+    Args:
+        rows: Rows of a table.
+        row: One of them.
+        kind: What is compared.
+    """
+    control = next((other for other in rows if other.method == control_label(kind)), None)
+    if control is None or not control.done or not row.done or row is control:
+        return "-"
+    won = 0
+    for query in kind.counted:
+        if row.is_complete(query) and control.is_complete(query):
+            ahead = control.error(query).mean - row.error(query).mean
+            won += (-ahead if query in kind.higher_is_better else ahead) > 0
+    return f"{won} of {len(kind.counted)}"
+
+
+def control_label(kind: "Kind") -> str:
+    """Row of the first control.
+
+    Args:
+        kind: What is compared.
+    """
+    return f"{kind.controls[0]} (control)"
 
 
 def text(summary: Summary, runs: int) -> str:
@@ -170,9 +228,15 @@ def csv_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def markdown(results: Sequence[dict[str, Any]]) -> str:
-    """All tables, methods by queries, and what each row guarantees."""
-    higher = ", ".join(query for query in QUERIES if query in HIGHER_IS_BETTER)
+def markdown(results: Sequence[dict[str, Any]], kind: "Kind") -> str:
+    """All tables, methods by queries, and what each row guarantees.
+
+    Args:
+        results: Contents of the cells, failed ones included.
+        kind: What is compared.
+    """
+    asked = queries(results, kind)
+    higher = ", ".join(query for query in asked if query in kind.higher_is_better)
     lines = [
         "# Synthetic graphs compared",
         "",
@@ -181,11 +245,17 @@ def markdown(results: Sequence[dict[str, Any]]) -> str:
         "Errors, mean ± standard deviation over the runs; 0 is best, save in the columns with ↑:",
         f"{higher}, where more is better.",
         "Bold: the best private row. Italics: no guarantee within the budget, out of competition.",
-        "Controls: `erdos_renyi` knows the number of edges, `chung_lu` the degrees, and what is",
-        "untrained the releases before the first step. Seconds are those of `fit` and of one graph.",
+        f"Controls: {kind.advice} What is untrained knows the releases before the first step.",
+        f"Wins are counted over {kind.counted[0]} to {kind.counted[-1]}. The first row holds no errors",
+        "but the values of the original. Seconds are those of `fit` and of one graph.",
     ]
     for table in tables(results):
-        lines += ["", f"## {table.graph}, epsilon {table.epsilon:g}", "", *_markdown_table(table)]
+        lines += [
+            "",
+            f"## {table.graph}, epsilon {table.epsilon:g}",
+            "",
+            *_markdown_table(table, asked, kind),
+        ]
         failed = [
             f"- {row.method}, run {result['run']} failed: {_one_line(result['failure'])}"
             for row in table.rows
@@ -197,20 +267,33 @@ def markdown(results: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _markdown_table(table: Table) -> list[str]:
-    heads = [f"{query} ↑" if query in HIGHER_IS_BETTER else query for query in QUERIES]
-    winners = {query: best(table.rows, query) for query in QUERIES}
+def original(rows: Iterable[Row], query: str) -> str:
+    """The answer of the real data, for reading; ``-`` where a query has no such."""
+    results = (result for row in rows for result in row.done)
+    values = (result["answers"].get(query, {}).get("real") for result in results)
+    value = next((value for value in values if value is not None), None)
+    return "-" if value is None else number(value)
+
+
+def _markdown_table(table: Table, asked: Sequence[str], kind: "Kind") -> list[str]:
+    heads = [f"{query} ↑" if query in kind.higher_is_better else query for query in asked]
+    winners = {query: best(table.rows, query, kind) for query in asked}
+    beats = f"beats {kind.controls[0]}"
+    values = [original(table.rows, query) for query in asked]
     lines = [
-        f"| method | {' | '.join(heads)} | epsilon proved | fit (s) | draw (s) |",
-        f"|---|{'---:|' * (len(heads) + 3)}",
+        f"| method | {' | '.join(heads)} | {beats} | epsilon proved | fit (s) | draw (s) |",
+        f"|---|{'---:|' * (len(heads) + 4)}",
+        f"| *original* | {' | '.join(f'*{value}*' for value in values)} | | | | |",
     ]
     for row in table.rows:
         runs = len(row.done) + len(row.failed)
         mark = "" if row.is_private else "*"
         cells = [f"{mark}{row.title}{mark}"]
-        for query in QUERIES:
+        for query in asked:
             bold = "**" if row.method in winners[query] else mark
-            cells.append(f"{bold}{text(row.error(query), runs)}{bold}")
+            missing = len(row.done) - row.asked(query)
+            cells.append(f"{bold}{text(row.error(query), runs - missing)}{bold}")
+        cells.append(f"{mark}{wins(table.rows, row, kind)}{mark}")
         for summary in (row.spent(), row.seconds("fit"), row.seconds("draw")):
             cells.append(f"{mark}{text(summary, runs)}{mark}")
         lines.append(f"| {' | '.join(cells)} |")

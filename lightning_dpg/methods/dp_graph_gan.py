@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from lightning_dpg.graph.dense_blocks import DenseBlocks
-from lightning_dpg.methods.dp_graph_vae import DPGVAE, HOPS
+from lightning_dpg.methods.dp_graph_vae import DPGVAE
 from lightning_dpg.nn.graph_vae import (
     GCNDescriber,
     RowDescriber,
@@ -40,12 +40,13 @@ class DPGGAN(DPGVAE):
         clip_decay: Factor of C per epoch, in ``mode: paper``.
         count_share: Share of epsilon that buys the numbers of edges.
         aggregation_share: Share of the budget (of its zCDP parameter) that buys the sums.
+        hops: Sums that are released, each over the neighbors' last ones; the paper's GCN has two.
         public_pairs: Uniform pairs, and nodes, per step.
         feature_dim: Width of the public random features of the nodes.
         hidden_dim: Width of the first layers and of the decoder's vectors.
         latent_dim: Width of the latent vectors.
         kl_weight: Weight lambda_1 of the divergence from the prior.
-        gan_weight: Weight lambda_2 of the GAN.
+        gan_weight: Weight lambda_2 of the GAN, in ``mode: corrected`` also of the distance.
         learning_rate: Learning rate of Adam.
     """
 
@@ -57,11 +58,12 @@ class DPGGAN(DPGVAE):
         clip_decay: float = 0.99,
         count_share: float = 0.3,
         aggregation_share: float = 0.3,
+        hops: int = 1,
         public_pairs: int = 4096,
         feature_dim: int = 8,
         hidden_dim: int = 32,
-        latent_dim: int = 16,
-        kl_weight: float = 0.1,
+        latent_dim: int = 4,
+        kl_weight: float = 0.3,
         gan_weight: float = 0.1,
         learning_rate: float = 1e-2,
     ) -> None:
@@ -72,6 +74,7 @@ class DPGGAN(DPGVAE):
             clip_decay,
             count_share,
             aggregation_share,
+            hops,
             public_pairs,
             feature_dim,
             hidden_dim,
@@ -82,7 +85,7 @@ class DPGGAN(DPGVAE):
         self.save_hyperparameters()
         describe: RowDescriber | GCNDescriber
         if mode == "corrected":
-            describe = RowDescriber(HOPS * feature_dim, hidden_dim, latent_dim)
+            describe = RowDescriber(hops * feature_dim, hidden_dim, latent_dim)
         else:
             describe = GCNDescriber(feature_dim, hidden_dim, latent_dim)
         self.discriminator = nn.ModuleDict(
@@ -96,11 +99,11 @@ class DPGGAN(DPGVAE):
         super()._public_terms()
         blocks = self._random_blocks()
         real = self._scaled(self.rows[blocks.nodes])
-        latent = self._latent(real, self._prior(blocks))
+        latent = self._latent(self._inputs(blocks.nodes), self._prior(blocks))
         rebuilt, fake = (self._drawn_rows(blocks, z) for z in (latent, self._prior(blocks)))
         distance = structure_loss(*(self._describe_rows(blocks, x) for x in (real, rebuilt)))
-        loss = distance / self._total_edges
-        loss = loss + self.hparams["gan_weight"] * fooling_loss(self._judge_rows(blocks, fake))
+        loss = distance / self._total_edges + fooling_loss(self._judge_rows(blocks, fake))
+        loss = self.hparams["gan_weight"] * loss
         self.public_backward(loss, self._autoencoder)
         judged = judging_loss(
             self._judge_rows(blocks, real), self._judge_rows(blocks, fake.detach())
@@ -112,7 +115,7 @@ class DPGGAN(DPGVAE):
         adjacency = drawn_adjacency(self._logits(latent, blocks.graphs), blocks.pairs)
         std = float(self.aggregation_noise) * aggregation_sensitivity()
         hops, rows = [], normalize(self.features[blocks.nodes], dim=-1)
-        for _ in range(HOPS):
+        for _ in range(self.hparams["hops"]):
             sums = adjacency @ rows
             hops.append(sums + std * torch.randn_like(sums))
             rows = normalize(hops[-1], dim=-1)

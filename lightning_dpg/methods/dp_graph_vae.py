@@ -7,11 +7,14 @@ from typing import Literal
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits
+from torch_geometric.data import Data
 
-from lightning_dpg.graph.dense_blocks import DenseBlocks, random_pairs
-from lightning_dpg.methods.graph_vae import GraphVAE
+from lightning_dpg.graph.dense_blocks import random_pairs
+from lightning_dpg.methods.graph_set import resized
+from lightning_dpg.methods.node_clipping import NodeClipping
+from lightning_dpg.methods.row_evidence import gradient_evidence, sum_evidence
 from lightning_dpg.nn.graph_vae import (
+    CONTEXT_DIM,
     GCNEncoder,
     RowEncoder,
     kl_divergence,
@@ -25,16 +28,14 @@ from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.privacy.sampling import PoissonBatch
 from lightning_dpg.privacy.sensitivity import edge_gradient_sensitivity
 
-HOPS = 2
 
-
-class DPGVAE(GraphVAE):
+class DPGVAE(NodeClipping):
     r"""Variational autoencoder of graphs under edge differential privacy (Yang et al., 2021).
 
     The paper clips the decoder's gradient per node. One edge moves the gradients of all nodes, and
     every step through an encoder without noise, so that its Theorem 1 does not hold.
 
-    ``mode: corrected`` has a proof. The sums over neighbors, of which a two-layer GCN has two, are
+    ``mode: corrected`` has a proof. The sums over neighbors, of which a GCN has one per layer, are
     released once with noise; the encoder is a network of these rows. The cross entropy of all pairs,
     :math:`\sum_{i<j} \log(1 + e^{l_{ij}}) - \sum_{ij \in E} l_{ij}`, reads edges in its second sum
     only, whose gradient is taken from Poisson batches, clipped per edge and noised. That of the first
@@ -52,6 +53,7 @@ class DPGVAE(GraphVAE):
         clip_decay: Factor of C per epoch, in ``mode: paper``.
         count_share: Share of epsilon that buys the numbers of edges.
         aggregation_share: Share of the budget (of its zCDP parameter) that buys the sums.
+        hops: Sums that are released, each over the neighbors' last ones; the paper's GCN has two.
         public_pairs: Uniform pairs, and nodes, per step.
         feature_dim: Width of the public random features of the nodes.
         hidden_dim: Width of the first layers and of the decoder's vectors.
@@ -68,11 +70,12 @@ class DPGVAE(GraphVAE):
         clip_decay: float = 0.99,
         count_share: float = 0.3,
         aggregation_share: float = 0.3,
+        hops: int = 1,
         public_pairs: int = 4096,
         feature_dim: int = 8,
         hidden_dim: int = 32,
-        latent_dim: int = 16,
-        kl_weight: float = 0.1,
+        latent_dim: int = 4,
+        kl_weight: float = 0.3,
         learning_rate: float = 1e-2,
     ) -> None:
         super().__init__()
@@ -84,6 +87,8 @@ class DPGVAE(GraphVAE):
                 "count_share and aggregation_share must be positive and their sum below 1, "
                 f"got {count_share} and {aggregation_share}"
             )
+        if hops < 1:
+            raise ValueError(f"hops must be positive, got {hops}")
         if noise_multiplier == "auto" and mode == "paper":
             raise MisconfigurationException(
                 "mode: paper needs a number as noise_multiplier; the paper takes 5"
@@ -93,19 +98,20 @@ class DPGVAE(GraphVAE):
                 f"noise_multiplier must be positive or auto, got {noise_multiplier}; to train "
                 "without noise set privacy.epsilon to .inf"
             )
-        self._build_decoder()
+        self._build_decoder(CONTEXT_DIM if mode == "corrected" else 0)
         self.encoder: RowEncoder | GCNEncoder
         if mode == "corrected":
-            self.encoder = RowEncoder(HOPS * feature_dim, hidden_dim, latent_dim)
+            self.encoder = RowEncoder(hops * feature_dim + CONTEXT_DIM, hidden_dim, latent_dim)
         else:
             self.encoder = GCNEncoder(feature_dim, hidden_dim, latent_dim)
         self.rows: Tensor
         self.noise_multiplier: Tensor
         self.aggregation_noise: Tensor
-        self.register_buffer("rows", torch.empty(0, HOPS * feature_dim))
+        self._sums: Tensor
+        self.register_buffer("rows", torch.empty(0, hops * feature_dim))
         for name in ("noise_multiplier", "aggregation_noise"):
             self.register_buffer(name, torch.tensor(float("nan"), dtype=torch.float64))
-        self.register_load_state_dict_pre_hook(_resize_rows)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_pre_hook(resized("rows"))  # type: ignore[no-untyped-call]
         self._local = torch.Generator()
         self._local.seed()
 
@@ -134,10 +140,10 @@ class DPGVAE(GraphVAE):
         """Divide the budget before any of it is spent."""
         h = self.hparams
         one_release = 0.0 if math.isinf(epsilon) else accounting.gaussian_sigma(epsilon, delta)
-        self.aggregation_noise.fill_(one_release * math.sqrt(HOPS / h["aggregation_share"]))
+        self.aggregation_noise.fill_(one_release * math.sqrt(h["hops"] / h["aggregation_share"]))
         if h["noise_multiplier"] != "auto":
             return
-        other = HOPS * accounting.rdp_gaussian(float(self.aggregation_noise))
+        other = h["hops"] * accounting.rdp_gaussian(float(self.aggregation_noise))
         other = other + accounting.rdp_pure(h["count_share"] * epsilon)
         plan = (epsilon, delta, self.sample_rate, self.planned_steps(), other)
         try:
@@ -154,7 +160,7 @@ class DPGVAE(GraphVAE):
         rows = noisy_aggregation(
             edges,
             self.features.cpu(),
-            HOPS,
+            self.hparams["hops"],
             self.ledger,
             self.noise,
             noise_multiplier=float(self.aggregation_noise),
@@ -181,13 +187,20 @@ class DPGVAE(GraphVAE):
         r"""By the paper's formula: :math:`2 q \sqrt{T \log(1 / \delta)} / \sigma`."""
         if self.hparams["mode"] != "paper" or not self.ledger.entries:
             return None
-        steps = self.ledger.entries[0].steps
-        return (
-            2
-            * self.sample_rate
-            * math.sqrt(steps * math.log(1 / delta))
-            / float(self.noise_multiplier)
-        )
+        root = math.sqrt(self.ledger.entries[0].steps * math.log(1 / delta))
+        return 2 * self.sample_rate * root / float(self.noise_multiplier)
+
+    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+        """Also evidence of noisy sums over neighbors, and of noisy gradients."""
+        entry = self.ledger.entries[-1]
+        if name == "gradient of edges":
+            inputs = self._inputs(torch.arange(len(self.rows), device=self.device))
+            return gradient_evidence(self._networks, inputs, noisy, entry, pairs, known)
+        if name.startswith("sums over neighbors"):
+            summed = self.features if name.endswith("hop 1") else self._sums
+            self._sums = noisy
+            return sum_evidence(summed, noisy, entry, pairs, known)
+        return super().transcript_score(name, noisy, pairs, known)
 
     def training_step(self, batch: PoissonBatch, batch_idx: int) -> None:
         """One private step of the autoencoder.
@@ -231,25 +244,36 @@ class DPGVAE(GraphVAE):
         """Sum of the clipped gradients of :math:`-l_{ij}` over edges of shape ``(B, 2)``."""
         # Counts of draws that depend on the batch would move the public stream of seed_everything.
         normal = torch.randn(len(edges), 2, self.hparams["latent_dim"], generator=self._local)
-        total = self._clipped_sum(self._scaled(self.rows[edges]), normal, max_grad_norm)
+        total = self._clipped_sum(self._inputs(edges), normal, max_grad_norm)
         return {name: -gradient for name, gradient in total.items()}
 
-    def _clipped_sum(self, rows: Tensor, normal: Tensor, max_grad_norm: float) -> dict[str, Tensor]:
-        """Sum of the clipped gradients of l of pairs whose ends have rows of shape ``(P, 2, d)``."""
+    def _clipped_sum(
+        self, inputs: Tensor, normal: Tensor, max_grad_norm: float
+    ) -> dict[str, Tensor]:
+        """Sum of the clipped gradients of l of pairs whose ends have inputs of shape ``(P, 2, d)``."""
         return ghost_clipped_gradient_sum(
             self._networks,
-            lambda rows, normal: self.decoder.pair_logits(self._latent(rows, normal)),
-            rows,
+            self._pair_logits,
+            inputs,
             max_grad_norm,
             others=(normal.to(self.device),),
         )
+
+    def _inputs(self, nodes: Tensor) -> Tensor:
+        """What the encoder reads of nodes: their rows, and the context of their graphs."""
+        return self._told(self._scaled(self.rows[nodes]), self._context(self.graph_of(nodes)))
+
+    def _pair_logits(self, inputs: Tensor, normal: Tensor) -> Tensor:
+        """Log odds of pairs, but for the offset: inputs ``(P, 2, d)`` of their ends to ``(P,)``."""
+        latent = self._latent(inputs, normal)
+        return self.decoder.pair_logits(self._told(latent, inputs[..., -CONTEXT_DIM:]))
 
     def _scaled(self, rows: Tensor) -> Tensor:
         """Rows with entries of about 1; the scale is a function of the released ones."""
         return rows / self.rows.square().mean().sqrt()
 
-    def _latent(self, rows: Tensor, normal: Tensor) -> Tensor:
-        mean, log_variance = self.encoder(rows)
+    def _latent(self, inputs: Tensor, normal: Tensor) -> Tensor:
+        mean, log_variance = self.encoder(inputs)
         return reparametrized(mean, log_variance, normal)
 
     def _public_terms(self) -> None:
@@ -265,13 +289,12 @@ class DPGVAE(GraphVAE):
         """
         count = self.hparams["public_pairs"]
         pairs = random_pairs(self.sizes, count)
-        rows = self._scaled(self.rows[pairs])
+        inputs = self._inputs(pairs)
         normal = torch.randn(count, 2, self.hparams["latent_dim"], device=self.device)
         with torch.no_grad():
-            offsets = self.offset + self._density_logits()[self.graph_of(pairs[:, 0])]
-            logits = self.decoder.pair_logits(self._latent(rows, normal)) + offsets
+            logits = self._pair_logits(inputs, normal) + self._offsets(self.graph_of(pairs[:, 0]))
         drawn = torch.rand_like(logits) < logits.sigmoid()
-        total = self._clipped_sum(rows[drawn], normal[drawn], self.hparams["max_grad_norm"])
+        total = self._clipped_sum(inputs[drawn], normal[drawn], self.hparams["max_grad_norm"])
         per_edge = int(self._num_pairs().sum()) / count / self._total_edges
         parameters = dict(self._networks.named_parameters())
         gradients = [total[name] * per_edge for name in parameters]
@@ -282,69 +305,6 @@ class DPGVAE(GraphVAE):
     def _divergence(self) -> Tensor:
         """Weighted divergence of uniform nodes from the prior, per edge of the graphs."""
         nodes = torch.randint(len(self.rows), (self.hparams["public_pairs"],), device=self.device)
-        divergence = kl_divergence(*self.encoder(self._scaled(self.rows[nodes]))).mean()
+        divergence = kl_divergence(*self.encoder(self._inputs(nodes))).mean()
         self.log("train/divergence_per_node", divergence.detach(), batch_size=1)
         return self._kl_weight() * divergence * len(self.rows) / self._total_edges
-
-    def _node_step(self) -> None:
-        """Algorithm 1: decoder by clipped gradients of nodes, all else without protection."""
-        blocks = self._random_blocks()
-        adjacency = self._adjacency(blocks)
-        mean, log_variance = self.encoder(self.features[blocks.nodes], adjacency)
-        latent = reparametrized(mean, log_variance, torch.randn_like(mean))
-        max_grad_norm = self.hparams["max_grad_norm"] * self.hparams["clip_decay"] ** (
-            self.current_epoch
-        )
-        DPSGD(float(self.noise_multiplier), max_grad_norm).backward(
-            partial(self._node_sum, blocks, adjacency, latent.detach()),
-            dict(self.decoder.named_parameters()),
-            ledger=self.ledger,
-            entry=self.unprotected(
-                "gradient of nodes",
-                "one edge moves the gradients of many nodes, each of which is clipped alone, and "
-                "networks without noise remember it",
-            ),
-            noise=self.noise,
-            expected_size=self.sample_rate * int(self.sizes.sum()),
-        )
-        loss = self._reconstruction(blocks, adjacency, self.decoder.logits(latent))
-        divergence = kl_divergence(mean, log_variance)[blocks.mask].sum()
-        loss = (loss + self.hparams["kl_weight"] * divergence) / blocks.mask.sum()
-        self.public_backward(loss, list(self.encoder.parameters()))
-
-    def _node_sum(
-        self, blocks: DenseBlocks, adjacency: Tensor, latent: Tensor, max_grad_norm: float
-    ) -> dict[str, Tensor]:
-        """Sum of each node's clipped share of the decoder's gradient.
-
-        The share of node i is what reaches the weights through its vector f(z_i): the shares add
-        up to the gradient, also of a loss that is one number for a graph.
-        """
-        vectors = self.decoder(latent).detach().requires_grad_()
-        logits = vectors @ vectors.mT
-        loss = self._reconstruction(blocks, adjacency, logits) + self._fooling(blocks, logits)
-        (slopes,) = torch.autograd.grad(loss, vectors)
-        return ghost_clipped_gradient_sum(
-            self.decoder,
-            lambda latent, slopes: (self.decoder(latent) * slopes).sum(-1),
-            latent[blocks.mask],
-            max_grad_norm,
-            others=(slopes[blocks.mask],),
-        )
-
-    def _reconstruction(self, blocks: DenseBlocks, adjacency: Tensor, logits: Tensor) -> Tensor:
-        """L_rec: cross entropy of all pairs in both orders, Eq. (4)."""
-        pairs = blocks.pairs
-        return 2 * binary_cross_entropy_with_logits(
-            logits[pairs], adjacency[pairs], reduction="sum"
-        )
-
-    def _fooling(self, blocks: DenseBlocks, logits: Tensor) -> Tensor:
-        """The generator's part of the GAN: none."""
-        return logits.new_zeros(())
-
-
-def _resize_rows(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: object) -> None:
-    """Give the released rows the number of nodes of the state."""
-    if prefix + "rows" in state:
-        module.rows = torch.empty_like(state[prefix + "rows"])

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.negatives import uniform_non_edges
@@ -48,10 +47,6 @@ class ErdosRenyiSet(GraphSetSynthesizer):
         """Each set of ``num_edges`` pairs is equally likely."""
         empty = make_graph(torch.empty(0, 2, dtype=torch.long), size)
         return uniform_non_edges(empty, num_edges or 0, generator)
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What the number of edges of each pair's graph says."""
-        return self.count_evidence(self.num_edges, pairs, known)
 
     def released_state(self) -> dict[str, Tensor]:
         """Sizes and noisy numbers of edges."""

@@ -1,10 +1,13 @@
 """Synthesizers that learn a set of graphs and draw graphs of the same sizes."""
 
+import math
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from scipy.stats import binom
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
@@ -41,7 +44,7 @@ class GraphSetSynthesizer(Synthesizer):
         self.num_edges: Tensor
         self.register_buffer("sizes", torch.empty(0, dtype=torch.long))
         self.register_buffer("num_edges", torch.empty(0, dtype=torch.long))
-        self.register_load_state_dict_pre_hook(_resize_per_graph)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_pre_hook(resized("sizes", "num_edges"))  # type: ignore[no-untyped-call]
 
     @abstractmethod
     def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
@@ -109,29 +112,46 @@ class GraphSetSynthesizer(Synthesizer):
         noisy = noisy.to(self.sizes.device)
         self.num_edges = torch.minimum(noisy.clamp(min=0), self._num_pairs())
 
+    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
+        """Evidence of the numbers of edges; none where they were not released."""
+        if not len(self.num_edges):
+            return torch.zeros(len(pairs))
+        return self.count_evidence(self.num_edges, pairs, known)
+
     def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Evidence of the noisy numbers of edges."""
         if name != NUM_EDGES:
             return torch.zeros(len(pairs))
-        cost = weight(next(entry.epsilon for entry in self.ledger.entries if entry.name == name))
-        return cost * self.count_evidence(noisy, pairs, known)
+        return self.count_evidence(noisy, pairs, known)
 
     def count_evidence(self, num_edges: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """How much numbers of edges per graph speak for each pair, from -1 to 1.
-
-        Times the epsilon of discrete Laplace noise it is the logarithm of the likelihood ratio, where
-        no graph holds two pairs: beyond half an edge a surplus says nothing more.
+        """How much numbers of edges per graph speak for each pair.
 
         Args:
-            num_edges: Noisy numbers of shape ``(G,)``.
+            num_edges: Noisy numbers of shape ``(G,)``, as they are booked.
             pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
             known: Graph on the nodes of all graphs, with all other edges.
+
+        Returns:
+            Logarithms of the likelihood ratios of discrete Laplace noise, shape ``(P,)``.
         """
-        count = len(self.sizes)
-        expected = torch.bincount(self.graph_of(undirected_edges(known)[:, 0]), minlength=count)
-        graphs = self.graph_of(pairs[:, 0])
-        surplus = num_edges.cpu() - expected - torch.bincount(graphs, minlength=count) / 2
-        return 2 * surplus.double().clamp(-0.5, 0.5)[graphs]
+        entries = [entry for entry in self.ledger.entries if entry.name == NUM_EDGES]
+        rate = weight(min((e.epsilon / e.sensitivity for e in entries), default=math.inf))
+        size = len(self.sizes)
+        graphs = self.graph_of(pairs[:, 0]).cpu()
+        canaries = torch.bincount(graphs, minlength=size)
+        edges = self.graph_of(undirected_edges(known)[:, 0]).cpu()
+        surplus = num_edges.cpu() - torch.bincount(edges, minlength=size)
+        # Of the other canaries of the graph, any number are edges.
+        others = torch.arange(int(canaries.max()))
+        trials = (canaries.clamp(min=1) - 1)[:, None].numpy()
+        chances = torch.from_numpy(binom.logpmf(others.numpy(), trials, 0.5))
+
+        def likelihood(edge: int) -> Tensor:
+            noise = surplus[:, None].double() - others - edge
+            return torch.logsumexp(chances - rate * noise.abs(), 1)
+
+        return (likelihood(1) - likelihood(0))[graphs]
 
     def on_fit_start(self) -> None:
         """Take over the public facts of the data."""
@@ -180,8 +200,12 @@ class GraphSetSynthesizer(Synthesizer):
         return self.sizes * (self.sizes - 1) // 2
 
 
-def _resize_per_graph(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: object) -> None:
-    """Give the buffers the number of graphs of the state."""
-    for name in ("sizes", "num_edges"):
-        if prefix + name in state:
-            setattr(module, name, torch.empty_like(state[prefix + name]))
+def resized(*names: str) -> Callable[..., None]:
+    """Hook of loading that gives buffers the shapes which they have in the state."""
+
+    def resize(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: object) -> None:
+        for name in names:
+            if prefix + name in state:
+                setattr(module, name, torch.empty_like(state[prefix + name]))
+
+    return resize

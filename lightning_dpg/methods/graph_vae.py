@@ -13,29 +13,36 @@ from lightning_dpg.graph.dense_blocks import DenseBlocks, dense_adjacency, dense
 from lightning_dpg.graph.pairs import num_pairs, numbered_pairs
 from lightning_dpg.methods.graph_set import GraphSetSynthesizer
 from lightning_dpg.nn.graph_vae import (
+    CONTEXT_DIM,
     GCNDescriber,
     GCNEncoder,
     PairDecoder,
+    density_logits,
     drawn_adjacency,
     fooling_loss,
+    graph_context,
     judge,
     judging_loss,
     kl_divergence,
+    prior_net,
     reparametrized,
     structure_loss,
 )
 
 MAX_ENTRIES = 2**26
 """Largest number of entries of the dense blocks of one step: 256 MB each."""
+_ALIKE = 0.9
+"""Entry of all features that is the same for all nodes, so that sums of them tell degrees."""
 
 
 class GraphVAE(GraphSetSynthesizer):
     r"""What the autoencoders share: the decoder, and graphs drawn with it from the prior.
 
-    The log odds of a pair are :math:`f(z_i)^\top f(z_j) + c + c_g`, where :math:`c_g` are those of
-    the released density of the graph and c is trained. The offsets let inner products, whose mean is
-    never negative, describe sparse graphs. They do not change how a graph with a given number of
-    edges is drawn, and their gradient reads nothing but the released numbers of edges.
+    The log odds of a pair are :math:`f(z_i, g)^\top f(z_j, g) + c + c_g`, where g tells the size and
+    the released density of the graph, :math:`c_g` are the log odds of the density, and c is trained.
+    The offsets let inner products, whose mean is never negative, describe sparse graphs. They do not
+    change how a graph with a given number of edges is drawn, and their gradient reads nothing but
+    the released numbers of edges.
 
     Subclasses name the hyperparameters.
     """
@@ -44,8 +51,10 @@ class GraphVAE(GraphSetSynthesizer):
     discriminator: nn.ModuleDict
     features: Tensor
 
-    def _build_decoder(self) -> None:
-        self.decoder = PairDecoder(self.hparams["latent_dim"], self.hparams["hidden_dim"])
+    def _build_decoder(self, context_dim: int = CONTEXT_DIM) -> None:
+        self._context_dim = context_dim
+        width = self.hparams["latent_dim"] + context_dim
+        self.decoder = PairDecoder(width, self.hparams["hidden_dim"])
         self.offset = nn.Parameter(torch.zeros(()))
 
     def on_fit_start(self) -> None:
@@ -77,15 +86,23 @@ class GraphVAE(GraphSetSynthesizer):
         share = 2 * steps / self.trainer.estimated_stepping_batches
         return float(self.hparams["kl_weight"]) * min(1.0, share)
 
-    def _density_logits(self) -> Tensor:
-        """Log odds of the released densities, shape ``(G,)``."""
-        edges, pairs = self.num_edges.double(), self._num_pairs().double()
-        return torch.logit((edges + 0.5) / (pairs + 1)).float()
-
     def _logits(self, latent: Tensor, graphs: Tensor) -> Tensor:
         """Log odds of all pairs of graphs with the numbers ``(B,)``: ``(B, n, k)`` to ``(B, n, n)``."""
-        offsets = self.offset + self._density_logits()[graphs]
-        return self.decoder.logits(latent) + offsets[:, None, None]
+        told = self._told(latent, self._context(graphs)[:, None])
+        return self.decoder.logits(told) + self._offsets(graphs)[:, None, None]
+
+    def _told(self, latent: Tensor, context: Tensor) -> Tensor:
+        """Latent vectors, or features, together with what is known of their graphs."""
+        context = context[..., : self._context_dim].to(latent)
+        return torch.cat([latent, context.expand(*latent.shape[:-1], -1)], -1)
+
+    def _context(self, graphs: Tensor) -> Tensor:
+        """Size and released density of graphs: numbers ``(...)`` to ``(..., CONTEXT_DIM)``."""
+        return graph_context(self.sizes[graphs], self.num_edges[graphs])
+
+    def _offsets(self, graphs: Tensor) -> Tensor:
+        """Log odds of any pair of graphs with the numbers ``(...)``."""
+        return self.offset + density_logits(self.sizes[graphs], self.num_edges[graphs])
 
     def _prior(self, blocks: DenseBlocks) -> Tensor:
         """Latent vectors of the prior, shape ``(B, n, k)``."""
@@ -125,12 +142,14 @@ class GraphVAE(GraphSetSynthesizer):
     def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
         r"""Draw latent vectors from the prior, and then edges by their log odds.
 
-        Of independent pairs given how many are linked, Pareto sampling is an approximation that is
-        close in all but the smallest graphs (Rosen, "On sampling with probability proportional to
-        size", 1997).
+        Without a number of edges half of the pairs are taken to be linked. Of independent pairs given
+        how many are linked, Pareto sampling is an approximation that is close in all but the smallest
+        graphs (Rosen, "On sampling with probability proportional to size", 1997).
         """
-        latent = torch.randn(1, size, self.hparams["latent_dim"], generator=generator)
-        logits = self.decoder.logits(latent.to(self.device))[0].cpu()
+        count = num_pairs(size) // 2 if num_edges is None else num_edges
+        context = graph_context(torch.tensor(size), torch.tensor(count))
+        latent = prior_net(size, self.hparams["latent_dim"], generator).to(self.device)
+        logits = self.decoder.logits(self._told(latent, context)).cpu()
         odds = logits[torch.ones_like(logits, dtype=torch.bool).triu_(1)]
         rings = torch.logit(torch.rand(num_pairs(size), generator=generator), eps=1e-7) - odds
         if num_edges is None:
@@ -165,14 +184,14 @@ class GVAE(GraphVAE):
         self,
         feature_dim: int = 32,
         hidden_dim: int = 32,
-        latent_dim: int = 16,
+        latent_dim: int = 2,
         kl_weight: float = 0.3,
         learning_rate: float = 1e-2,
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
         self._build_decoder()
-        self.encoder = GCNEncoder(feature_dim, hidden_dim, latent_dim)
+        self.encoder = GCNEncoder(feature_dim + CONTEXT_DIM, hidden_dim, latent_dim)
 
     def on_fit_start(self) -> None:
         """Book the training, which protects nothing; take the exact numbers of edges."""
@@ -192,7 +211,8 @@ class GVAE(GraphVAE):
 
     def _evidence_bound(self, blocks: DenseBlocks, adjacency: Tensor) -> tuple[Tensor, Tensor]:
         """Negative evidence lower bound, Eq. (4), and the log odds of the reconstruction."""
-        mean, log_variance = self.encoder(self.features[blocks.nodes], adjacency)
+        features = self._told(self.features[blocks.nodes], self._context(blocks.graphs)[:, None])
+        mean, log_variance = self.encoder(features, adjacency)
         latent = reparametrized(mean, log_variance, torch.randn_like(mean))
         logits, pairs = self._logits(latent, blocks.graphs), blocks.pairs
         error = binary_cross_entropy_with_logits(logits[pairs], adjacency[pairs], reduction="sum")
@@ -221,7 +241,7 @@ class GGAN(GVAE):
         hidden_dim: Width of the first layers and of the decoder's vectors.
         latent_dim: Width of the latent vectors.
         kl_weight: Weight lambda_1 of the divergence from the prior.
-        gan_weight: Weight lambda_2 of the GAN.
+        gan_weight: Weight lambda_2 of the GAN and of the distance.
         learning_rate: Learning rate of Adam.
     """
 
@@ -229,7 +249,7 @@ class GGAN(GVAE):
         self,
         feature_dim: int = 32,
         hidden_dim: int = 32,
-        latent_dim: int = 16,
+        latent_dim: int = 2,
         kl_weight: float = 0.3,
         gan_weight: float = 0.1,
         learning_rate: float = 1e-2,
@@ -252,8 +272,8 @@ class GGAN(GVAE):
         fake = self._logits(self._prior(blocks), blocks.graphs)
         rebuilt, fake = (drawn_adjacency(logits, blocks.pairs) for logits in (rebuilt, fake))
         distance = structure_loss(*(self._describe(blocks, x) for x in (adjacency, rebuilt)))
-        loss = (loss + distance) / blocks.mask.sum()
-        loss = loss + self.hparams["gan_weight"] * fooling_loss(self._judge(blocks, fake))
+        adversarial = distance / blocks.mask.sum() + fooling_loss(self._judge(blocks, fake))
+        loss = loss / blocks.mask.sum() + self.hparams["gan_weight"] * adversarial
         self.public_backward(loss, self._autoencoder)
         judged = judging_loss(self._judge(blocks, adjacency), self._judge(blocks, fake.detach()))
         self.public_backward(judged, list(self.discriminator.parameters()))
@@ -274,9 +294,15 @@ class GGAN(GVAE):
 
 
 def public_features(num_nodes: int, width: int) -> Tensor:
-    """Random rows that are the same in every run, with entries of about 1: ``(num_nodes, width)``.
+    """Rows that are the same in every run, of norm ``sqrt(width)``: ``(num_nodes, width)``.
 
-    They stand for the paper's one-hot features after a first layer that is not trained.
+    Their random part stands for the paper's one-hot features after a first layer that is not trained.
+
+    Args:
+        num_nodes: Number of rows.
+        width: At least 2.
     """
-    rows = torch.randn(num_nodes, width, generator=torch.Generator().manual_seed(0))
-    return normalize(rows) * math.sqrt(width)
+    rows = torch.randn(num_nodes, width - 1, generator=torch.Generator().manual_seed(0))
+    alike = torch.full((num_nodes, 1), _ALIKE)
+    rows = torch.cat([alike, math.sqrt(1 - _ALIKE**2) * normalize(rows)], 1)
+    return rows * math.sqrt(width)

@@ -55,7 +55,11 @@ class _Classes(NamedTuple):
 
 
 def motif_counts(
-    graph: Data, num_samples: int | None = None, seed: int = SAMPLING_SEED
+    graph: Data,
+    num_samples: int = NUM_SAMPLES,
+    seed: int = SAMPLING_SEED,
+    *,
+    exact_up_to: int = EXACT_UP_TO,
 ) -> MotifCounts:
     """Count the connected induced subgraphs of 3, 4 and 5 nodes.
 
@@ -65,18 +69,17 @@ def motif_counts(
 
     Args:
         graph: Graph of N nodes.
-        num_samples: Number of trees to draw; by default :data:`NUM_SAMPLES`, or all sets of 5 nodes
-            are enumerated if the graph has at most :data:`EXACT_UP_TO` trees of 5 nodes.
+        num_samples: Number of trees to draw.
         seed: Seed of the draws (public).
+        exact_up_to: In graphs of at most so many trees of 5 nodes all sets of them are enumerated.
     """
     orbits = orbit_counts(graph).sum(axis=0)
     small = [orbits[orbit] / nodes for orbit, nodes in _ORBITS.items()]
     covariance = np.zeros((NUM_MOTIFS, NUM_MOTIFS))
     trees = _Trees(graph)
-    if num_samples is None and trees.weights.sum() <= EXACT_UP_TO:
+    if trees.weights.sum() <= exact_up_to:
         counts = np.concatenate([small, _tally(graph, _connected_sets(graph))])
         return MotifCounts(counts, covariance, None)
-    num_samples = NUM_SAMPLES if num_samples is None else num_samples
     shares = _tally(graph, trees.sample(num_samples, np.random.default_rng(seed))) / num_samples
     scale = trees.weights.sum() / _classes().spanning_trees
     spread = np.diag(shares) - np.outer(shares, shares)

@@ -1,13 +1,17 @@
 r"""Networks of the variational autoencoder of graphs and of its discriminator.
 
-Yang et al., "Secure Deep Graph Generation with Link Differential Privacy" (DPGGAN), 2021. Sizes are
-the paper's: 32 and 16 for encoder and discriminator, 16 and 32 for the decoder.
+Yang et al., "Secure Deep Graph Generation with Link Differential Privacy" (DPGGAN), 2021. The widths
+are arguments: the paper's are 32 and 16 for encoder and discriminator, 16 and 32 for the decoder.
 """
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
+from torch.quasirandom import SobolEngine
 from torch_geometric.nn import DenseGCNConv
+
+CONTEXT_DIM = 2
+"""Width of what encoder and decoder are told of a graph."""
 
 _LARGEST_LOG_VARIANCE = 2.0  # the prior's is 0
 _FIRST_LOG_VARIANCE = -4.0  # means are told apart from the start
@@ -147,6 +151,47 @@ def judge(description_dim: int, hidden_dim: int) -> nn.Sequential:
         nn.ReLU(),
         nn.Linear(hidden_dim, 1),
     )
+
+
+def density_logits(sizes: Tensor, num_edges: Tensor) -> Tensor:
+    """Log odds of the shares of linked pairs of graphs, finite also where no pair or all are."""
+    pairs = sizes.double() * (sizes - 1) / 2
+    return torch.logit((num_edges + 0.5) / (pairs + 1)).float()
+
+
+def graph_context(sizes: Tensor, num_edges: Tensor) -> Tensor:
+    """Logarithms of the sizes, and log odds of the densities, both scaled to some units.
+
+    Args:
+        sizes: Numbers of nodes of graphs (public), of any shape.
+        num_edges: Numbers of edges (released), of the same shape.
+
+    Returns:
+        Shape ``(..., CONTEXT_DIM)``.
+    """
+    return torch.stack([sizes.log() - 3, density_logits(sizes, num_edges) / 3], -1)
+
+
+def prior_net(count: int, width: int, generator: torch.Generator) -> Tensor:
+    """Standard normal vectors that fill their space more evenly than independent ones.
+
+    They are scrambled points of Sobol, each of which is uniform: Owen, "Randomly permuted (t,m,s)-nets
+    and (t,s)-sequences", 1995. A role that one node in thirteen plays is then played by about one
+    of thirteen nodes, and not by none or by three.
+
+    Args:
+        count: Number of vectors n.
+        width: Their width k.
+        generator: Public source of the scrambling.
+
+    Returns:
+        Vectors of shape ``(n, k)``, in random order.
+    """
+    seed = int(torch.randint(2**31, (), generator=generator))
+    engine = SobolEngine(width, scramble=True, seed=seed)  # type: ignore[no-untyped-call]
+    points = engine.draw(count, dtype=torch.float64)
+    normal = torch.special.ndtri(points.clamp(1e-9, 1 - 1e-9)).float()
+    return normal[torch.randperm(count, generator=generator)]
 
 
 def kl_divergence(mean: Tensor, log_variance: Tensor) -> Tensor:

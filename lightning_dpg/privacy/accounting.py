@@ -241,6 +241,8 @@ def noise_multiplier_for(
     """
     if math.isinf(epsilon):
         return 0.0
+    if steps == 0:
+        return 1.0  # of no step: any would do
 
     def fits(sigma: float) -> bool:
         return rdp_to_delta(other + steps * rdp_gaussian(sigma, sample_rate), epsilon) <= delta

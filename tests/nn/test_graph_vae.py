@@ -1,16 +1,23 @@
 """Networks of the graph autoencoder against formulas written out."""
 
+import math
+
+import pytest
 import torch
+from scipy.stats import kstest, norm
 from torch.distributions import Normal
 from torch.distributions import kl_divergence as expected_divergence
 
 from lightning_dpg.nn.graph_vae import (
+    CONTEXT_DIM,
     GCNDescriber,
     GCNEncoder,
     PairDecoder,
     RowEncoder,
     drawn_adjacency,
+    graph_context,
     kl_divergence,
+    prior_net,
 )
 
 
@@ -94,3 +101,25 @@ def test_drawn_graphs_have_the_probabilities_and_their_gradient():
     (slope,) = torch.autograd.grad(adjacency.sum(), logits)
     p = torch.sigmoid(logits[0])
     torch.testing.assert_close(slope[0], 2 * p * (1 - p) * pairs)
+
+
+def test_vectors_of_the_net_are_normal_and_spread_more_evenly_than_independent_ones():
+    generator = torch.Generator().manual_seed(0)
+    nets = torch.stack([prior_net(13, 2, generator) for _ in range(2000)])
+    assert kstest(nets[:, 0].flatten().numpy(), "norm").pvalue > 1e-3
+    assert kstest(nets[:, :, 1].flatten()[::7].numpy(), "norm").pvalue > 1e-3
+    share = norm.cdf(-1.0)
+    counts = (nets[:, :, 0] < -1).double().sum(1)
+    assert counts.mean() == pytest.approx(13 * share, rel=0.02)
+    # Independent vectors would have the variance of a binomial number.
+    assert counts.var() < 0.25 * 13 * share * (1 - share)
+    same = (prior_net(5, 3, torch.Generator().manual_seed(7)) for _ in range(2))
+    assert torch.equal(*same)
+
+
+def test_context_is_finite_for_empty_and_complete_graphs_and_for_single_nodes():
+    context = graph_context(torch.tensor([1, 5, 5]), torch.tensor([0, 0, 10]))
+    assert context.shape == (3, CONTEXT_DIM)
+    assert context.isfinite().all()
+    assert context[1, 1] == pytest.approx(math.log(0.5 / 10.5) / 3)
+    assert context[2, 1] == -context[1, 1]

@@ -1,0 +1,204 @@
+"""What ``compare`` compares: single graphs, or sets of graphs. All that differs between them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import torch
+from numpy.typing import NDArray
+from torch_geometric.data import Data
+
+from lightning_dpg.commands import graphs, pictures
+from lightning_dpg.commands.errors import CommandError
+from lightning_dpg.datamodules.graph_set import split_graphs
+from lightning_dpg.datamodules.loading import known_graphs
+from lightning_dpg.datamodules.tu import TUGraphDataModule, known_sets
+from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.io import GraphFormatError
+from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.methods.graph_set import GraphSetSynthesizer
+from lightning_dpg.metrics import queries as graph_queries
+from lightning_dpg.metrics import set_queries
+from lightning_dpg.metrics.queries import Answer
+
+
+class Kind(ABC):
+    """A kind of data. What it loads and draws is one graph; of a set, that of all its graphs.
+
+    Attributes:
+        noun: What one datum is called.
+        controls: Configurations that are always there; the one that knows of the private data no
+            more than their size comes first.
+        exact_control: Control that also appears with an infinite budget, if any.
+        queries: Names of all queries.
+        higher_is_better: Those of them that ask for an agreement, and not for an error.
+        counted: Those in which rows are held against the first control, and the wins counted.
+        advice: What the controls are for, in Markdown.
+        caption: What the pictures show.
+    """
+
+    noun: ClassVar[str]
+    controls: ClassVar[tuple[str, ...]]
+    exact_control: ClassVar[str | None] = None
+    queries: ClassVar[tuple[str, ...]]
+    higher_is_better: ClassVar[frozenset[str]]
+    counted: ClassVar[tuple[str, ...]]
+    advice: ClassVar[str]
+    caption: ClassVar[str]
+
+    @abstractmethod
+    def load(self, name: str, undirected: bool) -> Data:
+        """Load real data.
+
+        Raises:
+            CommandError: If they cannot be read, or are of the other kind.
+        """
+
+    def num_graphs(self, real: Data) -> int:
+        """Number of graphs that real data hold."""
+        return 1
+
+    @abstractmethod
+    def draw(self, method: Any, generator: torch.Generator) -> Data:
+        """Draw synthetic data from a release."""
+
+    @abstractmethod
+    def profile(self, real: Data) -> Any:
+        """Measure real data."""
+
+    @abstractmethod
+    def compare(self, profile: Any, synthetic: Data, classify: bool) -> dict[str, Answer]:
+        """Answer the queries, those about classifiers of graphs only if asked to."""
+
+    @abstractmethod
+    def painter(self, real: Data) -> Callable[[Data], NDArray[Any]]:
+        """How graphs are painted that stand beside the given one, as red, green, blue and opacity."""
+
+
+class SingleGraphs(Kind):
+    """Single graphs."""
+
+    noun = "graph"
+    controls = ("erdos_renyi", "chung_lu")
+    queries = graph_queries.QUERIES
+    higher_is_better = graph_queries.HIGHER_IS_BETTER
+    counted = graph_queries.QUERIES[:15]
+    advice = (
+        "`erdos_renyi` knows no more than the number of edges, `chung_lu` no more than degrees."
+    )
+    caption = (
+        "Nodes in one order in all pictures, by communities of the real graph; of large ones those "
+        "of highest degree."
+    )
+
+    def load(self, name: str, undirected: bool) -> Data:
+        """Load a graph by its name or from a file."""
+        try:
+            return graphs.load(name, undirected)
+        except CommandError:
+            if name in known_sets():
+                raise CommandError(
+                    f"--graphs {name}: a set of graphs, while the methods learn single ones"
+                ) from None
+            raise
+
+    def draw(self, method: Any, generator: torch.Generator) -> Data:
+        """Draw a graph."""
+        drawn: Data = method.sample(generator)
+        return drawn
+
+    def profile(self, real: Data) -> graph_queries.Profile:
+        """Measure a graph."""
+        return graph_queries.profile(real)
+
+    def compare(
+        self, profile: graph_queries.Profile, synthetic: Data, classify: bool
+    ) -> dict[str, Answer]:
+        """Answer all queries."""
+        return graph_queries.compare(profile, synthetic)
+
+    def painter(self, real: Data) -> Callable[[Data], NDArray[Any]]:
+        """Adjacency matrices, all in the order of the real graph's communities."""
+        return pictures.one_matrix(real)
+
+
+class GraphSets(Kind):
+    """Sets of graphs, each held as one graph with ``sizes`` of shape ``(G,)``.
+
+    Labels, if any, are ``y`` of shape ``(G,)``.
+    """
+
+    noun = "set"
+    controls = ("erdos_renyi_set",)
+    exact_control = "erdos_renyi_set"
+    queries = set_queries.SET_QUERIES
+    higher_is_better = set_queries.SET_HIGHER_IS_BETTER
+    counted = set_queries.TABLE_1
+    advice = (
+        "`erdos_renyi_set` knows of each graph no more than its nodes and a noisy or the exact "
+        "number of its edges. Statistics are compared graph by graph; GINI and REDE are those that "
+        "were printed, and beside them the right ones. Accuracies are those of classifiers that "
+        "learned from the graphs of the first run, on the originals."
+    )
+    caption = (
+        f"Of a set, {pictures.TILES} graphs spread over it, the same in all pictures; the nodes of "
+        "each in the order of its own communities."
+    )
+
+    def load(self, name: str, undirected: bool) -> Data:
+        """Load a set by its name or from a folder."""
+        data = TUGraphDataModule(name, undirected=undirected)
+        try:
+            data.setup("fit")
+        except GraphFormatError as error:
+            if name in known_graphs():
+                raise CommandError(
+                    f"--graphs {name}: a single graph, while the methods learn sets of graphs"
+                ) from None
+            text = str(error).replace("--data.undirected true", "--undirected")
+            raise CommandError(text) from error
+        union = make_graph(data.edges, len(data.graph_of))
+        union.sizes, union.y = data.sizes, data.labels
+        return union
+
+    def num_graphs(self, real: Data) -> int:
+        """Number of graphs of the set."""
+        return len(real.sizes)
+
+    def draw(self, method: Any, generator: torch.Generator) -> Data:
+        """Draw a graph in place of each of the originals."""
+        drawn: Sequence[Data] = method.sample_set(generator)
+        sizes = torch.tensor([graph.num_nodes for graph in drawn])
+        starts = (sizes.cumsum(0) - sizes).tolist()
+        edges = [undirected_edges(g) + start for g, start in zip(drawn, starts, strict=True)]
+        union = make_graph(torch.cat(edges), int(sizes.sum()))
+        union.sizes = sizes
+        return union
+
+    def profile(self, real: Data) -> set_queries.SetProfile:
+        """Measure a set."""
+        parts = split_graphs(real, real.sizes.tolist())
+        if real.y is not None:
+            for graph, label in zip(parts, torch.split(real.y, 1), strict=True):
+                graph.y = label
+        return set_queries.profile_set(parts)
+
+    def compare(
+        self, profile: set_queries.SetProfile, synthetic: Data, classify: bool
+    ) -> dict[str, Answer]:
+        """Answer the queries."""
+        drawn = split_graphs(synthetic, synthetic.sizes.tolist())
+        return set_queries.compare_sets(profile, drawn, classify=classify)
+
+    def painter(self, real: Data) -> Callable[[Data], NDArray[Any]]:
+        """Adjacency matrices of some graphs of the set, side by side."""
+        return pictures.some_matrices(real.sizes)
+
+
+SINGLE_GRAPHS = SingleGraphs()
+GRAPH_SETS = GraphSets()
+
+
+def kind_of(method: type[Synthesizer]) -> Kind:
+    """The kind of data that a method learns."""
+    return GRAPH_SETS if issubclass(method, GraphSetSynthesizer) else SINGLE_GRAPHS

@@ -303,3 +303,10 @@ def test_shares_that_leave_nothing_are_refused_before_anything_is_spent():
     with pytest.raises(MisconfigurationException, match=r"count_share 0.5 and .* lower them"):
         fit(module, epsilon=1.0, delta=1e-5)
     assert not module.ledger.entries
+
+
+@pytest.mark.parametrize("method", PRIVATE)
+def test_small_budgets_are_told_of_the_control_that_does_better(method):
+    assert "ErdosRenyiSet" in method.advice(1.0)
+    assert method.advice(10.0) is None
+    assert method.advice(math.inf) is None

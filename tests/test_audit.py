@@ -104,8 +104,8 @@ def test_missing_integer_noise_is_caught(audit, monkeypatch, view):
 
 
 def test_an_exact_number_of_edges_that_is_called_private_is_caught(audit, monkeypatch):
-    def exact(value, ledger, noise, *, name, epsilon, sensitivity, proof):
-        mechanisms.spend_pure(ledger, name, epsilon, sensitivity, proof, "undirected edge")
+    def exact(value, ledger, noise, *, name, epsilon, sensitivity, proof, record):
+        mechanisms.spend_pure(ledger, name, epsilon, sensitivity, proof, record)
         return ledger.disclose(name, value)
 
     monkeypatch.setattr(one_shot, "discrete_laplace", exact)

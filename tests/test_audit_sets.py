@@ -280,7 +280,7 @@ def test_missing_noise_of_the_sums_is_caught(audit, monkeypatch):
 )
 def test_missing_noise_of_the_counts_is_caught(audit, monkeypatch, config, view):
     monkeypatch.setattr(
-        mechanisms, "_draw_discrete_laplace", lambda noise, rate, size: np.zeros(size, np.int64)
+        mechanisms, "_draw_discrete_laplace", lambda noise, rates: np.zeros(len(rates), np.int64)
     )
     short = SHORT if config == "dpgvae" else ()
     code, result = audit(config, "--view", view, "--privacy.epsilon", "1", *short)

@@ -1,0 +1,192 @@
+"""Multi-bit encoder: a few entries of each row of a matrix, told as signs that lie at random."""
+
+import math
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
+from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, spend_pure
+from lightning_dpg.privacy.noise import NoiseSource
+
+
+def cost_of_reports(num_reports: int, each: float) -> float:
+    r"""Epsilon of telling some entries of one client, each at its own cost: the product.
+
+    Which entries are told is drawn before the values are looked at, so that it has the same law for
+    all clients with the same number of rows. Given the places, the signs are independent, and that
+    of an entry in :math:`[\alpha, \beta]` is +1 with a probability from :math:`1 / (e^b + 1)` to
+    :math:`e^b / (e^b + 1)`. Any two values change the probability of a sign by at most the factor
+    :math:`e^b`, and k signs by :math:`e^{kb}`; it is attained where all entries go from one end to
+    the other. The probabilities are whole multiples of :math:`2^{-40}` between two limits that add
+    up to 1 and whose ratio is at most :math:`e^b`, so that nothing is lost to rounding.
+
+    Of a client with n rows of h entries, m of each row cost :math:`n m b`. All h of each cost
+    :math:`n h b`, more by h / m; m of the whole matrix cost :math:`m b`, less by n. The encoder of rows
+    (Sajadmanesh and Gatica-Perez, "Locally private graph neural networks", 2021) spends a budget of
+    :math:`m b` on each row, which is n of them on a graph.
+
+    Args:
+        num_reports: Number of entries told, public.
+        each: Cost b of one of them.
+    """
+    return num_reports * each
+
+
+def multi_bit(
+    values: Tensor,
+    sizes: Tensor,
+    ledger: PrivacyLedger,
+    noise: NoiseSource,
+    *,
+    name: str,
+    epsilon: Tensor,
+    reports_per_row: int,
+    bounds: tuple[float, float],
+) -> Tensor:
+    r"""Tell the signs of m random entries of each row, for all clients at once (noisy).
+
+    Client k spends :math:`b = \epsilon_k / (m n_k)` on each entry. Jin and Chen, "Gromov-Wasserstein
+    discrepancy with local differential privacy for distributed structural graphs", 2022, Algorithm
+    1, of which this is the reading whose cost is epsilon: m of each row are told, not m of all.
+
+    The clients hold disjoint graphs, so that the ledger books the largest of their epsilons. A
+    second call is a second release and costs as much again: whoever needs the reports twice keeps
+    them.
+
+    Args:
+        values: Rows of all clients, those of the first one first, shape ``(N, h)`` (private). What
+            is out of bounds is moved to the nearer one, and what is no number to the middle.
+        sizes: Number of rows :math:`n_k` of each client (public), shape ``(G,)``.
+        ledger: Pays for the release; its relation is that of one client's graph.
+        noise: Secret source of places and signs.
+        name: Name of the release in the ledger.
+        epsilon: Cost for each client, public, positive and finite, shape ``(G,)``.
+        reports_per_row: Number m of entries told of each row.
+        bounds: Ends :math:`\alpha < \beta` of the range of the values, public constants.
+
+    Returns:
+        Signs of shape ``(N, h)``, of type int8, 0 where nothing is told.
+
+    Raises:
+        ValueError: If an argument is out of range or the ledger protects something else.
+    """
+    _check(values, sizes, ledger, epsilon, reports_per_row, bounds)
+    per_report = (epsilon.double() / (reports_per_row * sizes)).repeat_interleave(sizes)
+    least = least_rate(per_report)
+    reports = int(sizes.max()) * reports_per_row
+    largest = float(epsilon.max())
+    spend_pure(ledger, name, largest, reports, "cost_of_reports", "graph of one client")
+    places = _draw_places(noise, len(values), values.shape[1], reports_per_row)
+    low, high = bounds
+    told = values.double().nan_to_num(nan=(low + high) / 2).clamp(low, high).gather(1, places)
+    rates = report_rate((told - low) / (high - low), least[:, None])
+    draws = noise.integers(RATE_DENOMINATOR, rates.numel()).reshape(rates.shape)
+    signs = torch.from_numpy(np.where(draws < rates.numpy(), 1, -1).astype(np.int8))
+    reported = torch.zeros(values.shape, dtype=torch.int8).scatter_(1, places, signs)
+    return ledger.disclose(name, reported)
+
+
+def least_rate(report_epsilon: Tensor) -> Tensor:
+    r"""Least probability of a sign, in units of :math:`2^{-40}`, rounded up: ``(N,)`` to ``(N,)``.
+
+    Raises:
+        ValueError: If an epsilon is too small to leave any signal.
+    """
+    least = (RATE_DENOMINATOR * torch.sigmoid(-report_epsilon.double())).floor().long() + 1
+    if 2 * int(least.max()) >= RATE_DENOMINATOR:
+        raise ValueError(f"epsilon {float(report_epsilon.min()):.2g} of one sign is too small")
+    return least
+
+
+def report_rate(share: Tensor, least: Tensor) -> Tensor:
+    """Probability of +1, in the same units, of values that are so far along their range.
+
+    Args:
+        share: From 0 to 1.
+        least: What :func:`least_rate` gave, of a shape that fits.
+    """
+    rate = least + (share * (RATE_DENOMINATOR - 2 * least)).round().long()
+    return torch.minimum(torch.maximum(rate, least), RATE_DENOMINATOR - least)
+
+
+def unbiased(
+    reports: Tensor,
+    sizes: Tensor,
+    *,
+    epsilon: Tensor,
+    reports_per_row: int,
+    bounds: tuple[float, float],
+) -> Tensor:
+    r"""Estimates whose expectation is the told values, :math:`(\alpha + \beta) / 2 + c H^*`.
+
+    With :math:`c = h (\beta - \alpha) / (2m) \cdot (e^b + 1) / (e^b - 1)` each has the variance
+    :math:`m c^2 / h - (H - (\alpha + \beta) / 2)^2`. It reads released values only.
+
+    Args:
+        reports: Signs that :func:`multi_bit` gave, shape ``(N, h)``.
+        sizes: As it was given there, and so the rest.
+        epsilon: See there.
+        reports_per_row: See there.
+        bounds: See there.
+
+    Returns:
+        Estimates of shape ``(N, h)``, in double precision.
+    """
+    low, high = bounds
+    per_report = (epsilon.double() / (reports_per_row * sizes)).repeat_interleave(sizes)
+    slope = 1 - 2 * least_rate(per_report).double() / RATE_DENOMINATOR
+    scale = reports.shape[1] * (high - low) / (2 * reports_per_row) / slope
+    return (low + high) / 2 + scale[:, None] * reports.double()
+
+
+def best_reports_per_row(epsilon: float, num_rows: int, width: int) -> int:
+    """Number of entries per row at which the largest variance is least, as far as is known.
+
+    Sajadmanesh and Gatica-Perez, "Locally private graph neural networks", 2021, Proposition 3.6,
+    for the share of epsilon that one of ``num_rows`` rows has.
+    """
+    return max(1, min(width, math.floor(epsilon / (2.18 * num_rows))))
+
+
+def _check(
+    values: Tensor,
+    sizes: Tensor,
+    ledger: PrivacyLedger,
+    epsilon: Tensor,
+    reports_per_row: int,
+    bounds: tuple[float, float],
+) -> None:
+    if ledger.relation is not Relation.LOCAL_GRAPH:
+        raise ValueError(
+            f"the multi-bit encoder protects the relation {Relation.LOCAL_GRAPH.value!r}, and the "
+            f"ledger is one of {ledger.relation.value!r}"
+        )
+    if len(values) != int(sizes.sum()) or len(epsilon) != len(sizes):
+        raise ValueError(
+            f"{len(values)} rows and {len(epsilon)} epsilons for {len(sizes)} clients with "
+            f"{int(sizes.sum())} rows"
+        )
+    if not bool(((epsilon > 0) & epsilon.isfinite()).all()):
+        raise ValueError(f"epsilon must be positive and finite, got {epsilon.tolist()}")
+    if not 1 <= reports_per_row <= values.shape[1]:
+        raise ValueError(
+            f"reports_per_row must lie between 1 and {values.shape[1]}, got {reports_per_row}"
+        )
+    if not bounds[0] < bounds[1]:
+        raise ValueError(f"the lower bound must be less than the upper one, got {bounds}")
+
+
+def _draw_places(noise: NoiseSource, rows: int, width: int, count: int) -> Tensor:
+    """``count`` different columns of each row, each set of them equally likely, ``(rows, count)``.
+
+    Floyd's algorithm: column j is drawn from the first j + 1, and is j itself where that is taken.
+    """
+    places: NDArray[np.int64] = np.empty((rows, count), dtype=np.int64)
+    for drawn, last in enumerate(range(width - count, width)):
+        column = noise.integers(last + 1, rows)
+        taken = (places[:, :drawn] == column[:, None]).any(axis=1)
+        places[:, drawn] = np.where(taken, last, column)
+    return torch.from_numpy(places)

@@ -1,0 +1,74 @@
+"""Gromov-Wasserstein discrepancies of all pairs of a set of graphs, beside a loop over POT."""
+
+import argparse
+import time
+from collections.abc import Callable, Iterable
+from itertools import combinations
+
+import numpy as np
+
+CHUNK = 500  # pairs of one variant before the other one has its turn
+TARGET = "<= 0.50"
+
+
+def main(args: list[str]) -> None:
+    """Print seconds of both and how far their values are apart. Needs $LIGHTNING_DPG_DATA."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks gromov")
+    parser.add_argument("--sets", nargs="+", default=["MUTAG"])
+    parser.add_argument("--pairs", type=int, help="so many pairs at random instead of all")
+    options = parser.parse_args(args)
+    print("one thread, both in turn; distances: shortest paths")
+    print("| set | discrepancy | pairs | POT, s | ours, s | ratio | target | largest deviation |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name in options.sets:
+        for fused in (False, True):
+            _row(name, fused, options.pairs)
+
+
+def _row(name: str, fused: bool, count: int | None) -> None:
+    import ot
+
+    from lightning_dpg.datamodules.tu import TUGraphDataModule
+    from lightning_dpg.graph.graph import undirected_edges
+    from lightning_dpg.graph.gromov import Space, gromov_discrepancy, path_distances
+
+    data = TUGraphDataModule(name)
+    data.setup("fit")
+    spaces = []
+    for graph in data.graphs:
+        distances = path_distances(undirected_edges(graph).numpy(), graph.num_nodes)
+        if fused and graph.x is None:
+            return
+        spaces.append(Space(distances, graph.x.double().numpy() if fused else None))
+
+    def pot(first: Space, second: Space) -> float:
+        if first.features is None:
+            return ot.gromov.gromov_wasserstein2(first.distances, second.distances)
+        costs = ot.dist(first.features, second.features)
+        return ot.gromov.fused_gromov_wasserstein2(costs, first.distances, second.distances)
+
+    pairs = list(combinations(range(len(spaces)), 2))
+    if count is not None:
+        chosen = np.random.default_rng(0).choice(len(pairs), min(count, len(pairs)), replace=False)
+        pairs = [pairs[k] for k in chosen]
+    seconds, values = [0.0, 0.0], ([], [])
+    for start in range(0, len(pairs), CHUNK):
+        chunk = [(spaces[i], spaces[j]) for i, j in pairs[start : start + CHUNK]]
+        for number, solve in enumerate((pot, gromov_discrepancy)):
+            took, found = _timed(solve, chunk)
+            seconds[number] += took
+            values[number].extend(found)
+    deviation = np.abs(np.subtract(*values)).max()
+    kind = "fused" if fused else "plain"
+    ratio = seconds[1] / seconds[0]
+    print(
+        f"| {name} | {kind} | {len(pairs)} | {seconds[0]:.1f} | {seconds[1]:.1f} | {ratio:.2f} "
+        f"| {TARGET} | {deviation:.1g} |",
+        flush=True,
+    )
+
+
+def _timed(solve: Callable, pairs: Iterable) -> tuple[float, list[float]]:
+    start = time.process_time()
+    found = [float(solve(*pair)) for pair in pairs]
+    return time.process_time() - start, found

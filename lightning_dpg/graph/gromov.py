@@ -1,0 +1,264 @@
+r"""Gromov-Wasserstein discrepancies: how far the distances within two graphs can be made to agree.
+
+.. math:: \min_T \sum_{ijkl} (C_{ik} - D_{jl})^2 T_{ij} T_{kl}
+
+over all couplings T of the uniform weights of the nodes (Peyre, Cuturi, Solomon, "Gromov-Wasserstein
+averaging of kernel and distance matrices", 2016). The fused one adds distances between the features
+of the nodes (Vayer et al., "Optimal transport for structured data with application on graphs", 2019).
+The problem is not convex: what is found is a local minimum, and a start more finds a lower one or not.
+"""
+
+import hashlib
+import math
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from ot.lp.emd_wrap import emd_c
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import shortest_path
+from scipy.spatial.distance import cdist
+from tqdm import tqdm
+
+Matrix = NDArray[np.float64]
+
+_TOLERANCE = 1e-9  # of a step, absolute and relative, as in POT
+_MOST_STEPS = 10_000
+_MOST_PIVOTS = 10_000_000
+_OPTIMAL = 1
+_SECONDS_BETWEEN_SAVES = 30.0
+
+
+def row_distances(rows: Matrix, metric: Literal["euclidean", "cosine", "correlation"]) -> Matrix:
+    """Distances between the nodes of a graph by their rows.
+
+    Args:
+        rows: Embeddings of shape ``(n, h)``.
+        metric: Kind of distance. The angle to a row of zeros, or the correlation with a constant
+            one, is undefined and counts as a right angle.
+
+    Returns:
+        Symmetric matrix of shape ``(n, n)`` with zeros on its diagonal.
+    """
+    with np.errstate(invalid="ignore"):
+        distances = cdist(rows, rows, metric)
+    distances[np.isnan(distances)] = 1.0
+    np.fill_diagonal(distances, 0.0)
+    return (distances + distances.T) / 2
+
+
+def path_distances(edges: NDArray[np.int64], num_nodes: int) -> Matrix:
+    """Lengths of the shortest paths between all nodes; n where there is none.
+
+    Args:
+        edges: Undirected edges of shape ``(M, 2)``.
+        num_nodes: Number of nodes n.
+
+    Returns:
+        Symmetric matrix of shape ``(n, n)``.
+    """
+    ends = (edges[:, 0], edges[:, 1])
+    links = coo_array((np.ones(len(edges)), ends), shape=(num_nodes, num_nodes)).tocsr()
+    lengths = shortest_path(links, directed=False, unweighted=True)
+    lengths[np.isinf(lengths)] = num_nodes
+    return lengths
+
+
+class Space(NamedTuple):
+    """A graph as Gromov-Wasserstein sees it."""
+
+    distances: Matrix
+    """Distances between its nodes, symmetric, shape ``(n, n)``."""
+    features: Matrix | None = None
+    """Features of its nodes, shape ``(n, F)``; None for the discrepancy that is not fused."""
+
+
+def gromov_discrepancy(
+    first: Space, second: Space, *, alpha: float = 0.5, starts: int = 1, seed: int = 0
+) -> float:
+    """Discrepancy of two graphs; the fused one if they have features.
+
+    Args:
+        first: One graph.
+        second: The other one.
+        alpha: Weight of the distances within the graphs; the squared Euclidean distances of the
+            features have the rest. It is 1 without features.
+        starts: Number of starts: the first from independent nodes, all others at random.
+        seed: Seed of the random starts.
+
+    Returns:
+        Smallest value found, at least 0.
+    """
+    p, q = _weights(len(first.distances)), _weights(len(second.distances))
+    scaled = q * p.sum() / q.sum()  # moves the last digit, as POT does
+    costs = np.zeros((len(p), len(q)))
+    if first.features is None or second.features is None:
+        alpha = 1.0
+    else:
+        costs = (1 - alpha) * cdist(first.features, second.features, "sqeuclidean")
+    constant = _mean_squares(first.distances, p) + _mean_squares(second.distances, q).T
+    doubled = 2 * second.distances
+    rng = np.random.default_rng([seed, len(p), len(q)])
+    lowest = math.inf
+    for start in range(starts):
+        coupling = p[:, None] * q[None, :]
+        if start:
+            vertex = _transport(p, scaled, rng.random((len(p), len(q))))
+            coupling = (coupling + vertex) / 2
+        value = _descend(first.distances, doubled, constant, costs, alpha, p, scaled, coupling)
+        lowest = min(lowest, value)
+    return max(lowest, 0.0)
+
+
+def pairwise_discrepancies(
+    spaces: Sequence[Space],
+    *,
+    alpha: float = 0.5,
+    starts: int = 1,
+    folder: Path | None = None,
+    progress: bool = False,
+) -> Matrix:
+    """Discrepancies of all pairs of graphs.
+
+    Each pair is solved once, the later graph after the earlier one, so that the matrix is symmetric
+    even where a tie decides which local minimum is found.
+
+    Args:
+        spaces: The G graphs.
+        alpha: See :func:`gromov_discrepancy`.
+        starts: See there.
+        folder: Where to keep what is known twice a minute, so that a run that was stopped goes on
+            from there. The file is named after a digest of all that the result depends on.
+        progress: Whether to show a progress bar.
+
+    Returns:
+        Matrix of shape ``(G, G)`` with zeros on its diagonal.
+
+    Raises:
+        ValueError: If a matrix of distances is not symmetric, or only some graphs have features.
+    """
+    _check(spaces)
+    size = len(spaces)
+    values = np.zeros(size * (size - 1) // 2)
+    done, path = 0, None
+    if folder is not None:
+        path = folder / f"gromov-{_digest(spaces, alpha, starts)}.npz"
+        if path.exists():
+            with np.load(path) as saved:
+                done = int(saved["done"])
+                values[:done] = saved["values"]
+    saved_at, begin = time.monotonic(), done
+    pairs = tqdm(
+        _pairs(size, begin), total=len(values), initial=begin, unit="pair", disable=not progress
+    )
+    for first, second in pairs:
+        values[done] = gromov_discrepancy(
+            spaces[first], spaces[second], alpha=alpha, starts=starts, seed=done
+        )
+        done += 1
+        if path is not None and time.monotonic() - saved_at > _SECONDS_BETWEEN_SAVES:
+            _save(path, values[:done])
+            saved_at = time.monotonic()
+    if path is not None and done > begin:
+        _save(path, values)
+    matrix = np.zeros((size, size))
+    matrix[np.triu_indices(size, 1)] = values
+    return matrix + matrix.T
+
+
+def _descend(
+    first: Matrix,
+    doubled: Matrix,
+    constant: Matrix,
+    costs: Matrix,
+    alpha: float,
+    p: Matrix,
+    q: Matrix,
+    coupling: Matrix,
+) -> float:
+    """Conditional gradient with exact steps.
+
+    It takes the steps of ``ot.gromov.gromov_wasserstein2`` and its roundings: of distances that are
+    whole numbers many are equal, and the last digit then decides between two local minima. Without
+    the generality of POT it takes a third of the time on graphs of 20 nodes.
+    """
+    slopes = constant - np.dot(np.dot(first, coupling), doubled)
+    value = alpha * float(np.vdot(slopes, coupling)) + float(np.vdot(costs, coupling))
+    for _ in range(_MOST_STEPS):
+        slopes = constant - np.dot(np.dot(first, coupling), doubled)
+        slopes *= 2
+        slopes *= alpha
+        slopes += costs
+        direction = _transport(p, q, slopes) - coupling
+        product = np.dot(np.dot(first, direction), doubled)
+        square = -alpha * float(np.vdot(product, direction))
+        slope = float(np.vdot(costs, direction)) - 2 * alpha * float(np.vdot(product, coupling))
+        if square > 0:
+            step = min(1.0, max(0.0, -slope / (2.0 * square)))
+        else:
+            step = 1.0 if square + slope < 0 else 0.0
+        before = value
+        value = value + square * step**2 + slope * step
+        coupling = coupling + step * direction
+        change = abs(value - before)
+        if change < _TOLERANCE or change < _TOLERANCE * abs(value):
+            break
+    return value
+
+
+def _transport(p: Matrix, q: Matrix, costs: Matrix) -> Matrix:
+    """Cheapest coupling, a vertex of the polytope of all.
+
+    The compiled solver itself: the checks of ``ot.lp.emd`` take longer than it does on such graphs.
+    """
+    coupling, _, _, _, code = emd_c(p, q, costs, _MOST_PIVOTS, 1, None, None)
+    if code != _OPTIMAL:
+        raise RuntimeError(f"transport between {len(p)} and {len(q)} nodes: solver code {code}")
+    return coupling
+
+
+def _weights(size: int) -> Matrix:
+    return np.full(size, 1 / size)
+
+
+def _mean_squares(distances: Matrix, weights: Matrix) -> Matrix:
+    """Mean squared distance of each node, shape ``(n, 1)``."""
+    return np.dot(distances**2, weights.reshape(-1, 1))
+
+
+def _pairs(size: int, begin: int) -> Iterator[tuple[int, int]]:
+    """Pairs of numbers below ``size`` in order, without the first ``begin``."""
+    first, second = np.triu_indices(size, 1)
+    return zip(first[begin:].tolist(), second[begin:].tolist(), strict=True)
+
+
+def _check(spaces: Sequence[Space]) -> None:
+    if len({space.features is None for space in spaces}) > 1:
+        raise ValueError("some graphs have features and others have none")
+    for number, space in enumerate(spaces):
+        shape = space.distances.shape
+        if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
+            raise ValueError(f"graph {number}: distances of shape {shape}, expected (n, n)")
+        if not np.allclose(space.distances, space.distances.T, atol=1e-10):
+            raise ValueError(f"graph {number}: its distances are not symmetric")
+
+
+def _digest(spaces: Sequence[Space], alpha: float, starts: int) -> str:
+    digest = hashlib.sha256(f"1 {len(spaces)} {alpha!r} {starts}".encode())
+    for space in spaces:
+        for part in space:
+            digest.update(repr(None if part is None else part.shape).encode())
+            if part is not None:
+                digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _save(path: Path, values: Matrix) -> None:
+    """Replace the file at once: a killed run leaves the old one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial.npz")
+    np.savez(partial, values=values, done=len(values))
+    partial.replace(path)

@@ -1,0 +1,147 @@
+r"""Networks that give each node of a graph a row of the simplex, and the logits of the graph's label.
+
+Jin and Chen, "Gromov-Wasserstein discrepancy with local differential privacy for distributed
+structural graphs", 2022, section 4. Rows end in a softmax, so that their entries have the public
+bounds 0 and 1. Nothing is computed over a batch: the row of a node depends on its own graph.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import GCNConv, GINConv, global_mean_pool
+
+GCN_WIDTH = 16
+GIN_WIDTH = 64
+GIN_LAYERS = 5
+
+
+class NodeEncoder(nn.Module):
+    """Rows of nodes by a subclass, and a linear readout of their mean over each graph.
+
+    Args:
+        width: Width h of the rows.
+        num_classes: Number of labels of graphs.
+    """
+
+    def __init__(self, width: int, num_classes: int) -> None:
+        super().__init__()
+        self.readout = nn.Linear(width, num_classes)
+
+    def scores(self, features: Tensor, edge_index: Tensor) -> Tensor:
+        """Logarithms of the entries of the rows, but for a constant: ``(N, d)`` to ``(N, h)``."""
+        raise NotImplementedError
+
+    def forward(self, features: Tensor, edge_index: Tensor) -> Tensor:
+        """Rows H of nodes, each of which adds up to 1.
+
+        Args:
+            features: Features of shape ``(N, d)``.
+            edge_index: Both directions of each edge, shape ``(2, E)``.
+
+        Returns:
+            Shape ``(N, h)``.
+        """
+        return self.scores(features, edge_index).softmax(1)
+
+    def logits(self, features: Tensor, edge_index: Tensor, graph_of: Tensor, size: int) -> Tensor:
+        """Logits of the labels of graphs.
+
+        Args:
+            features: Features of the nodes of all graphs, shape ``(N, d)``.
+            edge_index: Edges of all graphs, shape ``(2, E)``.
+            graph_of: Number of each node's graph, shape ``(N,)``.
+            size: Number of graphs G.
+
+        Returns:
+            Shape ``(G, num_classes)``.
+        """
+        rows = self(features, edge_index)
+        # The mean entry is 1 / h: scaled so that the readout starts with inputs of about 1.
+        pooled: Tensor = global_mean_pool(rows, graph_of, size) * rows.shape[1]
+        return self.readout(pooled)
+
+
+class GCN(NodeEncoder):
+    """Two graph convolutions (Kipf and Welling, 2017).
+
+    Args:
+        feature_dim: Width d of the features.
+        width: Width h of the rows.
+        num_classes: Number of labels of graphs.
+    """
+
+    def __init__(self, feature_dim: int, width: int, num_classes: int) -> None:
+        super().__init__(width, num_classes)
+        self.first = GCNConv(feature_dim, GCN_WIDTH)
+        self.second = GCNConv(GCN_WIDTH, width)
+
+    def scores(self, features: Tensor, edge_index: Tensor) -> Tensor:
+        """See :class:`NodeEncoder`."""
+        hidden = self.first(features, edge_index).relu()
+        scores: Tensor = self.second(hidden, edge_index)
+        return scores
+
+
+class GIN(NodeEncoder):
+    """Five graph isomorphism layers (Xu et al., 2019) and two linear ones.
+
+    Hidden rows are normalized each by itself, in place of batch normalization, whose statistics
+    would mix graphs and be one more thing that clients send.
+
+    Args:
+        feature_dim: Width d of the features.
+        width: Width h of the rows.
+        num_classes: Number of labels of graphs.
+    """
+
+    def __init__(self, feature_dim: int, width: int, num_classes: int) -> None:
+        super().__init__(width, num_classes)
+        inputs = [feature_dim, *[GIN_WIDTH] * (GIN_LAYERS - 1)]
+        self.layers = nn.ModuleList(GINConv(_two_layers(size, GIN_WIDTH)) for size in inputs)
+        self.norms = nn.ModuleList(nn.LayerNorm(GIN_WIDTH) for _ in inputs)
+        self.output = _two_layers(GIN_WIDTH, width)
+
+    def scores(self, features: Tensor, edge_index: Tensor) -> Tensor:
+        """See :class:`NodeEncoder`."""
+        for layer, norm in zip(self.layers, self.norms, strict=True):
+            features = norm(layer(features, edge_index)).relu()
+        scores: Tensor = self.output(features)
+        return scores
+
+
+class RowNet(NodeEncoder):
+    """Two linear layers of each node's own row, where sums over neighbors are in the row already.
+
+    Args:
+        feature_dim: Width d of the rows that go in.
+        width: Width h of those that come out.
+        num_classes: Number of labels of graphs.
+    """
+
+    def __init__(self, feature_dim: int, width: int, num_classes: int) -> None:
+        super().__init__(width, num_classes)
+        self.layers = _two_layers(feature_dim, width, GIN_WIDTH)
+
+    def scores(self, features: Tensor, edge_index: Tensor) -> Tensor:
+        """See :class:`NodeEncoder`; the edges are not looked at."""
+        scores: Tensor = self.layers(features)
+        return scores
+
+
+def padded(rows: Tensor, sizes: Tensor, num_nodes: int, value: float) -> Tensor:
+    """The same number of rows for each graph, the missing ones constant: ``(N, h)`` to ``(G n, h)``.
+
+    Args:
+        rows: Rows of all graphs, those of the first one first.
+        sizes: Number of rows of each graph, shape ``(G,)``, none above n.
+        num_nodes: Number n of rows that each has afterwards.
+        value: What the missing ones are filled with.
+    """
+    places = torch.arange(num_nodes, device=rows.device) < sizes[:, None]
+    filled = rows.new_full((len(sizes), num_nodes, rows.shape[1]), value)
+    filled[places] = rows
+    return filled.flatten(0, 1)
+
+
+def _two_layers(inputs: int, outputs: int, hidden: int | None = None) -> nn.Sequential:
+    hidden = outputs if hidden is None else hidden
+    return nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, outputs))

@@ -180,15 +180,6 @@ def feature_kernels(features: ArrayLike) -> list[NDArray[np.float64]]:
     return [x @ x.T / count, *(np.exp(-width * distances) for width in _WIDTHS)]
 
 
-def size_features(graphs: Sequence[Data]) -> NDArray[np.float64]:
-    """Number of nodes and of undirected edges of each graph, shape ``(G, 2)``: a control.
-
-    Whatever does not tell more than they do tells nothing of the structure.
-    """
-    sizes = [(graph.num_nodes, graph.num_edges / 2) for graph in graphs]
-    return np.array(sizes, dtype=np.float64)
-
-
 def clip_spectrum(gram: NDArray[np.float64]) -> NDArray[np.float64]:
     """The positive semidefinite matrix nearest to a symmetric one: negative eigenvalues become 0.
 

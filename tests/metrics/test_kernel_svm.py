@@ -19,7 +19,6 @@ from lightning_dpg.metrics.kernel_svm import (
     feature_kernels,
     gin_cross_validated,
     predicted_labels,
-    size_features,
 )
 
 COSTS = [0.001, 0.01, 0.1, 1, 10, 100, 1000]
@@ -144,25 +143,6 @@ def test_clipped_spectrum_is_the_nearest_kernel(size, seed):
     assert abs((rest * clipped).sum()) < 1e-8
     other = rng.normal(size=(size, size))
     assert (rest * (other @ other.T)).sum() < 1e-8
-
-
-def test_controls_know_sizes_only():
-    # Rings of many sizes against rings with a chord, and as many nodes: edges tell the label.
-    graphs = []
-    for number in range(40):
-        ring = nx.cycle_graph(6 + number // 2)
-        if number % 2:
-            ring.add_edges_from([(0, 2), (0, 3), (1, 4), (2, 5), (0, 4)])
-        graphs.append(from_networkx(ring))
-    expected = [(len(nx.cycle_graph(6)), 6), (6, 11), (7, 7), (7, 12)]
-    assert size_features(graphs)[:4].tolist() == [list(map(float, pair)) for pair in expected]
-    sizes, labels = size_features(graphs), np.arange(40) % 2
-    nodes, both = (
-        cross_validated_accuracy(feature_kernels(columns), labels, folds=4, repetitions=1).mean
-        for columns in (sizes[:, :1], sizes)
-    )
-    assert nodes <= 0.5
-    assert both > 0.9
 
 
 def test_network_is_tested_in_the_folds_of_the_machines(monkeypatch):

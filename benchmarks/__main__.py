@@ -3,7 +3,16 @@
 import importlib
 import sys
 
-NAMES = ("assembly", "critic", "generator", "gromov", "memory", "oja", "statistics")
+NAMES = (
+    "assembly",
+    "critic",
+    "generator",
+    "graphlets",
+    "gromov",
+    "memory",
+    "oja",
+    "statistics",
+)
 
 if len(sys.argv) < 2 or sys.argv[1] not in NAMES:
     sys.exit(f"usage: python -m benchmarks {{{','.join(NAMES)}}} [options]")

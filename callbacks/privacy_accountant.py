@@ -98,7 +98,8 @@ class PrivacyAccountant(Callback):
 
     def setup(self, trainer: Trainer, pl_module: Any, stage: str) -> None:
         """Hand the budget to the ledger, before the method plans its noise."""
-        if stage == "fit":
+        reads = stage == "predict" and getattr(pl_module, "predicts_graphs", False)
+        if stage == "fit" or reads:
             self.check(
                 min_epochs=trainer.min_epochs,
                 min_steps=trainer.min_steps,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import Callback
@@ -14,20 +15,23 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from safetensors.torch import save_file
 from torch_geometric.data import Data
 
-from lightning_dpg.callbacks.statement import privacy_statement
+from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
 from lightning_dpg.graph.io import check_edge_list_names, write_graph
 
 Format = Literal["edges", "graphml", "npz"]
 FORMATS: tuple[Format, ...] = ("edges", "graphml", "npz")
 GENERATOR = "generator.safetensors"
+LEARNER = "learner.safetensors"
+FEATURES = "features.npz"
 RECIPE = "lightning_dpg"
-"""Metadata of the generator's file: its method, hyperparameters, node names, and privacy."""
+"""Metadata of these tensors' files: the method, its hyperparameters, node names, and privacy."""
 
 
 class ReleaseWriter(Callback):
     """Write ``release/`` into the run folder: synthetic graphs, generator and privacy statement.
 
-    Everything in it is a function of the released tensors and of the ledger; the folder appears
+    Of a method that learns labels of graphs it holds what was released of each graph, as
+    ``features.npz``, and the learner in place of graphs and generator. Everything in it is a function of the released tensors and of the ledger; the folder appears
     complete or not at all. Checkpoints are another matter: they are private.
 
     Args:
@@ -67,20 +71,36 @@ class ReleaseWriter(Callback):
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
-        """Write a predicted graph."""
+        """Write a predicted graph, or what was released of graphs and the labels predicted of them."""
         folder = trainer.log_dir
-        if folder is not None and isinstance(outputs, Data):
-            place = Path(folder) / "predictions"
+        if folder is None:
+            return
+        place = Path(folder) / "predictions"
+        if isinstance(outputs, Data):
             place.mkdir(parents=True, exist_ok=True)
             for path in _write_graph(outputs, place, int(batch), self.formats):
                 print(f"synthetic graph: {path}")
+        elif isinstance(outputs, dict):
+            statement = privacy_statement(pl_module)
+
+            def fill(made: Path) -> None:
+                np.savez_compressed(made / FEATURES, **outputs)
+                np.savetxt(made / "labels.txt", outputs["labels"], fmt="%d")
+                _write_statement(statement, made)
+
+            write_folder(place, fill)
+            print(f"predictions: {place}\nguarantee: {full_sentence(statement)}")
 
     def _fill(self, folder: Path, module: Any, statement: dict[str, Any]) -> None:
-        write_graphs(module, range(self.num_graphs), folder, self.formats)
-        save_generator(module, statement, folder / GENERATOR)
-        text = json.dumps(statement, indent=2, allow_nan=False)
-        (folder / "privacy.json").write_text(text + "\n", encoding="utf-8")
-        card = model_card(statement, self.num_graphs)
+        if hasattr(module, "released_arrays"):
+            np.savez_compressed(folder / FEATURES, **module.released_arrays())
+            save_generator(module, statement, folder / LEARNER)
+            card = model_card(statement, _FEATURES_TEXT)
+        else:
+            write_graphs(module, range(self.num_graphs), folder, self.formats)
+            save_generator(module, statement, folder / GENERATOR)
+            card = model_card(statement, _GRAPHS_TEXT.format(self.num_graphs))
+        _write_statement(statement, folder)
         (folder / "MODEL_CARD.md").write_text(card, encoding="utf-8")
 
 
@@ -154,15 +174,34 @@ def _noise(entry: dict[str, Any]) -> str:
     return f"noise multiplier {entry['noise_multiplier']:.4g}"
 
 
-def model_card(statement: dict[str, Any], num_graphs: int) -> str:
-    """The release explained to whoever receives it."""
+_GRAPHS_TEXT = """\
+# Synthetic graphs by {{method}}
+
+{} synthetic graph(s) on the nodes of a private graph, and the generator that
+drew them. `python -m lightning_dpg generate --run FOLDER --num-graphs N` draws more at
+no cost of privacy."""
+_FEATURES_TEXT = """\
+# Features of graphs by {method}
+
+What was released of each graph of a private set, with the public labels: `features.npz`, to be
+read with `numpy.load`. Any classifier may learn from it at no cost of privacy."""
+
+
+def _write_statement(statement: dict[str, Any], folder: Path) -> None:
+    text = json.dumps(statement, indent=2, allow_nan=False)
+    (folder / "privacy.json").write_text(text + "\n", encoding="utf-8")
+
+
+def model_card(statement: dict[str, Any], what: str) -> str:
+    """The release explained to whoever receives it.
+
+    Args:
+        statement: Its privacy statement.
+        what: Title and content of the release.
+    """
     claimed = statement.get("claimed_epsilon")
     lines = [
-        f"# Synthetic graphs by {statement['method']}",
-        "",
-        f"{num_graphs} synthetic graph(s) on the nodes of a private graph, and the generator that",
-        "drew them. `python -m lightning_dpg generate --run FOLDER --num-graphs N` draws more at",
-        "no cost of privacy.",
+        what.format(method=statement["method"]),
         "",
         "## Privacy",
         "",

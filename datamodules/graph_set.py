@@ -133,8 +133,8 @@ class GraphSetDataModule(pl.LightningDataModule):
         return BUILT_IN_SETS[self.source]()
 
     def setup(self, stage: str) -> None:
-        """Read the graphs and number their nodes in one sequence; prediction needs neither."""
-        if stage == "predict" or self._is_set_up:
+        """Read the graphs and number their nodes in one sequence; generation needs neither."""
+        if self._is_set_up or (stage == "predict" and not self._are_predicted()):
             return
         self._check_arguments()
         self.graphs = self.read_graphs()
@@ -187,7 +187,9 @@ class GraphSetDataModule(pl.LightningDataModule):
         return DataLoader(Batches([torch.arange(len(self.graphs))]), batch_size=None)
 
     def predict_dataloader(self) -> DataLoader[Tensor]:
-        """The seeds of the graphs to generate, one scalar tensor each."""
+        """The seeds of the graphs to generate, one scalar tensor each; or the graphs to classify."""
+        if self._are_predicted():
+            return self.test_dataloader()
         if self.num_graphs < 1:
             raise ValueError(f"num_graphs must be positive, got {self.num_graphs}")
         return DataLoader(Batches(list(torch.arange(self.num_graphs))), batch_size=None)
@@ -209,6 +211,11 @@ class GraphSetDataModule(pl.LightningDataModule):
             world_size=world_size,
         )
         return DataLoader(records, sampler=sampler, batch_size=None)
+
+    def _are_predicted(self) -> bool:
+        """Whether the method predicts something of these graphs, instead of drawing others."""
+        method = None if self.trainer is None else self.trainer.lightning_module
+        return getattr(method, "predicts_graphs", False)
 
     def _check_arguments(self) -> None:
         if self.record not in ("edge", "graph"):

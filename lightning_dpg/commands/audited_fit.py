@@ -14,6 +14,7 @@ from lightning_dpg.commands.canaries import default_count, find_places, spread_n
 from lightning_dpg.commands.errors import CommandError
 from lightning_dpg.commands.quiet import quiet
 from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.methods.graph_learner import GraphLearner
 from lightning_dpg.privacy.noise import NoiseSource
 
 View = Literal["released", "transcript"]
@@ -108,8 +109,8 @@ class _AuditedFit(PrivateCLI):
 
     def before_fit(self) -> None:
         """Watch the releases."""
-        if not isinstance(self.model, Synthesizer):
-            raise CommandError("audit asks for a method that publishes graphs")
+        if not isinstance(self.model, Synthesizer | GraphLearner):
+            raise CommandError("audit asks for a method that publishes graphs or their features")
         if self._view == "transcript":
             self.model.ledger.witness = self._observe
 

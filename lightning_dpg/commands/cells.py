@@ -136,8 +136,9 @@ def fit_and_evaluate(cell: Cell, folder: Path) -> dict[str, Any]:
         FitError: If ``fit`` has refused; it has said why.
     """
     import torch
+    from torch_geometric.data import Data
 
-    from lightning_dpg.commands.generate import load_generator
+    from lightning_dpg.commands.generate import load_release
     from lightning_dpg.commands.kinds import kind_of
     from lightning_dpg.graph.io import write_graph
     from lightning_dpg.main import main
@@ -155,19 +156,20 @@ def fit_and_evaluate(cell: Cell, folder: Path) -> dict[str, Any]:
     if code:
         raise FitError(code)
     (release,) = place.glob("*/*/release")
-    generator = load_generator(release)
-    kind = kind_of(type(generator))
+    method = load_release(release)
+    kind = kind_of(type(method))
     with torch.no_grad():
         drawing = time.perf_counter()
-        graph = kind.draw(generator.eval(), torch.Generator().manual_seed(0))
+        made = kind.draw(method.eval(), torch.Generator().manual_seed(0))
         drawn = time.perf_counter()
     undirected = cell.settings["data"]["init_args"].get("undirected", False)
     real, profile = _measured(kind, cell.graph, undirected)
-    answers = kind.compare(profile, graph, cell.classify)
+    answers = kind.compare(profile, made, cell.classify, cell.run)
     statement = json.loads((release / "privacy.json").read_text(encoding="utf-8"))
     _prune(place, KEPT)
-    if cell.run == 0 and graph.num_edges:  # an empty graph is no file that can be read
-        write_graph(graph, place / DRAWN)
+    # An empty graph is no file that can be read.
+    if cell.run == 0 and isinstance(made, Data) and made.num_edges:
+        write_graph(made, place / DRAWN)
     return _identity(cell) | {
         "failure": None,
         "seconds": {

@@ -35,10 +35,15 @@ once per graph and run. The controls erdos_renyi (no more than the number of edg
 more than degrees) are always there, and each method that is trained also appears untrained. Run K
 has the seed K. The same command line again does what is missing or failed.
 
-With methods of sets of graphs --graphs names sets, built in, under $LIGHTNING_DPG_DATA/tu or folders
+With methods of sets of graphs, or of their labels, --graphs names sets, built in, under $LIGHTNING_DPG_DATA/tu or folders
 of TU text files. Their control is erdos_renyi_set, also with exact numbers of edges. Each drawn graph
 is compared with the one that it stands for. With --classify networks learn from the graphs of run 0
 to tell the labels of the real ones: 10,000 steps for each row, which can take a quarter of an hour.
+
+Methods that learn labels are compared by the accuracy of a support vector machine on what they have
+released, in ten folds, drawn anew for each run. Their controls are node_kernel, which knows the public
+numbers of nodes, and size_kernel, which also knows of edges. --classify adds a network on the real
+graphs, which is not private.
 
 DIR holds results.csv, results.md, report.html, the numbers of each fit (cells/), its output (logs/)
 and, of each fit, privacy.json and the synthetic graph or set of run 0 (runs/)."""
@@ -225,19 +230,20 @@ def common_kind(methods: dict[str, dict[str, Any]]) -> "Kind":
     """
     from lightning_dpg.commands.kinds import kind_of
     from lightning_dpg.methods.base import Synthesizer
+    from lightning_dpg.methods.graph_learner import GraphLearner
 
     kinds = {}
     for label, settings in methods.items():
         method = _class(settings["model"])
-        if not issubclass(method, Synthesizer):
-            raise CommandError(f"--methods {label}: {method.__name__} draws no synthetic graphs")
+        if not issubclass(method, Synthesizer | GraphLearner):
+            raise CommandError(f"--methods {label}: {method.__name__} releases nothing to compare")
         kinds[label] = kind_of(method)
     (first, kind), *rest = kinds.items()
     for label, other in rest:
         if other is not kind:
             raise CommandError(
                 f"--methods: {first} learns a single {kind.noun}, {label} a single {other.noun}\n"
-                "compare methods of graphs and methods of sets of graphs apart"
+                "compare methods of graphs, of sets of graphs and of their labels apart"
             )
     return kind
 
@@ -247,6 +253,7 @@ def _rows(
 ) -> list[tuple[str, str, dict[str, Any]]]:
     """Label, role and settings of the rows of one method."""
     from lightning_dpg.methods.erdos_renyi_set import ErdosRenyiSet
+    from lightning_dpg.methods.graph_learner import GraphLearner
     from lightning_dpg.methods.one_shot import OneShotSynthesizer
 
     if label in kind.controls:
@@ -255,7 +262,7 @@ def _rows(
             exact = settings | {"privacy": settings["privacy"] | {"epsilon": math.inf}}
             rows.append((f"{label} (control, exact number of edges)", "control", exact))
         return rows
-    if issubclass(_class(settings["model"]), (OneShotSynthesizer, ErdosRenyiSet)):
+    if issubclass(_class(settings["model"]), (OneShotSynthesizer, ErdosRenyiSet, GraphLearner)):
         return [(label, "method", settings)]
     untrained = settings | {"trainer": settings["trainer"] | {"max_steps": 0}}
     return [(label, "method", settings), (f"{label} (untrained)", "untrained", untrained)]

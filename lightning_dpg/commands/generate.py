@@ -42,23 +42,47 @@ def _release_of(folder: Path) -> Path:
     for release in (folder / "release", folder):
         if (release / "generator.safetensors").is_file():
             return release.absolute()
+        if (release / "learner.safetensors").is_file():
+            raise CommandError(
+                f"--run {folder}: its method learns labels of graphs, and draws none\n"
+                f"read {release / 'features.npz'}, or use: python -m lightning_dpg predict"
+            )
     runs = sorted(path.parent.parent for path in Path().glob("runs/*/*/release/privacy.json"))
     near = f"\nruns with a release here: {', '.join(map(str, runs[-3:]))}" if runs else ""
     raise CommandError(f"--run {folder}: no release/generator.safetensors in it{near}")
 
 
 def load_generator(release: Path) -> Any:
-    """Rebuild the trained method around its released tensors.
+    """Rebuild a trained synthesizer around its released tensors.
 
     Args:
         release: Folder of a release.
     """
-    from safetensors import SafetensorError, safe_open
-
-    from lightning_dpg.callbacks.release_writer import GENERATOR, RECIPE
+    from lightning_dpg.callbacks.release_writer import GENERATOR
     from lightning_dpg.methods.base import Synthesizer
 
-    path = release / GENERATOR
+    return _rebuilt(release / GENERATOR, Synthesizer)
+
+
+def load_release(release: Path) -> Any:
+    """Rebuild a trained synthesizer, or a learner of graphs, around its released tensors.
+
+    Args:
+        release: Folder of a release.
+    """
+    from lightning_dpg.callbacks.release_writer import LEARNER
+    from lightning_dpg.methods.graph_learner import GraphLearner
+
+    if (release / LEARNER).is_file():
+        return _rebuilt(release / LEARNER, GraphLearner)
+    return load_generator(release)
+
+
+def _rebuilt(path: Path, expected: type) -> Any:
+    from safetensors import SafetensorError, safe_open
+
+    from lightning_dpg.callbacks.release_writer import RECIPE
+
     try:
         with safe_open(path, framework="pt") as file:
             recipe = json.loads((file.metadata() or {}).get(RECIPE, "{}"))
@@ -70,9 +94,9 @@ def load_generator(release: Path) -> Any:
         method_class = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise CommandError(f"{path}: its method {module}.{name} is not installed") from error
-    if not issubclass(method_class, Synthesizer):
-        raise CommandError(f"{path}: {module}.{name} is not a synthesizer")
-    method: Synthesizer = method_class(**recipe["hparams"])
+    if not issubclass(method_class, expected):
+        raise CommandError(f"{path}: {module}.{name} is not a {expected.__name__}")
+    method: Any = method_class(**recipe["hparams"])
     method.load_released_state(state)
     method.node_names = recipe["node_names"]
     return method

@@ -1,9 +1,10 @@
-"""What ``compare`` compares: single graphs, or sets of graphs. All that differs between them."""
+"""What ``compare`` compares: single graphs, sets of graphs, or labels. All that differs between them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
@@ -15,15 +16,15 @@ from lightning_dpg.datamodules.loading import known_graphs
 from lightning_dpg.datamodules.tu import TUGraphDataModule, known_sets
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import GraphFormatError
-from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.methods.graph_learner import GraphLearner
 from lightning_dpg.methods.graph_set import GraphSetSynthesizer
+from lightning_dpg.metrics import label_queries, set_queries
 from lightning_dpg.metrics import queries as graph_queries
-from lightning_dpg.metrics import set_queries
 from lightning_dpg.metrics.queries import Answer
 
 
 class Kind(ABC):
-    """A kind of data. What it loads and draws is one graph; of a set, that of all its graphs.
+    """A kind of data. What it loads is one graph; of a set, that of all its graphs.
 
     Attributes:
         noun: What one datum is called.
@@ -59,16 +60,23 @@ class Kind(ABC):
         return 1
 
     @abstractmethod
-    def draw(self, method: Any, generator: torch.Generator) -> Data:
-        """Draw synthetic data from a release."""
+    def draw(self, method: Any, generator: torch.Generator) -> Any:
+        """Draw synthetic data from a release, or whatever else is judged of it."""
 
     @abstractmethod
     def profile(self, real: Data) -> Any:
         """Measure real data."""
 
     @abstractmethod
-    def compare(self, profile: Any, synthetic: Data, classify: bool) -> dict[str, Answer]:
-        """Answer the queries, those about classifiers of graphs only if asked to."""
+    def compare(self, profile: Any, drawn: Any, classify: bool, seed: int) -> dict[str, Answer]:
+        """Answer the queries, those about networks only if asked to.
+
+        Args:
+            profile: What was measured of the real data.
+            drawn: What was drawn.
+            classify: Whether to train networks.
+            seed: Public seed of what the answers draw themselves.
+        """
 
     @abstractmethod
     def painter(self, real: Data) -> Callable[[Data], NDArray[Any]]:
@@ -112,38 +120,21 @@ class SingleGraphs(Kind):
         return graph_queries.profile(real)
 
     def compare(
-        self, profile: graph_queries.Profile, synthetic: Data, classify: bool
+        self, profile: graph_queries.Profile, drawn: Data, classify: bool, seed: int
     ) -> dict[str, Answer]:
         """Answer all queries."""
-        return graph_queries.compare(profile, synthetic)
+        return graph_queries.compare(profile, drawn)
 
     def painter(self, real: Data) -> Callable[[Data], NDArray[Any]]:
         """Adjacency matrices, all in the order of the real graph's communities."""
         return pictures.one_matrix(real)
 
 
-class GraphSets(Kind):
+class Sets(Kind):
     """Sets of graphs, each held as one graph with ``sizes`` of shape ``(G,)``.
 
     Labels, if any, are ``y`` of shape ``(G,)``.
     """
-
-    noun = "set"
-    controls = ("erdos_renyi_set",)
-    exact_control = "erdos_renyi_set"
-    queries = set_queries.SET_QUERIES
-    higher_is_better = set_queries.SET_HIGHER_IS_BETTER
-    counted = set_queries.TABLE_1
-    advice = (
-        "`erdos_renyi_set` knows of each graph no more than its nodes and a noisy or the exact "
-        "number of its edges. Statistics are compared graph by graph; GINI and REDE are those that "
-        "were printed, and beside them the right ones. Accuracies are those of classifiers that "
-        "learned from the graphs of the first run, on the originals."
-    )
-    caption = (
-        f"Of a set, {pictures.TILES} graphs spread over it, the same in all pictures; the nodes of "
-        "each in the order of its own communities."
-    )
 
     def load(self, name: str, undirected: bool) -> Data:
         """Load a set by its name or from a folder."""
@@ -165,6 +156,31 @@ class GraphSets(Kind):
         """Number of graphs of the set."""
         return len(real.sizes)
 
+    def painter(self, real: Data) -> Callable[[Data], NDArray[Any]]:
+        """Adjacency matrices of some graphs of the set, side by side."""
+        return pictures.some_matrices(real.sizes)
+
+
+class GraphSets(Sets):
+    """Sets of graphs, of which others are drawn."""
+
+    noun = "set"
+    controls = ("erdos_renyi_set",)
+    exact_control = "erdos_renyi_set"
+    queries = set_queries.SET_QUERIES
+    higher_is_better = set_queries.SET_HIGHER_IS_BETTER
+    counted = set_queries.TABLE_1
+    advice = (
+        "`erdos_renyi_set` knows of each graph no more than its nodes and a noisy or the exact "
+        "number of its edges. Statistics are compared graph by graph; GINI and REDE are those that "
+        "were printed, and beside them the right ones. Accuracies are those of classifiers that "
+        "learned from the graphs of the first run, on the originals."
+    )
+    caption = (
+        f"Of a set, {pictures.TILES} graphs spread over it, the same in all pictures; the nodes of "
+        "each in the order of its own communities."
+    )
+
     def draw(self, method: Any, generator: torch.Generator) -> Data:
         """Draw a graph in place of each of the originals."""
         drawn: Sequence[Data] = method.sample_set(generator)
@@ -177,28 +193,69 @@ class GraphSets(Kind):
 
     def profile(self, real: Data) -> set_queries.SetProfile:
         """Measure a set."""
-        parts = split_graphs(real, real.sizes.tolist())
-        if real.y is not None:
-            for graph, label in zip(parts, torch.split(real.y, 1), strict=True):
-                graph.y = label
-        return set_queries.profile_set(parts)
+        return set_queries.profile_set(labelled_parts(real))
 
     def compare(
-        self, profile: set_queries.SetProfile, synthetic: Data, classify: bool
+        self, profile: set_queries.SetProfile, drawn: Data, classify: bool, seed: int
     ) -> dict[str, Answer]:
         """Answer the queries."""
-        drawn = split_graphs(synthetic, synthetic.sizes.tolist())
-        return set_queries.compare_sets(profile, drawn, classify=classify)
+        graphs = split_graphs(drawn, drawn.sizes.tolist())
+        return set_queries.compare_sets(profile, graphs, classify=classify)
 
-    def painter(self, real: Data) -> Callable[[Data], NDArray[Any]]:
-        """Adjacency matrices of some graphs of the set, side by side."""
-        return pictures.some_matrices(real.sizes)
+
+class GraphLabels(Sets):
+    """Labels of the graphs of a set, as told from what a learner has released of them."""
+
+    noun = "labelled set"
+    controls = ("node_kernel", "size_kernel")
+    exact_control = "size_kernel"
+    queries = label_queries.LABEL_QUERIES
+    higher_is_better = frozenset(label_queries.LABEL_QUERIES)
+    counted = ("accuracy",)
+    advice = (
+        "`node_kernel` knows of each graph no more than its nodes, which are public, `size_kernel` "
+        "also a noisy or the exact number of its edges. Accuracies are those of support vector "
+        "machines in ten folds; run K draws its folds with the seed K."
+    )
+    caption = f"Of the real graphs, {pictures.TILES} spread over the set. Features have no picture."
+
+    def load(self, name: str, undirected: bool) -> Data:
+        """Load a set with labels."""
+        union = super().load(name, undirected)
+        if union.y is None:
+            raise CommandError(f"--graphs {name}: its graphs have no labels, which are to be told")
+        return union
+
+    def draw(self, method: Any, generator: torch.Generator) -> list[NDArray[np.float64]]:
+        """Kernels of what was released."""
+        grams: list[NDArray[np.float64]] = method.grams(method.embedding, method.sizes)
+        return grams
+
+    def profile(self, real: Data) -> Sequence[Data]:
+        """The graphs, each with its label."""
+        return labelled_parts(real)
+
+    def compare(self, profile: Any, drawn: Any, classify: bool, seed: int) -> dict[str, Answer]:
+        """Accuracies."""
+        return label_queries.compare_labels(profile, drawn, classify=classify, seed=seed)
+
+
+def labelled_parts(real: Data) -> list[Data]:
+    """The graphs of a set, each with its label, if any."""
+    parts = split_graphs(real, real.sizes.tolist())
+    if real.y is not None:
+        for graph, label in zip(parts, torch.split(real.y, 1), strict=True):
+            graph.y = label
+    return parts
 
 
 SINGLE_GRAPHS = SingleGraphs()
 GRAPH_SETS = GraphSets()
+GRAPH_LABELS = GraphLabels()
 
 
-def kind_of(method: type[Synthesizer]) -> Kind:
+def kind_of(method: type) -> Kind:
     """The kind of data that a method learns."""
+    if issubclass(method, GraphLearner):
+        return GRAPH_LABELS
     return GRAPH_SETS if issubclass(method, GraphSetSynthesizer) else SINGLE_GRAPHS

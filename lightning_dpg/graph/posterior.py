@@ -5,8 +5,8 @@ from torch import Tensor
 
 from lightning_dpg.graph.pairs import num_pairs, numbered_pairs, pair_numbers
 
-MAX_NODES = 5000
-"""Largest N whose N x N matrices are held in memory: 100 MB each."""
+MAX_NODES = 6000
+"""Largest N whose N x N matrices are held in memory: 144 MB each."""
 
 _MOST_LIKELY = 0.95  # no pair is certain beforehand, whatever a model says
 _ROUNDS = 8

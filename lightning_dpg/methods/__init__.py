@@ -10,12 +10,15 @@ from lightning_dpg.methods.dp_graph_vae import DPGVAE
 from lightning_dpg.methods.dp_netgan import DPNetGAN
 from lightning_dpg.methods.erdos_renyi import ErdosRenyi
 from lightning_dpg.methods.erdos_renyi_set import ErdosRenyiSet
+from lightning_dpg.methods.graph_kernel import GraphKernel
+from lightning_dpg.methods.graph_learner import GraphLearner
 from lightning_dpg.methods.graph_set import GraphSetSynthesizer
 from lightning_dpg.methods.graph_vae import GGAN, GVAE
 from lightning_dpg.methods.graphrnn import GraphRNN
 from lightning_dpg.methods.hrg import HRG
 from lightning_dpg.methods.netgan import NetGAN
 from lightning_dpg.methods.one_shot import OneShotSynthesizer
+from lightning_dpg.methods.private_kernel import PrivateGraphKernel
 from lightning_dpg.methods.privcom import PrivCom
 from lightning_dpg.methods.privgraph import PrivGraph
 from lightning_dpg.methods.randomized_response import RandomizedResponse
@@ -33,12 +36,15 @@ __all__ = [
     "DPNetGAN",
     "ErdosRenyi",
     "ErdosRenyiSet",
+    "GraphKernel",
+    "GraphLearner",
     "GraphRNN",
     "GraphSetSynthesizer",
     "NetGAN",
     "OneShotSynthesizer",
     "PrivCom",
     "PrivGraph",
+    "PrivateGraphKernel",
     "PrivateModule",
     "RandomizedResponse",
     "Synthesizer",

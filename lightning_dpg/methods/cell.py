@@ -23,7 +23,7 @@ class CELL(Synthesizer):
     the synthetic graph has in common with the original.
 
     Args:
-        num_nodes: Number of nodes N, at most 5,000; the command line reads it from the data.
+        num_nodes: Number of nodes N, at most 6,000; the command line reads it from the data.
         rank: Rank H of the logits.
         learning_rate: Learning rate of Adam.
     """

@@ -329,6 +329,6 @@ class DPNetGAN(WalkGAN):
         if epsilon <= 100:
             return (
                 f"at epsilon {epsilon:g}, RandomizedResponse with denoise: spectral predicts links "
-                "far better than a DP-SGD GAN on one graph of up to 5,000 nodes"
+                "far better than a DP-SGD GAN on one graph of up to 6,000 nodes"
             )
         return None

@@ -156,21 +156,7 @@ class GraphSetSynthesizer(Synthesizer):
     def on_fit_start(self) -> None:
         """Take over the public facts of the data."""
         data = self.trainer.datamodule  # type: ignore[attr-defined]
-        name = type(self).__name__
-        if not hasattr(data, "graph_of"):
-            raise MisconfigurationException(
-                f"{name} learns a set of graphs, and {type(data).__name__} holds a single one: "
-                "use TUGraphDataModule or SubgraphDataModule"
-            )
-        if data.record != "edge":
-            raise MisconfigurationException(
-                f"{name} protects edges: set data.init_args.record to edge"
-            )
-        if data.max_occurrences > 1 and not self.repeats_edges:
-            raise MisconfigurationException(
-                f"{name} takes each edge for one record, but one can be {data.max_occurrences} "
-                "edges of this set: set data.init_args.max_occurrences to 1"
-            )
+        check_edge_set(self, data)
         self.max_occurrences = data.max_occurrences
         self.sizes = data.sizes.to(self.device)
         self.assumptions = list(data.assumptions)
@@ -198,6 +184,31 @@ class GraphSetSynthesizer(Synthesizer):
 
     def _num_pairs(self) -> Tensor:
         return self.sizes * (self.sizes - 1) // 2
+
+
+def check_edge_set(method: Any, data: Any) -> None:
+    """Refuse data that are no set of graphs whose edges are the records.
+
+    Args:
+        method: The method that is to read them.
+        data: A data module.
+
+    Raises:
+        MisconfigurationException: If they are not, or edges repeat that the method takes for one.
+    """
+    name = type(method).__name__
+    if not hasattr(data, "graph_of"):
+        raise MisconfigurationException(
+            f"{name} learns a set of graphs, and {type(data).__name__} holds a single one: "
+            "use TUGraphDataModule or SubgraphDataModule"
+        )
+    if data.record != "edge":
+        raise MisconfigurationException(f"{name} protects edges: set data.init_args.record to edge")
+    if data.max_occurrences > 1 and not method.repeats_edges:
+        raise MisconfigurationException(
+            f"{name} takes each edge for one record, but one can be {data.max_occurrences} "
+            "edges of this set: set data.init_args.max_occurrences to 1"
+        )
 
 
 def resized(*names: str) -> Callable[..., None]:

@@ -50,7 +50,7 @@ class PrivCom(OneShotSynthesizer):
 
     ``release: rr_spectral`` releases all pairs of nodes by randomized response and takes the leading
     eigenvectors of the unbiased estimate, its rows weighed by how far their degrees exceed the
-    noise; pure epsilon-DP, better for small graphs, up to 5,000 nodes.
+    noise; pure epsilon-DP, better for small graphs, up to 6,000 nodes.
 
     Either way the number of edges and the degrees are released beside them (:func:`release_degrees`),
     and the rest is post-processing: edges are drawn by degrees and by the angles between the rows

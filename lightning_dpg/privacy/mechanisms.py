@@ -68,6 +68,7 @@ def discrete_laplace(
     sensitivity: int = 1,
     scales: Tensor | None = None,
     delta: float = 0.0,
+    cost: float | None = None,
     proof: str,
     record: str = "undirected edge",
 ) -> Tensor:
@@ -92,6 +93,8 @@ def discrete_laplace(
             earlier releases; None is 1 for all.
         delta: Probability at most, over the earlier releases, with which the sensitivity or the
             scales are too small for this graph; 0 where they are proved for all graphs.
+        cost: What is booked in place of ``epsilon`` where ``value`` was computed from a secret sample
+            of the records, and ``proof`` says how much less that costs.
         proof: Where the sensitivity is proved.
         record: What is one record.
 
@@ -100,7 +103,8 @@ def discrete_laplace(
     """
     if not epsilon > 0 or sensitivity <= 0:
         raise ValueError(f"epsilon and sensitivity must be positive: {epsilon}, {sensitivity}")
-    spend_pure(ledger, name, epsilon, sensitivity, proof, record, delta)
+    booked = epsilon if cost is None else cost
+    spend_pure(ledger, name, booked, sensitivity, proof, record, delta)
     if math.isinf(epsilon):
         return ledger.disclose(name, value.clone())
     # Rounding the rate down adds noise and takes no privacy.

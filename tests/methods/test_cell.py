@@ -54,5 +54,5 @@ def test_a_finite_budget_refuses_it(tmp_path):
 
 
 def test_too_many_nodes_are_refused():
-    with pytest.raises(MisconfigurationException, match="at most 5000, got 5001"):
-        CELL(num_nodes=5001)
+    with pytest.raises(MisconfigurationException, match="at most 6000, got 6001"):
+        CELL(num_nodes=6001)

@@ -303,7 +303,7 @@ def test_released_state_restores_it():
         ({"relation": "node"}, "max_degree"),
         ({"hops": 1}, "max_degree"),
         ({"release": "rr_spectral", "relation": "node", "max_degree": 5}, "rr_spectral"),
-        ({"release": "rr_spectral", "num_nodes": 5001}, "at most 5000"),
+        ({"release": "rr_spectral", "num_nodes": 6001}, "at most 6000"),
     ],
 )
 def test_refuses_what_does_not_fit(options, message):

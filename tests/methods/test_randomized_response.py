@@ -159,8 +159,8 @@ def test_any_graph_and_budget_gives_a_simple_graph(edges, epsilon, denoise):
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(MisconfigurationException, match="at most 5000"):
-        RandomizedResponse(num_nodes=5001, denoise="spectral")
+    with pytest.raises(MisconfigurationException, match="at most 6000"):
+        RandomizedResponse(num_nodes=6001, denoise="spectral")
     RandomizedResponse(num_nodes=10**6)
     with pytest.raises(MisconfigurationException, match="spectral only"):
         RandomizedResponse(num_nodes=9, degree_share=0.1)

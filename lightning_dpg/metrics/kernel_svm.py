@@ -1,0 +1,311 @@
+"""Classification of graphs in repeated cross-validation: by kernels, and by a network beside them.
+
+The protocol of the field, see Morris et al., "TUDataset: A collection of benchmark datasets for
+learning with graphs", 2020: a support vector machine on a kernel, ten folds, ten times. All that is
+chosen, the cost C and one of several kernels, is chosen within each training part.
+"""
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.svm import SVC
+from torch_geometric.data import Data
+
+from lightning_dpg.metrics.classification import gin_accuracy
+
+MAX_GRAPHS = 10_000
+"""Largest number of graphs of which kernels are computed: 800 MB each, for all pairs."""
+
+_COSTS = 10.0 ** np.arange(-3, 4)
+_WIDTHS = (0.1, 1.0, 10.0)
+# A machine of large C that is not done after so many steps would learn noise, slowly. It is judged
+# as it is in the choice of C.
+_MAX_STEPS = 5_000
+
+
+class Accuracy(NamedTuple):
+    """Share of graphs classified rightly, in repeated cross-validation."""
+
+    mean: float
+    """Mean over the repetitions."""
+    sd: float
+    """Standard deviation between the repetitions; nan of a single one."""
+    per_repetition: NDArray[np.float64]
+    """Mean over the folds of each repetition, shape ``(R,)``."""
+
+
+def cross_validated_accuracy(
+    grams: NDArray[np.float64] | Sequence[NDArray[np.float64]],
+    labels: ArrayLike,
+    *,
+    folds: int = 10,
+    repetitions: int = 10,
+    seed: int = 0,
+) -> Accuracy:
+    """Accuracy of support vector machines on one kernel, or on the best of several.
+
+    For each fold that is tested, the machines that choose C and the kernel learn from all other
+    folds but one, and are compared on this one. This is done twice: with the fold before and the
+    fold after the tested one, in the circle of folds. Neighboring folds are thus left out together,
+    and the same machines serve both. The best choice then learns from all folds but the tested one.
+
+    Args:
+        grams: Kernel of all pairs of G graphs, shape ``(G, G)``, or several of them, of which each
+            training part takes one. Each is scaled to a mean of 1 on its diagonal, so that the
+            values of C, from 0.001 to 1000, mean the same for all. They should be positive
+            semidefinite, see :func:`clip_spectrum`.
+        labels: Class of each graph, shape ``(G,)``.
+        folds: Number of folds, which have equal shares of the classes.
+        repetitions: Number of times that the graphs are dealt into folds.
+        seed: Public seed of the folds; equal for equal labels, whatever the kernel.
+
+    Raises:
+        ValueError: If a kernel is not finite or fits the labels not, or there are too few folds, or
+            too few graphs of a class.
+    """
+    classes = np.asarray(labels)
+    candidates = [_scaled(gram, len(classes)) for gram in _as_list(grams)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return _summary(
+            _machines_accuracy(candidates, classes, parts)
+            for parts in _dealt(classes, folds, repetitions, seed)
+        )
+
+
+def predicted_labels(
+    grams: NDArray[np.float64] | Sequence[NDArray[np.float64]],
+    labels: ArrayLike,
+    *,
+    folds: int = 10,
+    seed: int = 0,
+) -> NDArray[np.int64]:
+    """Labels of new graphs, by a support vector machine that learned from the labelled ones.
+
+    C and the kernel are those of the best mean accuracy where each fold is left out once.
+
+    Args:
+        grams: Kernel of all pairs of L labelled and then T new graphs, shape ``(L + T, L + T)``, or
+            several of them.
+        labels: Class of each of the labelled graphs, shape ``(L,)``.
+        folds: Number of folds.
+        seed: Public seed of the folds.
+
+    Returns:
+        Class of each new graph, shape ``(T,)``.
+
+    Raises:
+        ValueError: As :func:`cross_validated_accuracy`.
+    """
+    classes = np.asarray(labels)
+    kernels = _as_list(grams)
+    candidates = [_scaled(gram, len(kernels[0])) for gram in kernels]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        parts = next(_dealt(classes, folds, 1, seed))
+        found = [
+            _trials(candidates, classes, _left(parts, i), [part])[0] for i, part in enumerate(parts)
+        ]
+        choice = int(np.mean(found, axis=0).argmax())
+        gram, machine = _fitted(candidates, classes, np.arange(len(classes)), choice)
+    return machine.predict(gram[len(classes) :])
+
+
+def gin_cross_validated(
+    graphs: Sequence[Data],
+    labels: ArrayLike,
+    *,
+    folds: int = 10,
+    repetitions: int = 1,
+    seed: int = 0,
+    steps: int = 800,
+) -> Accuracy:
+    """Accuracy of graph isomorphism networks on degrees, in the folds of the machines.
+
+    Nothing is chosen, so that a network learns from all folds but the tested one.
+
+    Args:
+        graphs: The G graphs; features of their nodes are not used.
+        labels: Class of each graph, shape ``(G,)``.
+        folds: Number of folds.
+        repetitions: Number of times that the graphs are dealt into folds.
+        seed: Public seed of the folds and of the networks.
+        steps: Training steps of each network.
+    """
+    values, classes = np.unique(np.asarray(labels), return_inverse=True)
+    labelled = [
+        Data(edge_index=graph.edge_index, num_nodes=graph.num_nodes, y=label)
+        for graph, label in zip(graphs, torch.from_numpy(classes[:, None]), strict=True)
+    ]
+
+    def accuracy(tested: NDArray[np.int64], others: NDArray[np.int64]) -> float:
+        train, test = ([labelled[i] for i in part] for part in (others, tested))
+        return gin_accuracy(train, test, len(values), seed, steps)
+
+    return _summary(
+        float(np.mean([accuracy(part, _left(parts, i)) for i, part in enumerate(parts)]))
+        for parts in _dealt(classes, folds, repetitions, seed)
+    )
+
+
+def feature_kernels(features: ArrayLike) -> list[NDArray[np.float64]]:
+    r"""A linear and three Gaussian kernels of features, for :func:`cross_validated_accuracy`.
+
+    Columns are standardized, over all graphs: this reads the features of graphs that are tested
+    later, but no label. Constant columns are dropped. The mean squared distance of two graphs is then
+    :math:`2 F`, and the Gaussian kernels are :math:`\exp(-w \|x - y\|^2 / F)` with w = 0.1, 1, 10.
+
+    Args:
+        features: One row per graph, shape ``(G, F)``.
+
+    Raises:
+        ValueError: If the features are no finite matrix, or of more than :data:`MAX_GRAPHS` graphs.
+    """
+    x = np.asarray(features, dtype=np.float64)
+    if x.ndim != 2 or not np.isfinite(x).all():
+        raise ValueError(f"features must be finite and of shape (G, F), got shape {x.shape}")
+    check_number_of_graphs(len(x))
+    x = x[:, np.ptp(x, axis=0) > 0]
+    x = (x - x.mean(axis=0)) / x.std(axis=0)
+    count = max(x.shape[1], 1)
+    distances = cdist(x, x, "sqeuclidean") / count
+    return [x @ x.T / count, *(np.exp(-width * distances) for width in _WIDTHS)]
+
+
+def clip_spectrum(gram: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The positive semidefinite matrix nearest to a symmetric one: negative eigenvalues become 0.
+
+    For similarities that are no kernels, such as those from distances between graphs. The spectrum
+    is that of all graphs, so that those tested later have a part in the kernel between the others,
+    by their similarities but not by their labels: the accuracy is that of a classifier which is
+    given all graphs at once (transductive), and a new graph needs a new decomposition.
+
+    Args:
+        gram: Symmetric matrix of shape ``(G, G)``.
+
+    References:
+        Chen, Garcia, Gupta, Rahimi, Cazzanti, "Similarity-based Classification: Concepts and
+        Algorithms", 2009, section 4.1.
+    """
+    values, vectors = np.linalg.eigh(gram)
+    return (vectors * values.clip(min=0)) @ vectors.T
+
+
+def check_number_of_graphs(count: int) -> None:
+    """Refuse sets of graphs whose kernels would not fit into memory.
+
+    Raises:
+        ValueError: If there are more than :data:`MAX_GRAPHS` graphs.
+    """
+    if count > MAX_GRAPHS:
+        raise ValueError(
+            f"{count} graphs, more than the {MAX_GRAPHS} for which kernels of all pairs are made\n"
+            "classify a part of them"
+        )
+
+
+def _as_list(
+    grams: NDArray[np.float64] | Sequence[NDArray[np.float64]],
+) -> Sequence[NDArray[np.float64]]:
+    return [grams] if isinstance(grams, np.ndarray) else grams
+
+
+def _scaled(gram: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """The kernel with a mean of 1 on its diagonal; one of all zeros remains."""
+    if gram.shape != (count, count) or not np.isfinite(gram).all():
+        raise ValueError(
+            f"a kernel of {count} graphs must be finite and of shape ({count}, {count}), "
+            f"got shape {gram.shape}"
+        )
+    mean = float(gram.trace()) / count
+    return gram / mean if mean > 0 else gram
+
+
+def _dealt(
+    labels: NDArray[np.int64], folds: int, repetitions: int, seed: int
+) -> Iterator[list[NDArray[np.int64]]]:
+    """Numbers of the graphs of each fold, for each repetition."""
+    if folds < 3:
+        raise ValueError(f"folds must be at least 3: test, choose, learn; got {folds}")
+    smallest = int(np.unique(labels, return_counts=True)[1].min())
+    if smallest < folds:
+        raise ValueError(
+            f"the smallest class has {smallest} graphs; choose no more folds, of {folds}"
+        )
+    dealer = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repetitions, random_state=seed)
+    tests = [tested for _, tested in dealer.split(labels, labels)]
+    for start in range(0, len(tests), folds):
+        yield tests[start : start + folds]
+
+
+def _left(parts: Sequence[NDArray[np.int64]], *left_out: int) -> NDArray[np.int64]:
+    return np.concatenate([part for i, part in enumerate(parts) if i not in left_out])
+
+
+def _machines_accuracy(
+    grams: Sequence[NDArray[np.float64]],
+    labels: NDArray[np.int64],
+    parts: Sequence[NDArray[np.int64]],
+) -> float:
+    """Mean over the folds of the accuracy of the machine chosen without the fold."""
+    found = np.zeros((len(parts), len(grams) * len(_COSTS)))
+    for fold in range(len(parts)):
+        pair = [fold, (fold + 1) % len(parts)]
+        # Each of the two folds chooses for the other one.
+        others = [parts[i] for i in reversed(pair)]
+        found[pair] += _trials(grams, labels, _left(parts, *pair), others)
+    accuracies = []
+    for fold, choice in enumerate(found.argmax(axis=1)):
+        gram, machine = _fitted(grams, labels, _left(parts, fold), int(choice))
+        right = machine.predict(gram[parts[fold]]) == labels[parts[fold]]
+        accuracies.append(right.mean())
+    return float(np.mean(accuracies))
+
+
+def _trials(
+    grams: Sequence[NDArray[np.float64]],
+    labels: NDArray[np.int64],
+    train: NDArray[np.int64],
+    tests: Sequence[NDArray[np.int64]],
+) -> NDArray[np.float64]:
+    """Accuracy on each of the tests of the machines of all choices, shape ``(T, K * C)``."""
+    tested = np.concatenate(tests)
+    ends = np.cumsum([len(test) for test in tests])[:-1]
+    found = []
+    for gram in grams:
+        known, asked = gram[np.ix_(train, train)], gram[np.ix_(tested, train)]
+        for cost in _COSTS:
+            machine = _machine(cost).fit(known, labels[train])
+            # One prediction for all tests: for small sets the checks of scikit-learn take longest.
+            right = machine.predict(asked) == labels[tested]
+            found.append([part.mean() for part in np.split(right, ends)])
+    return np.array(found).T
+
+
+def _fitted(
+    grams: Sequence[NDArray[np.float64]],
+    labels: NDArray[np.int64],
+    train: NDArray[np.int64],
+    choice: int,
+) -> tuple[NDArray[np.float64], SVC]:
+    """The machine of a choice, and the kernel of all graphs with those that it learned from."""
+    gram = grams[choice // len(_COSTS)][:, train]
+    return gram, _machine(_COSTS[choice % len(_COSTS)]).fit(gram[train], labels[train])
+
+
+def _machine(cost: float) -> SVC:
+    return SVC(C=cost, kernel="precomputed", max_iter=_MAX_STEPS)
+
+
+def _summary(accuracies: Iterator[float]) -> Accuracy:
+    found = np.array(list(accuracies))
+    sd = float(found.std(ddof=1)) if len(found) > 1 else math.nan
+    return Accuracy(float(found.mean()), sd, found)

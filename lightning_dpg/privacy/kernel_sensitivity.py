@@ -1,0 +1,208 @@
+r"""Declared sensitivities of walk and graphlet counts; each docstring is the proof.
+
+D bounds the degrees of the graphs that are compared: they are truncated. Neighbouring graphs differ
+in one edge {u, v}; G has it, G' has not. The graphs of a set share no nodes, so that an edge
+changes the counts of one graph only, and graphs compose in parallel.
+
+* Dubhashi, Johansson, Frost, Retzner, "Classifying Large Graphs with Differential Privacy", 2015.
+"""
+
+import math
+
+
+def truncated_sensitivity(sensitivity: float, stretch: int) -> float:
+    """L1 sensitivity of a function of the truncated graph, on all graphs: stretch times its own.
+
+    Truncation leaves degrees of at most D, and makes of neighbouring graphs two that differ in at
+    most ``stretch`` edges. Take from the first, one by one, the edges that the second lacks, then add
+    those that only the second has. The first half of the way consists of subgraphs of the first,
+    the second half of subgraphs of the second, hence all degrees on it are at most D, and no step
+    changes the function by more than its sensitivity on such graphs. The same holds for L2.
+
+    Args:
+        sensitivity: Largest change by an edge among graphs with degrees of at most D.
+        stretch: :func:`truncation_stretch` or :func:`dropping_stretch`.
+    """
+    return stretch * sensitivity
+
+
+def truncation_stretch() -> int:
+    """Edges in which truncated neighbouring graphs differ at most: 3.
+
+    The proof is that of :func:`lightning_dpg.graph.truncation.truncate`.
+    """
+    return 3
+
+
+def dropping_stretch(max_degree: int) -> int:
+    """Edges in which neighbouring graphs without their nodes of high degree differ: max(1, 2D).
+
+    The proof is that of :func:`lightning_dpg.graph.truncation.drop_high_degree`.
+    """
+    return max(1, 2 * max_degree)
+
+
+def walk_sensitivity(length: int, max_degree: int) -> int:
+    r"""Largest change of the number of walks of length k: :math:`2 D^{k-2} (kD - k + 1)`.
+
+    With E the matrix of the edge {u, v}, whose two entries are 1,
+    :math:`1^T A^k 1 - 1^T A'^k 1 = \sum_{i=0}^{k-1} 1^T A^i E A'^j 1`, where j = k - 1 - i. The entry
+    of :math:`A^i 1` at a node is the number of walks from it and at most :math:`D^i`. In
+    G' the nodes u and v have D - 1 neighbours at most, and so :math:`A'^j 1` is at most
+    :math:`(D - 1) D^{j-1}` there, or 1 for j = 0. The k summands are thus
+    :math:`2 (D - 1) D^{k-2}`, but the last one :math:`2 D^{k-1}`. All are counts, so that the change
+    is no less than 0. It is attained for k up to 3 where the nodes around the edge are of degree D
+    and form a tree.
+
+    Args:
+        length: Length k, 1 or more.
+        max_degree: D, 1 or more.
+    """
+    if length == 1:
+        return 2
+    return 2 * max_degree ** (length - 2) * (length * max_degree - length + 1)
+
+
+def printed_walk_sensitivity(length: int, max_degree: int) -> int:
+    """The paper's bound :math:`2 k D^{k-1}` of the same change, which is true but not attained."""
+    return 2 * length * max_degree ** (length - 1)
+
+
+def containing_graphlets(size: int, max_degree: int) -> int:
+    r"""Connected sets of k nodes that contain an edge: :math:`Z = \frac{2}{k} \binom{k(D-1)}{k-2}`.
+
+    A set that is connected has a spanning tree with the edge in it. The universal cover of G is a
+    part of the infinite tree whose degrees are D. A spanning tree has one lift that contains a
+    given lift of the edge, and the lift tells the tree, and so the set. Hence there are no more
+    such trees, over all sets together, than subtrees of k nodes of the infinite tree around one of
+    its edges. These are pairs of non-empty (D - 1)-ary trees with k nodes together, whose number
+    is the one above, a whole one. It is attained if G is a tree around the edge with degree D.
+
+    Args:
+        size: Number of nodes k, 2 or more.
+        max_degree: D, 1 or more.
+    """
+    return 2 * math.comb(size * (max_degree - 1), size - 2) // size
+
+
+def graphlet_sensitivity(size: int, max_degree: int) -> int:
+    r"""L1 sensitivity of the numbers of induced connected graphlets with k nodes, by type: Z.
+
+    Only sets with both u and v change, and those that are not connected in G are not in G' either.
+    So let S be connected in G. If it is not so in G', it leaves its type, which is 1. If it still
+    is, it may leave one type and enter another, which is 2; but then the edge lies on a cycle
+    of S. For each of the two or more other edges f of the cycle there is a spanning tree of S that
+    contains all of the cycle but f, and these trees differ. So S changes the vector by no more than
+    the number of its spanning trees with the edge. All sets together have no more than Z of these, see
+    :func:`containing_graphlets`, and a tree of degree D attains it. No type changes by more.
+
+    Args:
+        size: Number of nodes k, 3 or more.
+        max_degree: D, 1 or more.
+    """
+    return containing_graphlets(size, max_degree)
+
+
+def printed_graphlet_sensitivity(size: int, max_degree: int) -> int:
+    """The paper's bound :math:`k D^{k-1}` on the change of one type, which is true but loose."""
+    return size * max_degree ** (size - 1)
+
+
+def amplified_epsilon(epsilon: float, sample_rate: float) -> float:
+    r"""Epsilon of a mechanism on a Poisson sample of the edges: :math:`\log(1 + q(e^\epsilon - 1))`.
+
+    Each edge is kept with probability q, and all else is done inside the kept graph: truncation,
+    counting, noise. Given what else was kept, the law with {u, v} in the graph is q times that of
+    the mechanism with it plus 1 - q times that without it, and these two are within a factor of
+    :math:`e^\epsilon`. Counts are of the sample: dividing by :math:`q^{|E(H)|}` afterwards
+    multiplies the noise, so that sampling saves time, not error.
+
+    Args:
+        epsilon: Epsilon of the mechanism on the kept graph.
+        sample_rate: q.
+    """
+    return math.log1p(sample_rate * math.expm1(epsilon))
+
+
+def nearby_edges(size: int, max_degree: int) -> int:
+    r"""Edges other than {u, v} in connected sets of t nodes with it: :math:`2 \sum_{l=1}^{t-2} (D-1)^l`.
+
+    Such an edge begins at most t - 3 steps from u or v. There are :math:`2 (D-1)^l` nodes at distance
+    l, each with at most D - 1 edges beside the one that leads to it, or beside {u, v} itself. The
+    paper has :math:`2 (D-1)^{t-1}`, which is too small for D = 2 and t = 4.
+
+    Args:
+        size: Number of nodes t.
+        max_degree: D, 1 or more.
+    """
+    return 2 * sum((max_degree - 1) ** step for step in range(1, size - 1))
+
+
+def draw_sensitivity(size: int, max_degree: int) -> int:
+    """L1 change of summed graphlet counts if one of the drawn edges is another, or none: 2Z.
+
+    What a drawn edge adds are the numbers of connected sets that contain it, by type, which are no
+    less than 0 and at most Z together, see :func:`containing_graphlets`, in either graph.
+
+    Args:
+        size: Number of nodes of the graphlets.
+        max_degree: D, 1 or more.
+    """
+    return 2 * containing_graphlets(size, max_degree)
+
+
+def drawn_epsilon(
+    draw_epsilon: float,
+    num_samples: int,
+    num_slots: int,
+    size: int,
+    max_degree: int,
+    stretch: int = 1,
+) -> float:
+    r"""Epsilon of noisy sums of graphlet counts over s drawn edges: :math:`s \log(1 + p(e^d - 1))`.
+
+    The number of slots m is public and no less than that of edges, which each have one; a slot
+    without an edge adds nothing. Each draw takes any slot with probability 1 / m. Between two graphs
+    with degrees of at most D that differ in one edge, what a slot adds differs for that of the
+    edge and those of its :func:`nearby_edges` K only; if they differ in c edges, for at most
+    :math:`c (1 + K)` slots: p is their share. Let one draw be made in G and in G', and all others be
+    the same. With probability 1 - p both laws are one law :math:`\mu_0`, else they are
+    :math:`\mu_1` and :math:`\mu_1'`. Exchanging one draw for any other one is within a factor of
+    :math:`e^d`, hence :math:`\mu_1 \le e^d m` with :math:`m = \min(\mu_0, \mu_1')`. Then
+    :math:`\mu = (1 - p) \mu_0 + p \mu_1` exceeds :math:`\mu'` by :math:`p (\mu_1 - \mu_1') \le
+    p (e^d - 1) m \le p (e^d - 1) \mu'`. The draws are exchanged one after the other.
+
+    Args:
+        draw_epsilon: d, e.g. :func:`draw_sensitivity` over the scale of Laplace noise on the sums.
+        num_samples: Number of draws s.
+        num_slots: m.
+        size: Number of nodes of the graphlets.
+        max_degree: D, 1 or more.
+        stretch: c, the stretch of the truncation that comes before.
+    """
+    share = min(1.0, stretch * (1 + nearby_edges(size, max_degree)) / num_slots)
+    return num_samples * math.log1p(share * math.expm1(draw_epsilon))
+
+
+def printed_amplification(
+    epsilon: float, num_samples: int, num_edges: int, size: int, max_degree: int
+) -> float:
+    r"""Epsilon that the paper claims for drawn edges: :math:`\log(1 + \beta_u e^\epsilon - \beta_l)`.
+
+    No guarantee: epsilon is that of noise for exact counts, while a drawn edge is multiplied by
+    m / s; m is read from the graph; and :math:`\beta_u`, the probability
+    :math:`1 - ((m-1)(m - 2(D-1)^{t-1}) / m^2)^s` that a draw meets the edge or its surroundings,
+    takes the two for independent and is too small.
+
+    Args:
+        epsilon: Claimed epsilon of the noise without sampling.
+        num_samples: Number of draws s.
+        num_edges: m.
+        size: Number of nodes t of the graphlets.
+        max_degree: D.
+    """
+    surroundings = min(num_edges, 2 * (max_degree - 1) ** (size - 1))
+    missed = (num_edges - 1) * (num_edges - surroundings) / num_edges**2
+    upper = 1 - missed**num_samples
+    lower = 1 - (1 - 1 / num_edges) ** num_samples
+    return math.log1p(upper * math.exp(epsilon) - lower)

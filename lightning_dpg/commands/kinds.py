@@ -226,10 +226,9 @@ class GraphLabels(Sets):
             raise CommandError(f"--graphs {name}: its graphs have no labels, which are to be told")
         return union
 
-    def draw(self, method: Any, generator: torch.Generator) -> list[NDArray[np.float64]]:
-        """Kernels of what was released."""
-        grams: list[NDArray[np.float64]] = method.grams(method.embedding, method.sizes)
-        return grams
+    def draw(self, method: Any, generator: torch.Generator) -> Any:
+        """Kernels of what was released, and which graphs may be judged by them."""
+        return method.grams(method.embedding, method.sizes), method.judged
 
     def profile(self, real: Data) -> Sequence[Data]:
         """The graphs, each with its label."""
@@ -237,7 +236,10 @@ class GraphLabels(Sets):
 
     def compare(self, profile: Any, drawn: Any, classify: bool, seed: int) -> dict[str, Answer]:
         """Accuracies."""
-        return label_queries.compare_labels(profile, drawn, classify=classify, seed=seed)
+        grams, judged = drawn
+        graphs = [profile[number] for number in np.flatnonzero(judged)]
+        kernels = [gram[np.ix_(judged, judged)] for gram in grams]
+        return label_queries.compare_labels(graphs, kernels, classify=classify, seed=seed)
 
 
 def labelled_parts(real: Data) -> list[Data]:

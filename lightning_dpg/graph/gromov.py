@@ -30,6 +30,7 @@ _MOST_STEPS = 10_000
 _MOST_PIVOTS = 10_000_000
 _OPTIMAL = 1
 _SECONDS_BETWEEN_SAVES = 30.0
+_WIDTHS = (0.3, 3.0, 30.0, 300.0)
 
 
 def row_distances(rows: Matrix, metric: Literal["euclidean", "cosine", "correlation"]) -> Matrix:
@@ -167,6 +168,18 @@ def pairwise_discrepancies(
     matrix = np.zeros((size, size))
     matrix[np.triu_indices(size, 1)] = values
     return matrix + matrix.T
+
+
+def discrepancy_kernels(discrepancies: Matrix) -> list[Matrix]:
+    r"""Similarities :math:`e^{-\gamma GW}` for four gamma in units of one over the mean discrepancy.
+
+    They are no kernels: some eigenvalues are negative.
+
+    Args:
+        discrepancies: Of all pairs of graphs, shape ``(G, G)``.
+    """
+    mean = float(discrepancies.mean()) or 1.0
+    return [np.exp(-width * discrepancies / mean) for width in _WIDTHS]
 
 
 def _descend(

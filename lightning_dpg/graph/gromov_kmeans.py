@@ -9,7 +9,7 @@ from ot.gromov import gromov_barycenters
 
 from lightning_dpg.graph.gromov import Matrix, Space, gromov_discrepancy
 
-_BARYCENTER_STEPS = 20
+_BARYCENTER_STEPS = 5  # more move it by little
 
 
 class Clusters(NamedTuple):
@@ -28,7 +28,7 @@ def gromov_kmeans(
     discrepancies: Matrix,
     num_clusters: int,
     *,
-    rounds: int = 10,
+    rounds: int = 5,
     seed: int = 0,
 ) -> Clusters:
     """Partition graphs so that they are near the barycenters of their clusters.

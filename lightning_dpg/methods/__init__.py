@@ -15,7 +15,9 @@ from lightning_dpg.methods.graph_learner import GraphLearner
 from lightning_dpg.methods.graph_set import GraphSetSynthesizer
 from lightning_dpg.methods.graph_vae import GGAN, GVAE
 from lightning_dpg.methods.graphrnn import GraphRNN
+from lightning_dpg.methods.gromov_kernel import GromovKernel
 from lightning_dpg.methods.hrg import HRG
+from lightning_dpg.methods.ldp_gw import LDPGromovWasserstein
 from lightning_dpg.methods.netgan import NetGAN
 from lightning_dpg.methods.one_shot import OneShotSynthesizer
 from lightning_dpg.methods.private_kernel import PrivateGraphKernel
@@ -40,6 +42,8 @@ __all__ = [
     "GraphLearner",
     "GraphRNN",
     "GraphSetSynthesizer",
+    "GromovKernel",
+    "LDPGromovWasserstein",
     "NetGAN",
     "OneShotSynthesizer",
     "PrivCom",

@@ -77,6 +77,11 @@ class GraphLearner(PrivateModule):
         """What was released of the graphs of ``fit``."""
         return {name: getattr(self, name) for name in self.embedding_names}
 
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """Which graphs tell the accuracy, shape ``(G,)``: all, unless labels are in the release."""
+        return np.ones(len(self.sizes), dtype=bool)
+
     def accuracy(self, folds: int = 10, repetitions: int = 10, seed: int = 0) -> Accuracy:
         """Share of labels told rightly in repeated cross-validation, from what was released.
 
@@ -89,9 +94,10 @@ class GraphLearner(PrivateModule):
             MisconfigurationException: If the graphs have no labels.
         """
         self._check_labels()
+        judged = self.judged
         return cross_validated_accuracy(
-            self.grams(self.embedding, self.sizes),
-            self.labels.numpy(),
+            [gram[np.ix_(judged, judged)] for gram in self.grams(self.embedding, self.sizes)],
+            self.labels.cpu().numpy()[judged],
             folds=folds,
             repetitions=repetitions,
             seed=seed,
@@ -130,12 +136,17 @@ class GraphLearner(PrivateModule):
         """Number of the graph of each node, of the same shape."""
         return torch.searchsorted(self.sizes.cumsum(0).cpu(), nodes.contiguous(), right=True)
 
+    def public_sizes(self, data: Any) -> Tensor:
+        """Numbers of rows that an embedding has of each graph, shape ``(G,)``: those of nodes."""
+        sizes: Tensor = data.sizes
+        return sizes
+
     def on_fit_start(self) -> None:
         """Take over the public facts of the data."""
         data = self.trainer.datamodule  # type: ignore[attr-defined]
         check_edge_set(self, data)
         self.max_occurrences = data.max_occurrences
-        self.sizes = data.sizes.to(self.device)
+        self.sizes = self.public_sizes(data).to(self.device)
         if data.labels is not None:
             self.labels = data.labels.to(self.device)
         self.assumptions = list(data.assumptions)
@@ -148,8 +159,9 @@ class GraphLearner(PrivateModule):
             self.is_released.fill_(True)
         self.trainer.should_stop = True
 
-    def configure_optimizers(self) -> None:
+    def configure_optimizers(self) -> torch.optim.Optimizer | None:
         """None: there is no gradient."""
+        return None
 
     def validation_step(self, batch: Any, batch_idx: int) -> None:
         """Nothing: no graph is held out."""
@@ -198,7 +210,7 @@ class GraphLearner(PrivateModule):
         new = self.embed(data, self._epsilon())
         old = self.embedding
         both = {name: torch.cat([old[name], new[name]]) for name in self.embedding_names}
-        grams = self.grams(both, torch.cat([self.sizes, data.sizes]))
+        grams = self.grams(both, torch.cat([self.sizes, self.public_sizes(data)]))
         labels = predicted_labels(grams, self.labels.numpy())
         return {"labels": labels} | {name: tensor.numpy() for name, tensor in new.items()}
 

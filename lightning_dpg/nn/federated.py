@@ -6,11 +6,14 @@ McMahan et al., "Communication-efficient learning of deep networks from decentra
 
 import copy
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector
+
+Network = TypeVar("Network", bound=nn.Module)
 
 
 def dirichlet_clients(
@@ -35,18 +38,18 @@ def dirichlet_clients(
         )
     rng = np.random.default_rng(seed)
     owners = torch.empty(len(labels), dtype=torch.long)
-    for label in labels.unique():
-        members = torch.nonzero(labels == label)[:, 0]
+    for label in np.unique(labels.numpy()):
+        members = np.flatnonzero(labels.numpy() == label)
         shares = rng.dirichlet([concentration] * num_clients)
         ends = np.round(np.cumsum(shares)[:-1] * len(members)).astype(int)
-        for owner, part in enumerate(np.split(rng.permutation(members.numpy()), ends)):
+        for owner, part in enumerate(np.split(rng.permutation(members), ends)):
             owners[torch.from_numpy(part)] = owner
     return [torch.nonzero(owners == client)[:, 0] for client in range(num_clients)]
 
 
 def client_update(
-    model: nn.Module,
-    loss_fn: Callable[[nn.Module], Tensor],
+    model: Network,
+    loss_fn: Callable[[Network], Tensor],
     *,
     epochs: int,
     learning_rate: float,

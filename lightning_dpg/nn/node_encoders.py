@@ -15,7 +15,7 @@ GIN_LAYERS = 5
 
 
 class NodeEncoder(nn.Module):
-    """Rows of nodes by a subclass, and a linear readout of their mean over each graph.
+    """Rows of nodes by a subclass, and a linear readout of the mean of their scores over each graph.
 
     Args:
         width: Width h of the rows.
@@ -54,9 +54,8 @@ class NodeEncoder(nn.Module):
         Returns:
             Shape ``(G, num_classes)``.
         """
-        rows = self(features, edge_index)
-        # The mean entry is 1 / h: scaled so that the readout starts with inputs of about 1.
-        pooled: Tensor = global_mean_pool(rows, graph_of, size) * rows.shape[1]
+        # Of the rows themselves, which are bounded, the readout would learn little and slowly.
+        pooled: Tensor = global_mean_pool(self.scores(features, edge_index), graph_of, size)
         return self.readout(pooled)
 
 
@@ -84,8 +83,8 @@ class GCN(NodeEncoder):
 class GIN(NodeEncoder):
     """Five graph isomorphism layers (Xu et al., 2019) and two linear ones.
 
-    Hidden rows are normalized each by itself, in place of batch normalization, whose statistics
-    would mix graphs and be one more thing that clients send.
+    What goes into a layer is normalized, each row by itself, and what comes out is added to it: batch
+    normalization would mix graphs, and its statistics would be one more thing that clients send.
 
     Args:
         feature_dim: Width d of the features.
@@ -97,14 +96,16 @@ class GIN(NodeEncoder):
         super().__init__(width, num_classes)
         inputs = [feature_dim, *[GIN_WIDTH] * (GIN_LAYERS - 1)]
         self.layers = nn.ModuleList(GINConv(_two_layers(size, GIN_WIDTH)) for size in inputs)
-        self.norms = nn.ModuleList(nn.LayerNorm(GIN_WIDTH) for _ in inputs)
+        self.norms = nn.ModuleList(nn.LayerNorm(GIN_WIDTH) for _ in inputs[1:])
         self.output = _two_layers(GIN_WIDTH, width)
 
     def scores(self, features: Tensor, edge_index: Tensor) -> Tensor:
         """See :class:`NodeEncoder`."""
-        for layer, norm in zip(self.layers, self.norms, strict=True):
-            features = norm(layer(features, edge_index)).relu()
-        scores: Tensor = self.output(features)
+        first, *others = self.layers
+        hidden = first(features, edge_index)
+        for layer, norm in zip(others, self.norms, strict=True):
+            hidden = hidden + layer(norm(hidden), edge_index)
+        scores: Tensor = self.output(hidden)
         return scores
 
 

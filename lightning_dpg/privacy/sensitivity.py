@@ -220,3 +220,22 @@ def branch_sensitivity() -> int:
     an edge is counted there alone.
     """
     return 1
+
+
+def client_update_sensitivity(max_norm: float, largest_weight: float) -> float:
+    r"""L2 sensitivity of a weighted sum of clipped client updates under a change of one graph: 2 S w.
+
+    The sum is :math:`\sum_k w_k \mathrm{clip}_S(u_k)`. Labels and a public seed decide which client
+    holds which graph, hence also the weights. The update of a client is a function of its own graphs
+    and of the weights that the server has sent, which are released. Exchange one graph for any other
+    of the same label, or change an edge of it: the update of the client that holds it becomes another
+    vector of length S at most, 2 S away or less, and the others stay.
+
+    Args:
+        max_norm: Clipping norm S.
+        largest_weight: Largest weight w of a client.
+
+    Returns:
+        2 S w.
+    """
+    return 2 * max_norm * largest_weight

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lightning_dpg.graph import gromov
 from lightning_dpg.graph.gromov import (
     Space,
+    discrepancy_kernels,
     gromov_discrepancy,
     pairwise_discrepancies,
     path_distances,
@@ -161,6 +162,18 @@ def test_a_stopped_run_goes_on(spaces, tmp_path, monkeypatch):
     pairwise_discrepancies([*spaces[:4], Space(spaces[4].distances + 0)], folder=tmp_path)
     assert len(calls) == 17
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_kernels_fall_with_the_discrepancy(spaces):
+    matrix = pairwise_discrepancies(spaces)
+    kernels = discrepancy_kernels(matrix)
+    for kernel in kernels:
+        assert (kernel.diagonal() == 1).all()
+        order = np.argsort(matrix, axis=None)
+        assert (np.diff(kernel.ravel()[order]) <= 0).all()
+    # Scales of the distances do not matter.
+    np.testing.assert_allclose(discrepancy_kernels(7 * matrix), kernels)
+    assert discrepancy_kernels(np.zeros((2, 2)))[0].tolist() == [[1, 1], [1, 1]]
 
 
 def test_bad_spaces():

@@ -210,7 +210,7 @@ class GraphLearner(PrivateModule):
         new = self.embed(data, self._epsilon())
         old = self.embedding
         both = {name: torch.cat([old[name], new[name]]) for name in self.embedding_names}
-        grams = self.grams(both, torch.cat([self.sizes, self.public_sizes(data)]))
+        grams = self.grams(both, torch.cat([self.sizes, data.sizes]))
         labels = predicted_labels(grams, self.labels.numpy())
         return {"labels": labels} | {name: tensor.numpy() for name, tensor in new.items()}
 

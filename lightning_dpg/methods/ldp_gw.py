@@ -90,6 +90,7 @@ class LDPGromovWasserstein(FederatedLearner):
     """
 
     is_pure: ClassVar[bool] = True
+    predicts_graphs: ClassVar[bool] = False
     repeats_edges: ClassVar[bool] = True
 
     def __init__(
@@ -165,12 +166,6 @@ class LDPGromovWasserstein(FederatedLearner):
             )
         self.assumptions = assumptions(self.hparams, data)
 
-    def on_predict_start(self) -> None:
-        """Other graphs have a ledger of their own."""
-        super().on_predict_start()
-        data = self.trainer.datamodule  # type: ignore[attr-defined]
-        self.assumptions = [*assumptions(self.hparams, data), self.assumptions[-1]]
-
     def public_sizes(self, data: Any) -> Tensor:
         """Numbers of rows that the graphs send, shape ``(G,)``.
 
@@ -189,20 +184,22 @@ class LDPGromovWasserstein(FederatedLearner):
     def training_step(self, batch: Any, batch_idx: int) -> None:
         """One round; the last one is followed by the release, and the comparison of all graphs."""
         if self.updates_are_free and not len(self.rows):
-            self.rows = self._noisy_sums(self.trainer.datamodule)  # type: ignore[attr-defined]
+            data = self.trainer.datamodule  # type: ignore[attr-defined]
+            rows = noisy_sums(data, self.hparams["hops"], self.ledger, self.noise)
+            self.rows = rows.to(self.device)
         super().training_step(batch, batch_idx)
         if self.is_released and not len(self.discrepancies):
             found = np.empty(0)
             if self.trainer.is_global_zero:  # one process compares for all
-                found = self._compared(self.embedding["features"], self.sizes)
-            self.discrepancies = torch.from_numpy(self.trainer.strategy.broadcast(found))
+                found = pairwise_discrepancies(self._spaces())
+            found = self.trainer.strategy.broadcast(found)
+            self.discrepancies = torch.from_numpy(found).to(self.device)
 
     def embed(self, data: Any, epsilon: float) -> Embedding:
         """Release the rows of all graphs, those of the first one first, as ``features``."""
         h = self.hparams
         if self.updates_are_free:
-            rows = self._noisy_sums(data) if self.trainer.predicting else self.rows
-            return {"features": self.encoded(rows, torch.empty(0, 2, dtype=torch.long))}
+            return {"features": self.encoded(self.rows, torch.empty(0, 2, dtype=torch.long))}
         rows = self.encoded(node_inputs(data), data.edges)
         if h["max_nodes"] is not None:
             rows = padded(rows, data.sizes, h["max_nodes"], 1 / rows.shape[1])
@@ -215,8 +212,6 @@ class LDPGromovWasserstein(FederatedLearner):
     def grams(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
         """Kernels of the discrepancies, without their negative eigenvalues."""
         found = self.discrepancies.cpu().numpy()
-        if len(found) != len(sizes):
-            found = self._compared(embedding["features"], sizes)
         return [clip_spectrum(gram) for gram in discrepancy_kernels(found)]
 
     def test_step(self, batch: Any, batch_idx: int) -> None:
@@ -230,7 +225,7 @@ class LDPGromovWasserstein(FederatedLearner):
         found = self.discrepancies.cpu().numpy()[np.ix_(judged, judged)]
         values = {"test_accuracy_of_neighbors": neighbor_accuracy(found, labels)}
         if len(judged) <= _MOST_CLUSTERED:
-            spaces = self._spaces(self.embedding["features"], self.sizes)
+            spaces = self._spaces()
             clusters = gromov_kmeans([spaces[k] for k in judged], found, len(np.unique(labels)))
             values["test_clusters_nmi"] = normalized_mutual_info_score(labels, clusters.labels)
         self.log_dict(values, batch_size=1)
@@ -246,13 +241,8 @@ class LDPGromovWasserstein(FederatedLearner):
             return None
         return self.reserved_epsilon(float("inf"))
 
-    def _noisy_sums(self, data: Any) -> Tensor:
-        return noisy_sums(data, self.hparams["hops"], self.ledger, self.noise).to(self.device)
-
-    def _spaces(self, features: Tensor, sizes: Tensor) -> list[Space]:
-        parts = torch.split(features.cpu().double(), sizes.tolist())
+    def _spaces(self) -> list[Space]:
+        """What is compared of each graph: distances between its released rows."""
+        parts = torch.split(self.embedding["features"].cpu().double(), self.sizes.tolist())
         metric = self.hparams["distance"]
         return [Space(row_distances(part.numpy(), metric)) for part in parts]
-
-    def _compared(self, features: Tensor, sizes: Tensor) -> NDArray[np.float64]:
-        return pairwise_discrepancies(self._spaces(features, sizes))

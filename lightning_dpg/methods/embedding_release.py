@@ -70,34 +70,50 @@ def assumptions(h: Any, data: Any) -> list[str]:
     return told
 
 
-def node_inputs(data: Any) -> Tensor:
-    """What the encoder reads of each node: its degree and its features, if any (private)."""
-    degrees = torch.bincount(data.edges.flatten(), minlength=len(data.graph_of))
+def node_inputs(data: Any, edges: Tensor) -> Tensor:
+    """What the encoder reads of each node: its degree and its features, if any (private).
+
+    Args:
+        data: A ``GraphSetDataModule``.
+        edges: Its edges, or others on its nodes, shape ``(M, 2)``.
+
+    Returns:
+        Shape ``(N, d)``.
+    """
+    degrees = torch.bincount(edges.flatten(), minlength=len(data.graph_of))
     columns = [degrees.float().log1p()[:, None]]
     if data.graphs[0].x is not None:
         columns.append(torch.cat([graph.x for graph in data.graphs]))
     return torch.cat(columns, 1)
 
 
+def public_features(data: Any) -> Tensor:
+    """Features of all nodes, shape ``(N, d)``; without any, nodes have one that is 1."""
+    if data.graphs[0].x is None:
+        return torch.ones(len(data.graph_of), 1)
+    return torch.cat([graph.x for graph in data.graphs])
+
+
 def noisy_sums(data: Any, hops: int, ledger: PrivacyLedger, noise: NoiseSource) -> Tensor:
     """Public features and their noisy sums over neighbors, which spend all that the ledger has left.
 
     Args:
-        data: A ``GraphSetDataModule``; nodes without features have one that is 1.
+        data: A ``GraphSetDataModule``.
         hops: Number of hops.
         ledger: Pays for them.
         noise: Secret source of the noise.
 
     Returns:
-        Rows of all nodes, each column in units of its size, shape ``(N, (1 + hops) d)``.
+        Rows of all nodes, shape ``(N, (1 + hops) d)``.
     """
-    if data.graphs[0].x is None:
-        x = torch.ones(len(data.graph_of), 1)
-    else:
-        x = torch.cat([graph.x for graph in data.graphs])
+    x = public_features(data)
     multiplier = remaining_noise_multiplier(ledger) * math.sqrt(hops)
     sums = noisy_aggregation(data.edges, x, hops, ledger, noise, noise_multiplier=multiplier)
-    rows = torch.cat([x, sums], 1)
+    return torch.cat([x, sums], 1)
+
+
+def scaled(rows: Tensor) -> Tensor:
+    """Rows whose columns have entries of about 1; the scale is a function of the released ones."""
     return rows / rows.square().mean(0).sqrt().clamp(min=1e-6)
 
 

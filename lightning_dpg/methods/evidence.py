@@ -42,3 +42,13 @@ def degree_evidence(degrees: Tensor, pairs: Tensor, known: Data) -> Tensor:
 def weight(epsilon: float) -> float:
     """Epsilon, or a large number where it is infinite and would make nan of no evidence."""
     return min(epsilon, _CERTAIN)
+
+
+def turns(graphs: Tensor) -> Tensor:
+    """How many of the same number came before each, shape ``(P,)``."""
+    order = graphs.argsort(stable=True)
+    counts = torch.bincount(graphs)
+    starts = (counts.cumsum(0) - counts)[graphs[order]]
+    turns = torch.empty_like(graphs)
+    turns[order] = torch.arange(len(graphs)) - starts
+    return turns

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from sklearn.metrics import normalized_mutual_info_score
 from torch import Tensor
+from torch_geometric.data import Data
 
 from lightning_dpg.graph.gromov import (
     Space,
@@ -17,17 +18,24 @@ from lightning_dpg.graph.gromov import (
     row_distances,
 )
 from lightning_dpg.graph.gromov_kmeans import gromov_kmeans
+from lightning_dpg.methods.embedding_evidence import report_evidence
 from lightning_dpg.methods.embedding_release import (
+    BOUNDS,
+    REPORTS,
     assumptions,
     check_settings,
     node_inputs,
     noisy_sums,
+    public_features,
     report_epsilons,
     reported,
+    reports_per_row,
+    scaled,
 )
-from lightning_dpg.methods.federated_learner import FederatedLearner
+from lightning_dpg.methods.federated_learner import UPDATES, FederatedLearner
 from lightning_dpg.methods.graph_learner import Embedding
 from lightning_dpg.methods.graph_set import resized
+from lightning_dpg.methods.row_evidence import sum_evidence
 from lightning_dpg.metrics.discrepancies import neighbor_accuracy
 from lightning_dpg.metrics.kernel_svm import clip_spectrum
 from lightning_dpg.nn.node_encoders import GCN, GIN, NodeEncoder, RowNet, padded
@@ -126,6 +134,7 @@ class LDPGromovWasserstein(FederatedLearner):
         self.updates_are_free = release == "curated_edge"
         self.rows: Tensor
         self.discrepancies: Tensor
+        self._last_sums = torch.empty(0)  # what an audit saw last
         self.register_buffer("rows", torch.empty(0))
         self.register_buffer("discrepancies", torch.empty(0, dtype=torch.double))
         hook = resized("rows", "discrepancies")
@@ -146,8 +155,8 @@ class LDPGromovWasserstein(FederatedLearner):
     def client_inputs(self, data: Any) -> tuple[Tensor, Tensor]:
         """Private graphs, or what was released of them."""
         if self.updates_are_free:
-            return self.rows.cpu(), data.edges[:0]
-        return node_inputs(data), data.edges
+            return scaled(self.rows).cpu(), data.edges[:0]
+        return node_inputs(data, data.edges), data.edges
 
     def reserved_epsilon(self, epsilon: float) -> float:
         """That of the reports."""
@@ -199,8 +208,8 @@ class LDPGromovWasserstein(FederatedLearner):
         """Release the rows of all graphs, those of the first one first, as ``features``."""
         h = self.hparams
         if self.updates_are_free:
-            return {"features": self.encoded(self.rows, torch.empty(0, 2, dtype=torch.long))}
-        rows = self.encoded(node_inputs(data), data.edges)
+            return {"features": self.encoded(scaled(self.rows), data.edges[:0])}
+        rows = self.encoded(node_inputs(data, data.edges), data.edges)
         if h["max_nodes"] is not None:
             rows = padded(rows, data.sizes, h["max_nodes"], 1 / rows.shape[1])
         if h["release"] == "exact":
@@ -240,6 +249,50 @@ class LDPGromovWasserstein(FederatedLearner):
         if self.hparams["mode"] != "paper" or self.hparams["release"] != "ldp":
             return None
         return self.reserved_epsilon(float("inf"))
+
+    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
+        """Likelihood ratios of the reports, or of the sums; none of rows as they are."""
+        if self.hparams["release"] == "ldp":
+            signs = self.embedding["features"].cpu()
+            return self._report_evidence(
+                (signs if self.hparams["mode"] == "paper" else signs - sum(BOUNDS) / 2),
+                pairs,
+                known,
+            )
+        total = torch.zeros(len(pairs), dtype=torch.double)
+        if self.updates_are_free:
+            x, *sums = self.rows.cpu().chunk(1 + self.hparams["hops"], 1)
+            for summed, noisy in zip([x, *sums], sums, strict=False):
+                total += sum_evidence(summed, noisy, self.ledger.entries[0], pairs.cpu(), known)
+        return total
+
+    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+        """The same of a single release; sums of clients' updates are not read."""
+        if name == REPORTS:
+            return self._report_evidence(noisy.double(), pairs, known)
+        if name == UPDATES:
+            return torch.zeros(len(pairs))
+        data = self.trainer.datamodule  # type: ignore[attr-defined]
+        summed = public_features(data) if name.endswith("hop 1") else self._last_sums
+        self._last_sums = noisy
+        return sum_evidence(summed, noisy, self.ledger.entries[-1], pairs.cpu(), known)
+
+    def _report_evidence(self, signs: Tensor, pairs: Tensor, known: Data) -> Tensor:
+        data, h = self.trainer.datamodule, self.hparams  # type: ignore[attr-defined]
+        sent = self.sizes.cpu()
+        epsilons = report_epsilons(h, sent, self._epsilon())
+        count = reports_per_row(h, sent, epsilons, signs.shape[1])
+        rows = torch.arange(int(sent.max())) < data.sizes[:, None]
+        if h["max_nodes"] is not None:  # the rows that say nothing are the same in any case
+            signs = signs[rows.flatten()]
+        return report_evidence(
+            signs,
+            lambda edges: self.encoded(node_inputs(data, edges), edges),
+            (epsilons / (count * sent)).repeat_interleave(data.sizes),
+            data.graph_of,
+            pairs,
+            known,
+        )
 
     def _spaces(self) -> list[Space]:
         """What is compared of each graph: distances between its released rows."""

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.methods.evidence import turns
 from lightning_dpg.methods.graph_learner import Embedding, GraphLearner
 from lightning_dpg.methods.kernel_features import check_settings, counted, planned, shares
 from lightning_dpg.methods.kernel_samples import estimates, sampled
@@ -192,9 +193,9 @@ class PrivateGraphKernel(GraphLearner):
 
         without = distances(pairs[:0])
         scores = torch.zeros(len(pairs), dtype=torch.double)
-        turns = _turns(graphs)
-        for turn in range(int(turns.max()) + 1):
-            mine = turns == turn
+        order = turns(graphs)
+        for turn in range(int(order.max()) + 1):
+            mine = order == turn
             scores[mine] = (without - distances(pairs[mine]))[graphs[mine]]
         return scores
 
@@ -266,13 +267,3 @@ def geometric_kernels(walks: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         for vectors in (x, x / np.where(norms > 0, norms, 1)):
             grams.append(vectors @ vectors.T)
     return grams
-
-
-def _turns(graphs: Tensor) -> Tensor:
-    """How many of the same number came before each, shape ``(P,)``."""
-    order = graphs.argsort(stable=True)
-    counts = torch.bincount(graphs)
-    starts = (counts.cumsum(0) - counts)[graphs[order]]
-    turns = torch.empty_like(graphs)
-    turns[order] = torch.arange(len(graphs)) - starts
-    return turns

@@ -15,6 +15,7 @@ from torch.nn.utils import parameters_to_vector
 
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import TUGraphDataModule
+from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods import LDPGromovWasserstein
 from lightning_dpg.methods.embedding_release import REPORTS, node_inputs
@@ -91,7 +92,7 @@ def test_exact_rows_are_those_of_the_encoder_and_have_no_protection():
     data = TUGraphDataModule(graphs)
     data.setup("fit")
     edge_index = torch.cat([data.edges, data.edges.flip(1)]).T
-    rows = method.network(node_inputs(data), edge_index)
+    rows = method.network(node_inputs(data, data.edges), edge_index)
     torch.testing.assert_close(method.features, rows.detach().double())
     # Discrepancies by POT, from the released rows.
     parts = [part.numpy() for part in torch.split(method.features, data.sizes.tolist())]
@@ -168,7 +169,9 @@ def test_a_round_without_protection_is_the_weighted_mean_of_the_clients():
         edge_index = torch.cat([subset.edges, subset.edges.flip(1)]).T
         for _ in range(2):
             optimizer.zero_grad()
-            logits = net.logits(node_inputs(subset), edge_index, subset.graph_of, len(part))
+            logits = net.logits(
+                node_inputs(subset, subset.edges), edge_index, subset.graph_of, len(part)
+            )
             torch.nn.functional.cross_entropy(logits, subset.labels).backward()
             optimizer.step()
         total += len(part) / 10 * (parameters_to_vector(net.parameters()).detach() - weights)
@@ -194,7 +197,12 @@ def test_one_graph_moves_the_sum_of_updates_by_its_sensitivity(number, seed, max
         data = TUGraphDataModule(graphs)
         data.setup("fit")
         clients = holdings(
-            parts, node_inputs(data), data.edges, data.graph_of, LABELS, torch.device("cpu")
+            parts,
+            node_inputs(data, data.edges),
+            data.edges,
+            data.graph_of,
+            LABELS,
+            torch.device("cpu"),
         )
         options = {"epochs": 2, "learning_rate": 0.5, "proximal": 0.0, "max_norm": max_norm}
         sums.append(weighted_update(network, clients, **options))
@@ -239,6 +247,51 @@ def test_a_release_is_read_back_without_the_graphs():
     for name, tensor in method.state_dict().items():
         assert torch.equal(rebuilt.state_dict()[name], tensor), name
     assert rebuilt.accuracy(5, 1).mean == method.accuracy(5, 1).mean
+
+
+@pytest.mark.parametrize("options", [{}, {"max_nodes": 12}, {"mode": "paper"}])
+def test_audit_reads_the_likelihood_of_the_reports(options):
+    """Against the law of the encoder written out, and never beyond the epsilon of the release."""
+    epsilon = 6.0
+    terms = {"report_epsilon": epsilon, "reports_per_row": 2}
+    method = fit(epsilon=math.inf if "mode" in options else epsilon, **terms, **options)
+    data = method.trainer.datamodule
+    known = union_of(data)
+    pairs = torch.tensor([[0, 2], [1, 4], [5, 7]])  # two of the first graph, one of the second
+    found = method.audit_score(pairs, known)
+    starts = method.sizes.cumsum(0) - method.sizes
+    for pair, score in zip(pairs, found.tolist(), strict=True):
+        graph = int(data.graph_of[pair[0]])
+        size, sent = int(data.sizes[graph]), int(method.sizes[graph])
+        with_it = torch.cat([data.edges, pair[None]])
+        signs = method.features[starts[graph] : starts[graph] + size]
+        signs = torch.sign(signs - (0.0 if "mode" in options else 0.5))
+        rise, expected = math.exp(epsilon / (2 * sent)), 0.0
+        for edges, direction in ((with_it, 1), (data.edges, -1)):
+            edge_index = torch.cat([edges, edges.flip(1)]).T
+            rows = method.network(node_inputs(data, edges), edge_index).detach().double()
+            plus = (1 + rows[data.graph_of == graph] * (rise - 1)) / (rise + 1)
+            told = torch.where(signs > 0, plus, 1 - plus).log() * (signs != 0)
+            expected += direction * float(told.sum())
+        assert score == pytest.approx(expected, abs=1e-8)
+        assert 0 < abs(score) <= epsilon
+    seen = method.transcript_score(REPORTS, torch.sign(method.features - 0.5), pairs, known)
+    if not options:
+        torch.testing.assert_close(seen, found)
+
+
+def union_of(data):
+    return make_graph(data.edges, len(data.graph_of))
+
+
+def test_audit_finds_an_edge_in_sums_of_little_noise():
+    method = fit(release="curated_edge", weights="trained", epsilon=1000.0, hops=2)
+    data = method.trainer.datamodule
+    there = data.edges[3]
+    rest = make_graph(torch.cat([data.edges[:3], data.edges[4:]]), len(data.graph_of))
+    scores = method.audit_score(torch.stack([there, torch.tensor([0, 2])]), rest)
+    assert scores[0] > 5
+    assert scores[1] < -5
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,19 @@ SET_CONFIG = CONFIG | {
     },
     "privacy": {"epsilon": 8.0, "delta": 1e-6},
 }
+# Each process holds some of the clients, whose updates are summed.
+FEDERATED_CONFIG = CONFIG | {
+    "model": {
+        "class_path": "LDPGromovWasserstein",
+        "init_args": {"weights": "private", "num_clients": 3, "local_epochs": 1, "rounds": 4},
+    },
+    "data": {
+        "class_path": "TUGraphDataModule",
+        "init_args": {"name": "planted_sets", "sample_rate": 0.1},
+    },
+    "trainer": CONFIG["trainer"] | {"max_epochs": 1},
+    "privacy": {"epsilon": 8.0, "delta": 1e-6},
+}
 PROBE = """
 import torch
 from pytorch_lightning import Callback
@@ -106,6 +119,37 @@ def test_two_processes_end_with_equal_weights_and_the_ledger_of_one(place, confi
     results = [statement(out, place) for out in (two, one)]
     assert [results[0][key] for key in shared] == [results[1][key] for key in shared]
     assert results[0]["steps"] == 40
+
+
+def test_processes_that_share_clients_end_with_equal_weights_and_the_ledger_of_one(place):
+    (place / "run.yaml").write_text(yaml.safe_dump(FEDERATED_CONFIG))
+    outs = [fit(place, "--config", "ddp", "--trainer.devices", "2"), fit(place)]
+    states = [torch.load(place / f"rank{rank}-2.pt", weights_only=True) for rank in (0, 1)]
+    for name, tensor in states[0].items():
+        assert torch.equal(tensor, states[1][name]), name
+    first, second = (statement(out, place) for out in outs)
+    assert first["entries"] == second["entries"]
+    assert first["epsilon"] == second["epsilon"]
+    assert first["steps"] == 4
+
+
+def test_average_of_two_processes_is_that_of_one(place):
+    """Without noise the weights themselves are the same."""
+    model = FEDERATED_CONFIG["model"]
+    exact = {"weights": "trained", "release": "exact"}
+    changed = model | {"init_args": model["init_args"] | exact}
+    budget = {"epsilon": float("inf"), "delta": 1e-6}
+    config = FEDERATED_CONFIG | {"model": changed, "privacy": budget}
+    (place / "run.yaml").write_text(yaml.safe_dump(config))
+    fit(place, "--config", "ddp", "--trainer.devices", "2")
+    fit(place)
+    two, one = (
+        torch.load(place / name, weights_only=True) for name in ("rank0-2.pt", "rank0-1.pt")
+    )
+    weights = [name for name in one if name.startswith("network.")]
+    assert weights
+    for name in weights:
+        torch.testing.assert_close(two[name], one[name], rtol=1e-4, atol=1e-6)
 
 
 def test_killed_processes_are_resumed_with_all_their_steps(place):

@@ -137,6 +137,26 @@ def check_settings(h: Any, epsilon: float = math.inf) -> None:
         )
 
 
+def check_magnitude(h: Any, num_nodes: int) -> None:
+    """Refuse counts that could need more than 64 bits, by what is public and not by the counts.
+
+    Args:
+        h: Hyperparameters of ``PrivateGraphKernel``.
+        num_nodes: Number of nodes of all graphs.
+
+    Raises:
+        MisconfigurationException: If they could.
+    """
+    walks = any(feature in WALKS for feature in h["features"])
+    sizes = [GRAPHLET_SIZES[feature] - 1 for feature in h["features"] if feature in GRAPHLET_SIZES]
+    steps = max([h["length"] if walks else 0, *sizes])
+    if h["max_degree"] and num_nodes * h["max_degree"] ** steps > 2**62:
+        raise MisconfigurationException(
+            f"graphs of {num_nodes} nodes with up to {h['max_degree']} edges each can hold more than "
+            f"2^62 walks of length {steps}\nlower max_degree or length"
+        )
+
+
 def truncated(h: Any, edges: Tensor, num_nodes: int) -> Tensor:
     """Edges of a set that are counted in, shape ``(M', 2)`` (private)."""
     if h["truncation"] == "none" or h["max_degree"] is None:  # which only "edges" goes without

@@ -13,7 +13,13 @@ from torch_geometric.data import Data
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods.evidence import turns
 from lightning_dpg.methods.graph_learner import Embedding, GraphLearner
-from lightning_dpg.methods.kernel_features import check_settings, counted, planned, shares
+from lightning_dpg.methods.kernel_features import (
+    check_magnitude,
+    check_settings,
+    counted,
+    planned,
+    shares,
+)
 from lightning_dpg.methods.kernel_samples import estimates, sampled
 from lightning_dpg.metrics.kernel_svm import feature_kernels
 from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian, spend_pure
@@ -96,6 +102,7 @@ class PrivateGraphKernel(GraphLearner):
         """Count and release; ``features`` has a row per graph and a column per count, ``(G, F)``."""
         h = self.hparams
         check_settings(h, epsilon)
+        check_magnitude(h, len(data.graph_of))
         if not self.plan:
             spend_pure(self.ledger, "number of nodes", 0.0, 0.0, "it is public", "undirected edge")
             return {"features": torch.empty(len(data.sizes), 0, dtype=torch.double)}

@@ -112,9 +112,21 @@ def noisy_sums(data: Any, hops: int, ledger: PrivacyLedger, noise: NoiseSource) 
     return torch.cat([x, sums], 1)
 
 
-def scaled(rows: Tensor) -> Tensor:
-    """Rows whose columns have entries of about 1; the scale is a function of the released ones."""
-    return rows / rows.square().mean(0).sqrt().clamp(min=1e-6)
+def scaled(rows: Tensor, width: int, noise_std: float) -> Tensor:
+    """Rows whose columns have entries of about 1, those of sums less where they are mostly noise.
+
+    A column of mean square v is shrunk by the share of v that the noise leaves to the signal, as
+    Wiener's filter does. All of it is a function of released rows.
+
+    Args:
+        rows: Features and noisy sums, shape ``(N, (1 + hops) d)``.
+        width: Number d of the features, which have no noise.
+        noise_std: Standard deviation of the noise of the sums.
+    """
+    power = rows.square().mean(0).clamp(min=1e-12)
+    signal = (1 - noise_std**2 / power).clamp(min=0)
+    signal[:width] = 1
+    return rows / power.sqrt() * signal
 
 
 def report_epsilons(h: Any, sizes: Tensor, epsilon: float) -> Tensor:

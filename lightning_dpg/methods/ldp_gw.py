@@ -155,7 +155,7 @@ class LDPGromovWasserstein(FederatedLearner):
     def client_inputs(self, data: Any) -> tuple[Tensor, Tensor]:
         """Private graphs, or what was released of them."""
         if self.updates_are_free:
-            return scaled(self.rows).cpu(), data.edges[:0]
+            return self._shrunk_sums(), data.edges[:0]
         return node_inputs(data, data.edges), data.edges
 
     def reserved_epsilon(self, epsilon: float) -> float:
@@ -208,7 +208,7 @@ class LDPGromovWasserstein(FederatedLearner):
         """Release the rows of all graphs, those of the first one first, as ``features``."""
         h = self.hparams
         if self.updates_are_free:
-            return {"features": self.encoded(scaled(self.rows), data.edges[:0])}
+            return {"features": self.encoded(self._shrunk_sums(), data.edges[:0])}
         rows = self.encoded(node_inputs(data, data.edges), data.edges)
         if h["max_nodes"] is not None:
             rows = padded(rows, data.sizes, h["max_nodes"], 1 / rows.shape[1])
@@ -276,6 +276,11 @@ class LDPGromovWasserstein(FederatedLearner):
         summed = public_features(data) if name.endswith("hop 1") else self._last_sums
         self._last_sums = noisy
         return sum_evidence(summed, noisy, self.ledger.entries[-1], pairs.cpu(), known)
+
+    def _shrunk_sums(self) -> Tensor:
+        entry = self.ledger.entries[0]
+        width = self.rows.shape[1] // (1 + self.hparams["hops"])
+        return scaled(self.rows.cpu(), width, entry.sensitivity * entry.noise_multiplier)
 
     def _report_evidence(self, signs: Tensor, pairs: Tensor, known: Data) -> Tensor:
         data, h = self.trainer.datamodule, self.hparams  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ from lightning_dpg.datamodules import TUGraphDataModule
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods import LDPGromovWasserstein
-from lightning_dpg.methods.embedding_release import REPORTS, node_inputs
+from lightning_dpg.methods.embedding_release import REPORTS, node_inputs, scaled
 from lightning_dpg.methods.federated_learner import UPDATES
 from lightning_dpg.methods.federation import dealt, holdings, teaching_graphs, weighted_update
 from lightning_dpg.nn.node_encoders import GCN
@@ -149,6 +149,18 @@ def test_curated_rounds_read_noisy_sums_alone():
     assert method.rows.shape == (140, 3)
     (client, *_) = method._clients
     assert client.edge_index.numel() == 0
+
+
+def test_columns_of_noise_are_shrunk_away():
+    torch.manual_seed(0)
+    noise, signal = torch.randn(4000, 1), 3 * torch.randn(4000, 1)
+    found = scaled(torch.cat([5 + 0 * noise, 2 * noise, signal + 2 * noise], 1), 1, 2.0)
+    assert found[:, 0].tolist() == pytest.approx([1.0] * 4000)
+    assert found[:, 1].abs().max() < 0.3
+    # The best linear guess of the signal, in units of what it is read from.
+    best = signal + 2 * noise
+    best *= 9 / 13 / best.square().mean().sqrt()
+    torch.testing.assert_close(found[:, 2:], best, rtol=0.1, atol=0.1)
 
 
 def test_a_round_without_protection_is_the_weighted_mean_of_the_clients():

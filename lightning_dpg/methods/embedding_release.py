@@ -16,6 +16,14 @@ from lightning_dpg.privacy.remaining import remaining_noise_multiplier
 REPORTS = "reports of embeddings"
 """Name of the release of the multi-bit encoder."""
 
+_CHOICES = {
+    "encoder": ("gcn", "gin"),
+    "release": ("ldp", "curated_edge", "exact"),
+    "weights": ("random", "trained", "private"),
+    "mode": ("corrected", "paper"),
+    "distance": ("euclidean", "cosine", "correlation"),
+}
+
 BOUNDS = (0.0, 1.0)
 """Of the entries of a softmax."""
 
@@ -30,6 +38,9 @@ def check_settings(h: Any) -> None:
         ValueError: If one is out of range.
         MisconfigurationException: If two contradict each other.
     """
+    for name, choices in _CHOICES.items():
+        if h[name] not in choices:
+            raise ValueError(f"{name} must be one of {', '.join(choices)}, got {h[name]!r}")
     for name in ("width", "hops", "rounds", "num_clients", "local_epochs"):
         if h[name] < 1:
             raise ValueError(f"{name} must be positive, got {h[name]}")

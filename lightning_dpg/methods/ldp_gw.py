@@ -52,8 +52,9 @@ class LDPGromovWasserstein(FederatedLearner):
     An encoder gives each node a row H of the simplex. What is sent of it:
 
     - ``ldp``: the signs of a few entries, by the multi-bit encoder, whose law changes by at most
-      :math:`e^\epsilon` whatever the graph (with as many nodes) is. The signal is lost below an
-      epsilon of a hundred: an entry of 18 rows has a standard deviation of 48 at epsilon 1.
+      :math:`e^\epsilon` whatever the graph (with as many nodes) is. At epsilon 1 an entry of 18 rows
+      has a standard deviation of 48, and below an epsilon of hundreds nothing is left but the number
+      of nodes, if that is public.
     - ``curated_edge``: whoever holds a graph adds up the features of neighbors with noise, and the
       encoder reads nothing else. One edge is protected, not the graph; there is a signal.
     - ``exact``: the rows as they are, without protection.

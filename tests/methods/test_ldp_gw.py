@@ -310,6 +310,7 @@ def test_audit_finds_an_edge_in_sums_of_little_noise():
     ("options", "message"),
     [
         ({"width": 0}, "width"),
+        ({"weights": "noisy"}, "random, trained, private, got 'noisy'"),
         ({"teaching_fraction": 1.0}, "teaching_fraction"),
         ({"release": "curated_edge", "weights": "private"}, "set weights to trained"),
         ({"mode": "paper", "max_nodes": 9}, "both are ours"),

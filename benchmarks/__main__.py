@@ -3,7 +3,17 @@
 import importlib
 import sys
 
-NAMES = ("assembly", "critic", "generator", "graphlets", "memory", "oja", "statistics")
+NAMES = (
+    "assembly",
+    "critic",
+    "generator",
+    "graphlets",
+    "memory",
+    "node_privacy",
+    "oja",
+    "sampling",
+    "statistics",
+)
 
 if len(sys.argv) < 2 or sys.argv[1] not in NAMES:
     sys.exit(f"usage: python -m benchmarks {{{','.join(NAMES)}}} [options]")

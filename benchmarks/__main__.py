@@ -10,7 +10,9 @@ NAMES = (
     "graphlets",
     "gromov",
     "memory",
+    "node_privacy",
     "oja",
+    "sampling",
     "statistics",
 )
 

@@ -1,7 +1,7 @@
 """Sets of small graphs: Poisson batches of the edges of all graphs together, or of whole graphs."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import networkx as nx
@@ -14,37 +14,11 @@ from torch.utils.data import DataLoader, Dataset
 from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.base import Batches
+from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIONS
 from lightning_dpg.datamodules.edge_list import EdgeRecords
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import GraphFormatError, from_networkx, from_pyg
 from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
-
-
-def graph_atlas() -> list[Data]:
-    """The 992 connected graphs of four to seven nodes, each once; they have no labels."""
-    atlas = (graph for graph in nx.graph_atlas_g() if len(graph) >= 4)
-    return [from_networkx(graph) for graph in atlas if nx.is_connected(graph)]
-
-
-def planted_sets() -> list[Data]:
-    """100 graphs of 12 to 30 nodes in three communities, label 1, each after a uniform one, label 0.
-
-    Both have the same numbers of nodes and of edges, so that only their structure tells the label.
-    """
-    graphs = []
-    for number in range(100):
-        blocks = nx.planted_partition_graph(3, 4 + number % 7, 0.8, 0.1, seed=number)
-        uniform = nx.gnm_random_graph(len(blocks), blocks.number_of_edges(), seed=number)
-        for label, graph in enumerate((uniform, blocks)):
-            graphs.append(from_networkx(graph))
-            graphs[-1].y = torch.tensor([label])
-    return graphs
-
-
-BUILT_IN_SETS: dict[str, Callable[[], list[Data]]] = {
-    "graph_atlas": graph_atlas,
-    "planted_sets": planted_sets,
-}
 
 
 class GraphRecords(Dataset[PoissonBatch]):
@@ -130,6 +104,8 @@ class GraphSetDataModule(pl.LightningDataModule):
                 f"unknown graph set {self.source!r}\nbuilt in: {', '.join(BUILT_IN_SETS)}\n"
                 "sets in files: class_path TUGraphDataModule"
             )
+        if self.source in SET_ASSUMPTIONS:
+            self.assumptions.append(SET_ASSUMPTIONS[self.source])
         return BUILT_IN_SETS[self.source]()
 
     def setup(self, stage: str) -> None:

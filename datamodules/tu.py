@@ -16,7 +16,8 @@ from numpy.typing import DTypeLike, NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.datamodules.graph_set import BUILT_IN_SETS, GraphSetDataModule, split_graphs
+from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS
+from lightning_dpg.datamodules.graph_set import GraphSetDataModule, split_graphs
 from lightning_dpg.datamodules.loading import data_root
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import GraphFormatError

@@ -58,7 +58,7 @@ def methods() -> list[tuple[str, str]]:
 def data_sets() -> list[tuple[str, str]]:
     """Built-in graphs and sets of graphs, and what the folder of real data holds."""
     rows = [(name, "built in") for name in _keys("loading.py", "BUILT_IN")]
-    rows += [(name, "built in, a set") for name in _keys("graph_set.py", "BUILT_IN_SETS")]
+    rows += [(name, f"{text}; built in, a set") for name, text in _built_in_sets()]
     root = os.environ.get("LIGHTNING_DPG_DATA")
     if root is None:
         return [*rows, ("...", "set LIGHTNING_DPG_DATA to a folder with graphs/NAME.edges.gz")]
@@ -67,18 +67,30 @@ def data_sets() -> list[tuple[str, str]]:
     return rows + [(path.name, f"{path}, a set") for path in sorted(Path(root).glob("tu/*/"))]
 
 
+def _built_in_sets() -> list[tuple[str, str]]:
+    """Name of each built-in set and first docstring line of the function that makes it."""
+    file = "built_in_sets.py"
+    functions = {node.name: node for node in _tree(file).body if isinstance(node, ast.FunctionDef)}
+    names = _keys(file, "BUILT_IN_SETS")
+    return [(name, _first_line(functions[name]).removesuffix(".")) for name in names]
+
+
 def _keys(file: str, constant: str) -> list[str]:
     """Keys of a dictionary that a data module's file declares."""
-    tree = ast.parse((_folder("datamodules") / file).read_text(encoding="utf-8"))
     value = next(
         node.value
-        for node in tree.body
+        for node in _tree(file).body
         if isinstance(node, ast.AnnAssign)
         and isinstance(node.target, ast.Name)
         and node.target.id == constant
     )
     assert isinstance(value, ast.Dict)
     return [str(ast.literal_eval(key)) for key in value.keys if key is not None]
+
+
+def _tree(file: str) -> ast.Module:
+    """Syntax of a data module's file."""
+    return ast.parse((_folder("datamodules") / file).read_text(encoding="utf-8"))
 
 
 def configs() -> list[tuple[str, str]]:
@@ -124,7 +136,7 @@ def _relation(node: ast.ClassDef) -> str | None:
     return None
 
 
-def _first_line(node: ast.ClassDef) -> str:
+def _first_line(node: ast.ClassDef | ast.FunctionDef) -> str:
     return re.sub(r"[*`]", "", (ast.get_docstring(node) or "").partition("\n")[0])
 
 

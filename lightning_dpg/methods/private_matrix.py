@@ -100,8 +100,8 @@ class PrivateMatrix(NamedTuple):
                 "same releases, and what communities they show are those of noise"
             )
         return (
-            f"{line}\nrelation: node is close to random on real graphs at an epsilon of 1.5 and "
-            "below, and protects within max_degree only (restricted node-level DP)"
+            f"{line}\nrelation: node finds nothing at an epsilon of 8 and below, however large the "
+            "graph, and protects within max_degree only (restricted node-level DP)"
         )
 
     def _sensitivity(self) -> tuple[float, str]:

@@ -9,15 +9,9 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch_geometric.data import Data
 
 from lightning_dpg.callbacks.privacy_accountant import number_of_edges
-from lightning_dpg.datamodules.graph_set import (
-    GraphSetDataModule,
-    graph_atlas,
-    planted_sets,
-    split_graphs,
-)
+from lightning_dpg.datamodules.graph_set import GraphSetDataModule, split_graphs
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx
-from lightning_dpg.metrics.functional import triangles
 
 TRIANGLE_AND_PATH = [nx.complete_graph(3), nx.path_graph(4)]
 
@@ -72,24 +66,6 @@ def test_batches_hold_edges_or_graphs():
     by_edge.trainer = SimpleNamespace(global_rank=1, world_size=2)
     sampler = by_edge.train_dataloader().sampler
     assert (sampler.rank, sampler.world_size, sampler.num_records) == (1, 2, 6)
-
-
-def test_atlas_holds_each_connected_graph_once():
-    graphs = graph_atlas()
-    sizes = [graph.num_nodes for graph in graphs]
-    # Numbers of connected graphs of four to seven nodes: sequence A001349 of the OEIS.
-    assert [sizes.count(size) for size in range(4, 8)] == [6, 21, 112, 853]
-    assert len(sizes) == 992
-
-
-def test_planted_sets_differ_in_structure_only():
-    graphs = planted_sets()
-    labels = [int(graph.y) for graph in graphs]
-    assert labels == [0, 1] * 100
-    for uniform, blocks in zip(graphs[::2], graphs[1::2], strict=True):
-        assert uniform.num_nodes == blocks.num_nodes and uniform.num_edges == blocks.num_edges
-    total = [sum(triangles(graph) for graph in graphs[label::2]) for label in (0, 1)]
-    assert total[1] > 1.5 * total[0]
 
 
 def test_labels_and_features_come_along():

@@ -98,6 +98,7 @@ class LDPGromovWasserstein(FederatedLearner):
         split_seed: Public seed of who teaches and who holds what.
     """
 
+    relation = Relation.LOCAL_GRAPH
     is_pure: ClassVar[bool] = True
     predicts_graphs: ClassVar[bool] = False
     repeats_edges: ClassVar[bool] = True
@@ -130,9 +131,10 @@ class LDPGromovWasserstein(FederatedLearner):
         self.save_hyperparameters()
         check_settings(self.hparams)
         self.automatic_optimization = weights == "random"
-        self.relation = Relation.EDGE if release == "curated_edge" else Relation.LOCAL_GRAPH
-        self.ledger = PrivacyLedger(self.relation)
         self.updates_are_free = release == "curated_edge"
+        if self.updates_are_free:
+            self.relation = Relation.EDGE
+            self.ledger = PrivacyLedger(self.relation)
         self.rows: Tensor
         self.discrepancies: Tensor
         self._last_sums = torch.empty(0)  # what an audit saw last

@@ -16,12 +16,20 @@ from torch_geometric.io import read_planetoid_data
 from lightning_dpg.datamodules.edge_list import public_coin
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.loading import data_root, load_graph
-from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
+from lightning_dpg.graph.graph import (
+    adjacency,
+    largest_component,
+    make_graph,
+    undirected_edges,
+)
 from lightning_dpg.privacy.sampling import PoissonBatch
 
 
 class SubgraphDataModule(GraphSetDataModule):
     """Subgraphs of one graph, whose nodes they may share; they keep its names and features.
+
+    An ego graph has the class of its central node for a label, if the nodes of the graph have
+    classes: ``y`` of a graph of PyTorch Geometric, or ``graphs/NAME.labels.txt.gz``.
 
     One edge of the whole graph could be in many of them, and would then change all of them. It is
     kept in ``max_occurrences`` at most: of the subgraphs that hold both its ends, a public coin
@@ -43,6 +51,7 @@ class SubgraphDataModule(GraphSetDataModule):
         sample_rate: float = 0.1,
         steps_per_epoch: int | None = None,
         undirected: bool = False,
+        largest_component: bool = False,
         num_graphs: int = 1,
         seed: int = 0,
     ) -> None:
@@ -59,6 +68,8 @@ class SubgraphDataModule(GraphSetDataModule):
             sample_rate: Probability q with which each edge is drawn into a batch.
             steps_per_epoch: Batches per epoch, 1 / q rounded up by default.
             undirected: Drop the directions of a directed graph instead of refusing it.
+            largest_component: Cut subgraphs out of the largest connected component only. It is found
+                by looking at the private edges, which becomes an assumption of the guarantee.
             num_graphs: Number of graphs to generate in ``predict``, from the seeds 0, 1, ...
             seed: Seed of the choice of nodes and of the coin (public).
         """
@@ -72,12 +83,19 @@ class SubgraphDataModule(GraphSetDataModule):
         self.size = size
         self.max_occurrences = max_occurrences
         self.undirected = undirected
+        self.largest_component = largest_component
         self.seed = seed
 
     def read_graphs(self) -> list[Data]:
         """The subgraphs (private)."""
         whole = _load(self.whole, undirected=self.undirected)
-        node_sets = self._node_sets(whole)
+        if self.largest_component:
+            total, whole = whole.num_nodes, largest_component(whole)
+            self.assumptions.append(
+                f"The largest component ({whole.num_nodes} of {total} nodes) was found by looking at "
+                "the private edges and is taken for public."
+            )
+        centers, node_sets = self._node_sets(whole)
         kept = occurrences(whole, node_sets, self.max_occurrences, self.seed)
         graphs = []
         for nodes, edges in zip(node_sets, kept, strict=True):
@@ -86,6 +104,9 @@ class SubgraphDataModule(GraphSetDataModule):
             if whole.x is not None:
                 graph.x = whole.x[torch.from_numpy(nodes)]
             graphs.append(graph)
+        if whole.y is not None:
+            for center, graph in zip(centers.tolist(), graphs, strict=False):  # none of kind: nodes
+                graph.y = whole.y[center : center + 1]
         self._nodes = torch.from_numpy(np.concatenate(node_sets))
         if self.kind == "ego":
             self.assumptions.append(
@@ -112,21 +133,22 @@ class SubgraphDataModule(GraphSetDataModule):
             if getattr(self, argument) < 1:
                 raise ValueError(f"{argument} must be positive, got {getattr(self, argument)}")
 
-    def _node_sets(self, whole: Data) -> list[NDArray[np.int64]]:
-        """Nodes of each subgraph, ascending."""
+    def _node_sets(self, whole: Data) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
+        """Central nodes of the subgraphs, none of ``kind: nodes``; nodes of each, ascending."""
         rng = np.random.default_rng(self.seed)
         num_nodes = int(whole.num_nodes)
         if self.kind == "nodes":
             if self.size > num_nodes:
                 raise ValueError(f"size {self.size} exceeds the {num_nodes} nodes of the graph")
             count = self.num_subgraphs
-            return [np.sort(rng.choice(num_nodes, self.size, replace=False)) for _ in range(count)]
+            parts = [np.sort(rng.choice(num_nodes, self.size, replace=False)) for _ in range(count)]
+            return np.empty(0, dtype=np.int64), parts
         if self.num_subgraphs > num_nodes:
             raise ValueError(
                 f"num_subgraphs {self.num_subgraphs} exceeds the {num_nodes} nodes of the graph"
             )
         centers = rng.choice(num_nodes, self.num_subgraphs, replace=False)
-        return ego_nodes(whole, centers, self.hops)
+        return centers, ego_nodes(whole, centers, self.hops)
 
 
 class RepeatedEdgeRecords(Dataset[PoissonBatch]):
@@ -205,13 +227,20 @@ def occurrences(
 
 
 def _load(source: str | Data | nx.Graph, *, undirected: bool) -> Data:
-    """A graph with its features, if it has any."""
-    root = data_root()
+    """A graph with the features and the classes of its nodes, if it has any."""
+    root, classes = data_root(), None
     if root is not None and isinstance(source, str) and Path(source).name == source:
         raw = root / "planetoid" / source / "raw"
+        known = root / "graphs" / f"{source}.labels.txt.gz"
         if raw.is_dir():
             source = read_planetoid_data(str(raw), source)
+        elif known.is_file():
+            classes = torch.from_numpy(np.loadtxt(known, dtype=np.int64))
     graph = load_graph(source, undirected=undirected)
-    if isinstance(source, Data) and source.x is not None:
-        graph.x = source.x
+    if isinstance(source, Data):
+        classes = source.y
+        if source.x is not None:
+            graph.x = source.x
+    if classes is not None and classes.shape == (graph.num_nodes,):  # not one label of the graph
+        graph.y = classes
     return graph

@@ -69,9 +69,10 @@ def adjacency(graph: Data) -> csr_array:
 
 
 def largest_component(graph: Data) -> Data:
-    """Subgraph of the largest connected component; the nodes keep their names and their order.
+    """Subgraph of the largest connected component.
 
-    Of several largest components the one with the smallest node is taken.
+    The nodes keep their names, features ``x``, classes ``y`` and their order. Of several largest
+    components the one with the smallest node is taken.
     """
     _, labels = connected_components(adjacency(graph), directed=False)
     kept = np.flatnonzero(labels == np.bincount(labels).argmax())
@@ -79,4 +80,8 @@ def largest_component(graph: Data) -> Data:
     new_number[kept] = np.arange(len(kept))
     edges = new_number[undirected_edges(graph).numpy()]
     edges = edges[edges[:, 0] >= 0]
-    return make_graph(torch.from_numpy(edges), len(kept), [graph.node_names[i] for i in kept])
+    names = [graph.node_names[i] for i in kept]
+    component = make_graph(torch.from_numpy(edges), len(kept), names)
+    for name in {"x", "y"} & set(graph.keys()):
+        component[name] = graph[name][torch.from_numpy(kept)]
+    return component

@@ -1,3 +1,4 @@
+import gzip
 from collections import Counter
 
 import networkx as nx
@@ -6,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_geometric.io import read_planetoid_data
 
 from lightning_dpg.datamodules.subgraph import (
     RepeatedEdgeRecords,
@@ -121,6 +123,46 @@ def test_planetoid_keeps_its_features(data_root):
     again = set_up("Cora", kind="nodes", num_subgraphs=1, size=2708).graphs[0]
     assert torch.equal(datamodule.graphs[-1].x[-1], again.x[node])
     assert again.num_edges // 2 == 5278
+
+
+def test_ego_graphs_have_the_class_of_their_center():
+    graph = nx.convert_node_labels_to_integers(nx.random_labeled_tree(40, seed=3))
+    whole = from_networkx(graph)
+    whole.y = torch.arange(40) + 100
+    datamodule = set_up(whole, kind="ego", num_subgraphs=15, max_occurrences=15)
+    centers = datamodule.labels - 100
+    assert len(centers.unique()) == 15
+    for center, part in zip(centers.tolist(), datamodule.graphs, strict=True):
+        assert {int(name) for name in part.node_names} == {center, *graph.neighbors(center)}
+    assert set_up(whole, kind="nodes").labels is None
+    whole.y = torch.tensor([1])  # the label of a graph of a set
+    assert set_up(whole, kind="ego").labels is None
+
+
+def test_classes_are_read_beside_the_edges(tmp_path, monkeypatch):
+    (tmp_path / "graphs").mkdir()
+    with gzip.open(tmp_path / "graphs" / "ring.edges.gz", "wt") as file:
+        file.writelines(f"{i} {(i + 1) % 9}\n" for i in range(9))
+    with gzip.open(tmp_path / "graphs" / "ring.labels.txt.gz", "wt") as file:
+        file.writelines(f"{i % 4}\n" for i in range(9))
+    monkeypatch.setenv("LIGHTNING_DPG_DATA", str(tmp_path))
+    datamodule = set_up("ring", kind="ego", num_subgraphs=9, max_occurrences=9)
+    for label, graph in zip(datamodule.labels.tolist(), datamodule.graphs, strict=True):
+        (center,) = (i for i in range(3) if (graph.edge_index[0] == i).sum() == 2)
+        assert label == int(graph.node_names[center]) % 4
+
+
+def test_largest_component_keeps_features_and_classes(data_root):
+    """The numbers of Jin and Chen, 2022, Table 2, and the classes of another file."""
+    cut = {"largest_component": True, "kind": "ego", "num_subgraphs": 2120}
+    datamodule = set_up("CiteSeer", **cut, max_occurrences=2120)
+    assert "2120 of 3327 nodes" in datamodule.assumptions[0]
+    other = set_up("CITESEER-2120", kind="ego", num_subgraphs=2120, max_occurrences=2120)
+    assert torch.equal(datamodule.labels, other.labels)
+    assert torch.equal(datamodule.edges, other.edges)
+    whole = read_planetoid_data(str(data_root / "planetoid" / "CiteSeer" / "raw"), "CiteSeer")
+    for graph in datamodule.graphs[::300]:
+        assert torch.equal(graph.x, whole.x[list(map(int, graph.node_names))])
 
 
 @pytest.mark.parametrize(

@@ -27,10 +27,12 @@ def test_adjacency_is_that_of_networkx():
     np.testing.assert_array_equal(adjacency(graph).toarray(), nx.to_numpy_array(other))
 
 
-def test_largest_component_keeps_names(graph):
+def test_largest_component_keeps_names_features_and_classes(graph):
+    graph.x, graph.y = torch.arange(14.0).view(7, 2), torch.arange(7)
     component = largest_component(graph)
     assert component.node_names == ["a", "b", "d"]
     assert undirected_edges(component).tolist() == [[0, 1], [1, 2]]
+    assert component.x.tolist() == [[0, 1], [2, 3], [6, 7]] and component.y.tolist() == [0, 1, 3]
 
 
 def test_graph_without_edges():

@@ -9,6 +9,7 @@ NAMES = (
     "generator",
     "graphlets",
     "gromov",
+    "local_privacy",
     "memory",
     "node_privacy",
     "oja",

@@ -1,8 +1,15 @@
 """Lightning callbacks: budget, release, curves and figures."""
 
+from lightning_dpg.callbacks.discrepancy_figures import DiscrepancyFigures
 from lightning_dpg.callbacks.graph_statistics import GraphStatistics
 from lightning_dpg.callbacks.privacy_accountant import PrivacyAccountant
 from lightning_dpg.callbacks.progress_bar import PrivacyProgressBar
 from lightning_dpg.callbacks.release_writer import ReleaseWriter
 
-__all__ = ["GraphStatistics", "PrivacyAccountant", "PrivacyProgressBar", "ReleaseWriter"]
+__all__ = [
+    "DiscrepancyFigures",
+    "GraphStatistics",
+    "PrivacyAccountant",
+    "PrivacyProgressBar",
+    "ReleaseWriter",
+]

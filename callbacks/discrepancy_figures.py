@@ -1,0 +1,101 @@
+"""Figures of the discrepancies between graphs that a learner released."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pytorch_lightning import Trainer
+from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.loggers import WandbLogger
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
+    from matplotlib.figure import Figure
+
+Matrix = NDArray[np.float64]
+
+_SHOWN = 0.98  # of the pairs; the others, which are farther apart, have the color of the farthest
+_NEIGHBORS = 30.0
+
+
+class DiscrepancyFigures(Callback):
+    """Save two figures at the end of ``test``: a heat map of the discrepancies, and their t-SNE.
+
+    Both read released discrepancies and public labels only, and so are covered by the guarantee of
+    the release, if it has one. They lie in the run folder under ``figures``, and go to W&B where it
+    is in use.
+    """
+
+    def setup(self, trainer: Trainer, pl_module: Any, stage: str) -> None:
+        """Refuse a method that compares no graphs.
+
+        Raises:
+            MisconfigurationException: If it has no discrepancies.
+        """
+        if not hasattr(pl_module, "discrepancies"):
+            raise MisconfigurationException(
+                f"DiscrepancyFigures shows discrepancies between graphs, and {type(pl_module).__name__} "
+                "releases none: take it out of trainer.callbacks"
+            )
+
+    def on_test_end(self, trainer: Trainer, pl_module: Any) -> None:
+        """Draw, save and log."""
+        folder = trainer.log_dir  # asks all ranks
+        if not trainer.is_global_zero or folder is None or trainer.fast_dev_run:  # type: ignore[attr-defined]
+            return
+        found = pl_module.discrepancies.cpu().numpy()
+        labels = pl_module.labels.cpu().numpy()
+        figures = {"heat_map": heat_map(found, labels), "tsne": layout_figure(found, labels)}
+        for name, figure in figures.items():
+            path = Path(folder) / "figures" / f"discrepancies-{name}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(path, dpi=150)
+            for logger in trainer.loggers:
+                if isinstance(logger, WandbLogger):
+                    logger.log_image(f"discrepancies/{name}", [str(path)])
+
+
+def heat_map(discrepancies: Matrix, labels: NDArray[np.int64]) -> "Figure":
+    """Discrepancies of all pairs of graphs, ordered by label, with lines between labels.
+
+    Args:
+        discrepancies: Shape ``(G, G)``.
+        labels: Label of each graph, shape ``(G,)``.
+    """
+    from matplotlib.figure import Figure
+
+    order = np.argsort(labels, kind="stable")
+    figure = Figure(figsize=(5.2, 4.4), layout="constrained")
+    axes = figure.add_subplot()
+    shown = discrepancies[np.ix_(order, order)]
+    image = axes.imshow(shown, cmap="Blues", vmin=0, vmax=np.quantile(shown, _SHOWN))
+    figure.colorbar(image, label="discrepancy", extend="max")
+    for end in np.bincount(labels).cumsum()[:-1] - 0.5:
+        axes.axhline(end, color="#d9822b", lw=0.8)
+        axes.axvline(end, color="#d9822b", lw=0.8)
+    axes.set(xlabel=f"{len(order):,} graphs, by label", xticks=[], yticks=[])
+    return figure
+
+
+def layout_figure(discrepancies: Matrix, labels: NDArray[np.int64]) -> "Figure":
+    """Graphs laid out in the plane by t-SNE (van der Maaten, Hinton, 2008), colored by label.
+
+    Args:
+        discrepancies: Shape ``(G, G)``, of at least 4 graphs.
+        labels: Label of each graph, shape ``(G,)``.
+    """
+    from matplotlib.figure import Figure
+    from sklearn.manifold import TSNE
+
+    perplexity = min(_NEIGHBORS, (len(labels) - 1) / 3)
+    layout = TSNE(metric="precomputed", init="random", perplexity=perplexity, random_state=0)
+    places = layout.fit_transform(discrepancies)
+    figure = Figure(figsize=(4.8, 4.4), layout="constrained")
+    axes = figure.add_subplot()
+    for label in np.unique(labels):
+        across, along = places[labels == label].T
+        axes.scatter(across, along, s=10, alpha=0.8, label=f"label {label}")
+    axes.set(xticks=[], yticks=[])
+    axes.legend(frameon=False)
+    return figure

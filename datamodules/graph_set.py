@@ -57,7 +57,8 @@ class GraphSetDataModule(pl.LightningDataModule):
         labels: Label of each graph, shape ``(G,)``; None without labels.
         max_occurrences: How many rows of ``edges`` are one edge of the private data at most, and
             so change together; a batch holds all of them or none.
-        assumptions: What a guarantee takes for public because of how the data were prepared.
+        assumptions: What a guarantee takes for public, if edges or graphs are the records.
+        preparation: The part of that which comes of how the data were prepared.
     """
 
     graphs: list[Data]
@@ -93,6 +94,7 @@ class GraphSetDataModule(pl.LightningDataModule):
         self.steps_per_epoch = steps_per_epoch
         self.num_graphs = num_graphs
         self.assumptions: list[str] = []
+        self.preparation: list[str] = []
         self._is_set_up = False
 
     def read_graphs(self) -> list[Data]:
@@ -128,6 +130,7 @@ class GraphSetDataModule(pl.LightningDataModule):
         if not len(self.edges):
             raise GraphFormatError("the set holds no edge\nexpected one edge or more")
         self.labels = _labels(self.graphs)
+        self.preparation = list(self.assumptions)
         self.assumptions.append(
             "The number of graphs, the nodes of each, their features and the labels of the graphs "
             "are public."

@@ -78,7 +78,7 @@ def assumptions(h: Any, data: Any) -> list[str]:
         told.append("A server that is trusted adds up the clients' updates and keeps none.")
     if data.max_occurrences > 1:
         told.append("What is in several graphs is protected in each of them by itself.")
-    return told
+    return [*told, *data.preparation]
 
 
 def node_inputs(data: Any, edges: Tensor) -> Tensor:

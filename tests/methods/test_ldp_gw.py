@@ -1,3 +1,4 @@
+import functools
 import itertools
 import math
 
@@ -14,7 +15,7 @@ from scipy.spatial.distance import cdist
 from torch.nn.utils import parameters_to_vector
 
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.datamodules import TUGraphDataModule
+from lightning_dpg.datamodules import SubgraphDataModule, TUGraphDataModule
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods import LDPGromovWasserstein
@@ -111,6 +112,7 @@ def test_kernels_are_positive_and_tell_paths_from_stars():
 
 def test_neighbors_and_clusters_of_the_release_are_logged():
     method = fit(release="exact")
+    method.accuracy = functools.partial(method.accuracy, repetitions=1)  # of ten
     logged = {}
     method.log_dict = lambda values, **_: logged.update(values)
     method.test_step(None, 0)
@@ -124,6 +126,24 @@ def test_unprotected_rounds_void_the_guarantee():
     assert booked(method) == [(UPDATES, "non_private", 0.0, 3), (REPORTS, "pure", 5.0, 1)]
     assert method.rounds_made == 3
     assert int(method.teaching.sum()) == 10
+
+
+def test_what_was_found_by_looking_is_said(tmp_path):
+    """Also by a guarantee that does not take features for public."""
+    whole = nx.gnm_random_graph(40, 120, seed=0)
+    data = SubgraphDataModule(whole, kind="ego", num_subgraphs=6, max_occurrences=6)
+    method = LDPGromovWasserstein(width=4)
+    trainer = pl.Trainer(
+        max_epochs=1,
+        default_root_dir=tmp_path,
+        accelerator="cpu",
+        logger=False,
+        enable_progress_bar=False,
+        callbacks=[PrivacyAccountant(3.0, 0.0)],
+    )
+    trainer.fit(method, data)
+    assert any("ego graphs were found by looking" in text for text in method.assumptions)
+    assert not any("their features" in text for text in method.assumptions)
 
 
 def test_private_rounds_and_reports_spend_the_budget_together():

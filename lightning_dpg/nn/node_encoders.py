@@ -5,6 +5,8 @@ structural graphs", 2022, section 4. Rows end in a softmax, so that their entrie
 bounds 0 and 1. Nothing is computed over a batch: the row of a node depends on its own graph.
 """
 
+from abc import abstractmethod
+
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv, GINConv, global_mean_pool
@@ -26,9 +28,9 @@ class NodeEncoder(nn.Module):
         super().__init__()
         self.readout = nn.Linear(width, num_classes)
 
+    @abstractmethod
     def scores(self, features: Tensor, edge_index: Tensor) -> Tensor:
         """Logarithms of the entries of the rows, but for a constant: ``(N, d)`` to ``(N, h)``."""
-        raise NotImplementedError
 
     def forward(self, features: Tensor, edge_index: Tensor) -> Tensor:
         """Rows H of nodes, each of which adds up to 1.

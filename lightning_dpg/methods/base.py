@@ -68,6 +68,19 @@ class PrivateModule(pl.LightningModule):
             proof=why,
         )
 
+    def delta_for(self, setting: str) -> float:
+        """Delta of the budget, for a setting that spends it beside a pure epsilon.
+
+        Raises:
+            MisconfigurationException: If the budget has none.
+        """
+        if self.ledger.budget is None or not self.ledger.budget.delta:
+            raise MisconfigurationException(
+                f"{setting} spends a delta, and the budget has none\nset privacy.delta below one "
+                "over the number of edges"
+            )
+        return self.ledger.budget.delta
+
     def claimed_epsilon(self, delta: float) -> float | None:
         """Epsilon that the paper would print for this run; None where that is no question."""
         return None

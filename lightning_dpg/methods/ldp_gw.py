@@ -1,5 +1,6 @@
 """Local differential privacy of node embeddings, compared by the Gromov-Wasserstein discrepancy."""
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
@@ -176,6 +177,8 @@ class LDPGromovWasserstein(FederatedLearner):
                 "release: curated_edge takes each edge for one record, but one can be "
                 f"{data.max_occurrences} edges of this set: set data.init_args.max_occurrences to 1"
             )
+        if math.isfinite(self._epsilon()) and self.updates_are_free:
+            self.delta_for("release: curated_edge")
         self.assumptions = assumptions(self.hparams, data)
 
     def public_sizes(self, data: Any) -> Tensor:

@@ -84,19 +84,6 @@ class OneShotSynthesizer(Synthesizer):
         num_nodes = self.hparams["num_nodes"]
         self.num_edges = noisy.clamp(0, num_nodes * (num_nodes - 1) // 2)
 
-    def delta_for(self, setting: str) -> float:
-        """Delta of the budget, for a setting that spends it beside a pure epsilon.
-
-        Raises:
-            MisconfigurationException: If the budget has none.
-        """
-        if self.ledger.budget is None or not self.ledger.budget.delta:
-            raise MisconfigurationException(
-                f"{setting} spends a delta, and the budget has none\nset privacy.delta below one "
-                "over the number of edges"
-            )
-        return self.ledger.budget.delta
-
     def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Evidence of a noisy number of edges, or of noisy degrees."""
         match name:

@@ -233,6 +233,7 @@ class PrivateGraphKernel(GraphLearner):
         quotients is at most :math:`\sqrt{\sum_i \Delta_i}`. Roots make the sum of the variances as
         small as it can be.
         """
+        self.delta_for("mechanism: gaussian")
         moved = math.sqrt(math.fsum(one.sensitivity for one in self.plan)) * self.max_occurrences
         roots = torch.tensor(
             [math.sqrt(one.sensitivity) for one in self.plan for _ in one.columns],

@@ -146,6 +146,12 @@ def test_what_was_found_by_looking_is_said(tmp_path):
     assert not any("their features" in text for text in method.assumptions)
 
 
+@pytest.mark.parametrize("options", [{"release": "curated_edge"}, {"weights": "private"}])
+def test_gaussian_noise_needs_a_delta(options):
+    with pytest.raises(MisconfigurationException, match="spends a delta"):
+        fit(epsilon=2.0, delta=0.0, **options)
+
+
 def test_private_rounds_and_reports_spend_the_budget_together():
     method = fit(weights="private", epsilon=8.0, weights_share=0.25, rounds=2, max_update_norm=0.5)
     updates, reports = method.ledger.entries

@@ -270,6 +270,7 @@ def test_an_edge_that_is_several_edges_of_the_set_costs_so_many_times(tmp_path):
         ({"features": ["gk-a3"], "max_degree": 3, "mode": "paper"}, "has a guarantee"),
         ({"features": ["w"], "max_degree": 3, "mode": "paper", "truncation": "drop"}, "canonical"),
         ({"features": ["w"], "max_degree": 3, "shares": [0.5, 0.6], "length": 2}, "add up to 1"),
+        ({"features": ["w"], "max_degree": 3, "mechanism": "gaussian"}, "spends a delta"),
         ({"features": ["w"], "max_degree": 10, "length": 18}, "more than 2\\^62 walks"),
     ],
 )

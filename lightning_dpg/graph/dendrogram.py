@@ -232,8 +232,13 @@ def fitting_counts(
     ends = -noisy.max() - 1, float((most - noisy).max()) + 1
     shift = brentq(lambda s: shifted(s).sum() - total, *ends)
     # Rounding partial sums keeps the total.
-    rounded = np.diff(np.floor(np.cumsum(shifted(shift)) + 0.5), prepend=0.0)
-    return np.minimum(rounded.astype(np.int64), most)
+    wanted = shifted(shift)
+    rounded = np.diff(np.floor(np.cumsum(wanted) + 0.5), prepend=0.0)
+    counts = np.minimum(rounded.astype(np.int64), most)
+    # A partial sum at a half can be off by its last digit, and a full count then be cut by 1.
+    lacking = np.where(counts < most, wanted - counts, -np.inf).argsort()[::-1]
+    counts[lacking[: total - int(counts.sum())]] += 1
+    return counts
 
 
 def draw_branches(

@@ -3,7 +3,7 @@ import itertools
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -111,6 +111,7 @@ def test_too_many_nodes_are_refused():
 
 
 @given(st.lists(st.tuples(st.floats(-1e3, 1e3), st.integers(0, 50)), min_size=1), st.floats(0, 1))
+@example([(0.0, 30), (0.0, 21), (0.0, 30)], 0.84375)  # partial sums at a half
 def test_fitting_counts_are_noisy_ones_shifted_and_cut(rows, share):
     noisy, most = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     total = int(share * most.sum())

@@ -9,6 +9,7 @@ NAMES = (
     "generator",
     "graphlets",
     "gromov",
+    "local_labels",
     "local_privacy",
     "memory",
     "node_privacy",

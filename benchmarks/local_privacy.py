@@ -6,10 +6,7 @@ Privacy for Distributed Structural Graphs", 2022, which take a large epsilon for
 """
 
 import argparse
-import math
-import warnings
 from itertools import combinations
-from typing import Literal, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -20,77 +17,32 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from sklearn.manifold import TSNE
 from sklearn.metrics import adjusted_mutual_info_score
-from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.commands.quiet import quiet
+from benchmarks.embeddings import (
+    EXACT,
+    Embedded,
+    Mode,
+    Release,
+    chosen,
+    embedded,
+    fitted,
+    off_diagonal,
+    readout_accuracy,
+)
 from lightning_dpg.datamodules import SubgraphDataModule
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.gromov import Space, pairwise_discrepancies, path_distances, row_distances
+from lightning_dpg.graph.gromov import Matrix, Space, pairwise_discrepancies, path_distances
 from lightning_dpg.graph.gromov_kmeans import gromov_kmeans
-from lightning_dpg.methods import LDPGromovWasserstein
-from lightning_dpg.methods.embedding_release import node_inputs, reported
 from lightning_dpg.metrics.discrepancies import neighbor_accuracy
-from lightning_dpg.privacy.entries import Relation
-from lightning_dpg.privacy.ledger import PrivacyLedger
-from lightning_dpg.privacy.noise import NoiseSource
 
 AXIS = "epsilon (smaller: more protection)"
 SMALL = (4, 5, 6, 7, 8)  # nodes of the five graphs, few enough for exact edit distances
 DRAWS = 20  # of the noise, over which what ranks of so few pairs tell is averaged
-Mode = Literal["exact", "corrected", "paper"]
-Matrix = NDArray[np.float64]
-
-
-class Release(NamedTuple):
-    """What is told of the embeddings."""
-
-    mode: Mode
-    epsilon: float | None = None
-    """Of each graph; None is one over its number of nodes."""
-
-    def __str__(self) -> str:
-        """Short name."""
-        if self.mode == "exact":
-            return "exact"
-        budget = "1 / nodes" if self.epsilon is None else f"{self.epsilon:,g}"
-        return f"{'as printed' if self.mode == 'paper' else 'corrected'}, epsilon {budget}"
-
-
-EXACT = Release("exact")
 CLUSTERED = (
     *(Release("corrected", epsilon) for epsilon in (1.0, 100.0, 10_000.0)),
     *(Release("paper", epsilon) for epsilon in (None, 1.0)),
 )
-
-
-class Embedded(NamedTuple):
-    """Some graphs with the rows of their nodes (private)."""
-
-    graphs: list[Data]
-    rows: list[Tensor]
-
-    def discrepancies(self, release: Release) -> tuple[list[Space], Matrix]:
-        """What a server compares, and the discrepancies of all pairs, shape ``(G, G)``."""
-        sizes = torch.tensor([len(part) for part in self.rows])
-        rows = torch.cat(self.rows)
-        if release.mode != "exact":
-            settings = {
-                "mode": release.mode,
-                "report_epsilon": release.epsilon,
-                "reports_per_row": None,
-                "weights": "random",  # they cost nothing here
-            }
-            ledger = PrivacyLedger(Relation.LOCAL_GRAPH)
-            rows = reported(settings, rows, sizes, math.inf, ledger, NoiseSource())
-        parts = torch.split(rows, sizes.tolist())
-        spaces = [Space(row_distances(part.numpy(), "euclidean")) for part in parts]
-        return spaces, pairwise_discrepancies(spaces)
-
-    def mean(self, release: Release) -> float:
-        """Mean discrepancy of all pairs."""
-        return float(off_diagonal(self.discrepancies(release)[1]).mean())
 
 
 def egos(count: int, hops: int) -> SubgraphDataModule:
@@ -107,50 +59,6 @@ def egos(count: int, hops: int) -> SubgraphDataModule:
     return data
 
 
-def fitted(data: SubgraphDataModule, rounds: int) -> LDPGromovWasserstein:
-    """The encoder of the paper, trained on half of the graphs without protection."""
-    method = LDPGromovWasserstein(release="exact", weights="trained", rounds=rounds)
-    data.steps_per_epoch = rounds
-    with quiet(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pl.seed_everything(0, verbose=False)
-        pl.Trainer(
-            max_epochs=1,
-            accelerator="cpu",
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-            callbacks=[PrivacyAccountant(math.inf, 1e-5)],
-        ).fit(method, data)
-    return method
-
-
-def embedded(method: LDPGromovWasserstein, data: SubgraphDataModule) -> Embedded:
-    """All graphs with the rows that the encoder gives their nodes."""
-    rows = method.encoded(node_inputs(data, data.edges), data.edges)
-    return Embedded(data.graphs, list(torch.split(rows, data.sizes.tolist())))
-
-
-def readout_accuracy(method: LDPGromovWasserstein, data: SubgraphDataModule) -> float:
-    """Share of the graphs that did not teach whose class the encoder's own readout tells."""
-    edge_index = torch.cat([data.edges, data.edges.flip(1)]).T
-    inputs = node_inputs(data, data.edges)
-    logits = method.network.logits(inputs, edge_index, data.graph_of, len(data.graphs))
-    right = (logits.argmax(1) == method.labels).numpy()
-    return float(right[method.judged].mean())
-
-
-def chosen(sets: Embedded, numbers: NDArray[np.int64]) -> Embedded:
-    """Some of the graphs."""
-    return Embedded(*([part[k] for k in numbers] for part in sets))
-
-
-def off_diagonal(matrix: Matrix) -> Matrix:
-    """Entries of all pairs."""
-    return matrix[np.triu_indices(len(matrix), 1)]
-
-
 def show_clusters(sets: Embedded, labels: NDArray[np.int64]) -> None:
     """Figure 2: k-means of graphs that did not teach the encoder, laid out by t-SNE."""
     print(f"\nFigure 2: {len(labels)} graphs, classes of their centers, as many clusters")
@@ -164,7 +72,8 @@ def show_clusters(sets: Embedded, labels: NDArray[np.int64]) -> None:
     panels[-1].axis("off")
     first = np.empty(0)
     for panel, release in enumerate(releases, start=1):
-        spaces, found = sets.discrepancies(release)
+        spaces = sets.spaces(release)
+        found = pairwise_discrepancies(spaces)
         clusters = gromov_kmeans(spaces, found, len(np.unique(labels))).labels
         first = first if len(first) else clusters
         scores = [adjusted_mutual_info_score(x, clusters) for x in (labels, first, sizes)]
@@ -216,9 +125,9 @@ def show_five_graphs(sets: Embedded) -> None:
         "edit distance": [edit_distances(five.graphs)],
         "GW of paths": [pairwise_discrepancies([Space(part) for part in bare])],
         "fused GW": [pairwise_discrepancies(fused)],
-        "exact": [five.discrepancies(EXACT)[1]],
+        "exact": [five.discrepancies(EXACT)],
     }
-    found |= {str(r): [five.discrepancies(r)[1] for _ in range(DRAWS)] for r in CLUSTERED}
+    found |= {str(r): [five.discrepancies(r) for _ in range(DRAWS)] for r in CLUSTERED}
     told = ", ".join(f"{g.num_nodes} {g.num_edges // 2}" for g in five.graphs)
     print(f"\nFigures 4 and 11: five graphs (nodes, edges: {told}), {DRAWS} draws of the noise")
     print(
@@ -285,8 +194,9 @@ def main(args: list[str]) -> None:
     )
     options = parser.parse_args(args)
     torch.set_num_threads(1)
+    pl.seed_everything(0, verbose=False)
     data = egos(options.graphs, 1)
-    method = fitted(data, options.rounds)
+    method = fitted(data, rounds=options.rounds)
     judged = np.flatnonzero(method.judged)
     others = chosen(embedded(method, data), judged)
     show_five_graphs(others)

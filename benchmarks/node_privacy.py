@@ -2,17 +2,14 @@
 
 import argparse
 import math
-import warnings
 
 import numpy as np
-import pytorch_lightning as pl
 import torch
 from scipy.sparse.linalg import eigsh
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.commands.quiet import quiet
+from benchmarks.fitting import fit_quietly
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.methods import PrivCom
@@ -34,17 +31,7 @@ def fitted(graph: Data, epsilon: float, delta: float, max_degree: int) -> PrivCo
     """The method after a fit, with noise of the operating system."""
     method = PrivCom(graph.num_nodes, relation="node", rank=RANK, max_degree=max_degree)
     data = EdgeListDataModule(graph, steps_per_epoch=method.hparams["iterations"])
-    with quiet(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pl.Trainer(
-            max_epochs=1,
-            accelerator="cpu",
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-            callbacks=[PrivacyAccountant(epsilon, delta)],
-        ).fit(method, data)
+    fit_quietly(method, data, epsilon, delta)
     return method
 
 

@@ -58,7 +58,9 @@ class GromovKernel(GraphLearner):
         ]
         # A run that was stopped goes on where it was, if it is told of the same place.
         folder = Path(self.trainer.default_root_dir)
-        return {name: torch.from_numpy(pairwise_discrepancies(spaces, folder=folder))}
+        progress = self.trainer.progress_bar_callback is not None
+        found = pairwise_discrepancies(spaces, folder=folder, progress=progress)
+        return {name: torch.from_numpy(found)}
 
     def grams(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
         """Kernels of the discrepancies, without their negative eigenvalues."""

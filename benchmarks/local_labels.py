@@ -1,0 +1,187 @@
+"""Labels of a TU set told by discrepancies, with and without local privacy, beside its sizes.
+
+Table 1 of Jin and Chen, "Gromov-Wasserstein Discrepancy with Local Differential Privacy for
+Distributed Structural Graphs", 2022. All rows, those of encoders that learned nothing as well, are
+accuracies on the graphs that do not teach, by support vector machines in ten folds. Another split
+is another half that teaches, another start of the encoder and other noise.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from benchmarks.embeddings import EXACT, Embedded, Release, chosen, embedded, fitted
+from benchmarks.embeddings import readout_accuracy as readout
+from lightning_dpg.datamodules import TUGraphDataModule
+from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.gromov import (
+    Matrix,
+    Space,
+    discrepancy_kernels,
+    pairwise_discrepancies,
+    path_distances,
+    row_distances,
+)
+from lightning_dpg.methods import LDPGromovWasserstein
+from lightning_dpg.methods.federation import teaching_graphs
+from lightning_dpg.metrics.graph_kernels import shortest_path_kernel
+from lightning_dpg.metrics.kernel_svm import (
+    clip_spectrum,
+    cross_validated_accuracy,
+    feature_kernels,
+)
+
+FOLDS_DEALT = 3
+TEACHING = 0.5
+
+
+class Half(NamedTuple):
+    """The graphs of one split that tell the accuracy, or some of them at random."""
+
+    data: TUGraphDataModule
+    labels: NDArray[np.int64]
+    split: int
+    most: int
+
+    @property
+    def judged(self) -> NDArray[np.int64]:
+        """Their numbers."""
+        teaching = teaching_graphs(torch.from_numpy(self.labels), TEACHING, self.split)
+        numbers = np.random.default_rng(self.split).permutation(np.flatnonzero(~teaching.numpy()))
+        return np.sort(numbers[: self.most])
+
+    def fitted(self, **settings: Any) -> LDPGromovWasserstein:
+        """A method that the other half has taught, unless the settings say who teaches."""
+        pl.seed_everything(self.split, verbose=False)
+        settings = {"teaching_fraction": TEACHING, "split_seed": self.split} | settings
+        return fitted(self.data, **settings)
+
+    def accuracy(self, grams: list[Matrix]) -> float:
+        """Of kernels between them."""
+        labels = self.labels[self.judged]
+        return cross_validated_accuracy(grams, labels, repetitions=FOLDS_DEALT).mean
+
+    def told_by(self, spaces: list[Space]) -> float:
+        """Accuracy of their discrepancies."""
+        found = pairwise_discrepancies(spaces)
+        return self.accuracy([clip_spectrum(gram) for gram in discrepancy_kernels(found)])
+
+
+ALL_BUT_A_FEW = 0.99  # of each label, since all graphs cannot teach
+
+Row = tuple[str, Callable[[], float]]
+
+
+def controls(half: Half) -> Iterator[Row]:
+    """What learns nothing of the structure, and what reads it as it is."""
+    graphs = [half.data.graphs[k] for k in half.judged]
+    nodes = [graph.num_nodes for graph in graphs]
+    edges = [undirected_edges(graph).numpy() for graph in graphs]
+    both = [[n, len(e)] for n, e in zip(nodes, edges, strict=True)]
+    yield "numbers of nodes", lambda: half.accuracy(feature_kernels([[n] for n in nodes]))
+    yield "numbers of nodes and edges", lambda: half.accuracy(feature_kernels(both))
+    coins = [torch.randint(2, (n, 8)).double() * 2 - 1 for n in nodes]
+    yield "coin flips, as many as nodes", lambda: half.told_by(by_rows(coins))
+    yield "shortest path kernel", lambda: half.accuracy([shortest_path_kernel(graphs)])
+    paths = [path_distances(e, n) for e, n in zip(edges, nodes, strict=True)]
+    yield "discrepancies of paths", lambda: half.told_by([Space(part) for part in paths])
+    if graphs[0].x is not None:
+        features = [graph.x.double().numpy() for graph in graphs]
+        fused = [Space(*pair) for pair in zip(paths, features, strict=True)]
+        yield "fused discrepancies", lambda: half.told_by(fused)
+
+
+def local_releases(
+    half: Half, encoder: str, weights: str, rounds: int, epsilons: list[float]
+) -> Iterator[Row]:
+    """Rows of one encoder without protection, as printed, and through the multi-bit encoder."""
+    name = f"{encoder}, {weights}"
+    method = half.fitted(encoder=encoder, weights=weights, rounds=rounds)
+    sets: Embedded = chosen(embedded(method, half.data), half.judged)
+    if weights == "trained":
+        yield f"{name}: readout of the encoder", lambda: readout(method, half.data)
+    releases = (EXACT, Release("paper"), *(Release("corrected", e) for e in epsilons))
+    for release in releases:
+        yield f"{name}: {release}", lambda release=release: half.told_by(sets.spaces(release))
+
+
+def centralized(half: Half, encoder: str, steps: int) -> Iterator[Row]:
+    """An encoder that one client teaches; also one that knows the labels that it is judged by."""
+    settings = {"encoder": encoder, "num_clients": 1, "rounds": 1, "local_epochs": steps}
+    method = half.fitted(**settings)
+    yield f"{encoder}, one client: readout of the encoder", lambda: readout(method, half.data)
+    sets = chosen(embedded(method, half.data), half.judged)
+    yield f"{encoder}, one client: exact", lambda: half.told_by(sets.spaces(EXACT))
+    method = half.fitted(teaching_fraction=ALL_BUT_A_FEW, **settings)
+    leaking = chosen(embedded(method, half.data), half.judged)
+    yield f"{encoder}, taught by all graphs: exact", lambda: half.told_by(leaking.spaces(EXACT))
+
+
+def edge_releases(half: Half, rounds: int, epsilons: list[float]) -> Iterator[Row]:
+    """Rows of noisy sums over neighbors, from which the encoder learns for nothing."""
+    for epsilon in epsilons:
+
+        def told(epsilon: float = epsilon) -> float:
+            settings = {"release": "curated_edge", "weights": "trained", "rounds": rounds}
+            method = half.fitted(epsilon=epsilon, **settings)
+            rows = torch.split(method.embedding["features"], half.data.sizes.tolist())
+            return half.told_by(by_rows([rows[k] for k in half.judged]))
+
+        yield f"curated_edge, epsilon {epsilon:g}", told
+
+
+def by_rows(rows: list[Tensor]) -> list[Space]:
+    """Graphs whose nodes are as far from each other as their rows."""
+    return [Space(row_distances(part.double().numpy(), "euclidean")) for part in rows]
+
+
+def main(args: list[str]) -> None:
+    """Print the accuracy of each row as it is known, and a table of all splits."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks local_labels")
+    parser.add_argument("name", nargs="?", default="planted_sets", help="TU set, or a built-in one")
+    parser.add_argument("--splits", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=200, help="of federated averaging")
+    parser.add_argument(
+        "--steps", type=int, default=500, help="of encoders that one client teaches"
+    )
+    parser.add_argument("--encoders", nargs="*", default=["gin", "gcn"])
+    parser.add_argument("--weights", nargs="*", default=["trained", "random"])
+    parser.add_argument("--epsilons", type=float, nargs="*", default=[1, 10, 100, 1e3, 1e4])
+    parser.add_argument("--edge-epsilons", type=float, nargs="*", default=[0.5, 1, 2, 5, 8, 20])
+    parser.add_argument("--judged", type=int, default=250, help="graphs at most that are compared")
+    parser.add_argument("--no-controls", action="store_true")
+    options = parser.parse_args(args)
+    torch.set_num_threads(1)
+    data = TUGraphDataModule(options.name)
+    data.setup("fit")
+    labels = data.labels.numpy()
+    table: dict[str, list[float]] = {}
+    print(
+        f"{options.name}: {len(labels)} graphs, majority {np.bincount(labels).max() / len(labels):.3f}"
+    )
+    for split in range(options.splits):
+        half = Half(data, labels, split, options.judged)
+        groups = [] if options.no_controls else [controls(half)]
+        groups.append(edge_releases(half, options.rounds, options.edge_epsilons))
+        groups += [centralized(half, encoder, options.steps) for encoder in options.encoders]
+        groups += [
+            local_releases(half, encoder, weights, options.rounds, options.epsilons)
+            for encoder in options.encoders
+            for weights in options.weights
+        ]
+        for name, told in (row for group in groups for row in group):
+            start = time.perf_counter()
+            table.setdefault(name, []).append(told())
+            seconds = time.perf_counter() - start
+            print(f"split {split}, {name}: {table[name][-1]:.3f} ({seconds:.0f} s)", flush=True)
+    print("\n| row | accuracy, mean of splits | sd |\n|---|---|---|")
+    for name, found in table.items():
+        sd = f"{np.std(found, ddof=1):.3f}" if len(found) > 1 else ""
+        print(f"| {name} | {np.mean(found):.3f} | {sd} |")

@@ -44,6 +44,8 @@ def check_settings(h: Any) -> None:
     for name in ("width", "hops", "rounds", "num_clients", "local_epochs"):
         if h[name] < 1:
             raise ValueError(f"{name} must be positive, got {h[name]}")
+    if h["flower_processes"] < 0:
+        raise ValueError(f"flower_processes must not be negative, got {h['flower_processes']}")
     for name in ("weights_share", "teaching_fraction"):
         if not 0 < h[name] < 1:
             raise ValueError(f"{name} must lie between 0 and 1, got {h[name]}")
@@ -51,6 +53,11 @@ def check_settings(h: Any) -> None:
         raise MisconfigurationException(
             "the rounds of release: curated_edge read noisy sums and cost nothing: set weights to "
             "trained"
+        )
+    if h["flower_processes"] and h["weights"] == "random":
+        raise MisconfigurationException(
+            "flower_processes train the encoder, which weights: random does not: set weights to "
+            "trained or private"
         )
     if h["mode"] == "paper" and (h["release"] == "curated_edge" or h["max_nodes"] is not None):
         raise MisconfigurationException(

@@ -1,5 +1,6 @@
 """Learners of graphs whose encoder is trained by rounds of federated averaging, or not at all."""
 
+import copy
 import math
 from abc import abstractmethod
 from collections.abc import Callable
@@ -12,13 +13,13 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 
 from lightning_dpg.methods.federation import (
-    Client,
     dealt,
     holdings,
     share_of,
     teaching_graphs,
     weighted_update,
 )
+from lightning_dpg.methods.flower_clients import FlowerClients
 from lightning_dpg.methods.graph_learner import GraphLearner
 from lightning_dpg.methods.graph_set import resized
 from lightning_dpg.nn.node_encoders import NodeEncoder
@@ -66,7 +67,8 @@ class FederatedLearner(GraphLearner):
         self.register_buffer("update_noise", torch.tensor(0.0, dtype=torch.double))
         self.register_load_state_dict_pre_hook(resized("teaching"))  # type: ignore[no-untyped-call]
         self.register_load_state_dict_pre_hook(_built)  # type: ignore[no-untyped-call]
-        self._clients: list[Client] | None = None
+        self._updates: Callable[[NodeEncoder], Tensor] | None = None
+        self._flower: FlowerClients | None = None
 
     @abstractmethod
     def encoder_class(self) -> Callable[[int, int, int], NodeEncoder]:
@@ -114,6 +116,11 @@ class FederatedLearner(GraphLearner):
         self.teaching = torch.zeros(len(self.sizes), dtype=torch.bool, device=self.device)
         if h["weights"] == "random":
             return
+        if h["flower_processes"] and self.trainer.world_size > 1:
+            raise MisconfigurationException(
+                "flower_processes takes one process of Lightning, whose clients have their own: "
+                "set trainer.devices to 1"
+            )
         self._check_labels()
         chosen = teaching_graphs(self.labels.cpu(), h["teaching_fraction"], h["split_seed"])
         if not chosen.any() or chosen.all():
@@ -148,7 +155,13 @@ class FederatedLearner(GraphLearner):
         if not self.is_released and self.rounds_made < self.rounds_planned:
             self._round(self.trainer.datamodule)  # type: ignore[attr-defined]
         if self.rounds_made >= self.rounds_planned:
+            self._send_home()
             super().training_step(batch, batch_idx)
+
+    def on_fit_end(self) -> None:
+        """No process stays behind where the budget or the run ended before the rounds."""
+        self._send_home()
+        super().on_fit_end()
 
     def encoded(self, inputs: Tensor, edges: Tensor) -> Tensor:
         """Rows of all nodes, on the CPU.
@@ -177,19 +190,9 @@ class FederatedLearner(GraphLearner):
         private = h["weights"] == "private"
         if not private and not self.updates_are_free:
             self.ledger.spend(self.unprotected(UPDATES, "the weights of clients are not protected"))
-        if self._clients is None:
-            inputs, edges = self.client_inputs(data)
-            self._clients = holdings(
-                self._parts(), inputs, edges, data.graph_of, self.labels.cpu(), self.device
-            )
-        total = weighted_update(
-            network,
-            self._clients[self.global_rank :: self.trainer.world_size],
-            epochs=h["local_epochs"],
-            learning_rate=h["learning_rate"],
-            proximal=h["proximal"],
-            max_norm=h["max_update_norm"] if private else None,
-        )
+        if self._updates is None:
+            self._updates = self._asked(data)
+        total = self._updates(network)
         if self.trainer.world_size > 1:
             total = total.to(self.device)
             torch.distributed.all_reduce(total)
@@ -211,6 +214,31 @@ class FederatedLearner(GraphLearner):
             parameter.grad = -moved.view_as(parameter).to(parameter)
         optimizer.step()
         self.rounds_made += 1
+
+    def _send_home(self) -> None:
+        if self._flower is not None:
+            self._flower.close()
+            self._flower = self._updates = None
+
+    def _asked(self, data: Any) -> Callable[[NodeEncoder], Tensor]:
+        """What asks the clients, those of this process or in processes of their own, for a round."""
+        h, processes = self.hparams, self.hparams["flower_processes"]
+        inputs, edges = self.client_inputs(data)
+        device = torch.device("cpu") if processes else self.device
+        clients = holdings(self._parts(), inputs, edges, data.graph_of, self.labels.cpu(), device)
+        settings = {
+            "epochs": h["local_epochs"],
+            "learning_rate": h["learning_rate"],
+            "proximal": h["proximal"],
+            "max_norm": h["max_update_norm"] if h["weights"] == "private" else None,
+        }
+        if processes:
+            shares = [clients[number::processes] for number in range(processes)]
+            copied = copy.deepcopy(self._encoder()).cpu()
+            self._flower = FlowerClients(shares, copied, settings)
+            return self._flower.weighted_update
+        mine = clients[self.global_rank :: self.trainer.world_size]
+        return lambda network: weighted_update(network, mine, **settings)
 
     def _parts(self) -> list[Tensor]:
         """Numbers of the graphs of each client (public)."""

@@ -97,6 +97,8 @@ class LDPGromovWasserstein(FederatedLearner):
         weights_share: Share of epsilon for the rounds of ``weights: private``.
         teaching_fraction: Share of the graphs of each label that teach.
         split_seed: Public seed of who teaches and who holds what.
+        flower_processes: Processes that hold the clients and talk to the server over Flower, which is
+            an extra; 0 trains them one after another, or in the processes of Lightning.
     """
 
     relation = Relation.LOCAL_GRAPH
@@ -127,6 +129,7 @@ class LDPGromovWasserstein(FederatedLearner):
         weights_share: float = 0.5,
         teaching_fraction: float = 0.5,
         split_seed: int = 0,
+        flower_processes: int = 0,
     ) -> None:
         super().__init__()
         self.save_hyperparameters()

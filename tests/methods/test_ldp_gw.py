@@ -173,8 +173,11 @@ def test_curated_rounds_read_noisy_sums_alone():
     assert method.ledger.relation == "edge"
     assert method.ledger.epsilon(1e-5) == pytest.approx(2.0, rel=1e-3)
     assert method.rows.shape == (140, 3)
-    (client, *_) = method._clients
-    assert client.edge_index.numel() == 0
+    inputs, edges = method.client_inputs(method.trainer.datamodule)
+    assert edges.numel() == 0
+    entry = method.ledger.entries[0]
+    noise_std = entry.sensitivity * entry.noise_multiplier
+    torch.testing.assert_close(inputs, scaled(method.rows, 1, noise_std))
 
 
 def test_columns_of_noise_are_shrunk_away():

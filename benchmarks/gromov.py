@@ -16,7 +16,14 @@ def main(args: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks gromov")
     parser.add_argument("--sets", nargs="+", default=["MUTAG"])
     parser.add_argument("--pairs", type=int, help="so many pairs at random instead of all")
+    parser.add_argument("--workers", type=int, help="time so many processes, and nothing else")
     options = parser.parse_args(args)
+    if options.workers:
+        print("| set | pairs | 1 process, s | processes | s | ratio | target |")
+        print("|---|---|---|---|---|---|---|")
+        for name in options.sets:
+            _processes(name, options.workers)
+        return
     print("one thread, both in turn; distances: shortest paths")
     print("| set | discrepancy | pairs | POT, s | ours, s | ratio | target | largest deviation |")
     print("|---|---|---|---|---|---|---|---|")
@@ -25,21 +32,52 @@ def main(args: list[str]) -> None:
             _row(name, fused, options.pairs)
 
 
-def _row(name: str, fused: bool, count: int | None) -> None:
-    import ot
-
+def _spaces(name: str, fused: bool) -> list:
+    """Graphs of a set by their shortest paths; none if there are no features to fuse."""
     from lightning_dpg.datamodules.tu import TUGraphDataModule
     from lightning_dpg.graph.graph import undirected_edges
-    from lightning_dpg.graph.gromov import Space, gromov_discrepancy, path_distances
+    from lightning_dpg.graph.gromov import Space, path_distances
 
     data = TUGraphDataModule(name)
     data.setup("fit")
-    spaces = []
-    for graph in data.graphs:
-        distances = path_distances(undirected_edges(graph).numpy(), graph.num_nodes)
-        if fused and graph.x is None:
-            return
-        spaces.append(Space(distances, graph.x.double().numpy() if fused else None))
+    if fused and data.graphs[0].x is None:
+        return []
+    return [
+        Space(
+            path_distances(undirected_edges(graph).numpy(), graph.num_nodes),
+            graph.x.double().numpy() if fused else None,
+        )
+        for graph in data.graphs
+    ]
+
+
+def _processes(name: str, workers: int) -> None:
+    """Wall seconds of all pairs, by one process and by several, in turn."""
+    from lightning_dpg.graph.gromov import pairwise_discrepancies
+
+    spaces, seconds = _spaces(name, fused=False), {1: [], workers: []}
+    pairwise_discrepancies(spaces[:20], workers=workers)  # starts the processes
+    for _ in range(3):
+        for count, found in seconds.items():
+            start = time.perf_counter()
+            pairwise_discrepancies(spaces, workers=count)
+            found.append(time.perf_counter() - start)
+    alone, shared = (min(found) for found in seconds.values())
+    pairs = len(spaces) * (len(spaces) - 1) // 2
+    print(
+        f"| {name} | {pairs} | {alone:.1f} | {workers} | {shared:.1f} | {shared / alone:.2f} "
+        f"| <= {1.2 / workers:.2f} |"
+    )
+
+
+def _row(name: str, fused: bool, count: int | None) -> None:
+    import ot
+
+    from lightning_dpg.graph.gromov import Space, gromov_discrepancy
+
+    spaces = _spaces(name, fused)
+    if not spaces:
+        return
 
     def pot(first: Space, second: Space) -> float:
         if first.features is None:

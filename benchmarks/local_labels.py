@@ -169,7 +169,7 @@ def main(args: list[str]) -> None:
     for split in range(options.splits):
         half = Half(data, labels, split, options.judged)
         groups = [] if options.no_controls else [controls(half)]
-        groups.append(edge_releases(half, options.rounds, options.edge_epsilons))
+        groups.append(edge_releases(half, options.edge_rounds, options.edge_epsilons))
         groups += [centralized(half, encoder, options.steps) for encoder in options.encoders]
         groups += [
             local_releases(half, encoder, weights, options.rounds, options.epsilons)

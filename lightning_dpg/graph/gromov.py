@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
+from joblib import Parallel, cpu_count, delayed
 from numpy.typing import NDArray
 from ot.lp.emd_wrap import emd_c
 from scipy.sparse import coo_array
@@ -30,6 +31,8 @@ _MOST_STEPS = 10_000
 _MOST_PIVOTS = 10_000_000
 _OPTIMAL = 1
 _SECONDS_BETWEEN_SAVES = 30.0
+_BLOCK = 50  # pairs that a process is handed at once
+_PAIRS_WORTH_PROCESSES = 20_000  # which start in seconds
 _WIDTHS = (0.3, 3.0, 30.0, 300.0)
 
 
@@ -121,6 +124,7 @@ def pairwise_discrepancies(
     starts: int = 1,
     folder: Path | None = None,
     progress: bool = False,
+    workers: int | None = None,
 ) -> Matrix:
     """Discrepancies of all pairs of graphs.
 
@@ -134,6 +138,8 @@ def pairwise_discrepancies(
         folder: Where to keep what is known twice a minute, so that a run that was stopped goes on
             from there. The file is named after a digest of all that the result depends on.
         progress: Whether to show a progress bar.
+        workers: Number of processes that share the pairs; None is one for each core if there are so
+            many pairs that it pays, and else this one alone.
 
     Returns:
         Matrix of shape ``(G, G)`` with zeros on its diagonal.
@@ -152,17 +158,23 @@ def pairwise_discrepancies(
                 done = int(saved["done"])
                 values[:done] = saved["values"]
     saved_at, begin = time.monotonic(), done
-    pairs = tqdm(
-        _pairs(size, begin), total=len(values), initial=begin, unit="pair", disable=not progress
+    if workers is None:
+        workers = cpu_count() if len(values) - begin > _PAIRS_WORTH_PROCESSES else 1
+    solve = delayed(_solved)
+    tasks = (
+        solve(spaces[first], spaces[start:end], alpha, starts, number)
+        for first, start, end, number in _blocks(size, begin)
     )
-    for first, second in pairs:
-        values[done] = gromov_discrepancy(
-            spaces[first], spaces[second], alpha=alpha, starts=starts, seed=done
-        )
-        done += 1
+    found = Parallel(n_jobs=workers, return_as="generator", inner_max_num_threads=1)(tasks)
+    bar = tqdm(total=len(values), initial=begin, unit="pair", disable=not progress)
+    for block in found:
+        values[done : done + len(block)] = block
+        done += len(block)
+        bar.update(len(block))
         if path is not None and time.monotonic() - saved_at > _SECONDS_BETWEEN_SAVES:
             _save(path, values[:done])
             saved_at = time.monotonic()
+    bar.close()
     if path is not None and done > begin:
         _save(path, values)
     matrix = np.zeros((size, size))
@@ -242,10 +254,31 @@ def _mean_squares(distances: Matrix, weights: Matrix) -> Matrix:
     return np.dot(distances**2, weights.reshape(-1, 1))
 
 
-def _pairs(size: int, begin: int) -> Iterator[tuple[int, int]]:
-    """Pairs of numbers below ``size`` in order, without the first ``begin``."""
-    first, second = np.triu_indices(size, 1)
-    return zip(first[begin:].tolist(), second[begin:].tolist(), strict=True)
+def _blocks(size: int, begin: int) -> Iterator[tuple[int, int, int, int]]:
+    """Pairs of one graph with some that follow it, without the first ``begin`` of all pairs.
+
+    Yields:
+        The one graph, the first and the end of the others, and the number of the first pair.
+    """
+    number = 0
+    for first in range(size - 1):
+        start = first + 1 + max(0, min(begin - number, size - first - 1))
+        number += start - first - 1
+        while start < size:
+            end = min(size, start + _BLOCK)
+            yield first, start, end, number
+            number += end - start
+            start = end
+
+
+def _solved(
+    first: Space, others: Sequence[Space], alpha: float, starts: int, number: int
+) -> list[float]:
+    """Discrepancies of one graph and each of the others, the first of which is pair ``number``."""
+    return [
+        gromov_discrepancy(first, other, alpha=alpha, starts=starts, seed=seed)
+        for seed, other in enumerate(others, start=number)
+    ]
 
 
 def _check(spaces: Sequence[Space]) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lightning_dpg.graph import gromov
 from lightning_dpg.graph.gromov import (
     Space,
+    _blocks,
     discrepancy_kernels,
     gromov_discrepancy,
     pairwise_discrepancies,
@@ -134,6 +135,23 @@ def test_all_pairs_are_each_pair(spaces):
     assert not matrix.diagonal().any()
     for i, j in itertools.combinations(range(5), 2):
         assert matrix[i, j] == pytest.approx(pot(spaces[i], spaces[j]), abs=1e-8)
+
+
+def test_processes_find_what_one_finds(spaces):
+    alone = pairwise_discrepancies(spaces, starts=2)
+    shared = pairwise_discrepancies(spaces, starts=2, workers=2)
+    np.testing.assert_allclose(shared, alone, rtol=1e-12, atol=1e-14)
+
+
+@given(st.integers(1, 120), st.data())
+def test_blocks_have_each_pair_once_and_in_order(size, data):
+    pairs = list(itertools.combinations(range(size), 2))
+    begin = data.draw(st.integers(0, len(pairs)))
+    found = []
+    for first, start, end, number in _blocks(size, begin):
+        assert 1 <= end - start <= 50 and number == begin + len(found)
+        found += [(first, second) for second in range(start, end)]
+    assert found == pairs[begin:]
 
 
 def test_a_stopped_run_goes_on(spaces, tmp_path, monkeypatch):

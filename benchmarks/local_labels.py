@@ -148,6 +148,7 @@ def main(args: list[str]) -> None:
     parser.add_argument("name", nargs="?", default="planted_sets", help="TU set, or a built-in one")
     parser.add_argument("--splits", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=200, help="of federated averaging")
+    parser.add_argument("--edge-rounds", type=int, default=5, help="of these on noisy sums")
     parser.add_argument(
         "--steps", type=int, default=500, help="of encoders that one client teaches"
     )

@@ -109,6 +109,7 @@ class PrivacyAccountant(Callback):
                 is_pure=pl_module.is_pure,
             )
             self._refuse_selection(trainer)
+            pl_module.check_budget(self.budget)
             pl_module.ledger.budget = self.budget
 
     def _refuse_selection(self, trainer: Trainer) -> None:

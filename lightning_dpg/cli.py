@@ -148,6 +148,9 @@ class PrivateCLI(LightningCLI):
         """Build everything; the data module is the one that has read its data already."""
         try:
             super().instantiate_classes()
+            if self.config.subcommand == "fit":
+                accountant = PrivacyAccountant(**self._settings.privacy.as_dict())
+                self.model.check_budget(accountant.budget)
         except BaseException as error:
             self._remove_made_folders()
             # The parser says of a refused argument that the whole model is of no known type.

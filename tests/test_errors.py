@@ -68,6 +68,20 @@ def test_bad_setting(fails, config, option, value, said):
 
 
 @pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("hrg_gaussian", ["--privacy.delta", "0"], "noise: gaussian spends a delta"),
+        ("dk2_uniform", ["--privacy.delta", "0"], "noise: uniform spends a delta"),
+        ("ldp_gw_curated", ["--privacy.delta", "0"], "release: curated_edge spends a delta"),
+        ("ldp_gw", ["--model.init_args.weights", "private"], "weights: private spends a delta"),
+        ("private_kernel", ["--model.init_args.truncation", "none"], "by any amount"),
+    ],
+)
+def test_a_budget_that_the_settings_cannot_keep(fails, name, options, said):
+    assert said in fails("fit", "--config", name, *options)
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         (None, ["graph.edges", "no such file"]),

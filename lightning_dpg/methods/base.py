@@ -1,5 +1,6 @@
 """Base classes: every method owns a ledger; every synthesizer is evaluated in the same way."""
 
+import math
 from abc import abstractmethod
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.metrics.functional import STATISTICS
 from lightning_dpg.metrics.link_prediction import degree_product, link_prediction
 from lightning_dpg.privacy.dpsgd import accumulate
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 
 
@@ -68,18 +69,36 @@ class PrivateModule(pl.LightningModule):
             proof=why,
         )
 
-    def delta_for(self, setting: str) -> float:
-        """Delta of the budget, for a setting that spends it beside a pure epsilon.
+    @property
+    def budget(self) -> Budget:
+        """What the run may spend.
 
         Raises:
-            MisconfigurationException: If the budget has none.
+            MisconfigurationException: If nobody has said.
         """
-        if self.ledger.budget is None or not self.ledger.budget.delta:
+        if self.ledger.budget is None:
+            raise MisconfigurationException(
+                f"{type(self).__name__} needs a budget: give the privacy section, or "
+                "PrivacyAccountant among the callbacks"
+            )
+        return self.ledger.budget
+
+    def delta_setting(self) -> str | None:
+        """Setting, if any, by which a method of pure epsilon spends a delta after all."""
+        return None
+
+    def check_budget(self, budget: Budget) -> None:
+        """Refuse a budget that the settings cannot keep, before a run leaves a trace.
+
+        Raises:
+            MisconfigurationException: If they spend a delta that it has not, or cannot be private.
+        """
+        setting = self.delta_setting()
+        if setting is not None and math.isfinite(budget.epsilon) and not budget.delta:
             raise MisconfigurationException(
                 f"{setting} spends a delta, and the budget has none\nset privacy.delta below one "
                 "over the number of edges"
             )
-        return self.ledger.budget.delta
 
     def claimed_epsilon(self, delta: float) -> float | None:
         """Epsilon that the paper would print for this run; None where that is no question."""

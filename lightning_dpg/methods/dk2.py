@@ -83,10 +83,14 @@ class DK2(OneShotSynthesizer):
         self.register_buffer("links", torch.empty(0, 0, dtype=torch.double))
         self._largest_two = 0
 
+    def delta_setting(self) -> str | None:
+        """A bound of the local sensitivity."""
+        return "noise: uniform" if self.hparams["noise"] == "uniform" else None
+
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release degrees, then joint degrees."""
         is_uniform = self.hparams["noise"] == "uniform"
-        delta = self.delta_for("noise: uniform") if is_uniform and math.isfinite(epsilon) else 0.0
+        delta = self.budget.delta if is_uniform and math.isfinite(epsilon) else 0.0
         degree_share, bound_share = self.hparams["degree_share"], self.hparams["bound_share"]
         self.degrees = release_degrees(
             self, edges, degree_share * epsilon, count_share=0.2, sequence_share=0.25

@@ -118,21 +118,16 @@ class DPGVAE(NodeClipping):
     def on_fit_start(self) -> None:
         """Make the releases that the training reads, then settle its noise."""
         super().on_fit_start()
-        data, budget, h = self.trainer.datamodule, self.ledger.budget, self.hparams  # type: ignore[attr-defined]
+        data, h = self.trainer.datamodule, self.hparams  # type: ignore[attr-defined]
         self.sample_rate = data.sample_rate
         if h["mode"] == "paper":
             self.assumptions.append(
                 "The exact numbers of edges are public, as the paper takes them."
             )
             self.num_edges = self._exact_num_edges()
-        elif budget is None:
-            raise MisconfigurationException(
-                f"{type(self).__name__} needs a budget: give the privacy section, or "
-                "PrivacyAccountant among the callbacks"
-            )
         elif not self.ledger.entries:  # what a resumed run has released is in its checkpoint
-            self._settle_noise(*budget)
-            self._release(data.edges, budget.epsilon)
+            self._settle_noise(*self.budget)
+            self._release(data.edges, self.budget.epsilon)
         if h["noise_multiplier"] != "auto":
             self.noise_multiplier.fill_(h["noise_multiplier"])
 

@@ -3,7 +3,6 @@
 from typing import Any, ClassVar
 
 import torch
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
 from lightning_dpg.graph.graph import make_graph
@@ -31,13 +30,8 @@ class ErdosRenyiSet(GraphSetSynthesizer):
     def training_step(self, batch: Any, batch_idx: int) -> None:
         """Spend all on the numbers of edges, once; a resumed run has done so already."""
         if not len(self.num_edges):
-            if self.ledger.budget is None:
-                raise MisconfigurationException(
-                    "ErdosRenyiSet needs a budget: give the privacy section, or PrivacyAccountant "
-                    "among the callbacks"
-                )
             data = self.trainer.datamodule  # type: ignore[attr-defined]
-            self.release_num_edges_per_graph(data.edges, self.ledger.budget.epsilon)
+            self.release_num_edges_per_graph(data.edges, self.budget.epsilon)
         self.trainer.should_stop = True
 
     def configure_optimizers(self) -> None:

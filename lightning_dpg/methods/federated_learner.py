@@ -253,11 +253,9 @@ class FederatedLearner(GraphLearner):
 
     def _planned_noise(self) -> float:
         """Noise multiplier of each round, so that all of them spend what the rest leaves."""
-        if math.isfinite(self._epsilon()):
-            self.delta_for("weights: private")
         planned = PrivacyLedger(self.relation)
         planned.budget = self.ledger.budget
-        epsilon = self._epsilon()
+        epsilon = self.budget.epsilon
         reserved = self.reserved_epsilon(epsilon)
         if math.isfinite(epsilon) and reserved:
             planned.spend(

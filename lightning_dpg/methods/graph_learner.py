@@ -155,7 +155,7 @@ class GraphLearner(PrivateModule):
         """Release, once; a resumed run has done so already."""
         if not self.is_released:
             data = self.trainer.datamodule  # type: ignore[attr-defined]
-            self._keep(self.embed(data, self._epsilon()))
+            self._keep(self.embed(data, self.budget.epsilon))
             self.is_released.fill_(True)
         self.trainer.should_stop = True
 
@@ -207,7 +207,7 @@ class GraphLearner(PrivateModule):
     def predict_step(self, batch: Any, batch_idx: int) -> dict[str, NDArray[Any]]:
         """Embed new graphs through the mechanism of ``fit``, and tell their labels."""
         data = self.trainer.datamodule  # type: ignore[attr-defined]
-        new = self.embed(data, self._epsilon())
+        new = self.embed(data, self.budget.epsilon)
         old = self.embedding
         both = {name: torch.cat([old[name], new[name]]) for name in self.embedding_names}
         grams = self.grams(both, torch.cat([self.sizes, data.sizes]))
@@ -217,14 +217,6 @@ class GraphLearner(PrivateModule):
     def _keep(self, embedding: Embedding) -> None:
         for name in self.embedding_names:
             setattr(self, name, embedding[name].to(self.device))
-
-    def _epsilon(self) -> float:
-        if self.ledger.budget is None:
-            raise MisconfigurationException(
-                f"{type(self).__name__} needs a budget: give the privacy section, or "
-                "PrivacyAccountant among the callbacks"
-            )
-        return self.ledger.budget.epsilon
 
     def _check_labels(self) -> None:
         if not len(self.labels):

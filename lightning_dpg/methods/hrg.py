@@ -116,11 +116,13 @@ class HRG(OneShotSynthesizer):
     def _steps(self) -> int:
         return int(self.hparams["steps_per_node"] * self.hparams["num_nodes"])
 
+    def delta_setting(self) -> str | None:
+        """Gaussian noise."""
+        return "noise: gaussian" if self.hparams["noise"] == "gaussian" else None
+
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges, a dendrogram, and the numbers of edges of its branches."""
         h = self.hparams
-        if h["noise"] == "gaussian" and math.isfinite(epsilon):
-            self.delta_for("noise: gaussian")  # before anything is spent
         self.release_num_edges(edges, h["count_share"] * epsilon)
         self.dendrogram = choose_by_chain(
             Dendrogram(edges.numpy(), h["num_nodes"], np.random.default_rng(_PUBLIC_SEED)),
@@ -153,7 +155,7 @@ class HRG(OneShotSynthesizer):
             )
         sigma = 0.0
         if math.isfinite(epsilon):
-            sigma = _MARGIN * gaussian_sigma(epsilon, self.delta_for("noise: gaussian"))
+            sigma = _MARGIN * gaussian_sigma(epsilon, self.budget.delta)
         return gaussian(
             counts,
             self.ledger,

@@ -1,6 +1,5 @@
 """Local differential privacy of node embeddings, compared by the Gromov-Wasserstein discrepancy."""
 
-import math
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
@@ -150,6 +149,12 @@ class LDPGromovWasserstein(FederatedLearner):
         hook = resized("rows", "discrepancies")
         self.register_load_state_dict_pre_hook(hook)  # type: ignore[no-untyped-call]
 
+    def delta_setting(self) -> str | None:
+        """Gaussian noise of sums over neighbors, or of clients' updates."""
+        if self.updates_are_free:
+            return "release: curated_edge"
+        return "weights: private" if self.hparams["weights"] == "private" else None
+
     def encoder_class(self) -> Callable[[int, int, int], NodeEncoder]:
         """As set; of ``curated_edge`` one that reads no edges."""
         if self.updates_are_free:
@@ -183,8 +188,6 @@ class LDPGromovWasserstein(FederatedLearner):
                 "release: curated_edge takes each edge for one record, but one can be "
                 f"{data.max_occurrences} edges of this set: set data.init_args.max_occurrences to 1"
             )
-        if math.isfinite(self._epsilon()) and self.updates_are_free:
-            self.delta_for("release: curated_edge")
         self.assumptions = assumptions(self.hparams, data)
 
     def public_sizes(self, data: Any) -> Tensor:
@@ -302,7 +305,7 @@ class LDPGromovWasserstein(FederatedLearner):
     def _report_evidence(self, signs: Tensor, pairs: Tensor, known: Data) -> Tensor:
         data, h = self.trainer.datamodule, self.hparams  # type: ignore[attr-defined]
         sent = self.sizes.cpu()
-        epsilons = report_epsilons(h, sent, self._epsilon())
+        epsilons = report_epsilons(h, sent, self.budget.epsilon)
         count = reports_per_row(h, sent, epsilons, signs.shape[1])
         rows = torch.arange(int(sent.max())) < data.sizes[:, None]
         if h["max_nodes"] is not None:  # the rows that say nothing are the same in any case

@@ -4,7 +4,6 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import torch
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch_geometric.data import Data
@@ -48,13 +47,8 @@ class OneShotSynthesizer(Synthesizer):
     def training_step(self, batch: Any, batch_idx: int) -> None:
         """Release, once; a resumed run has done so already."""
         if not self.is_released:
-            if self.ledger.budget is None:
-                raise MisconfigurationException(
-                    f"{type(self).__name__} needs a budget: give the privacy section, or "
-                    "PrivacyAccountant among the callbacks"
-                )
             data = self.trainer.datamodule  # type: ignore[attr-defined]
-            self.release(data.edges, self.ledger.budget.epsilon)
+            self.release(data.edges, self.budget.epsilon)
             self.is_released.fill_(True)
         self.trainer.should_stop = True
 

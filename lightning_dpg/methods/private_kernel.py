@@ -22,6 +22,7 @@ from lightning_dpg.methods.kernel_features import (
 )
 from lightning_dpg.methods.kernel_samples import estimates, sampled
 from lightning_dpg.metrics.kernel_svm import feature_kernels
+from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian, spend_pure
 from lightning_dpg.privacy.remaining import remaining_noise_multiplier
 
@@ -98,10 +99,18 @@ class PrivateGraphKernel(GraphLearner):
         self.noise_scales: Tensor
         self.register_buffer("noise_scales", torch.ones(columns, dtype=torch.double))
 
+    def delta_setting(self) -> str | None:
+        """Gaussian noise."""
+        return "mechanism: gaussian" if self.hparams["mechanism"] == "gaussian" else None
+
+    def check_budget(self, budget: Budget) -> None:
+        """Also refuse a finite one where an edge can move counts by any amount."""
+        super().check_budget(budget)
+        check_settings(self.hparams, budget.epsilon)
+
     def embed(self, data: Any, epsilon: float) -> Embedding:
         """Count and release; ``features`` has a row per graph and a column per count, ``(G, F)``."""
         h = self.hparams
-        check_settings(h, epsilon)
         check_magnitude(h, len(data.graph_of))
         if not self.plan:
             spend_pure(self.ledger, "number of nodes", 0.0, 0.0, "it is public", "undirected edge")
@@ -233,7 +242,6 @@ class PrivateGraphKernel(GraphLearner):
         quotients is at most :math:`\sqrt{\sum_i \Delta_i}`. Roots make the sum of the variances as
         small as it can be.
         """
-        self.delta_for("mechanism: gaussian")
         moved = math.sqrt(math.fsum(one.sensitivity for one in self.plan)) * self.max_occurrences
         roots = torch.tensor(
             [math.sqrt(one.sensitivity) for one in self.plan for _ in one.columns],

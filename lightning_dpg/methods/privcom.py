@@ -5,7 +5,6 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from pytorch_lightning.utilities import rank_zero_warn
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 from torch_geometric.data import Data
@@ -23,7 +22,7 @@ from lightning_dpg.methods.privcom_paper import printed_direction, printed_edges
 from lightning_dpg.methods.privcom_settings import checked_num_nodes, degree_assumption
 from lightning_dpg.methods.product_evidence import estimate_evidence, release_evidence
 from lightning_dpg.nn.oja import Oja, orthonormal
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
 from lightning_dpg.privacy.mechanisms import (
     gaussian,
     randomized_response,
@@ -142,7 +141,7 @@ class PrivCom(OneShotSynthesizer):
         elif h["max_degree"] is not None:
             self.assumptions.append(degree_assumption(data.edges, h["max_degree"]))
         if not self.steps_planned:  # else a resumed run, which has released them
-            self.release(data.edges, self._budget.epsilon)
+            self.release(data.edges, self.budget.epsilon)
         self._announce()
         if not self.is_released and not self.ledger.affords(*self.step_entries()):
             self._finish()  # a run that was killed has spent more than its checkpoint knows
@@ -161,7 +160,7 @@ class PrivCom(OneShotSynthesizer):
         if h["mode"] == "paper":
             self.num_edges.fill_(len(edges))
             releases = int(self.steps_planned) + h["rank"]
-            self.noise_multipliers.fill_(printed_sigma(self._budget, releases))
+            self.noise_multipliers.fill_(printed_sigma(self.budget, releases))
             return
         if self.relation is Relation.EDGE:
             self.degrees = release_degrees(
@@ -190,16 +189,7 @@ class PrivCom(OneShotSynthesizer):
 
     def claimed_epsilon(self, delta: float) -> float | None:
         """What the paper would print: its noise spends the budget by basic composition."""
-        return self._budget.epsilon if self.hparams["mode"] == "paper" else None
-
-    @property
-    def _budget(self) -> Budget:
-        if self.ledger.budget is None:
-            raise MisconfigurationException(
-                "PrivCom needs a budget: give the privacy section, or PrivacyAccountant among the "
-                "callbacks"
-            )
-        return self.ledger.budget
+        return self.budget.epsilon if self.hparams["mode"] == "paper" else None
 
     def step_entries(self) -> list[LedgerEntry]:
         """Cost of the next step and, so that it is never lacking, of the eigenvalues."""
@@ -294,7 +284,7 @@ class PrivCom(OneShotSynthesizer):
     def _responses(self) -> Tensor:
         """Release all pairs by randomized response; leading eigenvectors of shape ``(N, K)``."""
         size, rank = self.vectors.shape
-        epsilon = (1 - self.hparams["degree_share"]) * self._budget.epsilon
+        epsilon = (1 - self.hparams["degree_share"]) * self.budget.epsilon
         edges = self.trainer.datamodule.edges  # type: ignore[attr-defined]
         numbers = randomized_response(
             pair_numbers(edges, size),

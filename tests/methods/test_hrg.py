@@ -278,7 +278,7 @@ def test_refuses_too_many_nodes_and_gaussian_noise_without_delta():
     with pytest.raises(MisconfigurationException, match="at most 20000"):
         HRG(20_001)
     with pytest.raises(MisconfigurationException, match="budget has none"):
-        fitted(from_networkx(nx.path_graph(5)), 1.0, noise="gaussian")
+        HRG(5, noise="gaussian").check_budget(Budget(1.0, 0.0))
 
 
 def test_large_budgets_find_the_sides_of_polblogs(data_root):

@@ -278,7 +278,7 @@ def test_settings_that_do_not_go_together_are_refused_before_anything_is_spent(s
     data = Copies(nx.path_graph(4), 2)
     with pytest.raises(MisconfigurationException, match=said) as refusal:
         method = PrivateGraphKernel(**settings)
-        method.ledger.budget = Budget(1.0, 0.0)
+        method.check_budget(Budget(1.0, 0.0))
         method.embed(data, 1.0)
     assert len(str(refusal.value).splitlines()) <= 5
 

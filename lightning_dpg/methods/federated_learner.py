@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 
@@ -19,7 +20,7 @@ from lightning_dpg.methods.federation import (
     teaching_graphs,
     weighted_update,
 )
-from lightning_dpg.methods.flower_clients import FlowerClients
+from lightning_dpg.methods.flower_clients import FlowerClients, SendHome
 from lightning_dpg.methods.graph_learner import GraphLearner
 from lightning_dpg.methods.graph_set import resized
 from lightning_dpg.nn.node_encoders import NodeEncoder
@@ -109,6 +110,10 @@ class FederatedLearner(GraphLearner):
             return None
         return torch.optim.SGD(self.network.parameters(), lr=1.0)
 
+    def configure_callbacks(self) -> list[Callback]:
+        """Of processes that nobody may forget."""
+        return [SendHome()] if self.hparams["flower_processes"] else []
+
     def on_fit_start(self) -> None:
         """Take over the public facts of the data, and plan the rounds."""
         super().on_fit_start()
@@ -155,13 +160,8 @@ class FederatedLearner(GraphLearner):
         if not self.is_released and self.rounds_made < self.rounds_planned:
             self._round(self.trainer.datamodule)  # type: ignore[attr-defined]
         if self.rounds_made >= self.rounds_planned:
-            self._send_home()
+            self.send_home()
             super().training_step(batch, batch_idx)
-
-    def on_fit_end(self) -> None:
-        """No process stays behind where the budget or the run ended before the rounds."""
-        self._send_home()
-        super().on_fit_end()
 
     def encoded(self, inputs: Tensor, edges: Tensor) -> Tensor:
         """Rows of all nodes, on the CPU.
@@ -215,7 +215,8 @@ class FederatedLearner(GraphLearner):
         optimizer.step()
         self.rounds_made += 1
 
-    def _send_home(self) -> None:
+    def send_home(self) -> None:
+        """End the processes of the clients, if there are any."""
         if self._flower is not None:
             self._flower.close()
             self._flower = self._updates = None

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from pytorch_lightning import Callback, Trainer
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
@@ -116,6 +117,18 @@ class FlowerClients:
             f"{what}; the error of the others is above\n"
             "a script that calls fit needs the guard: if __name__ == '__main__'"
         )
+
+
+class SendHome(Callback):
+    """Ends the processes with the run, however it ends: Python would wait for them forever."""
+
+    def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
+        """The budget or the run has ended before the rounds."""
+        pl_module.send_home()
+
+    def on_exception(self, trainer: Trainer, pl_module: Any, exception: BaseException) -> None:
+        """Or it was stopped."""
+        pl_module.send_home()
 
 
 def _report(

@@ -35,7 +35,14 @@ def clients(count):
     return held
 
 
-def fit(**options):
+class Stops(pl.Callback):
+    """What a signal does in the middle of a run."""
+
+    def on_train_batch_end(self, *_):
+        raise KeyError("stopped")
+
+
+def fit(*callbacks, **options):
     graphs = []
     for size in range(10):
         for label, kind in enumerate((nx.path_graph, lambda n: nx.star_graph(n - 1))):
@@ -53,7 +60,7 @@ def fit(**options):
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
-        callbacks=[PrivacyAccountant(math.inf, 1e-5)],
+        callbacks=[PrivacyAccountant(math.inf, 1e-5), *callbacks],
     ).fit(method, TUGraphDataModule(graphs))
     return method
 
@@ -71,6 +78,14 @@ def test_processes_over_flower_give_the_weights_of_one_process():
     assert (first - untrained).abs().max() > 0.01
     torch.testing.assert_close(second, first, rtol=1e-4, atol=1e-6)
     torch.testing.assert_close(apart.embedding["features"], alone.embedding["features"])
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.slow
+def test_a_run_that_is_stopped_leaves_no_process():
+    pytest.importorskip("flwr")
+    with pytest.raises(KeyError, match="stopped"):
+        fit(Stops(), weights="trained", flower_processes=2)
     assert not multiprocessing.active_children()
 
 

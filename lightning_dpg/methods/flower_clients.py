@@ -66,9 +66,13 @@ class FlowerClients:
             )
             for number, share in enumerate(shares)
         ]
-        for process in self._processes:
-            process.start()
-        self._wait()
+        try:
+            for process in self._processes:
+                process.start()
+            self._wait()
+        except BaseException:  # a signal as well
+            self.close()
+            raise
 
     def weighted_update(self, network: NodeEncoder) -> Tensor:
         """Sum of the updates of all clients, each times its weight (private).
@@ -97,8 +101,9 @@ class FlowerClients:
         """Send the processes home and stop the server; again is nothing."""
         self._flower.disconnect_all_clients(timeout=_SECONDS_TO_STOP)
         for process in self._processes:
-            process.join(_SECONDS_TO_STOP)
-            process.terminate()
+            if process.pid is not None:
+                process.join(_SECONDS_TO_STOP)
+                process.terminate()
         self._server.stop(None)
 
     def _wait(self) -> None:

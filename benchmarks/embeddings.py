@@ -1,6 +1,7 @@
 """Embeddings of graphs, what is told of them within a budget, and fits that say nothing."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -40,6 +41,11 @@ class Release(NamedTuple):
 EXACT = Release("exact")
 
 
+def by_rows(rows: Sequence[Tensor]) -> list[Space]:
+    """Graphs whose nodes are as far from each other as their rows."""
+    return [Space(row_distances(part.double().numpy(), "euclidean")) for part in rows]
+
+
 class Embedded(NamedTuple):
     """Some graphs with the rows of their nodes (private)."""
 
@@ -59,8 +65,7 @@ class Embedded(NamedTuple):
             }
             ledger = PrivacyLedger(Relation.LOCAL_GRAPH)
             rows = reported(settings, rows, sizes, math.inf, ledger, NoiseSource())
-        parts = torch.split(rows, sizes.tolist())
-        return [Space(row_distances(part.numpy(), "euclidean")) for part in parts]
+        return by_rows(torch.split(rows, sizes.tolist()))
 
     def discrepancies(self, release: Release) -> Matrix:
         """Those of all pairs, shape ``(G, G)``."""

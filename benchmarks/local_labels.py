@@ -15,9 +15,8 @@ import numpy as np
 import pytorch_lightning as pl
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from benchmarks.embeddings import EXACT, Embedded, Release, chosen, embedded, fitted
+from benchmarks.embeddings import EXACT, Release, by_rows, chosen, embedded, fitted
 from benchmarks.embeddings import readout_accuracy as readout
 from lightning_dpg.datamodules import TUGraphDataModule
 from lightning_dpg.graph.graph import undirected_edges
@@ -27,7 +26,6 @@ from lightning_dpg.graph.gromov import (
     discrepancy_kernels,
     pairwise_discrepancies,
     path_distances,
-    row_distances,
 )
 from lightning_dpg.methods import LDPGromovWasserstein
 from lightning_dpg.methods.federation import teaching_graphs
@@ -40,6 +38,7 @@ from lightning_dpg.metrics.kernel_svm import (
 
 FOLDS_DEALT = 3
 TEACHING = 0.5
+ALL_BUT_A_FEW = 0.99  # of each label, since all graphs cannot teach
 
 
 class Half(NamedTuple):
@@ -77,8 +76,6 @@ class Half(NamedTuple):
         return self.accuracy([clip_spectrum(gram) for gram in discrepancy_kernels(found)], numbers)
 
 
-ALL_BUT_A_FEW = 0.99  # of each label, since all graphs cannot teach
-
 ROWS = ("controls", "edge", "central", "local", "padded")
 Row = tuple[str, Callable[[], float]]
 
@@ -108,7 +105,7 @@ def local_releases(
     """Rows of one encoder without protection, as printed, and through the multi-bit encoder."""
     name = f"{encoder}, {weights}"
     method = half.fitted(encoder=encoder, weights=weights, rounds=rounds)
-    sets: Embedded = chosen(embedded(method, half.data), half.judged)
+    sets = chosen(embedded(method, half.data), half.judged)
     if weights == "trained":
         yield f"{name}: readout of the encoder", lambda: readout(method, half.data)
     releases = (EXACT, Release("paper"), *(Release("corrected", e) for e in epsilons))
@@ -154,11 +151,6 @@ def padded_releases(half: Half, encoder: str, epsilons: list[float]) -> Iterator
             return half.told_by(by_rows([rows[k] for k in half.judged]))
 
         yield f"{encoder}, random: {bound} rows of each, epsilon {epsilon:,g}", told
-
-
-def by_rows(rows: list[Tensor]) -> list[Space]:
-    """Graphs whose nodes are as far from each other as their rows."""
-    return [Space(row_distances(part.double().numpy(), "euclidean")) for part in rows]
 
 
 def main(args: list[str]) -> None:

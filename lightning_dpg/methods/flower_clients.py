@@ -1,7 +1,7 @@
 """Clients of federated averaging in processes of their own, which talk to the server over Flower.
 
 Weights go out and sums of updates come back by gRPC, unencrypted and hence on the loopback interface
-alone. It is the transport of Flower in which the server calls a round, as Lightning does; its newer
+alone: who shares the machine could call as well, and would be sent the weights. It is the transport of Flower in which the server calls a round, as Lightning does; its newer
 one hands the loop to Flower.
 """
 
@@ -144,6 +144,7 @@ def _report(
     settings: dict[str, Any],
 ) -> None:
     """What a process does: each time that weights come it trains its clients, and sends the sum."""
+    os.environ["no_grpc_proxy"] = "127.0.0.1"  # or updates leave the machine where a proxy is set
     from flwr.client import NumPyClient, start_client
 
     class Trainee(NumPyClient):  # type: ignore[misc, unused-ignore]

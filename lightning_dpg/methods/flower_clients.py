@@ -104,6 +104,7 @@ class FlowerClients:
             if process.pid is not None:
                 process.join(_SECONDS_TO_STOP)
                 process.terminate()
+                process.join()
         self._server.stop(None)
 
     def _wait(self) -> None:

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from opacus.accountants.analysis import rdp
 from scipy.optimize import brentq
+from scipy.sparse import load_npz
 from scipy.special import ndtr
 from torch_geometric.utils import subgraph
 
@@ -30,8 +31,8 @@ from lightning_dpg.commands.generate import load_release
 from lightning_dpg.datamodules.edge_list import EdgeRecords
 from lightning_dpg.graph import spectral
 from lightning_dpg.graph.dendrogram import branch_edges, branch_pairs, log_likelihoods
-from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.io import from_networkx, read_graph
+from lightning_dpg.graph.graph import adjacency, make_graph
+from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods.base import PrivateModule, Synthesizer
 from lightning_dpg.privacy import exponential, mechanisms, multi_bit
 from lightning_dpg.privacy.dpsgd import DPSGD
@@ -573,8 +574,8 @@ class Guard(pl.Callback):
 @every_case
 def test_private_edges_are_read_in_training_steps_only(case, monkeypatch, tmp_path):
     writer = callbacks.ReleaseWriter()
-    options = {"folder": tmp_path, "epsilon": 20.0}  # enough for a graph that has an edge
-    trainer = fit(case, random_graph(30, 0), extra=[Guard(monkeypatch), writer], **options)
+    extra = [Guard(monkeypatch), writer]
+    trainer = fit(case, random_graph(30, 0), extra=extra, folder=tmp_path, epsilon=20.0)
     data, module = trainer.datamodule, trainer.lightning_module.eval()
     with pytest.raises(AssertionError, match="private edges were read"):
         len(data.edges)
@@ -588,11 +589,12 @@ def test_private_edges_are_read_in_training_steps_only(case, monkeypatch, tmp_pa
             assert np.array_equal(released["features"], module.features)
         return
     pairs = torch.combinations(torch.arange(N))
-    released = read_graph(tmp_path / "release" / "synthetic-0.npz")
+    # By another library: noise may leave a graph without edges, which is no input of ours.
+    released = load_npz(tmp_path / "release" / "synthetic-0.npz")
     with torch.no_grad():
         for method in (module, rebuilt):
             drawn = method.sample(torch.Generator().manual_seed(0))
-            assert torch.equal(drawn.edge_index, released.edge_index)
+            assert (adjacency(drawn) != released).nnz == 0
         assert torch.equal(rebuilt.score(pairs), module.score(pairs))
 
 

@@ -31,7 +31,7 @@ _MOST_STEPS = 10_000
 _MOST_PIVOTS = 10_000_000
 _OPTIMAL = 1
 _SECONDS_BETWEEN_SAVES = 30.0
-_BLOCK = 50  # pairs that a process is handed at once
+_BLOCK = 200  # pairs that a process is handed at once
 _PAIRS_WORTH_PROCESSES = 20_000  # which start in seconds
 _WIDTHS = (0.3, 3.0, 30.0, 300.0)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from lightning_dpg.graph import gromov
 from lightning_dpg.graph.gromov import (
+    _BLOCK,
     Space,
     _blocks,
     discrepancy_kernels,
@@ -143,13 +144,13 @@ def test_processes_find_what_one_finds(spaces):
     np.testing.assert_allclose(shared, alone, rtol=1e-12, atol=1e-14)
 
 
-@given(st.integers(1, 120), st.data())
+@given(st.integers(1, 250), st.data())
 def test_blocks_have_each_pair_once_and_in_order(size, data):
     pairs = list(itertools.combinations(range(size), 2))
     begin = data.draw(st.integers(0, len(pairs)))
     found = []
     for first, start, end, number in _blocks(size, begin):
-        assert 1 <= end - start <= 50 and number == begin + len(found)
+        assert 1 <= end - start <= _BLOCK and number == begin + len(found)
         found += [(first, second) for second in range(start, end)]
     assert found == pairs[begin:]
 

@@ -74,13 +74,14 @@ class PrivateModule(pl.LightningModule):
         """What the run may spend.
 
         Raises:
-            MisconfigurationException: If nobody has said.
+            MisconfigurationException: If nobody has said, or :meth:`check_budget` refuses it.
         """
         if self.ledger.budget is None:
             raise MisconfigurationException(
                 f"{type(self).__name__} needs a budget: give the privacy section, or "
                 "PrivacyAccountant among the callbacks"
             )
+        self.check_budget(self.ledger.budget)  # whoever has set it
         return self.ledger.budget
 
     def delta_setting(self) -> str | None:

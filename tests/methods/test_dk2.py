@@ -212,6 +212,9 @@ def test_refuses_what_leaves_nothing(settings, message):
 
 
 def test_uniform_noise_asks_for_a_delta():
+    method = DK2(5, noise="uniform")
+    method.ledger.budget = Budget(1.0, 0.0)
     with pytest.raises(MisconfigurationException, match="budget has none"):
-        DK2(5, noise="uniform").check_budget(Budget(1.0, 0.0))
+        method.release(torch.tensor([[0, 1]]), 1.0)
+    assert not method.ledger.entries
     DK2(5, noise="weighted").check_budget(Budget(1.0, 0.0))

@@ -74,6 +74,7 @@ def test_bad_setting(fails, config, option, value, said):
         ("dk2_uniform", ["--privacy.delta", "0"], "noise: uniform spends a delta"),
         ("ldp_gw_curated", ["--privacy.delta", "0"], "release: curated_edge spends a delta"),
         ("ldp_gw", ["--model.init_args.weights", "private"], "weights: private spends a delta"),
+        ("ldp_gw", ["--model.init_args.weights", "trained"], "no finite budget affords"),
         ("private_kernel", ["--model.init_args.truncation", "none"], "by any amount"),
     ],
 )

@@ -20,12 +20,12 @@ from lightning_dpg.methods.federation import (
     teaching_graphs,
     weighted_update,
 )
-from lightning_dpg.methods.flower_clients import FlowerClients, SendHome
+from lightning_dpg.methods.flower_clients import FlowerClients, SendHome, check_installed
 from lightning_dpg.methods.graph_learner import GraphLearner
 from lightning_dpg.methods.graph_set import resized
 from lightning_dpg.nn.node_encoders import NodeEncoder
 from lightning_dpg.privacy.entries import LedgerEntry
-from lightning_dpg.privacy.ledger import PrivacyLedger
+from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
 from lightning_dpg.privacy.mechanisms import gaussian
 from lightning_dpg.privacy.remaining import remaining_noise_multiplier
 from lightning_dpg.privacy.sensitivity import client_update_sensitivity
@@ -86,6 +86,18 @@ class FederatedLearner(GraphLearner):
     @abstractmethod
     def reserved_epsilon(self, epsilon: float) -> float:
         """Pure epsilon, out of the whole budget, that rounds leave for what follows them."""
+
+    def check_budget(self, budget: Budget) -> None:
+        """Also refuse a finite one where updates have no protection, and Flower where there is none."""
+        super().check_budget(budget)
+        if self.hparams["flower_processes"]:
+            check_installed()
+        unpaid = self.hparams["weights"] == "trained" and not self.updates_are_free
+        if unpaid and math.isfinite(budget.epsilon):
+            raise MisconfigurationException(
+                "weights: trained sends updates without protection, which no finite budget affords\n"
+                "set weights to private or random, or privacy.epsilon to .inf"
+            )
 
     def setup(self, stage: str) -> None:
         """Make the encoder for the public widths of features and labels."""

@@ -11,6 +11,7 @@ import os
 import socket
 import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -26,6 +27,19 @@ _SECONDS_TO_START = 120.0
 _SECONDS_TO_STOP = 10.0
 
 
+def check_installed() -> None:
+    """Refuse to go on without Flower, before anything is spent.
+
+    Raises:
+        MisconfigurationException: If it is not installed.
+    """
+    if find_spec("flwr") is None:
+        raise MisconfigurationException(
+            "flower_processes needs Flower, which is not installed\n"
+            'install the extra: pip install "lightning_dpg[flower]"'
+        )
+
+
 class FlowerClients:
     """Processes that hold the clients, and the server that asks them for their updates.
 
@@ -35,7 +49,7 @@ class FlowerClients:
         settings: Further arguments of ``weighted_update``.
 
     Raises:
-        MisconfigurationException: If Flower is not installed, or a process ends before it reports.
+        MisconfigurationException: If a process ends before it reports.
     """
 
     def __init__(
@@ -43,14 +57,9 @@ class FlowerClients:
     ) -> None:
         # Before the import: Flower reports its use to its makers otherwise.
         os.environ["FLWR_TELEMETRY_ENABLED"] = "0"
-        try:
-            from flwr.server import Server, SimpleClientManager
-            from flwr.server.superlink.fleet.grpc_bidi.grpc_server import start_grpc_server
-        except ModuleNotFoundError as error:
-            raise MisconfigurationException(
-                "flower_processes needs Flower, which is not installed\n"
-                'install the extra: pip install "lightning_dpg[flower]"'
-            ) from error
+        from flwr.server import Server, SimpleClientManager
+        from flwr.server.superlink.fleet.grpc_bidi.grpc_server import start_grpc_server
+
         _silence()
         address = f"127.0.0.1:{_free_port()}"
         self._manager = SimpleClientManager()

@@ -18,6 +18,7 @@ from lightning_dpg.methods import LDPGromovWasserstein
 from lightning_dpg.methods.federation import Client, weighted_update
 from lightning_dpg.methods.flower_clients import FlowerClients
 from lightning_dpg.nn.node_encoders import GCN
+from lightning_dpg.privacy.ledger import Budget
 
 SETTINGS = {"epochs": 2, "learning_rate": 0.01, "proximal": 0.1, "max_norm": 0.5}
 
@@ -106,9 +107,9 @@ def test_a_process_that_dies_is_told():
 
 def test_without_flower_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "flwr", None)
-    monkeypatch.setitem(sys.modules, "flwr.server", None)
+    method = LDPGromovWasserstein(weights="trained", flower_processes=2)
     with pytest.raises(MisconfigurationException, match=r"pip install .*lightning_dpg\[flower\]"):
-        fit(weights="trained", flower_processes=2)
+        method.check_budget(Budget(math.inf, 1e-5))
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,9 @@ def test_bad_setting(fails, config, option, value, said):
     assert not [piece for piece in said if piece not in message], message
 
 
+PRINTED = ["--model.init_args.mode", "paper"]
+
+
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
@@ -74,12 +77,25 @@ def test_bad_setting(fails, config, option, value, said):
         ("dk2_uniform", ["--privacy.delta", "0"], "noise: uniform spends a delta"),
         ("ldp_gw_curated", ["--privacy.delta", "0"], "release: curated_edge spends a delta"),
         ("ldp_gw", ["--model.init_args.weights", "private"], "weights: private spends a delta"),
-        ("ldp_gw", ["--model.init_args.weights", "trained"], "no finite budget affords"),
+        ("ldp_gw", ["--model.init_args.weights", "trained"], "weights: trained protects nothing"),
+        ("ldp_gw", ["--model.init_args.release", "exact"], "release: exact protects nothing"),
+        ("dpgvae", [*PRINTED, "--model.init_args.noise_multiplier", "5"], "mode: paper protects"),
         ("private_kernel", ["--model.init_args.truncation", "none"], "by any amount"),
     ],
 )
 def test_a_budget_that_the_settings_cannot_keep(fails, name, options, said):
     assert said in fails("fit", "--config", name, *options)
+
+
+OPEN = ["cell", "ggan", "graphrnn", "gromov_kernel", "gvae", "netgan", "shortest_path"]
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_methods_without_privacy_take_no_finite_budget(fails, name):
+    budget = ["--privacy.epsilon", "1", "--privacy.delta", "1e-6"]
+    message = fails("fit", "--config", name, *budget)
+    assert "protects nothing" in message
+    assert "set privacy.epsilon to .inf" in message
 
 
 @pytest.mark.parametrize(

@@ -25,11 +25,13 @@ class PrivateModule(pl.LightningModule):
         ledger: Releases so far; part of every checkpoint.
         relation: Neighbouring relation of the guarantee.
         is_pure: Whether all its releases are of pure epsilon, so that a delta of 0 suffices.
+        adds_noise: Whether it protects anything at all.
         assumptions: What the guarantee takes as public, one sentence each.
     """
 
     relation: Relation = Relation.EDGE
     is_pure: ClassVar[bool] = False
+    adds_noise: ClassVar[bool] = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,14 +90,28 @@ class PrivateModule(pl.LightningModule):
         """Setting, if any, by which a method of pure epsilon spends a delta after all."""
         return None
 
+    def unprotected_setting(self) -> str | None:
+        """Setting, if any, that protects nothing; the method's name if it never does."""
+        if not self.adds_noise:
+            return type(self).__name__
+        return "noise_multiplier: 0" if self.hparams.get("noise_multiplier") == 0 else None
+
     def check_budget(self, budget: Budget) -> None:
         """Refuse a budget that the settings cannot keep, before a run leaves a trace.
 
         Raises:
             MisconfigurationException: If they spend a delta that it has not, or cannot be private.
         """
+        if math.isinf(budget.epsilon):
+            return
+        unprotected = self.unprotected_setting()
+        if unprotected is not None:
+            raise MisconfigurationException(
+                f"{unprotected} protects nothing, which no finite budget affords\n"
+                "take another, or set privacy.epsilon to .inf"
+            )
         setting = self.delta_setting()
-        if setting is not None and math.isfinite(budget.epsilon) and not budget.delta:
+        if setting is not None and not budget.delta:
             raise MisconfigurationException(
                 f"{setting} spends a delta, and the budget has none\nset privacy.delta below one "
                 "over the number of edges"

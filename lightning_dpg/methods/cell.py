@@ -1,5 +1,7 @@
 """CELL: low-rank logits of random walks, without privacy (Rendsburg et al., 2020)."""
 
+from typing import ClassVar
+
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
@@ -27,6 +29,8 @@ class CELL(Synthesizer):
         rank: Rank H of the logits.
         learning_rate: Learning rate of Adam.
     """
+
+    adds_noise: ClassVar[bool] = False
 
     def __init__(
         self, num_nodes: int | None = None, rank: int = 9, learning_rate: float = 0.1

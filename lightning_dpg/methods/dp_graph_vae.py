@@ -162,6 +162,10 @@ class DPGVAE(NodeClipping):
         )
         self.rows = rows.to(self.device)
 
+    def unprotected_setting(self) -> str | None:
+        """Algorithm 1 as printed, or steps without noise."""
+        return "mode: paper" if self.hparams["mode"] == "paper" else super().unprotected_setting()
+
     def step_entries(self) -> list[LedgerEntry]:
         """One sampled Gaussian per step; a step of ``mode: paper`` has no price."""
         if self.hparams["mode"] == "paper":

@@ -87,17 +87,16 @@ class FederatedLearner(GraphLearner):
     def reserved_epsilon(self, epsilon: float) -> float:
         """Pure epsilon, out of the whole budget, that rounds leave for what follows them."""
 
+    def unprotected_setting(self) -> str | None:
+        """Updates of clients as they are."""
+        is_open = self.hparams["weights"] == "trained" and not self.updates_are_free
+        return "weights: trained" if is_open else None
+
     def check_budget(self, budget: Budget) -> None:
-        """Also refuse a finite one where updates have no protection, and Flower where there is none."""
+        """Also refuse Flower where there is none."""
         super().check_budget(budget)
         if self.hparams["flower_processes"]:
             check_installed()
-        unpaid = self.hparams["weights"] == "trained" and not self.updates_are_free
-        if unpaid and math.isfinite(budget.epsilon):
-            raise MisconfigurationException(
-                "weights: trained sends updates without protection, which no finite budget affords\n"
-                "set weights to private or random, or privacy.epsilon to .inf"
-            )
 
     def setup(self, stage: str) -> None:
         """Make the encoder for the public widths of features and labels."""

@@ -22,6 +22,7 @@ class GraphKernel(GraphLearner):
         iterations: Refinements of ``weisfeiler_lehman``.
     """
 
+    adds_noise: ClassVar[bool] = False
     embedding_names: ClassVar[tuple[str, ...]] = ("similarities",)
     predicts_graphs: ClassVar[bool] = False
     repeats_edges: ClassVar[bool] = True

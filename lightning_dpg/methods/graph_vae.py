@@ -1,7 +1,7 @@
 """GVAE and GGAN: autoencoders of graphs without privacy, one model for a whole set."""
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -179,6 +179,8 @@ class GVAE(GraphVAE):
         kl_weight: Weight of the divergence from the prior.
         learning_rate: Learning rate of Adam.
     """
+
+    adds_noise: ClassVar[bool] = False
 
     def __init__(
         self,

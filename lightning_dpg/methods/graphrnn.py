@@ -1,6 +1,6 @@
 """GraphRNN: recurrent models of graphs in breadth-first order (You et al., ICML 2018)."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -43,6 +43,8 @@ class GraphRNN(GraphSetSynthesizer):
         num_layers: Layers of either recurrent network; the paper takes 4, which need more steps.
         learning_rate: Learning rate of Adam.
     """
+
+    adds_noise: ClassVar[bool] = False
 
     def __init__(
         self,

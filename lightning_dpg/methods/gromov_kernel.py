@@ -32,6 +32,7 @@ class GromovKernel(GraphLearner):
         fused: Whether the features of nodes count, as much as the paths.
     """
 
+    adds_noise: ClassVar[bool] = False
     embedding_names: ClassVar[tuple[str, ...]] = ("discrepancies",)
     predicts_graphs: ClassVar[bool] = False
     repeats_edges: ClassVar[bool] = True

@@ -155,6 +155,12 @@ class LDPGromovWasserstein(FederatedLearner):
             return "release: curated_edge"
         return "weights: private" if self.hparams["weights"] == "private" else None
 
+    def unprotected_setting(self) -> str | None:
+        """Rows, or updates of clients, as they are."""
+        if self.hparams["release"] == "exact":
+            return "release: exact"
+        return super().unprotected_setting()
+
     def encoder_class(self) -> Callable[[int, int, int], NodeEncoder]:
         """As set; of ``curated_edge`` one that reads no edges."""
         if self.updates_are_free:

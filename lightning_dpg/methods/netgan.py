@@ -1,5 +1,7 @@
 """NetGAN: a Wasserstein GAN of random walks (Bojchevski et al., ICML 2018). Not private."""
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
@@ -28,6 +30,8 @@ class NetGAN(WalkGAN):
         num_samples: Edges (transitions of walks) drawn to assemble one graph; at least ten for each
             edge of it are drawn.
     """
+
+    adds_noise: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -3,7 +3,6 @@
 from functools import partial
 
 import pytest
-import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
@@ -12,9 +11,10 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.methods import DPNetGAN
 from lightning_dpg.privacy.accounting import gaussian_sigma, noise_multiplier_for
-from lightning_dpg.privacy.ledger import PrivacyBudgetExceeded, PrivacyLedger
+from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch
+from tests.training import quiet_trainer
 
 SMALL = {"latent_dim": 4, "generator_dim": 20, "critic_dim": 16, "embedding_dim": 16}
 
@@ -25,15 +25,7 @@ def make_module(**options):
 
 
 def fit(module, epsilon=4.0, delta=1e-4, max_epochs=3, name="les_miserables"):
-    trainer = pl.Trainer(
-        max_epochs=max_epochs,
-        accelerator="cpu",
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        callbacks=[PrivacyAccountant(epsilon, delta)],
-    )
+    trainer = quiet_trainer(PrivacyAccountant(epsilon, delta), max_epochs=max_epochs)
     trainer.fit(module, EdgeListDataModule(name, sample_rate=0.1))
     return module
 
@@ -88,7 +80,7 @@ class Gradients(DPNetGAN):
 
 def prepare(module):
     """Make single steps possible outside a training loop."""
-    module.trainer = pl.Trainer(logger=False, accelerator="cpu", enable_checkpointing=False)
+    module.trainer = quiet_trainer()
     module.log = lambda *args, **kwargs: None
     module.noise_multiplier.fill_(1.0)
     module.num_edges.fill_(10)
@@ -147,19 +139,17 @@ def test_infinite_budget_trains_without_noise_and_without_a_guarantee():
 
 
 def test_no_noise_within_a_finite_budget_is_refused():
-    with pytest.raises(PrivacyBudgetExceeded):
+    with pytest.raises(MisconfigurationException, match="noise_multiplier: 0 protects nothing"):
         fit(make_module(noise_multiplier=0.0))
 
 
 def test_a_resumed_run_follows_the_configuration_and_releases_no_count_again(tmp_path):
     def train(max_epochs, checkpoint=None, **options):
-        trainer = pl.Trainer(
+        trainer = quiet_trainer(
+            PrivacyAccountant(4.0, 1e-4),
             max_epochs=max_epochs,
-            accelerator="cpu",
             default_root_dir=tmp_path,
-            logger=False,
-            enable_progress_bar=False,
-            callbacks=[PrivacyAccountant(4.0, 1e-4)],
+            enable_checkpointing=True,
         )
         module = make_module(**options)
         trainer.fit(module, EdgeListDataModule(sample_rate=0.1), ckpt_path=checkpoint)
@@ -187,9 +177,8 @@ def test_batches_of_another_rate_are_refused():
 
 
 def test_auto_without_budget_or_number_of_steps_is_refused():
-    trainer = pl.Trainer(max_epochs=1, logger=False, enable_checkpointing=False, accelerator="cpu")
     with pytest.raises(MisconfigurationException, match="needs a budget"):
-        trainer.fit(make_module(), EdgeListDataModule())
+        quiet_trainer().fit(make_module(), EdgeListDataModule())
     with pytest.raises(MisconfigurationException, match="max_epochs"):
         fit(make_module(), max_epochs=-1)
 
@@ -217,14 +206,7 @@ def test_without_noise_it_learns_two_blocks():
     options = SMALL | {"latent_dim": 16}
     module = DPNetGAN(24, frozen_embedding=False, batch_size=64, temperature_decay=0.998, **options)
     data = EdgeListDataModule(make_graph(pairs[inside], 24), sample_rate=0.2, steps_per_epoch=1000)
-    trainer = pl.Trainer(
-        max_epochs=1,
-        accelerator="cpu",
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        callbacks=[PrivacyAccountant(float("inf"))],
-    )
+    trainer = quiet_trainer(PrivacyAccountant(float("inf")))
     trainer.fit(module, data)
     scores = module.score(pairs)
     auc = (scores[inside][:, None] > scores[~inside]).float().mean()

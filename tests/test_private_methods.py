@@ -38,6 +38,7 @@ from lightning_dpg.privacy import exponential, mechanisms, multi_bit
 from lightning_dpg.privacy.dpsgd import DPSGD
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from tests.training import quiet_trainer
 
 N = 14
 SIZES = (1, 3, 10)  # of the parts of the nodes that make a set
@@ -231,21 +232,14 @@ def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, **changes):
     module = method(**arguments | changes.pop("options"))
     if noise_seed is not None:
         module._noise = NoiseSource(unsafe_seed=noise_seed)
-    trainer = pl.Trainer(
+    trainer = quiet_trainer(
+        *extra,
+        callbacks.PrivacyAccountant(
+            epsilon or config["privacy"]["epsilon"], config["privacy"]["delta"]
+        ),
         max_epochs=changes.pop("max_epochs"),
         default_root_dir=changes.pop("folder", None),
-        accelerator="cpu",
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        num_sanity_val_steps=0,  # as the command line sets it
-        callbacks=[
-            *extra,
-            callbacks.PrivacyAccountant(
-                epsilon or config["privacy"]["epsilon"], config["privacy"]["delta"]
-            ),
-        ],
+        num_sanity_val_steps=0,
     )
     data = getattr(datamodules, config["data"]["class_path"])
     data = data(**config["data"]["init_args"] | {"name": graph} | changes)

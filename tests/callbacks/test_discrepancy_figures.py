@@ -2,7 +2,6 @@ import math
 
 import numpy as np
 import pytest
-import pytorch_lightning as pl
 import torch
 from pytorch_lightning.demos.boring_classes import BoringDataModule, BoringModel
 from pytorch_lightning.loggers import CSVLogger, WandbLogger
@@ -10,6 +9,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import DiscrepancyFigures
 from lightning_dpg.callbacks.discrepancy_figures import heat_map, layout_figure
+from tests.training import quiet_trainer
 
 LABELS = np.array([1, 0, 2, 1, 0, 2, 2, 1])
 APART = np.where(LABELS[:, None] == LABELS, 0.1, 5.0) * (1 - np.eye(8))
@@ -25,12 +25,10 @@ class Compared(BoringModel):
 
 
 def compare(folder, module, logger=None):
-    pl.Trainer(
-        accelerator="cpu",
-        callbacks=[DiscrepancyFigures()],
+    quiet_trainer(
+        DiscrepancyFigures(),
         logger=logger or CSVLogger(folder, name="", version=""),
         limit_test_batches=1,
-        enable_progress_bar=False,
     ).test(module, BoringDataModule(), verbose=False)
 
 

@@ -18,6 +18,7 @@ from lightning_dpg.callbacks.graph_statistics import (
 )
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx
+from tests.training import quiet_trainer
 
 ORIGINAL = from_networkx(nx.karate_club_graph())
 
@@ -62,14 +63,10 @@ class ClosedBatches(Batches):
 
 def fit(folder, callback, data=None, logger=None, epochs=1, ckpt_path=None):
     module = Sampler()
-    trainer = pl.Trainer(
-        accelerator="cpu",
+    trainer = quiet_trainer(
+        callback,
         max_epochs=epochs,
-        callbacks=[callback],
         logger=logger or CSVLogger(folder, name="", version=""),
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
         log_every_n_steps=1,
     )
     trainer.fit(module, data or Batches(), ckpt_path=ckpt_path)

@@ -18,6 +18,7 @@ from lightning_dpg.callbacks.statement import privacy_statement
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from tests.training import quiet_trainer
 
 FINE = {
     "min_epochs": None,
@@ -75,13 +76,10 @@ class Killer(Callback):
 
 
 def make_trainer(*callbacks, folder=None, **options):
-    return pl.Trainer(
-        accelerator="cpu",
+    return quiet_trainer(
+        *callbacks,
         logger=CSVLogger(folder) if folder else False,
         enable_checkpointing=any(isinstance(c, ModelCheckpoint) for c in callbacks),
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        callbacks=[*callbacks],
         log_every_n_steps=1,
         **{"max_epochs": 100, **options},
     )
@@ -252,9 +250,7 @@ def test_empty_ledger_is_no_proof():
 @pytest.mark.parametrize("selector", ["EarlyStopping", "ModelCheckpoint"])
 def test_selection_by_private_figures_is_refused_within_a_budget(selector, tmp_path):
     callback = getattr(pl.callbacks, selector)(monitor="nonprivate/val", mode="max")
-    trainer = pl.Trainer(
-        default_root_dir=tmp_path, logger=False, accelerator="cpu", callbacks=[callback]
-    )
+    trainer = make_trainer(callback, default_root_dir=tmp_path)
     with pytest.raises(MisconfigurationException, match=rf"{selector}.*nonprivate/val"):
         PrivacyAccountant(1.0, 1e-5)._refuse_selection(trainer)
     PrivacyAccountant(float("inf"))._refuse_selection(trainer)

@@ -4,7 +4,6 @@ import json
 
 import networkx as nx
 import pytest
-import pytorch_lightning as pl
 import torch
 from pytorch_lightning.loggers import CSVLogger
 from safetensors import safe_open
@@ -16,6 +15,7 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import read_graph
 from lightning_dpg.methods import DPNetGAN
+from tests.training import quiet_trainer
 
 KEYS = {
     "method",
@@ -36,15 +36,8 @@ def fit(folder, epsilon=4.0, **options):
     torch.manual_seed(0)
     sizes = {"latent_dim": 4, "generator_dim": 8, "critic_dim": 8, "embedding_dim": 8}
     module = DPNetGAN(77, batch_size=8, num_samples=500, **sizes | options)
-    trainer = pl.Trainer(
-        max_epochs=1,
-        accelerator="cpu",
-        default_root_dir=folder,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        callbacks=[PrivacyAccountant(epsilon, 1e-4), ReleaseWriter(num_graphs=2)],
+    trainer = quiet_trainer(
+        PrivacyAccountant(epsilon, 1e-4), ReleaseWriter(num_graphs=2), default_root_dir=folder
     )
     trainer.fit(module, EdgeListDataModule("les_miserables", sample_rate=0.5))
     return trainer
@@ -164,13 +157,8 @@ def test_names_that_a_format_cannot_hold_are_refused_before_anything_is_spent(tm
     graph = make_graph(torch.tensor([[0, 1], [1, 2]]), 3, ["a\tb", "c", "d"])
     module = DPNetGAN(3, num_samples=10)
     for formats, fits in ((("edges",), False), (("npz",), True)):
-        trainer = pl.Trainer(
-            max_epochs=1,
-            accelerator="cpu",
-            logger=CSVLogger(tmp_path),
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            callbacks=[PrivacyAccountant(4.0, 1e-4), ReleaseWriter(formats=formats)],
+        trainer = quiet_trainer(
+            PrivacyAccountant(4.0, 1e-4), ReleaseWriter(formats=formats), logger=CSVLogger(tmp_path)
         )
         data = EdgeListDataModule(graph, sample_rate=0.5, steps_per_epoch=1)
         if fits:

@@ -14,6 +14,7 @@ from lightning_dpg.datamodules.loading import load_graph
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
+from tests.training import quiet_trainer
 
 
 def set_up(*args, **kwargs):
@@ -233,15 +234,7 @@ class Recorder(pl.LightningModule):
 
 @pytest.mark.parametrize("val_fraction", [0.0, 0.2])
 def test_with_a_trainer(tmp_path, val_fraction):
-    options = {"enable_progress_bar": False, "enable_model_summary": False, "logger": False}
-    trainer = pl.Trainer(
-        accelerator="cpu",
-        max_epochs=1,
-        enable_checkpointing=False,
-        use_distributed_sampler=False,
-        num_sanity_val_steps=0,
-        **options,
-    )
+    trainer = quiet_trainer(use_distributed_sampler=False, num_sanity_val_steps=0)
     model = Recorder()
     datamodule = EdgeListDataModule("karate", val_fraction=val_fraction, num_graphs=2)
     trainer.fit(model, datamodule)

@@ -1,7 +1,6 @@
 import math
 
 import pytest
-import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
@@ -9,18 +8,11 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.methods import ErdosRenyi
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
+from tests.training import quiet_trainer
 
 
 def trainer(folder, *callbacks):
-    return pl.Trainer(
-        max_epochs=1,
-        default_root_dir=folder,
-        accelerator="cpu",
-        callbacks=list(callbacks),
-        logger=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-    )
+    return quiet_trainer(*callbacks, default_root_dir=folder, enable_checkpointing=True)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@ import math
 
 import networkx as nx
 import pytest
-import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
@@ -11,19 +10,16 @@ from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.subgraph import SubgraphDataModule
 from lightning_dpg.methods.erdos_renyi_set import ErdosRenyiSet
 from lightning_dpg.privacy.ledger import LedgerEntry, Relation
+from tests.training import quiet_trainer
 
 GRAPHS = [nx.gnm_random_graph(12, 30, seed=1), nx.path_graph(9), nx.complete_graph(5)]
 
 
 def fit(folder, method, data, epsilon, **kwargs):
-    trainer = pl.Trainer(
-        max_epochs=1,
+    trainer = quiet_trainer(
+        *([] if epsilon is None else [PrivacyAccountant(epsilon, 0.0)]),
         default_root_dir=folder,
-        accelerator="cpu",
-        callbacks=[] if epsilon is None else [PrivacyAccountant(epsilon, 0.0)],
-        logger=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
+        enable_checkpointing=True,
     )
     trainer.fit(method, data, **kwargs)
     return trainer

@@ -19,6 +19,7 @@ from lightning_dpg.methods.federation import Client, weighted_update
 from lightning_dpg.methods.flower_clients import FlowerClients
 from lightning_dpg.nn.node_encoders import GCN
 from lightning_dpg.privacy.ledger import Budget
+from tests.training import quiet_trainer
 
 SETTINGS = {"epochs": 2, "learning_rate": 0.01, "proximal": 0.1, "max_norm": 0.5}
 
@@ -53,16 +54,9 @@ def fit(*callbacks, **options):
     method = LDPGromovWasserstein(
         release="exact", num_clients=5, concentration=5.0, rounds=3, width=4, **options
     )
-    pl.Trainer(
-        max_steps=3,
-        max_epochs=-1,
-        accelerator="cpu",
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        callbacks=[PrivacyAccountant(math.inf, 1e-5), *callbacks],
-    ).fit(method, TUGraphDataModule(graphs))
+    quiet_trainer(PrivacyAccountant(math.inf, 1e-5), *callbacks, max_steps=3, max_epochs=-1).fit(
+        method, TUGraphDataModule(graphs)
+    )
     return method
 
 

@@ -2,7 +2,6 @@ import math
 
 import networkx as nx
 import pytest
-import pytorch_lightning as pl
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +14,7 @@ from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods.graph_set import NUM_EDGES, GraphSetSynthesizer
 from lightning_dpg.metrics.graph_sets import set_differences
 from lightning_dpg.privacy.ledger import Budget
+from tests.training import quiet_trainer
 
 SIZES = [3, 1, 5, 4]
 
@@ -46,15 +46,7 @@ def paths(num_edges=()):
 
 
 def trainer(folder):
-    return pl.Trainer(
-        max_epochs=1,
-        default_root_dir=folder,
-        accelerator="cpu",
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-    )
+    return quiet_trainer(default_root_dir=folder)
 
 
 def generator(seed=0):

@@ -4,7 +4,6 @@ import networkx as nx
 import numpy as np
 import ot
 import pytest
-import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
@@ -12,6 +11,7 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import TUGraphDataModule
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods import GromovKernel
+from tests.training import quiet_trainer
 
 
 def labelled(features):
@@ -27,16 +27,8 @@ def labelled(features):
 
 def fit(folder, graphs, **options):
     method = GromovKernel(**options)
-    trainer = pl.Trainer(
-        max_epochs=1,
-        default_root_dir=folder,
-        accelerator="cpu",
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        num_sanity_val_steps=0,
-        callbacks=[PrivacyAccountant(math.inf, 1e-5)],
+    trainer = quiet_trainer(
+        PrivacyAccountant(math.inf, 1e-5), default_root_dir=folder, num_sanity_val_steps=0
     )
     trainer.fit(method, TUGraphDataModule(graphs))
     return method

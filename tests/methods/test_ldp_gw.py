@@ -24,6 +24,7 @@ from lightning_dpg.methods.federated_learner import UPDATES
 from lightning_dpg.methods.federation import dealt, holdings, teaching_graphs, weighted_update
 from lightning_dpg.nn.node_encoders import GCN
 from lightning_dpg.privacy.sensitivity import client_update_sensitivity
+from tests.training import quiet_trainer
 
 LABELS = torch.tensor([0, 1] * 10)
 
@@ -44,16 +45,8 @@ def small_graphs(features=False):
 def fit(graphs=None, *, epsilon=math.inf, delta=1e-5, steps=3, seed=0, **options):
     pl.seed_everything(seed, verbose=False)
     method = LDPGromovWasserstein(**{"width": 4, "num_clients": 3, "local_epochs": 2} | options)
-    trainer = pl.Trainer(
-        max_steps=steps,
-        max_epochs=-1,
-        accelerator="cpu",
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        num_sanity_val_steps=0,
-        callbacks=[PrivacyAccountant(epsilon, delta)],
+    trainer = quiet_trainer(
+        PrivacyAccountant(epsilon, delta), max_steps=steps, max_epochs=-1, num_sanity_val_steps=0
     )
     data = TUGraphDataModule(small_graphs() if graphs is None else graphs)
     trainer.fit(method, data)
@@ -133,14 +126,7 @@ def test_what_was_found_by_looking_is_said(tmp_path):
     whole = nx.gnm_random_graph(40, 120, seed=0)
     data = SubgraphDataModule(whole, kind="ego", num_subgraphs=6, max_occurrences=6)
     method = LDPGromovWasserstein(width=4)
-    trainer = pl.Trainer(
-        max_epochs=1,
-        default_root_dir=tmp_path,
-        accelerator="cpu",
-        logger=False,
-        enable_progress_bar=False,
-        callbacks=[PrivacyAccountant(3.0, 0.0)],
-    )
+    trainer = quiet_trainer(PrivacyAccountant(3.0, 0.0), default_root_dir=tmp_path)
     trainer.fit(method, data)
     assert any("ego graphs were found by looking" in text for text in method.assumptions)
     assert not any("their features" in text for text in method.assumptions)

@@ -9,7 +9,6 @@ import math
 
 import networkx as nx
 import pytest
-import pytorch_lightning as pl
 import torch
 
 from lightning_dpg.callbacks import PrivacyAccountant
@@ -19,6 +18,7 @@ from lightning_dpg.graph.dense_blocks import dense_blocks
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.methods import DPGVAE
 from lightning_dpg.privacy.audit import epsilon_lower_bound
+from tests.training import quiet_trainer
 
 NODES, STEPS, SIGMA, CANARIES, GUESSES = 230, 54, 5.0, 200, 120
 
@@ -54,15 +54,7 @@ def right_guesses(seed):
     inserted = torch.rand(CANARIES) < 0.5
     places.insert(pairs[inserted])
     method = PosteriorDPGVAE("paper", SIGMA, 5.0, feature_dim=32, learning_rate=1e-3)
-    trainer = pl.Trainer(
-        max_epochs=1,
-        accelerator="cpu",
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        callbacks=[PrivacyAccountant(math.inf, 1e-5)],
-    )
+    trainer = quiet_trainer(PrivacyAccountant(math.inf, 1e-5))
     trainer.fit(method, data)
     order = method.posterior_scores(pairs).argsort()
     half = GUESSES // 2

@@ -5,7 +5,6 @@ import math
 import networkx as nx
 import numpy as np
 import pytest
-import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
@@ -19,6 +18,7 @@ from lightning_dpg.methods.kernel_features import counted, planned
 from lightning_dpg.methods.private_kernel import PrivateGraphKernel, geometric_kernels
 from lightning_dpg.privacy.audit import many_runs_lower_bound
 from lightning_dpg.privacy.ledger import Budget
+from tests.training import quiet_trainer
 
 GRAPHS = [nx.gnm_random_graph(8 + k % 5, 12 + 8 * (k % 2), seed=k) for k in range(40)]
 
@@ -31,14 +31,10 @@ def labelled(graphs=GRAPHS):
 
 
 def trainer(folder, epsilon, delta=0.0):
-    return pl.Trainer(
-        max_epochs=1,
+    return quiet_trainer(
+        PrivacyAccountant(epsilon, delta),
+        ReleaseWriter(),
         default_root_dir=folder,
-        accelerator="cpu",
-        callbacks=[PrivacyAccountant(epsilon, delta), ReleaseWriter()],
-        logger=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
     )
 
 

@@ -18,6 +18,7 @@ from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods import PrivCom
 from lightning_dpg.metrics.communities import normalized_mutual_information
 from lightning_dpg.privacy.noise import NoiseSource
+from tests.training import quiet_trainer
 
 KARATE = from_networkx(nx.karate_club_graph())
 
@@ -31,15 +32,12 @@ def planted(sizes, inside, outside):
 def fit(graph, epsilon=8.0, delta=1e-5, steps=24, max_epochs=1, run=None, **options):
     """Fit; ``run`` are a folder for checkpoints, one to resume from, and a callback."""
     folder, checkpoint, *callbacks = run or (None, None)
-    trainer = pl.Trainer(
+    trainer = quiet_trainer(
+        *callbacks,
+        PrivacyAccountant(epsilon, delta),
         max_epochs=max_epochs,
-        accelerator="cpu",
-        logger=False,
         default_root_dir=folder,
         enable_checkpointing=folder is not None,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        callbacks=[*callbacks, PrivacyAccountant(epsilon, delta)],
     )
     method = PrivCom(graph.num_nodes, **options)
     method._noise = NoiseSource(unsafe_seed=0)
@@ -225,9 +223,7 @@ def test_node_relation_is_restricted_and_says_so():
 def test_a_node_of_more_than_max_degree_is_refused_before_anything_is_spent():
     method = PrivCom(34, relation="node", max_degree=16)
     data = EdgeListDataModule(KARATE)
-    trainer = pl.Trainer(
-        logger=False, accelerator="cpu", callbacks=[PrivacyAccountant(1.0, 1e-5)], max_epochs=1
-    )
+    trainer = quiet_trainer(PrivacyAccountant(1.0, 1e-5))
     with pytest.raises(MisconfigurationException, match="max_degree 16") as error:
         trainer.fit(method, data)
     assert "17" not in str(error.value)  # its degree

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from lightning_dpg.main import main
 from lightning_dpg.privacy import noise
 
 
@@ -22,3 +23,20 @@ def data_root(monkeypatch):
         pytest.skip("no folder of real data: set LIGHTNING_DPG_DATA")
     monkeypatch.setenv("LIGHTNING_DPG_DATA", str(root))
     return root
+
+
+@pytest.fixture
+def fails(tmp_path, monkeypatch, capfd):
+    """Run a command that has to fail and to leave no trace in its folder; give what it says."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*args):
+        before = sorted(tmp_path.rglob("*"))
+        assert main(args) == 2
+        assert sorted(tmp_path.rglob("*")) == before
+        out, err = capfd.readouterr()
+        assert not out
+        assert 1 <= len(err.splitlines()) <= 5, err
+        return err
+
+    return run

@@ -1,8 +1,6 @@
 """The command ``audit``: what it measures, what it catches, and what it refuses."""
 
 import json
-import subprocess
-import sys
 
 import networkx as nx
 import numpy as np
@@ -173,23 +171,9 @@ def test_a_dense_graph_has_no_room():
         (["--config", "chung_lu", "--canarys", "9"], "canarys"),
     ],
 )
-def test_mistakes(tmp_path, monkeypatch, capfd, args, said):
-    monkeypatch.chdir(tmp_path)
+def test_mistakes(tmp_path, fails, args, said):
     (tmp_path / "file").touch()
-    assert main(["audit", *args]) == 2
-    out, err = capfd.readouterr()
-    assert not out
-    assert said in err
-    assert len(err.splitlines()) <= 5
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-def test_help_needs_no_torch():
-    code = (
-        "import sys; from lightning_dpg.main import main; assert main(['audit', '--help']) == 0;"
-        "sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert said in fails("audit", *args)
 
 
 @pytest.mark.slow

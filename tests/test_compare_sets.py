@@ -212,13 +212,7 @@ def test_picture_shows_graphs_side_by_side():
         ({"methods": ["netgan"], "graphs": ["karate"], "classify": []}, "none of --graphs"),
     ],
 )
-def test_mistakes_are_told_before_anything_starts(tmp_path, monkeypatch, capfd, options, said):
-    monkeypatch.chdir(tmp_path)
+def test_mistakes_are_told_before_anything_starts(fails, options, said):
     given = {"methods": ["gvae"], "graphs": ["planted_sets"], "epsilons": ["1"], "out": ["o"]}
     args = [word for name, words in (given | options).items() for word in (f"--{name}", *words)]
-    assert main(["compare", *args]) == 2
-    out, err = capfd.readouterr()
-    assert not out
-    assert said in err
-    assert len(err.splitlines()) <= 5
-    assert not list(tmp_path.iterdir())
+    assert said in fails("compare", *args)

@@ -14,23 +14,6 @@ CONFIG = {
 
 
 @pytest.fixture
-def fails(tmp_path, monkeypatch, capfd):
-    """Run a command that has to fail, and give what it says."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*args):
-        before = sorted(tmp_path.rglob("*"))
-        assert main(args) == 2
-        assert sorted(tmp_path.rglob("*")) == before
-        out, err = capfd.readouterr()
-        assert not out
-        assert 1 <= len(err.splitlines()) <= 5, err
-        return err
-
-    return run
-
-
-@pytest.fixture
 def config(tmp_path):
     path = tmp_path / "run.yaml"
     path.write_text(yaml.safe_dump(CONFIG))

@@ -207,3 +207,12 @@ def plan_of(capsys, more):
     assert main(["plan", *budget, "--sample-rate", "0.05", "--steps", "2000", *more]) == 0
     (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("noise multiplier")]
     return float(line.split()[2]), 0.05, 2000
+
+
+@pytest.mark.parametrize("command", ["attack", "audit", "compare", "evaluate"])
+def test_help_needs_no_torch(command):
+    code = (
+        f"import sys; from lightning_dpg.main import main; assert main([{command!r}, '--help']) == 0;"
+        "sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

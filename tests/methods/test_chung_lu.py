@@ -9,18 +9,7 @@ import torch
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods.chung_lu import ChungLu
 from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded
-
-NASTY = [
-    nx.empty_graph(12),
-    nx.complete_graph(12),
-    nx.star_graph(11),
-    nx.disjoint_union(nx.complete_graph(5), nx.empty_graph(7)),
-    nx.path_graph(2),
-]
-
-
-def edges_of(graph):
-    return torch.tensor(sorted(map(sorted, graph.edges)), dtype=torch.long).view(-1, 2)
+from tests.graphs import EXTREMES, edges_of
 
 
 def released(graph, epsilon, **options):
@@ -67,7 +56,7 @@ def test_released_state_draws_the_same_graph():
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, math.inf])
-@pytest.mark.parametrize("graph", NASTY)
+@pytest.mark.parametrize("graph", EXTREMES.values(), ids=EXTREMES)
 def test_every_graph_gives_a_simple_one(graph, epsilon):
     method = released(graph, epsilon)
     sample = method.sample(torch.Generator().manual_seed(0))

@@ -22,6 +22,7 @@ from lightning_dpg.privacy.sensitivity import (
     largest_degrees_sensitivity,
     weighted_joint_degree_sensitivity,
 )
+from tests.graphs import EXTREMES, edges_of
 
 
 def fitted(graph, epsilon, seed=0, delta=0.0, witness=None, **settings):
@@ -161,21 +162,11 @@ def test_evidence_is_the_log_ratio_of_the_noise():
         assert found.tolist() == pytest.approx([expected])
 
 
-EXTREMES = {
-    "no edge": nx.empty_graph(8),
-    "complete": nx.complete_graph(8),
-    "star": nx.star_graph(30),
-    "two nodes": nx.path_graph(2),
-    "one node": nx.empty_graph(1),
-}
-
-
 @pytest.mark.parametrize("noise", ["weighted", "uniform"])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, math.inf])
 @pytest.mark.parametrize("name", EXTREMES)
 def test_extreme_graphs(name, epsilon, noise):
-    edges = torch.tensor(list(EXTREMES[name].edges())).view(-1, 2)
-    graph = make_graph(edges, len(EXTREMES[name]))
+    graph = make_graph(edges_of(EXTREMES[name]), len(EXTREMES[name]))
     for seed in range(3):
         method = fitted(graph, epsilon, seed, delta=1e-6, noise=noise)
         sample = method.sample(torch.Generator().manual_seed(seed))

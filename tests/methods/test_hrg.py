@@ -28,6 +28,7 @@ from lightning_dpg.privacy.ledger import (
 )
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import branch_sensitivity, log_likelihood_sensitivity
+from tests.graphs import EXTREMES, edges_of
 
 
 def fitted(graph, epsilon, seed=0, delta=0.0, **settings):
@@ -224,21 +225,11 @@ def test_likelihood_on_the_way_is_private_and_rises():
     assert not {"_trace"} & set(method.released_state())
 
 
-EXTREMES = {
-    "no edge": nx.empty_graph(8),
-    "complete": nx.complete_graph(8),
-    "star": nx.star_graph(30),
-    "two nodes": nx.path_graph(2),
-    "one node": nx.empty_graph(1),
-}
-
-
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, math.inf])
 @pytest.mark.parametrize("name", EXTREMES)
 def test_extreme_graphs(name, epsilon, noise):
-    edges = torch.tensor(list(EXTREMES[name].edges())).view(-1, 2)
-    graph = make_graph(edges, len(EXTREMES[name]))
+    graph = make_graph(edges_of(EXTREMES[name]), len(EXTREMES[name]))
     method = fitted(graph, epsilon, delta=1e-6, noise=noise, steps_per_node=20)
     sample = method.sample(torch.Generator().manual_seed(0))
     assert sample.num_nodes == graph.num_nodes

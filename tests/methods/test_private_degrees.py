@@ -15,12 +15,9 @@ from lightning_dpg.methods.chung_lu import ChungLu
 from lightning_dpg.methods.private_degrees import descending_degrees, release_degrees
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import degree_l1_sensitivity, edge_count_sensitivity
+from tests.graphs import edges_of
 
 PAIRS = torch.combinations(torch.arange(4))
-
-
-def edges_of(graph):
-    return torch.tensor(sorted(map(sorted, graph.edges)), dtype=torch.long).view(-1, 2)
 
 
 def released(edges, num_nodes, epsilon, seed=None):

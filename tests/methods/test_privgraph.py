@@ -23,6 +23,8 @@ from lightning_dpg.privacy.sensitivity import (
     earlier_neighbor_sensitivity,
     edge_partition_sensitivity,
 )
+from tests.flip_law import flip_law
+from tests.graphs import EXTREMES, edges_of
 
 PAIRS = list(itertools.combinations(range(4), 2))
 
@@ -62,18 +64,6 @@ def turns(edges, communities, order, first, count):
     ends = earlier_first(as_edges(edges), order)
     stops = [first, *turn_stops(first, len(order), 2.0)]
     return [count_neighbors(ends, communities[:a], b, count) for a, b in itertools.pairwise(stops)]
-
-
-def flip_law(utilities, rate):
-    """Law of permute and flip by enumeration of all orders."""
-    law = np.zeros(len(utilities))
-    for order in itertools.permutations(range(len(utilities))):
-        left = 1.0
-        for candidate in order:
-            takes = math.exp(-rate * (max(utilities) - utilities[candidate]))
-            law[candidate] += left * takes
-            left *= 1 - takes
-    return law / math.factorial(len(utilities))
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 0, 3, 1]])
@@ -174,19 +164,10 @@ def test_planted_communities_are_found_at_a_small_budget():
     assert method.score(inside).sum() > 2 * method.score(outside).sum()
 
 
-EXTREMES = {
-    "no edge": nx.empty_graph(8),
-    "complete": nx.complete_graph(8),
-    "star": nx.star_graph(30),
-    "path and lonely nodes": nx.compose(nx.path_graph(4), nx.empty_graph(12)),
-    "two nodes": nx.path_graph(2),
-}
-
-
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, math.inf])
 @pytest.mark.parametrize("name", EXTREMES)
 def test_extreme_graphs(name, epsilon):
-    graph = make_graph(as_edges(list(EXTREMES[name].edges())), len(EXTREMES[name]))
+    graph = make_graph(edges_of(EXTREMES[name]), len(EXTREMES[name]))
     for seed in range(3):
         method = fitted(graph, epsilon, seed=seed)
         sample = method.sample(torch.Generator().manual_seed(seed))
@@ -195,7 +176,8 @@ def test_extreme_graphs(name, epsilon):
         assert len(pairs) == sample.num_edges // 2 == len(set(map(tuple, pairs.tolist())))
         assert len(pairs) <= int(method.num_edges)
         assert int(method.links.tril().sum()) == int(method.num_edges)
-        assert bool(method.score(torch.tensor([[0, 1]])).isfinite().all())
+        every = torch.combinations(torch.arange(graph.num_nodes))
+        assert bool(method.score(every).isfinite().all())
 
 
 def test_released_state_restores_it():

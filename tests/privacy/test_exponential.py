@@ -1,4 +1,3 @@
-import itertools
 import math
 
 import numpy as np
@@ -17,6 +16,7 @@ from lightning_dpg.privacy.ledger import (
     Relation,
 )
 from lightning_dpg.privacy.noise import NoiseSource
+from tests.flip_law import flip_law
 
 NO_ONE = torch.empty(0, dtype=torch.long)
 
@@ -35,18 +35,6 @@ def choose(counts, epsilon, offsets=None, sensitivity=1, ledger=None, noise=None
         sensitivity=sensitivity,
         proof="by hand",
     )
-
-
-def flip_law(utilities, rate):
-    """Law of permute and flip by enumeration of all orders."""
-    law = np.zeros(len(utilities))
-    for order in itertools.permutations(range(len(utilities))):
-        left = 1.0
-        for candidate in order:
-            takes = math.exp(-rate * (max(utilities) - utilities[candidate]))
-            law[candidate] += left * takes
-            left *= 1 - takes
-    return law / math.factorial(len(utilities))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 import copy
 import math
 import pickle
+import secrets
 
 import numpy as np
 import pytest
@@ -8,7 +9,14 @@ import pytorch_lightning as pl
 import torch
 from scipy import stats
 
+from lightning_dpg.privacy import noise
 from lightning_dpg.privacy.noise import NoiseSource
+
+
+@pytest.fixture(autouse=True)
+def keys_of_the_operating_system(monkeypatch):
+    """What all other tests do without."""
+    monkeypatch.setattr(noise, "secrets", secrets)
 
 
 @pytest.mark.parametrize("std", [0.01, 3.0])

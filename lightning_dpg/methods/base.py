@@ -106,9 +106,10 @@ class PrivateModule(pl.LightningModule):
             return
         unprotected = self.unprotected_setting()
         if unprotected is not None:
+            kind = "value" if self.adds_noise else "method"
             raise MisconfigurationException(
                 f"{unprotected} protects nothing, which no finite budget affords\n"
-                "take another, or set privacy.epsilon to .inf"
+                f"take another {kind}, or set privacy.epsilon to .inf"
             )
         setting = self.delta_setting()
         if setting is not None and not budget.delta:

@@ -239,7 +239,6 @@ def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, **changes):
         ),
         max_epochs=changes.pop("max_epochs"),
         default_root_dir=changes.pop("folder", None),
-        num_sanity_val_steps=0,
     )
     data = getattr(datamodules, config["data"]["class_path"])
     data = data(**config["data"]["init_args"] | {"name": graph} | changes)

@@ -15,5 +15,6 @@ def quiet_trainer(*callbacks: Callback, **options: Any) -> pl.Trainer:
         "enable_checkpointing": False,
         "enable_progress_bar": False,
         "enable_model_summary": False,
+        "num_sanity_val_steps": 0,  # as the command line sets it
     }
     return pl.Trainer(callbacks=list(callbacks), **settings | options)

@@ -1,8 +1,9 @@
 """Clients of federated averaging in processes of their own, which talk to the server over Flower.
 
 Weights go out and sums of updates come back by gRPC, unencrypted and hence on the loopback interface
-alone: who shares the machine could call as well, and would be sent the weights. It is the transport of Flower in which the server calls a round, as Lightning does; its newer
-one hands the loop to Flower.
+alone: who shares the machine could call as well, and would be sent the weights. It is the transport
+of Flower in which the server calls a round, as Lightning does; its newer one hands the loop to
+Flower.
 """
 
 import logging

@@ -234,7 +234,7 @@ class Recorder(pl.LightningModule):
 
 @pytest.mark.parametrize("val_fraction", [0.0, 0.2])
 def test_with_a_trainer(tmp_path, val_fraction):
-    trainer = quiet_trainer(use_distributed_sampler=False, num_sanity_val_steps=0)
+    trainer = quiet_trainer(use_distributed_sampler=False)
     model = Recorder()
     datamodule = EdgeListDataModule("karate", val_fraction=val_fraction, num_graphs=2)
     trainer.fit(model, datamodule)

@@ -17,16 +17,13 @@ from lightning_dpg.graph.graphlet_samples import (
     sampled_graphlets,
 )
 from lightning_dpg.graph.graphlets import GRAPHLETS, graphlet_counts
+from tests.graphs import edges_of
 
 PAIRS = list(combinations(range(8), 2))
 EXAMPLES = {
     size: [nx.Graph([(int(e[0]), int(e[1])) for e in edges.split()]) for edges in types.values()]
     for size, types in GRAPHLETS.items()
 }
-
-
-def edges_of(graph):
-    return torch.tensor(sorted(tuple(sorted(edge)) for edge in graph.edges), dtype=torch.long)
 
 
 def around_edges(graph, size):

@@ -27,9 +27,7 @@ def labelled(features):
 
 def fit(folder, graphs, **options):
     method = GromovKernel(**options)
-    trainer = quiet_trainer(
-        PrivacyAccountant(math.inf, 1e-5), default_root_dir=folder, num_sanity_val_steps=0
-    )
+    trainer = quiet_trainer(PrivacyAccountant(math.inf, 1e-5), default_root_dir=folder)
     trainer.fit(method, TUGraphDataModule(graphs))
     return method
 

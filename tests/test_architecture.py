@@ -1,6 +1,7 @@
 """The rules that keep the project in shape: who may import whom, and what is shipped."""
 
 import ast
+import importlib.util
 import shutil
 import subprocess
 import sys
@@ -9,11 +10,13 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from setuptools import find_namespace_packages
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-SETUPTOOLS = PROJECT["tool"]["setuptools"]
-MAPPED = {"datamodules", "callbacks"}
+FOUND = PROJECT["tool"]["setuptools"]["packages"]["find"]
+# Folders at the top that are links in the package.
+LINKED = {"datamodules", "callbacks", "conf"}
 
 # What a package may import of ours, beside itself. The command line may import everything.
 ALLOWED = {
@@ -30,8 +33,7 @@ ALLOWED = {
 def sources():
     """Package and path of every module with a rule."""
     for package in ALLOWED:
-        folder = ROOT / package if package in MAPPED else ROOT / "lightning_dpg" / package
-        for path in sorted(folder.rglob("*.py")):
+        for path in sorted((ROOT / "lightning_dpg" / package).rglob("*.py")):
             yield pytest.param(package, path, id=str(path.relative_to(ROOT)))
 
 
@@ -46,7 +48,7 @@ def imports_of_ours(path):
         else:
             continue
         for name in names:
-            assert name.partition(".")[0] not in MAPPED | {"conf"}, f"{path}: import {name}"
+            assert name.partition(".")[0] not in LINKED, f"{path}: import {name}"
             if name.startswith("lightning_dpg."):
                 yield name.removeprefix("lightning_dpg.")
 
@@ -64,24 +66,35 @@ def test_imports_follow_the_design(package, path):
 
 def test_every_package_has_a_rule_or_is_the_command_line():
     packages = {path.parent.name for path in (ROOT / "lightning_dpg").glob("*/__init__.py")}
-    assert packages | MAPPED == set(ALLOWED) | {"commands"}
+    assert packages == set(ALLOWED) | {"commands"}
 
 
 def test_every_package_on_disk_is_shipped():
-    on_disk = {
-        ".".join(("lightning_dpg", *path.parent.relative_to(ROOT / "lightning_dpg").parts))
-        for path in (ROOT / "lightning_dpg").rglob("*.py")
-    }
-    for folder in ("datamodules", "callbacks", "conf"):
-        for path in (ROOT / folder).rglob("*"):
+    on_disk = {"lightning_dpg"}
+    for name in ("lightning_dpg", *LINKED):
+        top = "lightning_dpg" if name == "lightning_dpg" else f"lightning_dpg.{name}"
+        for path in (ROOT / name).rglob("*"):
             if path.suffix in (".py", ".yaml"):
-                on_disk.add(".".join(("lightning_dpg", *path.parent.relative_to(ROOT).parts)))
-    assert on_disk == set(SETUPTOOLS["packages"])
+                on_disk.add(".".join((top, *path.parent.relative_to(ROOT / name).parts)))
+    found = find_namespace_packages(str(ROOT), include=FOUND["include"])
+    assert on_disk == {name for name in found if "__pycache__" not in name}
+
+
+def test_top_folders_are_links_in_the_package():
+    for name in LINKED:
+        link = ROOT / "lightning_dpg" / name
+        assert link.is_symlink()
+        assert str(link.readlink()) == f"../{name}"
+
+
+def test_the_clone_is_no_part_of_the_package():
+    assert importlib.util.find_spec("lightning_dpg.lightning_dpg") is None
+    assert importlib.util.find_spec("lightning_dpg.tests") is None
 
 
 def test_files_say_what_they_hold():
     files = [
-        path for folder in ("lightning_dpg", *MAPPED) for path in (ROOT / folder).rglob("*.py")
+        path for folder in ("lightning_dpg", *LINKED) for path in (ROOT / folder).rglob("*.py")
     ]
     vague = {"utils", "util", "helpers", "misc", "common", "tools"}
     assert not [path for path in files if path.stem in vague or path.parent.name in vague]
@@ -94,7 +107,7 @@ def test_wheel_holds_one_name_and_runs(tmp_path):
     sources = tmp_path / "sources"
     sources.mkdir()
     for name in ("lightning_dpg", "datamodules", "callbacks", "conf"):
-        shutil.copytree(ROOT / name, sources / name)
+        shutil.copytree(ROOT / name, sources / name, symlinks=True)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, sources)
     subprocess.run([*build, "--wheel-dir", tmp_path, sources], check=True)

@@ -9,9 +9,8 @@ from lightning_dpg.commands.errors import CommandError, nearest
 
 
 def conf_folder() -> Path:
-    """The folder of the shipped configurations, in a clone and in an installed package."""
-    folders = [Path(entry) / "conf" for entry in lightning_dpg.__path__]
-    return next((folder for folder in folders if folder.is_dir()), folders[0])
+    """The folder of the shipped configurations."""
+    return Path(lightning_dpg.__file__).parent / "conf"
 
 
 def shipped_configs() -> dict[str, Path]:

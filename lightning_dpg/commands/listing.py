@@ -102,9 +102,8 @@ def configs() -> list[tuple[str, str]]:
 
 
 def _folder(name: str) -> Path:
-    """A folder of the package, which lies beside it in a clone."""
-    candidates = (Path(entry) / name for entry in lightning_dpg.__path__)
-    return next(path for path in candidates if path.is_dir())
+    """A folder of the package."""
+    return Path(lightning_dpg.__file__).parent / name
 
 
 def _ancestors(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> Iterator[ast.ClassDef]:

@@ -251,7 +251,9 @@ def test_a_step_beyond_the_budget_changes_nothing():
     assert all(p.grad is None for p in critic.parameters())
 
 
-@pytest.mark.parametrize(("ghost", "removed"), [(True, 0), (True, 777), (True, 299_999), (False, 0)])
+@pytest.mark.parametrize(
+    ("ghost", "removed"), [(True, 0), (True, 777), (True, 299_999), (False, 0)]
+)
 def test_one_of_300_000_records_moves_the_sum_by_at_most_c(ghost, removed):
     """All gradients point the same way: in single precision their sum rounds by more than one."""
     torch.manual_seed(0)

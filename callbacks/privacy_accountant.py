@@ -2,6 +2,7 @@
 
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
+from lightning_dpg.callbacks.trainer_check import check_loader, check_sampler, check_trainer
 from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
 
 JOURNAL = "ledger.jsonl"
@@ -28,12 +30,20 @@ class PrivacyAccountant(Callback):
         epsilon: Budget; ``inf`` trains without a limit, for baselines that are not private.
         delta: Largest delta allowed at ``epsilon``; may be left out when ``epsilon`` is infinite. 0
             suffices for methods of pure epsilon, and Gaussian noise cannot meet it.
+        lost_steps: Steps that a resumed run has made after its checkpoint was written, at most; they
+            are booked when it goes on. None takes the number from the journal beside the checkpoint.
     """
 
-    def __init__(self, epsilon: float | Literal["inf"], delta: float | None = None) -> None:
+    def __init__(
+        self,
+        epsilon: float | Literal["inf"],
+        delta: float | None = None,
+        lost_steps: int | None = None,
+    ) -> None:
         """Remember the budget; it is checked when training is set up."""
         self.epsilon = float(epsilon)
         self.delta = delta
+        self.lost_steps = lost_steps
 
     @property
     def budget(self) -> Budget:
@@ -109,8 +119,48 @@ class PrivacyAccountant(Callback):
                 is_pure=pl_module.is_pure,
             )
             self._refuse_selection(trainer)
-            pl_module.check_budget(self.budget)
+            self.check_run(trainer, pl_module)
             pl_module.ledger.budget = self.budget
+        data = getattr(trainer, "datamodule", None)
+        draws_edges = pl_module.batches == getattr(data, "batches", None) == "edges"
+        if stage == "fit" and draws_edges and pl_module.adds_noise:
+            check_sampler(data.train_dataloader(), trainer)  # before anything is spent
+
+    def check_run(self, trainer: Trainer, method: Any) -> None:
+        """Refuse what a trainer and a method cannot do together within the budget.
+
+        Args:
+            trainer: A trainer, before or in ``fit``.
+            method: What it is to train.
+        """
+        check_trainer(trainer, method)
+        method.check_budget(self.budget)
+
+    def check_journal(
+        self, checkpoint: str | Path | None, ledger: PrivacyLedger, shown: dict[str, Any] | None
+    ) -> None:
+        """Refuse to go on from a checkpoint whose later steps nobody knows.
+
+        Args:
+            checkpoint: What the run goes on from, if anything.
+            ledger: That of the checkpoint.
+            shown: State of the ledger of the journal beside it, None without one.
+        """
+        if self.lost_steps is not None:
+            if checkpoint is None or self.lost_steps < 0:
+                raise MisconfigurationException(
+                    f"privacy.lost_steps {self.lost_steps} is a number of steps that a resumed run "
+                    "has lost\nleave it out of a new run"
+                )
+            return
+        loses = checkpoint is not None and any(e.mechanism == "gaussian" for e in ledger.entries)
+        if loses and (shown is None or not ledger.is_part_of(shown)):
+            raise MisconfigurationException(
+                f"{checkpoint} has lost {JOURNAL} of its run, which knows of steps that were made "
+                "after it was written\n"
+                f"copy {JOURNAL} beside the checkpoint; if it is gone, set privacy.lost_steps to the "
+                "number of such steps\nor to more: they are booked. 0 is true of a run that has ended"
+            )
 
     def _refuse_selection(self, trainer: Trainer) -> None:
         """When to stop and which weights to keep must not depend on unpaid private figures."""
@@ -124,12 +174,14 @@ class PrivacyAccountant(Callback):
 
     def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Open the journal; book what a killed run released after its last checkpoint."""
+        pl_module.check_new()
         ledger: PrivacyLedger = pl_module.ledger
         folder = trainer.log_dir  # asks all ranks
         previous = _journal_beside(trainer.ckpt_path)
         # Rank 0 alone reads: it may continue this very file before another rank has opened it.
         state = _replay(previous) if previous and trainer.is_global_zero else None
         state = trainer.strategy.broadcast(state)
+        self.check_journal(trainer.ckpt_path, ledger, state)
         if state is not None:
             booked = ledger.steps
             ledger.catch_up(state)
@@ -142,8 +194,15 @@ class PrivacyAccountant(Callback):
             ledger.journal = _open_journal(Path(folder), previous)
 
     def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
-        """Stop at once if a resumed run has spent its budget."""
+        """Look at the live loaders; stop at once if a resumed run has spent its budget."""
+        check_loader(trainer, pl_module)
+        for entry in pl_module.step_entries() if self.lost_steps else ():
+            pl_module.ledger.book_lost(replace(entry, steps=self.lost_steps))
         self._look_ahead(trainer, pl_module)
+
+    def on_train_epoch_start(self, trainer: Trainer, pl_module: Any) -> None:
+        """Look again: a callback may have exchanged them."""
+        check_loader(trainer, pl_module)
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
@@ -182,6 +241,12 @@ def number_of_edges(datamodule: Any) -> int | None:
         graph = getattr(datamodule, "graph", None)
         graphs = None if graph is None else [graph]
     return None if graphs is None else sum(int(graph.num_edges) for graph in graphs) // 2
+
+
+def journal_state(checkpoint: str | Path | None) -> dict[str, Any] | None:
+    """State of the ledger of the journal beside a checkpoint; None if there is none."""
+    journal = _journal_beside(checkpoint)
+    return None if journal is None else _replay(journal)
 
 
 def _journal_beside(checkpoint: str | Path | None) -> Path | None:

@@ -3,7 +3,7 @@
 import hashlib
 import math
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -74,8 +74,10 @@ class EdgeListDataModule(GraphDataModule):
         edges: Training records of shape ``(M, 2)``.
         val_links: Held-out edges and non-edges for validation, or None without a split.
         test_links: The same for the test.
+        batches: What a batch holds.
     """
 
+    batches: ClassVar[Literal["edges", "walks"]] = "edges"
     train_graph: Data
     edges: Tensor
     val_links: LinkBatch | None

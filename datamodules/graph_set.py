@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import networkx as nx
 import numpy as np
@@ -59,6 +59,7 @@ class GraphSetDataModule(pl.LightningDataModule):
             so change together; a batch holds all of them or none.
         assumptions: What a guarantee takes for public, if edges or graphs are the records.
         preparation: The part of that which comes of how the data were prepared.
+        batches: What a batch holds, if edges are the records.
     """
 
     graphs: list[Data]
@@ -67,6 +68,7 @@ class GraphSetDataModule(pl.LightningDataModule):
     graph_of: Tensor
     labels: Tensor | None
     max_occurrences: int = 1
+    batches: ClassVar[Literal["edges"]] = "edges"
 
     def __init__(
         self,

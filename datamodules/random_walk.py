@@ -1,5 +1,7 @@
 """Batches of random walks over the training edges, for methods that protect nothing."""
 
+from typing import ClassVar, Literal
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -28,6 +30,8 @@ class RandomWalkDataModule(EdgeListDataModule):
         num_graphs: Number of graphs to generate in ``predict``.
         seed: Seed of the split and, with the rank, of the walks.
     """
+
+    batches: ClassVar[Literal["edges", "walks"]] = "walks"
 
     def __init__(
         self,

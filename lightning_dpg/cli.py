@@ -22,11 +22,12 @@ import lightning_dpg.callbacks
 import lightning_dpg.datamodules
 import lightning_dpg.methods  # noqa: F401
 from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
-from lightning_dpg.callbacks.privacy_accountant import number_of_edges
+from lightning_dpg.callbacks.privacy_accountant import journal_state, number_of_edges
 from lightning_dpg.commands.errors import CommandError, explain
 from lightning_dpg.commands.parsing import explain_parsing
 from lightning_dpg.commands.tracking import why_offline
 from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 
 
 class PrivateParser(LightningArgumentParser):
@@ -71,6 +72,7 @@ class PrivateCLI(LightningCLI):
         _silence_advertisements()
         self._data: pl.LightningDataModule | None = None
         self._checkpoint_hparams: dict[str, Any] = {}
+        self._checkpoint_ledger = PrivacyLedger(Relation.EDGE)
         self._made_folders: list[Path] = []
         super().__init__(
             PrivateModule,
@@ -130,6 +132,9 @@ class PrivateCLI(LightningCLI):
         class_path = hparams.pop("_class_path", self._settings.model.class_path)
         if command == "fit":
             self._checkpoint_hparams = hparams
+            state = checkpoint["privacy_ledger"]
+            self._checkpoint_ledger = PrivacyLedger(Relation(state["relation"]))
+            self._checkpoint_ledger.load_state_dict(state)
         else:
             model = {"class_path": class_path, "init_args": hparams}
             self.config = self.parser.parse_object({command: {"model": model}}, self.config)
@@ -150,7 +155,7 @@ class PrivateCLI(LightningCLI):
             super().instantiate_classes()
             if self.config.subcommand == "fit":
                 accountant = PrivacyAccountant(**self._settings.privacy.as_dict())
-                self.model.check_budget(accountant.budget)
+                accountant.check_run(self.trainer, self.model)
         except BaseException as error:
             self._remove_made_folders()
             # The parser says of a refused argument that the whole model is of no known type.
@@ -227,6 +232,9 @@ class PrivateCLI(LightningCLI):
             num_edges=number_of_edges(self._data),
             is_pure=self._method_class().is_pure,
         )
+        checkpoint = self._settings.ckpt_path
+        accountant.check_journal(checkpoint, self._checkpoint_ledger, journal_state(checkpoint))
+        self._method_class().check_data(self._data)
 
     def _fill_num_nodes(self) -> None:
         arguments = self._model_arguments

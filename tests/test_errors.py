@@ -36,6 +36,17 @@ def config(tmp_path):
         ("--trainer.strategy", "fsdp", ["fsdp", "set it to ddp"]),
         ("--trainer.precision", "16-mixed", ["16-mixed", "set it to 32-true"]),
         ("--trainer.precision", "bf16", ["bf16", "set it to 32-true"]),
+        ("--trainer.overfit_batches", "1", ["overfit_batches", "fresh samples", "leave it out"]),
+        ("--trainer.accumulate_grad_batches", "2", ["accumulate_grad_batches", "leave it out"]),
+        ("--trainer.gradient_clip_val", "1.0", ["gradient_clip_val", "max_grad_norm"]),
+        ("--trainer.detect_anomaly", "true", ["detect_anomaly", "private"]),
+        ("--trainer.reload_dataloaders_every_n_epochs", "1", ["exchanges the sampler"]),
+        ("--trainer.callbacks+", "LearningRateFinder", ["LearningRateFinder", "remove it"]),
+        ("--trainer.max_epochs", "0", ["max_epochs 0 makes no step"]),
+        ("--trainer.max_steps", "0", ["max_steps 0 makes no step"]),
+        ("--trainer.limit_train_batches", "0", ["limit_train_batches 0 makes no step"]),
+        ("--privacy.lost_steps", "2", ["lost_steps 2", "leave it out of a new run"]),
+        ("--data.class_path", "RandomWalkDataModule", ["batches of edges", "EdgeListDataModule"]),
         ("--privacy.delta", "0.004", ["1/254", "edges"]),
         ("--privacy.delta", "null", ["privacy.delta is missing"]),
         ("--privacy.delta", "0", ["privacy.delta 0", "pure epsilon"]),
@@ -48,6 +59,18 @@ def config(tmp_path):
 def test_bad_setting(fails, config, option, value, said):
     message = fails("fit", "--config", str(config), option, value)
     assert not [piece for piece in said if piece not in message], message
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["netgan", "--data.class_path", "EdgeListDataModule"], "set data.class_path to RandomWalk"),
+        (["chung_lu", "--trainer.max_steps", "0"], "max_steps 0 makes no step"),
+        (["erdos_renyi_set", "--trainer.max_epochs", "0"], "max_epochs 0 makes no step"),
+    ],
+)
+def test_a_run_that_cannot_be_is_refused_before_it_has_a_folder(fails, args, said):
+    assert said in fails("fit", "--config", *args)
 
 
 PRINTED = ["--model.init_args.mode", "paper"]

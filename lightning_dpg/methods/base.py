@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import pytorch_lightning as pl
 import torch
@@ -26,12 +26,15 @@ class PrivateModule(pl.LightningModule):
         relation: Neighbouring relation of the guarantee.
         is_pure: Whether all its releases are of pure epsilon, so that a delta of 0 suffices.
         adds_noise: Whether it protects anything at all.
+        batches: What a batch has to hold: a Poisson sample of ``edges``, random ``walks``, or
+            ``any``thing where a step reads all records by itself.
         assumptions: What the guarantee takes as public, one sentence each.
     """
 
     relation: Relation = Relation.EDGE
     is_pure: ClassVar[bool] = False
     adds_noise: ClassVar[bool] = True
+    batches: ClassVar[Literal["edges", "walks", "any"]] = "any"
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,6 +49,40 @@ class PrivateModule(pl.LightningModule):
         if self._noise is None:
             self._noise = NoiseSource()
         return self._noise
+
+    @classmethod
+    def check_data(cls, data: Any) -> None:
+        """Refuse a data module whose batches hold something else than this method reads.
+
+        Raises:
+            MisconfigurationException: If they do.
+        """
+        held = getattr(data, "batches", None)  # others than ours do not say
+        if held is not None and cls.batches not in ("any", held):
+            other = "EdgeListDataModule" if cls.batches == "edges" else "RandomWalkDataModule"
+            raise MisconfigurationException(
+                f"{cls.__name__} learns from batches of {cls.batches}, and {type(data).__name__} "
+                f"draws {held}\nset data.class_path to {other}"
+            )
+
+    def setup(self, stage: str) -> None:
+        """Refuse data of another kind."""
+        if stage == "fit":
+            self.check_data(getattr(self.trainer, "datamodule", None))
+
+    def check_new(self) -> None:
+        """Refuse a second release by one object.
+
+        Raises:
+            MisconfigurationException: If it has released something, and the run does not go on from a
+                checkpoint.
+        """
+        if self.ledger.entries and self.trainer.ckpt_path is None:
+            raise MisconfigurationException(
+                f"this {type(self).__name__} has been fitted already, and its ledger and weights "
+                "belong to that release\nmake a new object for another one, or pass ckpt_path to "
+                "fit to go on"
+            )
 
     def step_entries(self) -> list[LedgerEntry]:
         """Cost of the next training step."""
@@ -225,6 +262,7 @@ class Synthesizer(PrivateModule):
 
     def on_fit_start(self) -> None:
         """Take over the public facts of the data."""
+        self.check_new()
         data = self.trainer.datamodule  # type: ignore[attr-defined]
         if data.num_nodes != self.hparams["num_nodes"]:
             raise MisconfigurationException(

@@ -1,6 +1,6 @@
 """CELL: low-rank logits of random walks, without privacy (Rendsburg et al., 2020)."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -31,6 +31,7 @@ class CELL(Synthesizer):
     """
 
     adds_noise: ClassVar[bool] = False
+    batches: ClassVar[Literal["edges", "walks", "any"]] = "edges"
 
     def __init__(
         self, num_nodes: int | None = None, rank: int = 9, learning_rate: float = 0.1

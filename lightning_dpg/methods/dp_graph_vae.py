@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -61,6 +61,8 @@ class DPGVAE(NodeClipping):
         kl_weight: Weight lambda_1 of the divergence from the prior.
         learning_rate: Learning rate of Adam.
     """
+
+    batches: ClassVar[Literal["edges", "walks", "any"]] = "edges"
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -69,6 +69,8 @@ class DPNetGAN(WalkGAN):
         temperature_decay: Factor per critic step.
         num_samples: Edges drawn to assemble one graph; at least ten for each edge of it are drawn.
     """
+
+    batches: ClassVar[Literal["edges", "walks", "any"]] = "edges"
 
     def __init__(
         self,

@@ -100,6 +100,7 @@ class FederatedLearner(GraphLearner):
 
     def setup(self, stage: str) -> None:
         """Make the encoder for the public widths of features and labels."""
+        super().setup(stage)
         data: Any = getattr(self.trainer, "datamodule", None)
         if self.network is None and stage == "fit" and hasattr(data, "graphs"):
             num_classes = 1 if data.labels is None else int(data.labels.max()) + 1

@@ -118,7 +118,9 @@ def weighted_update(
     Returns:
         One vector of all parameters.
     """
-    total = torch.zeros(sum(parameter.numel() for parameter in model.parameters()))
+    # In single precision a sum moves by more than its sensitivity, if only by its last digits.
+    size = sum(parameter.numel() for parameter in model.parameters())
+    total = torch.zeros(size, dtype=torch.double)
     for client in clients:
         update = client_update(
             model,
@@ -127,9 +129,10 @@ def weighted_update(
             learning_rate=learning_rate,
             proximal=proximal,
         )
+        update = update.double().cpu()
         if max_norm is not None:
             update = clipped(update, max_norm)
-        total += client.weight * update.cpu()
+        total += client.weight * update
     return total
 
 

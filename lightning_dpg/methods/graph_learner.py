@@ -143,6 +143,7 @@ class GraphLearner(PrivateModule):
 
     def on_fit_start(self) -> None:
         """Take over the public facts of the data."""
+        self.check_new()
         data = self.trainer.datamodule  # type: ignore[attr-defined]
         check_edge_set(self, data)
         self.max_occurrences = data.max_occurrences

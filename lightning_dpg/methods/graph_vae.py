@@ -98,7 +98,8 @@ class GraphVAE(GraphSetSynthesizer):
 
     def _context(self, graphs: Tensor) -> Tensor:
         """Size and released density of graphs: numbers ``(...)`` to ``(..., CONTEXT_DIM)``."""
-        return graph_context(self.sizes[graphs], self.num_edges[graphs])
+        # Looked up: a logarithm's last digit may depend on where in a batch it is taken.
+        return graph_context(self.sizes, self.num_edges)[graphs]
 
     def _offsets(self, graphs: Tensor) -> Tensor:
         """Log odds of any pair of graphs with the numbers ``(...)``."""

@@ -67,6 +67,7 @@ class GraphRNN(GraphSetSynthesizer):
 
     def setup(self, stage: str) -> None:
         """Measure the look-back, on which the shapes of the networks depend."""
+        super().setup(stage)
         if self.hparams["look_back"] is not None or stage == "predict":
             return
         data = self.trainer.datamodule  # type: ignore[attr-defined]

@@ -1,6 +1,6 @@
 """NetGAN: a Wasserstein GAN of random walks (Bojchevski et al., ICML 2018). Not private."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -32,6 +32,7 @@ class NetGAN(WalkGAN):
     """
 
     adds_noise: ClassVar[bool] = False
+    batches: ClassVar[Literal["edges", "walks", "any"]] = "walks"
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
-from lightning_dpg.privacy.dpsgd import Rows, clip_factor, drop_unclipped
+from lightning_dpg.privacy.dpsgd import Rows, clip_factor, drop_unclipped, widened
 
 
 def ghost_clipped_gradient_sum(
@@ -29,7 +29,7 @@ def ghost_clipped_gradient_sum(
     rows: Rows | None = None,
     chunk_size: int = 512,
 ) -> dict[str, Tensor]:
-    """What ``clipped_gradient_sum`` gives, in one batched backward pass.
+    """What ``clipped_gradient_sum`` gives, in one batched backward pass, in double precision as there.
 
     All trained parameters of the network, but the table of ``rows``, belong to ``nn.Linear`` maps.
 
@@ -48,16 +48,17 @@ def ghost_clipped_gradient_sum(
     """
     maps = {name: m for name, m in network.named_modules() if isinstance(m, nn.Linear)}
     total = {
-        f"{name}.{key}": torch.zeros_like(parameter)
+        f"{name}.{key}": torch.zeros_like(parameter, dtype=torch.double)
         for name, module in maps.items()
         for key, parameter in module.named_parameters()
     }
     if rows is not None:
-        total["rows"] = torch.zeros_like(rows.table)
+        total["rows"] = torch.zeros_like(rows.table, dtype=torch.double)
     for low in range(0, len(inputs), chunk_size):
-        part = inputs[low : low + chunk_size].detach().requires_grad_()
+        part = inputs[low : low + chunk_size].detach().double().requires_grad_()
         with _recording(maps) as uses:
-            loss = losses(part, *(tensor[low : low + chunk_size] for tensor in others)).sum()
+            beside = (widened(tensor[low : low + chunk_size]) for tensor in others)
+            loss = losses(part, *beside).sum()
             uses.final = True
             # The weights have to be among the inputs: without them autograd leaves out the part of
             # the inner gradient whose output gradient is a constant. They get no gradient here.
@@ -130,7 +131,8 @@ def _recording(maps: dict[str, nn.Linear]) -> Iterator[_Uses]:
     uses = _Uses()
 
     def apply(name: str, module: nn.Linear, x: Tensor) -> Tensor:
-        y: Tensor = _Forwards.apply(x, module.weight, uses, name)  # type: ignore[no-untyped-call]
+        weight = module.weight.to(x.dtype)
+        y: Tensor = _Forwards.apply(x, weight, uses, name)  # type: ignore[no-untyped-call]
         return y if module.bias is None else y + module.bias.detach()
 
     try:
@@ -161,15 +163,16 @@ def _add_clipped(
         if maps[name].bias is not None
     }
     squared = touched.new_zeros(len(touched))
+    eps = max((torch.finfo(m.weight.dtype).eps for m in maps.values()), default=0.0)
     for x, y in pairs.values():
         squared += ((x @ x.mT) * (y @ y.mT)).sum((1, 2))
-        squared += _rounding(x.norm(dim=-1) * y.norm(dim=-1), x.shape[-1] + y.shape[-1])
+        squared += _rounding(x.norm(dim=-1) * y.norm(dim=-1), x.shape[-1] + y.shape[-1], eps)
     for bias in biases.values():
         squared += bias.square().sum(1)
     if index is not None:
         same = index[:, :, None] == index[:, None, :]
         squared += ((touched @ touched.mT) * same).sum((1, 2))
-        squared += _rounding(touched.norm(dim=-1), touched.shape[-1])
+        squared += _rounding(touched.norm(dim=-1), touched.shape[-1], eps)
     factor = clip_factor(squared, max_grad_norm)
     for name, (x, y) in pairs.items():
         scaled = drop_unclipped(y, factor) * factor[:, None, None]
@@ -182,17 +185,19 @@ def _add_clipped(
         total["rows"].index_add_(0, index.flatten(), scaled.flatten(0, 1))
 
 
-def _rounding(uses: Tensor, width: int) -> Tensor:
+def _rounding(uses: Tensor, width: int, eps: float) -> Tensor:
     r"""Bound of what rounding takes from a squared ghost norm, shape ``(B,)``.
 
     Each of the :math:`K^2` terms is a product of inner products, whose relative error is at most
     the number of summands times half of the machine epsilon; the terms' absolute sum is at most
     :math:`(\sum_k u_k)^2`. Where huge uses cancel this is more than the norm itself: without it such
-    a record could be clipped too little.
+    a record could be clipped too little. It also bounds by how much the uses of a clipped record can
+    exceed C, and with them what is rounded where they are added.
 
     Args:
         uses: Norms :math:`u_k` of the summands of the gradient, shape ``(B, K)``.
         width: Summands of the inner products of one term.
+        eps: Machine epsilon of the weights, or of the arithmetic if that is larger.
     """
-    slack = (width + uses.shape[1] ** 2 + 2) * torch.finfo(uses.dtype).eps
+    slack = (width + uses.shape[1] ** 2 + 2) * eps
     return slack * uses.sum(1).square()

@@ -219,6 +219,21 @@ class PrivacyLedger:
             if missing > 0:
                 self._book(replace(entry, steps=missing))
 
+    def book_lost(self, entry: LedgerEntry) -> None:
+        """Book, budget or not, steps that were made and that no journal shows."""
+        if self.journal is not None:
+            self._write(self.journal, entry)
+        self._book(entry)
+
+    def is_part_of(self, state: dict[str, Any]) -> bool:
+        """Whether ``state`` shows every step of this ledger."""
+        shown = PrivacyLedger(self.relation)
+        shown.load_state_dict(state)
+        return all(
+            _total_steps(self.entries, kind) <= _total_steps(shown.entries, kind)
+            for kind in map(_kind, self.entries)
+        )
+
     @staticmethod
     def replay(path: Path) -> dict[str, Any]:
         """State of the ledger that wrote the journal ``path``.

@@ -62,6 +62,11 @@ class PoissonSampler(Sampler[Tensor]):
         self.rank = rank
         self.world_size = world_size
 
+    @property
+    def is_secret(self) -> bool:
+        """Whether nobody can know the draws."""
+        return self.noise is None or self.noise.is_secret
+
     def __len__(self) -> int:
         """Number of batches in one pass."""
         return self.steps

@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import networkx as nx
 import pytest
 import pytorch_lightning as pl
 import torch
@@ -15,9 +16,18 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.callbacks.privacy_accountant import JOURNAL
 from lightning_dpg.callbacks.statement import privacy_statement
+from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule
+from lightning_dpg.methods import (
+    ChungLu,
+    DPNetGAN,
+    ErdosRenyiSet,
+    LDPGromovWasserstein,
+    PrivateGraphKernel,
+)
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.sampling import PoissonSampler
 from tests.training import quiet_trainer
 
 FINE = {
@@ -85,8 +95,12 @@ def make_trainer(*callbacks, folder=None, **options):
     )
 
 
-def batches(count):
-    return torch.utils.data.DataLoader(torch.zeros(count), batch_size=1)
+def batches(count, q=0.1):
+    """Poisson samples of some records."""
+    records = torch.utils.data.TensorDataset(torch.zeros(20))
+    return torch.utils.data.DataLoader(
+        records, sampler=PoissonSampler(len(records), q, count), batch_size=None
+    )
 
 
 @settings(max_examples=12, deadline=None)
@@ -99,7 +113,7 @@ def batches(count):
 def test_run_ends_within_the_budget_and_one_more_step_would_not(sigma, q, epsilon, log_delta):
     delta, module = 10**log_delta, Steps(sigma, q)
     trainer = make_trainer(PrivacyAccountant(epsilon, delta), max_epochs=3)
-    trainer.fit(module, batches(60))
+    trainer.fit(module, batches(60, q))
     assert not module.ledger.entries or module.ledger.delta(epsilon) <= delta
     if module.ledger.steps < 180 and trainer.should_stop:
         assert module.ledger.delta(epsilon, *module.step_entries()) > delta
@@ -209,7 +223,7 @@ def test_trainer_from_python_is_checked_too():
 
 def test_infinite_budget_needs_no_delta_and_never_stops():
     module = Steps(sigma=0.3, q=1.0)
-    make_trainer(PrivacyAccountant("inf"), max_epochs=1).fit(module, batches(50))
+    make_trainer(PrivacyAccountant("inf"), max_epochs=1).fit(module, batches(50, 1.0))
     assert module.ledger.steps == 50
     with pytest.raises(ValueError, match="delta is missing"):
         make_trainer(PrivacyAccountant(1.0)).fit(Steps(), batches(1))
@@ -254,3 +268,84 @@ def test_selection_by_private_figures_is_refused_within_a_budget(selector, tmp_p
     with pytest.raises(MisconfigurationException, match=rf"{selector}.*nonprivate/val"):
         PrivacyAccountant(1.0, 1e-5)._refuse_selection(trainer)
     PrivacyAccountant(float("inf"))._refuse_selection(trainer)
+
+
+@pytest.fixture
+def interrupted(tmp_path):
+    """Path of a checkpoint of step 3, whose run went on to step 5, and the folder of the run."""
+    keep = ModelCheckpoint(every_n_train_steps=3)
+    trainer = make_trainer(
+        PrivacyAccountant(8.0, 1e-5), Killer(5), keep, folder=tmp_path, max_epochs=1
+    )
+    with pytest.raises(Killed):
+        trainer.fit(Steps(), batches(10))
+    return Path(keep.best_model_path), Path(trainer.log_dir)
+
+
+def resume(path, steps=10, **options):
+    module = Steps()
+    trainer = make_trainer(PrivacyAccountant(8.0, 1e-5, **options), max_epochs=1)
+    trainer.fit(module, batches(steps), ckpt_path=path)
+    return module.ledger
+
+
+@pytest.mark.parametrize("beside", ["nothing", "the journal of another run"])
+def test_checkpoint_without_its_journal_is_refused_unless_the_lost_steps_are_told(
+    interrupted, tmp_path, beside
+):
+    checkpoint, _ = interrupted
+    (tmp_path / "elsewhere").mkdir()
+    copied = checkpoint.rename(tmp_path / "elsewhere" / "copied.ckpt")
+    if beside != "nothing":
+        other = PrivacyLedger(Steps.relation)
+        other.journal = copied.with_name(JOURNAL)
+        other.spend(*Steps().step_entries())
+    with pytest.raises(MisconfigurationException, match="lost_steps") as refused:
+        resume(copied)
+    assert len(str(refused.value).splitlines()) <= 5
+    assert resume(copied, lost_steps=2).steps == 12  # 3 kept, 2 lost, 7 made
+    assert resume(copied, lost_steps=0).steps == 10
+
+
+def test_lost_steps_are_in_the_journal_of_the_run_that_goes_on(interrupted, tmp_path):
+    checkpoint, _ = interrupted
+    copied = checkpoint.rename(tmp_path / "copied.ckpt")
+    trainer = make_trainer(
+        PrivacyAccountant(8.0, 1e-5, lost_steps=2), folder=tmp_path / "again", max_epochs=1
+    )
+    trainer.fit(Steps(), batches(10), ckpt_path=copied)
+    assert steps_in_journal(trainer) == 12
+
+
+def test_lost_steps_are_those_of_a_resumed_run():
+    accountant = PrivacyAccountant(8.0, 1e-5, lost_steps=2)
+    with pytest.raises(MisconfigurationException, match="leave it out of a new run"):
+        make_trainer(accountant).fit(Steps(), batches(3))
+
+
+def test_journal_beside_the_checkpoint_knows_of_all_steps(interrupted):
+    checkpoint, _ = interrupted
+    assert resume(checkpoint).steps == 12
+
+
+ONE_SHOT = [ChungLu(34), DPNetGAN(34, noise_multiplier=1.0, num_edges=78), ErdosRenyiSet()]
+ONE_SHOT += [PrivateGraphKernel(truncation="drop", max_degree=3), LDPGromovWasserstein()]
+
+
+@pytest.mark.parametrize("module", ONE_SHOT, ids=lambda module: type(module).__name__)
+def test_a_second_fit_of_one_object_is_refused(module, tmp_path):
+    """It released nothing, and printed a guarantee for the new data."""
+    is_set = hasattr(module, "sizes")
+    data = GraphSetDataModule if is_set else EdgeListDataModule
+    name = [nx.path_graph(4), nx.star_graph(4)] if is_set else "karate"
+
+    def fit(folder):
+        trainer = make_trainer(PrivacyAccountant(80.0, 1e-5), folder=folder, max_epochs=1)
+        trainer.fit(module, data(name))
+
+    fit(tmp_path)
+    entries = list(module.ledger.entries)
+    with pytest.raises(MisconfigurationException, match="make a new object"):
+        fit(tmp_path / "again")
+    assert module.ledger.entries == entries
+    assert not list((tmp_path / "again").rglob(JOURNAL))

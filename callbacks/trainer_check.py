@@ -1,0 +1,162 @@
+"""What a trainer has to leave alone, so that each step is the one that the ledger books."""
+
+from typing import Any
+
+from pytorch_lightning import Trainer
+from pytorch_lightning.callbacks import (
+    BaseFinetuning,
+    BatchSizeFinder,
+    Callback,
+    DeviceStatsMonitor,
+    GradientAccumulationScheduler,
+    LearningRateFinder,
+    ModelPruning,
+    SpikeDetection,
+    StochasticWeightAveraging,
+    ThroughputMonitor,
+    WeightAveraging,
+)
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch.utils.data import DataLoader
+
+from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.privacy.sampling import PoissonSampler
+
+_TRIALS = "makes trial steps on private data and then forgets that they were booked"
+_WEIGHTS = "changes which parameters a step clips and noises"
+_COPIES = "averages copies of the method, noise multipliers and ledger included"
+_SIZES = "logs what tells the sizes of private batches"
+
+REFUSED_CALLBACKS: dict[type[Callback], str] = {
+    BatchSizeFinder: _TRIALS,
+    LearningRateFinder: _TRIALS,
+    BaseFinetuning: _WEIGHTS,
+    ModelPruning: _WEIGHTS,
+    StochasticWeightAveraging: _COPIES,
+    WeightAveraging: _COPIES,
+    GradientAccumulationScheduler: "adds up the gradients of several batches",
+    SpikeDetection: "leaves out batches by their losses, which are private",
+    DeviceStatsMonitor: _SIZES,
+    ThroughputMonitor: _SIZES,
+}
+"""Built-in callbacks, and why a private method takes neither them nor what is derived from them."""
+
+
+def check_trainer(trainer: Trainer, method: PrivateModule) -> None:
+    """Refuse settings and callbacks with which a step would not be what it costs.
+
+    Args:
+        trainer: A trainer, before or in ``fit``.
+        method: What it is to train.
+
+    Raises:
+        MisconfigurationException: If there are any, or no step would be made at all.
+    """
+    for setting in ("max_epochs", "max_steps", "limit_train_batches"):
+        if getattr(trainer, setting) == 0:
+            raise MisconfigurationException(
+                f"trainer.{setting} 0 makes no step: there would be nothing to release\n"
+                "set it to 1 or more, or leave it out"
+            )
+    if not method.adds_noise:
+        return
+    for setting, why in _voiding_settings(trainer, method).items():
+        raise MisconfigurationException(f"trainer.{setting} {why}: leave it out")
+    if trainer.precision not in ("32-true", "64-true"):
+        raise MisconfigurationException(
+            f"trainer.precision {trainer.precision}: gradients have to be clipped and noised in full "
+            "precision; set it to 32-true"
+        )
+    for callback in trainer.callbacks:  # type: ignore[attr-defined]
+        for refused, why in REFUSED_CALLBACKS.items():
+            if isinstance(callback, refused):
+                raise MisconfigurationException(f"{type(callback).__name__} {why}: remove it")
+
+
+def _voiding_settings(trainer: Trainer, method: PrivateModule) -> dict[str, str]:
+    """Settings that are not as they must be, and what they do."""
+    wraps = trainer._accelerator_connector.use_distributed_sampler and trainer.world_size > 1
+    one_batch = "reads the same few records in every step, and the ledger books fresh samples"
+    facts = {
+        "overfit_batches": (trainer.overfit_batches, one_batch),
+        "accumulate_grad_batches": (
+            trainer.accumulate_grad_batches != 1,
+            "adds up the gradients of several batches",
+        ),
+        "gradient_clip_val": (
+            trainer.gradient_clip_val,
+            "clips what is noised already: the clip that counts is max_grad_norm of the method",
+        ),
+        "reload_dataloaders_every_n_epochs": (
+            trainer.reload_dataloaders_every_n_epochs,  # type: ignore[attr-defined]
+            "exchanges the sampler whose rate is booked",
+        ),
+        "detect_anomaly": (
+            trainer._detect_anomaly,
+            "ends a run by what is private: one record can make a gradient that is no number",
+        ),
+        "use_distributed_sampler true": (
+            wraps and method.batches == "edges",
+            "wraps the Poisson sampler, so that one record can be in the batches of two processes",
+        ),
+    }
+    return {setting: why for setting, (is_set, why) in facts.items() if is_set}
+
+
+def check_sampler(loader: Any, trainer: Trainer) -> PoissonSampler:
+    """Refuse a loader whose batches are no Poisson samples, each drawn anew for one step.
+
+    Args:
+        loader: What gives the batches.
+        trainer: The trainer that they are for.
+
+    Returns:
+        The loader's sampler.
+
+    Raises:
+        MisconfigurationException: If they are none, or those of another process.
+    """
+    sampler = getattr(loader, "sampler", None)
+    # Lightning makes loaders of its own; what is derived from ours can draw in any way.
+    if type(loader) is not DataLoader or type(sampler) is not PoissonSampler:
+        kind = type(loader if sampler is None else sampler).__name__
+        raise MisconfigurationException(
+            f"batches come from {kind}, but Poisson samples are booked\n"
+            "take EdgeListDataModule, or a DataLoader with PoissonSampler and batch_size=None"
+        )
+    place = trainer.global_rank, trainer.world_size
+    if loader.batch_size is not None or (sampler.rank, sampler.world_size) != place:
+        raise MisconfigurationException(
+            f"batches are of process {sampler.rank} of {sampler.world_size}, batch_size "
+            f"{loader.batch_size}, but process {place[0]} of {place[1]} needs its share of each draw "
+            "as it is: pass batch_size=None, rank and world_size"
+        )
+    if sampler.num_records != len(loader.dataset) or not sampler.is_secret:
+        raise MisconfigurationException(
+            f"{sampler.num_records} of {len(loader.dataset)} records are drawn, "
+            f"{'in secret' if sampler.is_secret else 'with a known seed'}\n"
+            "a rate is booked for all records, and for draws that nobody knows"
+        )
+    return sampler
+
+
+def check_loader(trainer: Trainer, method: PrivateModule) -> None:
+    """Refuse a live train loader that does not draw at the rate of the steps that are booked.
+
+    Args:
+        trainer: A trainer that has set up its loaders.
+        method: The method in training.
+
+    Raises:
+        MisconfigurationException: If a step costs less than what the loader draws.
+    """
+    rates = {entry.sample_rate for entry in method.step_entries()}
+    if not rates or (rates == {1.0} and method.batches == "any"):
+        return  # no step is booked, or each reads all records whatever the batch holds
+    sampler = check_sampler(trainer.train_dataloader, trainer)
+    if rates != {sampler.sample_rate}:
+        booked = ", ".join(f"{rate:g}" for rate in sorted(rates))
+        raise MisconfigurationException(
+            f"batches are drawn at the rate {sampler.sample_rate:g}, and booked at {booked}\n"
+            "set sample_rate of the data module only, and do not change it in a run"
+        )

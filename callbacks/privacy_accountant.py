@@ -10,6 +10,7 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from lightning_dpg.callbacks.nonprivate import withhold_nonprivate
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
 from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
 
@@ -28,12 +29,20 @@ class PrivacyAccountant(Callback):
         epsilon: Budget; ``inf`` trains without a limit, for baselines that are not private.
         delta: Largest delta allowed at ``epsilon``; may be left out when ``epsilon`` is infinite. 0
             suffices for methods of pure epsilon, and Gaussian noise cannot meet it.
+        upload_nonprivate: Whether trackers such as Weights & Biases get what has the prefix
+            ``nonprivate/``. It reads the private graph and no guarantee covers it.
     """
 
-    def __init__(self, epsilon: float | Literal["inf"], delta: float | None = None) -> None:
+    def __init__(
+        self,
+        epsilon: float | Literal["inf"],
+        delta: float | None = None,
+        upload_nonprivate: bool = False,
+    ) -> None:
         """Remember the budget; it is checked when training is set up."""
         self.epsilon = float(epsilon)
         self.delta = delta
+        self.upload_nonprivate = upload_nonprivate
 
     @property
     def budget(self) -> Budget:
@@ -98,6 +107,7 @@ class PrivacyAccountant(Callback):
 
     def setup(self, trainer: Trainer, pl_module: Any, stage: str) -> None:
         """Hand the budget to the ledger, before the method plans its noise."""
+        withhold_nonprivate(trainer, upload=self.upload_nonprivate)
         reads = stage == "predict" and getattr(pl_module, "predicts_graphs", False)
         if stage == "fit" or reads:
             self.check(

@@ -3,7 +3,6 @@
 import contextlib
 import importlib
 import logging
-import os
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -25,7 +24,12 @@ from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar, Relea
 from lightning_dpg.callbacks.privacy_accountant import number_of_edges
 from lightning_dpg.commands.errors import CommandError, explain
 from lightning_dpg.commands.parsing import explain_parsing
-from lightning_dpg.commands.tracking import why_offline
+from lightning_dpg.commands.tracking import (
+    describe_run,
+    prepare_wandb,
+    public_name,
+    refuse_uploads,
+)
 from lightning_dpg.methods.base import PrivateModule
 
 
@@ -166,8 +170,8 @@ class PrivateCLI(LightningCLI):
         settings = self._get(self.config_init, "trainer")
         configured: list[Logger] = settings.logger if isinstance(settings.logger, list) else []
         for logger in configured:
-            if isinstance(logger, WandbLogger):  # wandb warns of a setting that Lightning passes
-                logger._wandb_init.pop("anonymous", None)
+            if isinstance(logger, WandbLogger):
+                describe_run(logger, self._facts())
         callbacks: list[Callback] = list(settings.callbacks or [])
         if not any(isinstance(callback, ReleaseWriter) for callback in callbacks):
             callbacks.append(ReleaseWriter())
@@ -179,6 +183,18 @@ class PrivateCLI(LightningCLI):
             return super().instantiate_trainer(callbacks=callbacks, logger=loggers, **kwargs)
         except (TypeError, ValueError) as error:  # settings that do not go together
             raise CommandError(str(error)) from error
+
+    def _facts(self) -> dict[str, Any]:
+        """What may be said of the run to anybody."""
+        data, budget = self._settings.data, PrivacyAccountant(**self._settings.privacy).budget
+        source = data.get("init_args", {}).get("name", data.class_path.rpartition(".")[2])
+        return {
+            "method": type(self.model).__name__,
+            "graph": public_name(source),
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "relation": self.model.relation.value,
+        }
 
     def before_fit(self) -> None:
         """Name a simpler method where one is known to do better."""
@@ -260,17 +276,23 @@ class PrivateCLI(LightningCLI):
     def _prepare_loggers(self) -> None:
         """One folder for all loggers of the run, whose name no other run has."""
         trainer = self._settings.trainer
-        self._csv_logger = self._claim_folder(
-            trainer.default_root_dir or ".", self._method_class().__module__.rpartition(".")[2]
-        )
         trainer.logger = [
             logger
             for logger in (trainer.logger if isinstance(trainer.logger, list) else [trainer.logger])
             if isinstance(logger, Namespace) and not logger.class_path.endswith(".CSVLogger")
         ]
-        for logger in trainer.logger:
-            if logger.class_path.endswith(".WandbLogger"):
-                _prepare_wandb(logger.init_args, self._csv_logger.log_dir)
+        tracked = [
+            logger.init_args
+            for logger in trainer.logger
+            if logger.class_path.endswith(".WandbLogger")
+        ]
+        for arguments in tracked:
+            refuse_uploads(arguments, self._settings.privacy.upload_nonprivate)
+        self._csv_logger = self._claim_folder(
+            trainer.default_root_dir or ".", self._method_class().__module__.rpartition(".")[2]
+        )
+        for arguments in tracked:
+            prepare_wandb(arguments, self._csv_logger.log_dir)
 
     def _claim_folder(self, root: str, name: str) -> CSVLogger:
         """Logger to a new folder, which is made at once: another run may start at this moment."""
@@ -292,19 +314,6 @@ class PrivateCLI(LightningCLI):
         for folder in self._made_folders:
             with contextlib.suppress(OSError):
                 folder.rmdir()
-
-
-def _prepare_wandb(arguments: Namespace, folder: str) -> None:
-    """Track into the run folder, and offline when online is impossible."""
-    arguments.save_dir = str(Path(folder).absolute())  # wandb's process may work elsewhere
-    # The run's last lines are the guarantee; a summary of the curves is in metrics.csv.
-    os.environ.setdefault("WANDB_SILENT", "true")
-    if arguments.offline or os.environ.get("WANDB_MODE") in ("offline", "disabled", "dryrun"):
-        return
-    reason = why_offline()
-    if reason is not None:
-        arguments.offline, arguments.log_model = True, False
-        rank_zero_info(f"wandb: {reason}; offline run in {folder}, see `wandb sync`")
 
 
 def _first_cause(error: BaseException) -> BaseException:

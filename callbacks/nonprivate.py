@@ -38,4 +38,4 @@ def _withhold(logger: Logger) -> None:
         if others:
             log_metrics(others, step=step)
 
-    logger.log_metrics = log_others  # type: ignore[method-assign, assignment]
+    logger.log_metrics = log_others  # type: ignore[method-assign]

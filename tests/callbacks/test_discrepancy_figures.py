@@ -43,7 +43,11 @@ def test_figures_go_to_the_run_folder_and_to_wandb(tmp_path, monkeypatch, is_exa
     module = Compared()
     if is_exact:
         entry = LedgerEntry(
-            "embeddings", Relation.LOCAL_GRAPH, "non_private", sensitivity=math.inf, proof=""
+            name="embeddings",
+            relation=Relation.LOCAL_GRAPH,
+            mechanism="non_private",
+            sensitivity=math.inf,
+            proof="",
         )
         module.ledger.spend(entry)
     monkeypatch.setattr(

@@ -23,8 +23,8 @@ class DiscrepancyFigures(Callback):
     """Save two figures at the end of ``test``: a heat map of the discrepancies, and their t-SNE.
 
     Both read released discrepancies and public labels only, and so are covered by the guarantee of
-    the release, if it has one. They lie in the run folder under ``figures``, and go to W&B where it
-    is in use.
+    the release. They lie in the run folder under ``figures``, and go to W&B where it is in use.
+    Without a guarantee they show private graphs and have the prefix ``nonprivate/``.
     """
 
     def setup(self, trainer: Trainer, pl_module: Any, stage: str) -> None:
@@ -47,13 +47,15 @@ class DiscrepancyFigures(Callback):
         found = pl_module.discrepancies.cpu().numpy()
         labels = pl_module.labels.cpu().numpy()
         figures = {"heat_map": heat_map(found, labels), "tsne": layout_figure(found, labels)}
+        prefix = ["nonprivate"] if pl_module.ledger.reasons else []
         for name, figure in figures.items():
-            path = Path(folder) / "figures" / f"discrepancies-{name}.png"
+            named = [*prefix, "discrepancies", name]
+            path = Path(folder) / "figures" / f"{'-'.join(named)}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             figure.savefig(path, dpi=150)
             for logger in trainer.loggers:
                 if isinstance(logger, WandbLogger):
-                    logger.log_image(f"discrepancies/{name}", [str(path)])
+                    logger.log_image("/".join(named), [str(path)])
 
 
 def heat_map(discrepancies: Matrix, labels: NDArray[np.int64]) -> "Figure":

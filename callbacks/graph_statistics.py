@@ -30,12 +30,14 @@ class GraphStatistics(Callback):
     reads the private graph has the prefix ``nonprivate/``: the differences ``NAME_error`` of sample
     and original, the share ``edge_overlap`` of the original's edges that the sample has, and the
     original's part of the figures. The figures, degree distribution and adjacency matrix, lie in
-    the run folder under ``figures``, and go to W&B where it is in use.
+    the run folder under ``figures``. They go to W&B where it is in use, those of the original with
+    ``privacy.upload_nonprivate`` only.
 
     Args:
         every_n_steps: Batches between two samples; there is always one at the end.
         nonprivate: Whether to compare with the private graph; the figures and curves then are not
-            covered by the guarantee.
+            covered by the guarantee. ``False`` keeps all that has the prefix, also of methods,
+            out of every log of the run.
         seed: Seed of the sample, of the sources of long paths and of the communities (public).
     """
 

@@ -11,6 +11,7 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from lightning_dpg.callbacks.nonprivate import withhold_nonprivate
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
 from lightning_dpg.callbacks.trainer_check import check_loader, check_sampler, check_trainer
 from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
@@ -32,6 +33,8 @@ class PrivacyAccountant(Callback):
             suffices for methods of pure epsilon, and Gaussian noise cannot meet it.
         lost_steps: Steps that a resumed run has made after its checkpoint was written, at most; they
             are booked when it goes on. None takes the number from the journal beside the checkpoint.
+        upload_nonprivate: Whether trackers such as Weights & Biases get what has the prefix
+            ``nonprivate/``. It reads the private graph and no guarantee covers it.
     """
 
     def __init__(
@@ -39,11 +42,13 @@ class PrivacyAccountant(Callback):
         epsilon: float | Literal["inf"],
         delta: float | None = None,
         lost_steps: int | None = None,
+        upload_nonprivate: bool = False,
     ) -> None:
         """Remember the budget; it is checked when training is set up."""
         self.epsilon = float(epsilon)
         self.delta = delta
         self.lost_steps = lost_steps
+        self.upload_nonprivate = upload_nonprivate
 
     @property
     def budget(self) -> Budget:
@@ -108,6 +113,7 @@ class PrivacyAccountant(Callback):
 
     def setup(self, trainer: Trainer, pl_module: Any, stage: str) -> None:
         """Hand the budget to the ledger, before the method plans its noise."""
+        withhold_nonprivate(trainer, upload=self.upload_nonprivate)
         reads = stage == "predict" and getattr(pl_module, "predicts_graphs", False)
         if stage == "fit" or reads:
             self.check(

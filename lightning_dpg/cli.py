@@ -1,18 +1,15 @@
 """Lightning's command line with a mandatory privacy budget."""
 
-import contextlib
 import importlib
-import logging
-import os
+import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytorch_lightning as pl
-import torch
 from jsonargparse import Namespace
 from pytorch_lightning.callbacks import Callback, ProgressBar
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
-from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
+from pytorch_lightning.loggers import Logger, WandbLogger
 from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
@@ -23,9 +20,22 @@ import lightning_dpg.datamodules
 import lightning_dpg.methods  # noqa: F401
 from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
 from lightning_dpg.callbacks.privacy_accountant import journal_state, number_of_edges
-from lightning_dpg.commands.errors import CommandError, explain
+from lightning_dpg.commands.checkpoints import (
+    read_checkpoint,
+    refuse_other_graph,
+    refuse_other_method,
+)
+from lightning_dpg.commands.ends import early_end, farewell
+from lightning_dpg.commands.errors import INTERRUPTED, CommandError, explain, is_interrupt
 from lightning_dpg.commands.parsing import explain_parsing
-from lightning_dpg.commands.tracking import why_offline
+from lightning_dpg.commands.quiet import silence_lightning
+from lightning_dpg.commands.run_folder import RunFolder
+from lightning_dpg.commands.tracking import (
+    describe_run,
+    prepare_wandb,
+    public_name,
+    refuse_uploads,
+)
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 
@@ -69,11 +79,19 @@ class PrivateCLI(LightningCLI):
 
     def __init__(self, args: list[str]) -> None:
         """Parse a command line and run it."""
-        _silence_advertisements()
+        silence_lightning()
         self._data: pl.LightningDataModule | None = None
+        self._checkpoint: dict[str, Any] = {}
         self._checkpoint_hparams: dict[str, Any] = {}
         self._checkpoint_ledger = PrivacyLedger(Relation.EDGE)
-        self._made_folders: list[Path] = []
+        self._folder: RunFolder | None = None
+        try:
+            self._run(args)
+        except BaseException as error:
+            self._end_early(error)
+            raise
+
+    def _run(self, args: list[str]) -> None:
         super().__init__(
             PrivateModule,
             pl.LightningDataModule,
@@ -119,9 +137,7 @@ class PrivateCLI(LightningCLI):
                     "to draw graphs from a release: python -m lightning_dpg generate --run DIR"
                 )
             return
-        if not Path(path).is_file():
-            raise CommandError(f"--ckpt_path {path}: no such file{_checkpoints_near(Path(path))}")
-        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+        checkpoint = read_checkpoint(Path(path))
         if command == "fit" and "privacy_ledger" not in checkpoint:
             raise CommandError(
                 f"--ckpt_path {path} holds no privacy ledger: what it has spent is unknown\n"
@@ -129,6 +145,9 @@ class PrivateCLI(LightningCLI):
             )
         hparams = dict(checkpoint.get("hyper_parameters", {}))
         hparams.pop("_instantiator", None)
+        if command == "fit":
+            refuse_other_method(Path(path), hparams, self._method_class())
+        self._checkpoint = checkpoint
         class_path = hparams.pop("_class_path", self._settings.model.class_path)
         if command == "fit":
             self._checkpoint_hparams = hparams
@@ -143,6 +162,9 @@ class PrivateCLI(LightningCLI):
         """Check budget and data, so that bad ones end the run before it has left a trace."""
         if self.config.subcommand != "predict":
             self._data = self._read_data()
+            if self._checkpoint:
+                graph = getattr(self._data, "graph", None)
+                refuse_other_graph(Path(self._settings.ckpt_path), self._checkpoint, graph)
         if self.config.subcommand == "fit":
             self._check_budget()
             self._fill_num_nodes()
@@ -156,11 +178,10 @@ class PrivateCLI(LightningCLI):
             if self.config.subcommand == "fit":
                 accountant = PrivacyAccountant(**self._settings.privacy.as_dict())
                 accountant.check_run(self.trainer, self.model)
-        except BaseException as error:
-            self._remove_made_folders()
+        except Exception as error:
             # The parser says of a refused argument that the whole model is of no known type.
             reason = _first_cause(error)
-            if isinstance(error, Exception) and explain(error) is None and reason is not error:
+            if explain(error) is None and reason is not error:
                 raise reason from error
             raise
         if self._data is not None:
@@ -171,19 +192,33 @@ class PrivateCLI(LightningCLI):
         settings = self._get(self.config_init, "trainer")
         configured: list[Logger] = settings.logger if isinstance(settings.logger, list) else []
         for logger in configured:
-            if isinstance(logger, WandbLogger):  # wandb warns of a setting that Lightning passes
-                logger._wandb_init.pop("anonymous", None)
-        callbacks: list[Callback] = list(settings.callbacks or [])
+            if isinstance(logger, WandbLogger):
+                describe_run(logger, self._facts())
+        given = settings.callbacks or []
+        callbacks: list[Callback] = list(given) if isinstance(given, list) else [given]
         if not any(isinstance(callback, ReleaseWriter) for callback in callbacks):
             callbacks.append(ReleaseWriter())
         has_bar = any(isinstance(callback, ProgressBar) for callback in callbacks)
         if settings.enable_progress_bar is not False and not has_bar:
             callbacks.append(PrivacyProgressBar())
-        loggers = [self._csv_logger, *configured]
+        assert self._folder is not None  # claimed before anything is made
+        loggers = [self._folder.logger, *configured]
         try:
             return super().instantiate_trainer(callbacks=callbacks, logger=loggers, **kwargs)
         except (TypeError, ValueError) as error:  # settings that do not go together
             raise CommandError(str(error)) from error
+
+    def _facts(self) -> dict[str, Any]:
+        """What may be said of the run to anybody."""
+        data, budget = self._settings.data, PrivacyAccountant(**self._settings.privacy).budget
+        source = data.get("init_args", {}).get("name", data.class_path.rpartition(".")[2])
+        return {
+            "method": type(self.model).__name__,
+            "graph": public_name(source),
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "relation": self.model.relation.value,
+        }
 
     def before_fit(self) -> None:
         """Name a simpler method where one is known to do better."""
@@ -192,7 +227,9 @@ class PrivateCLI(LightningCLI):
             rank_zero_info(f"hint: {line}")
 
     def after_fit(self) -> None:
-        """Close the trackers; a process that goes on may start another run."""
+        """Say why it ended if it did early; close the trackers, as another run may follow."""
+        if self._folder is not None and (line := early_end(self.trainer, self.model, self._folder)):
+            rank_zero_info(line)
         self._finish()
 
     def after_validate(self) -> None:
@@ -268,71 +305,51 @@ class PrivateCLI(LightningCLI):
     def _prepare_loggers(self) -> None:
         """One folder for all loggers of the run, whose name no other run has."""
         trainer = self._settings.trainer
-        self._csv_logger = self._claim_folder(
-            trainer.default_root_dir or ".", self._method_class().__module__.rpartition(".")[2]
-        )
         trainer.logger = [
             logger
             for logger in (trainer.logger if isinstance(trainer.logger, list) else [trainer.logger])
             if isinstance(logger, Namespace) and not logger.class_path.endswith(".CSVLogger")
         ]
-        for logger in trainer.logger:
-            if logger.class_path.endswith(".WandbLogger"):
-                _prepare_wandb(logger.init_args, self._csv_logger.log_dir)
+        tracked = [
+            logger.init_args
+            for logger in trainer.logger
+            if logger.class_path.endswith(".WandbLogger")
+        ]
+        for arguments in tracked:
+            refuse_uploads(arguments, self._settings.privacy.upload_nonprivate)
+        self._folder = RunFolder(
+            trainer.default_root_dir or ".",
+            self._method_class().__module__.rpartition(".")[2],
+            self._settings.ckpt_path,
+            leaves_files=not (getattr(rank_zero_only, "rank", 0) or trainer.fast_dev_run),
+        )
+        for arguments in tracked:
+            prepare_wandb(arguments, self._folder.logger.log_dir)
 
-    def _claim_folder(self, root: str, name: str) -> CSVLogger:
-        """Logger to a new folder, which is made at once: another run may start at this moment."""
-        while True:
-            logger = CSVLogger(root, name=name)
-            folder = Path(logger.log_dir)
-            if getattr(rank_zero_only, "rank", 0) or self._settings.trainer.fast_dev_run:
-                return logger  # Lightning tells other ranks the folder of rank 0
-            made = [path for path in (folder, *folder.parents) if not path.exists()]
-            try:
-                folder.mkdir(parents=True)
-            except FileExistsError:
-                continue
-            self._made_folders = made
-            return logger
-
-    def _remove_made_folders(self) -> None:
-        """Leave nothing behind; what holds a file already stays."""
-        for folder in self._made_folders:
-            with contextlib.suppress(OSError):
-                folder.rmdir()
-
-
-def _prepare_wandb(arguments: Namespace, folder: str) -> None:
-    """Track into the run folder, and offline when online is impossible."""
-    arguments.save_dir = str(Path(folder).absolute())  # wandb's process may work elsewhere
-    # The run's last lines are the guarantee; a summary of the curves is in metrics.csv.
-    os.environ.setdefault("WANDB_SILENT", "true")
-    if arguments.offline or os.environ.get("WANDB_MODE") in ("offline", "disabled", "dryrun"):
-        return
-    reason = why_offline()
-    if reason is not None:
-        arguments.offline, arguments.log_model = True, False
-        rank_zero_info(f"wandb: {reason}; offline run in {folder}, see `wandb sync`")
+    def _end_early(self, error: BaseException) -> None:
+        """Say what a run that broke off has spent; leave no trace of one that has not begun."""
+        if self._folder is None:
+            return
+        trainer: pl.Trainer | None = getattr(self, "trainer", None)
+        if trainer is not None:
+            self._finish()
+        self._folder.remove_unused()
+        if trainer is None or not self._folder.has_booked or not trainer.is_global_zero:
+            return
+        if self.config.subcommand != "fit":
+            return
+        lines = farewell(trainer, self.model.ledger, self._folder)
+        if is_interrupt(error):
+            print("\n".join(["\ninterrupted", *lines]), file=sys.stderr)
+            raise SystemExit(INTERRUPTED) from error
+        text = explain(error) if isinstance(error, Exception) else None
+        if text is None:  # a fault of the program, whose traceback follows
+            print("\n".join(lines), file=sys.stderr)
+        else:
+            raise CommandError("\n".join([text.splitlines()[0], *lines])) from error
 
 
 def _first_cause(error: BaseException) -> BaseException:
     while error.__cause__ is not None:
         error = error.__cause__
     return error
-
-
-def _checkpoints_near(path: Path) -> str:
-    """The checkpoints in the folder of a path, or in the folders of runs."""
-    folder = path.parent if path.parent.is_dir() else Path("runs")
-    found = sorted(folder.rglob("*.ckpt"), key=lambda file: file.stat().st_mtime)
-    return f"\nthe newest one there is {found[-1]}" if found else ""
-
-
-def _silence_advertisements() -> None:
-    """Drop tips for products that this program does not use, and what config.yaml says better."""
-
-    def is_wanted(record: logging.LogRecord) -> bool:
-        return not record.getMessage().startswith("💡 Tip: For seamless cloud")
-
-    logging.getLogger("pytorch_lightning.utilities.rank_zero").addFilter(is_wanted)
-    logging.getLogger("lightning_fabric.utilities.seed").setLevel(logging.WARNING)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 
 from lightning_dpg import __version__
-from lightning_dpg.commands.errors import CommandError, explain, nearest
+from lightning_dpg.commands.errors import INTERRUPTED, CommandError, explain, is_interrupt, nearest
 
 DEBUG_VARIABLE = "LIGHTNING_DPG_DEBUG"
 
@@ -46,12 +46,17 @@ def main(args: Sequence[str] | None = None) -> int:
         args: Command line without the program's name; by default that of the process.
 
     Returns:
-        Exit code: 0, 1 where an audit refutes a claim, or 2 where the user has something to mend.
+        Exit code: 0, 1 where an audit refutes a claim, 2 where the user has something to mend, or
+        130 after Ctrl-C.
     """
     command, *rest = [*(sys.argv[1:] if args is None else args)] or ["--help"]
     try:
         return _dispatch(command, rest)
+    except KeyboardInterrupt:
+        return _interrupted()
     except SystemExit as stop:  # argument parsers leave this way
+        if is_interrupt(stop) and stop.code != INTERRUPTED:
+            return _interrupted()
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except BrokenPipeError:  # whoever reads has seen enough, as in `list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -62,6 +67,11 @@ def main(args: Sequence[str] | None = None) -> int:
             raise
         print(text, file=sys.stderr)
         return 2
+
+
+def _interrupted() -> int:
+    print("\ninterrupted", file=sys.stderr)
+    return INTERRUPTED
 
 
 def run() -> None:

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Iterable
 
 MAX_LINES = 5
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it: 128 and the number of the signal."""
 
 
 class CommandError(Exception):
@@ -22,9 +24,19 @@ def explain(error: Exception) -> str | None:
     return None
 
 
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind it; Lightning exits when it comes, with 1 for a code."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__context__ if isinstance(error, SystemExit) else None
+    return False
+
+
 def shorten(message: str) -> str:
     """The first lines of a message, marked as an error."""
-    lines = [line for line in f"error: {message.strip()}".splitlines() if line.strip()]
+    marked = f"error: {message.strip().removeprefix('error: ')}"
+    lines = [line for line in marked.splitlines() if line.strip()]
     return "\n".join(lines[:MAX_LINES])
 
 

@@ -4,9 +4,70 @@ import netrc
 import os
 import socket
 import threading
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+from jsonargparse import Namespace
+from pytorch_lightning.loggers import WandbLogger
+from pytorch_lightning.utilities import rank_zero_info
+
+from lightning_dpg.commands.errors import CommandError
+
 TIMEOUT_S = 3.0
+
+
+def describe_run(logger: WandbLogger, facts: dict[str, Any]) -> None:
+    """Give a run its configuration, and a name unless the user has given one.
+
+    The terminal shows what reads the private graph, and the command names its file: neither is
+    recorded, unless the user gives other settings.
+
+    Args:
+        logger: Logger whose run has not begun.
+        facts: Method, graph, budget and relation (public).
+    """
+    import wandb
+
+    init = logger._wandb_init
+    init.pop("anonymous", None)  # wandb warns of a setting that Lightning passes
+    init["config"] = {**facts, **(init.get("config") or {})}
+    if init["name"] is None:
+        init["name"] = (
+            f"{facts['method']} {facts['graph']} epsilon={facts['epsilon']:g} "
+            f"delta={facts['delta']:g} {facts['relation']}"
+        )
+    if init.get("settings") is None:
+        init["settings"] = wandb.Settings(console="off", x_disable_meta=True)
+
+
+def refuse_uploads(arguments: Namespace, upload_nonprivate: bool) -> None:
+    """Refuse to send checkpoints, which are private, to a tracker unless the user asks for it."""
+    if arguments.get("log_model") and not upload_nonprivate:
+        raise CommandError(
+            f"trainer.logger: log_model {arguments.log_model} uploads checkpoints, which hold what "
+            "was read of the private graph\nset it to false, or privacy.upload_nonprivate to true"
+        )
+
+
+def prepare_wandb(arguments: Namespace, folder: str) -> None:
+    """Track into the run folder, and offline when online is impossible."""
+    arguments.save_dir = str(Path(folder).absolute())  # wandb's process may work elsewhere
+    # The run's last lines are the guarantee; a summary of the curves is in metrics.csv.
+    os.environ.setdefault("WANDB_SILENT", "true")
+    if arguments.offline or os.environ.get("WANDB_MODE") in ("offline", "disabled", "dryrun"):
+        return
+    reason = why_offline()
+    if reason is not None:
+        arguments.offline, arguments.log_model = True, False
+        rank_zero_info(f"wandb: {reason}; offline run in {folder}, see `wandb sync`")
+
+
+def public_name(source: Any) -> str:
+    """A graph as its owner names it: a built-in one or a data set as it is, a file by its stem."""
+    path = Path(str(source))
+    is_path = path.name != str(source) or path.is_file()
+    return Path(path.name.removesuffix(".gz")).stem if is_path else str(source)
 
 
 def why_offline() -> str | None:

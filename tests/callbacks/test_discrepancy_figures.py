@@ -9,6 +9,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import DiscrepancyFigures
 from lightning_dpg.callbacks.discrepancy_figures import heat_map, layout_figure
+from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
 from tests.training import quiet_trainer
 
 LABELS = np.array([1, 0, 2, 1, 0, 2, 2, 1])
@@ -22,6 +23,7 @@ class Compared(BoringModel):
         super().__init__()
         self.register_buffer("discrepancies", torch.from_numpy(APART))
         self.register_buffer("labels", torch.from_numpy(LABELS))
+        self.ledger = PrivacyLedger(Relation.LOCAL_GRAPH)
 
 
 def compare(folder, module, logger=None):
@@ -35,20 +37,30 @@ def compare(folder, module, logger=None):
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
-def test_figures_go_to_the_run_folder_and_to_wandb(tmp_path, monkeypatch):
+@pytest.mark.parametrize("is_exact", [False, True])
+def test_figures_go_to_the_run_folder_and_to_wandb(tmp_path, monkeypatch, is_exact):
     images = {}
+    module = Compared()
+    if is_exact:
+        entry = LedgerEntry(
+            name="embeddings",
+            relation=Relation.LOCAL_GRAPH,
+            mechanism="non_private",
+            sensitivity=math.inf,
+            proof="",
+        )
+        module.ledger.spend(entry)
     monkeypatch.setattr(
         WandbLogger, "log_image", lambda self, key, paths: images.update({key: paths})
     )
     monkeypatch.setattr(WandbLogger, "log_metrics", lambda self, metrics, step=None: None)
     monkeypatch.setattr(WandbLogger, "experiment", None)
-    compare(tmp_path, Compared(), WandbLogger(save_dir=tmp_path, offline=True))
+    compare(tmp_path, module, WandbLogger(save_dir=tmp_path, offline=True))
     paths = sorted((tmp_path / "figures").iterdir())
-    assert [path.name for path in paths] == ["discrepancies-heat_map.png", "discrepancies-tsne.png"]
-    assert images == {
-        "discrepancies/heat_map": [str(paths[0])],
-        "discrepancies/tsne": [str(paths[1])],
-    }
+    names = ["discrepancies-heat_map.png", "discrepancies-tsne.png"]
+    assert [path.name for path in paths] == [f"nonprivate-{n}" if is_exact else n for n in names]
+    place = "nonprivate/discrepancies" if is_exact else "discrepancies"
+    assert images == {f"{place}/heat_map": [str(paths[0])], f"{place}/tsne": [str(paths[1])]}
 
 
 def test_heat_map_has_equal_labels_side_by_side():

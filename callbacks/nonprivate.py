@@ -1,0 +1,41 @@
+"""What reads the private graph stays on this machine, unless the owner wants it elsewhere."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pytorch_lightning import Trainer
+from pytorch_lightning.loggers import CSVLogger, Logger
+
+from lightning_dpg.callbacks.graph_statistics import GraphStatistics
+
+PREFIX = "nonprivate/"
+
+
+def withhold_nonprivate(trainer: Trainer, *, upload: bool) -> None:
+    """Keep curves and pictures with the prefix ``nonprivate/`` from the loggers of a run.
+
+    Lightning, the methods and the callbacks all hand them to ``log_metrics``, to which the other
+    functions of a logger come down, so that they are dropped there. Trackers that work offline are
+    no exception: their files are made to be uploaded.
+
+    Args:
+        trainer: Trainer of the run. With ``GraphStatistics(nonprivate=False)`` among its callbacks
+            no logger keeps any of them.
+        upload: Whether loggers other than the local CSV may have them.
+    """
+    callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]
+    wanted = all(each.nonprivate for each in callbacks if isinstance(each, GraphStatistics))
+    for logger in trainer.loggers:
+        if not wanted or not (upload or isinstance(logger, CSVLogger)):
+            _withhold(logger)
+
+
+def _withhold(logger: Logger) -> None:
+    log_metrics = logger.log_metrics
+
+    def log_others(metrics: Mapping[str, Any], step: int | None = None) -> None:
+        others = {name: value for name, value in metrics.items() if not name.startswith(PREFIX)}
+        if others:
+            log_metrics(others, step=step)
+
+    logger.log_metrics = log_others  # type: ignore[method-assign]

@@ -1,0 +1,59 @@
+"""The folder of a run: claimed for it alone, and given back by a run that was refused."""
+
+import contextlib
+import shutil
+from pathlib import Path
+
+from pytorch_lightning.loggers import CSVLogger
+
+from lightning_dpg.callbacks.privacy_accountant import JOURNAL, _journal_beside
+
+_BEFORE_THE_START = {"config.yaml", "hparams.yaml", "wandb", JOURNAL}
+
+
+class RunFolder:
+    """A folder ``root/name/version_K`` that no other run has.
+
+    Args:
+        root: Folder of all runs.
+        name: Folder of the method's runs.
+        ckpt_path: Checkpoint from which the run goes on, if it does.
+        leaves_files: Whether to make it; other ranks learn of the folder of rank 0.
+
+    Attributes:
+        logger: Logger into the folder.
+    """
+
+    def __init__(self, root: str, name: str, ckpt_path: str | None, *, leaves_files: bool) -> None:
+        self._made: list[Path] = []
+        journal = _journal_beside(ckpt_path)
+        self._booked_before = journal.stat().st_size if journal else 0
+        while True:
+            self.logger = CSVLogger(root, name=name)
+            self.path = Path(self.logger.log_dir)
+            if not leaves_files:
+                return
+            made = [path for path in (self.path, *self.path.parents) if not path.exists()]
+            try:
+                self.path.mkdir(parents=True)
+            except FileExistsError:  # another run starts at this moment
+                continue
+            self._made = made
+            return
+
+    @property
+    def has_booked(self) -> bool:
+        """Whether this run has released anything of a private graph."""
+        journal = self.path / JOURNAL
+        return journal.is_file() and journal.stat().st_size > self._booked_before
+
+    def remove_unused(self) -> None:
+        """Leave nothing behind of a run that has released nothing and has written no result."""
+        if not self._made or self.has_booked:
+            return
+        files = [path.relative_to(self.path) for path in self.path.rglob("*") if path.is_file()]
+        if all(path.parts[0] in _BEFORE_THE_START for path in files):
+            shutil.rmtree(self.path, ignore_errors=True)
+            for folder in self._made[1:]:
+                with contextlib.suppress(OSError):  # another run may have a folder there by now
+                    folder.rmdir()

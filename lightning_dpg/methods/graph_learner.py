@@ -145,8 +145,7 @@ class GraphLearner(PrivateModule):
         """Take over the public facts of the data."""
         self.check_new()
         data = self.trainer.datamodule  # type: ignore[attr-defined]
-        check_edge_set(self, data)
-        self.max_occurrences = data.max_occurrences
+        self._take_over(data)
         self.sizes = self.public_sizes(data).to(self.device)
         if data.labels is not None:
             self.labels = data.labels.to(self.device)
@@ -199,10 +198,12 @@ class GraphLearner(PrivateModule):
         self.ledger = PrivacyLedger(self.relation)
         self.ledger.budget = budget
         self._check_labels()
-        check_edge_set(self, self.trainer.datamodule)  # type: ignore[attr-defined]
+        data = self.trainer.datamodule  # type: ignore[attr-defined]
+        self._take_over(data)
         self.assumptions = [
-            *self.trainer.datamodule.assumptions,  # type: ignore[attr-defined]
-            "None of these graphs is one of those that the labels were learned from.",
+            *data.assumptions,
+            "No edge of these graphs is one of the data that the labels were learned from; of such "
+            "an edge this is a second release, and the epsilons and deltas of both add up.",
         ]
 
     def predict_step(self, batch: Any, batch_idx: int) -> dict[str, NDArray[Any]]:
@@ -214,6 +215,11 @@ class GraphLearner(PrivateModule):
         grams = self.grams(both, torch.cat([self.sizes, data.sizes]))
         labels = predicted_labels(grams, self.labels.numpy())
         return {"labels": labels} | {name: tensor.numpy() for name, tensor in new.items()}
+
+    def _take_over(self, data: Any) -> None:
+        """Check the data that are read next, and what one private edge is in them."""
+        check_edge_set(self, data)
+        self.max_occurrences = data.max_occurrences
 
     def _keep(self, embedding: Embedding) -> None:
         for name in self.embedding_names:

@@ -8,12 +8,14 @@ import pytest
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from lightning_dpg import methods
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.subgraph import SubgraphDataModule
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods.graph_kernel import GraphKernel
+from lightning_dpg.methods.graph_learner import GraphLearner
 from lightning_dpg.methods.kernel_features import counted, planned
 from lightning_dpg.methods.private_kernel import PrivateGraphKernel, geometric_kernels
 from lightning_dpg.privacy.audit import many_runs_lower_bound
@@ -254,6 +256,47 @@ def test_an_edge_that_is_several_edges_of_the_set_costs_so_many_times(tmp_path):
     data = SubgraphDataModule(whole, size=8, max_occurrences=3, num_subgraphs=4)
     method = fitted(tmp_path, 1.0, data=data, features=["edges", "gk-c3"], max_degree=4)
     assert [entry.sensitivity for entry in method.ledger.entries] == [3, 3 * 3 * 6]
+
+
+@pytest.mark.parametrize("most", [1, 5])
+def test_predict_counts_an_edge_as_often_as_it_occurs(tmp_path, most):
+    method = fitted(tmp_path, 2.0, features=["edges", "gk-c3"], max_degree=8)
+    cut = {"size": 12, "num_subgraphs": 5, "max_occurrences": most}  # each is the whole graph
+    trainer(tmp_path, 2.0).predict(method, SubgraphDataModule(nx.complete_graph(12), **cut))
+    # An edge, and the sets of three nodes of three truncated edges, 2 (8 - 1) of each.
+    assert [entry.sensitivity for entry in method.ledger.entries] == [most, most * 3 * 14]
+    said = json.loads((tmp_path / "predictions" / "privacy.json").read_text())
+    assert any("a second release" in assumption for assumption in said["assumptions"])
+
+
+PREDICTING = [
+    {"features": ["edges", "gk-c3"]},
+    {"features": ["w"], "mechanism": "gaussian"},
+    {"features": ["w"], "mode": "paper"},
+    {"features": ["gk-a3"]},
+    {"features": ["gk-a3"], "sampling": "edges"},
+]
+
+
+@pytest.mark.parametrize("settings", PREDICTING)
+def test_fit_and_predict_book_the_same_for_the_same_data(tmp_path, settings):
+    whole = from_networkx(nx.gnm_random_graph(24, 60, seed=0))
+    whole.y = torch.arange(24) % 2
+    data = SubgraphDataModule(whole, kind="ego", num_subgraphs=24, max_occurrences=3)
+    method = fitted(tmp_path, 2.0, 1e-6, data=data, max_degree=4, **settings)
+    booked, claimed = method.ledger.entries, method.claimed_epsilon(1e-6)
+    again = PrivateGraphKernel(**method.hparams)  # as read from a file
+    again.load_released_state(method.released_state())
+    trainer(tmp_path, 2.0, 1e-6).predict(again, data)
+    assert again.ledger.entries == booked
+    assert again.claimed_epsilon(1e-6) == claimed
+    assert torch.equal(again.noise_scales, method.noise_scales)
+
+
+def test_no_other_shipped_method_reads_graphs_in_predict():
+    shipped = [getattr(methods, name) for name in methods.__all__]
+    reading = [method for method in shipped if getattr(method, "predicts_graphs", False)]
+    assert reading == [GraphLearner, PrivateGraphKernel]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opacus.accountants.analysis.rdp import compute_rdp
 from scipy import integrate
+from scipy.optimize import brentq, minimize_scalar
 
 from lightning_dpg.privacy import accounting
 from lightning_dpg.privacy.accounting import ORDERS
@@ -38,6 +39,23 @@ def at(curve, order):
     return curve[np.flatnonzero(ORDERS == order)[0]]
 
 
+def sampled(sigma, q, steps):
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.spend(
+        LedgerEntry(
+            name="critic",
+            relation=Relation.EDGE,
+            mechanism="gaussian",
+            sensitivity=1.0,
+            proof="by hand",
+            noise_multiplier=sigma,
+            sample_rate=q,
+            steps=steps,
+        )
+    )
+    return ledger
+
+
 def moment_by_quadrature(sigma, q, order):
     def integrand(z):
         ratio = 1 - q + q * math.exp((2 * z - 1) / (2 * sigma**2))
@@ -60,19 +78,7 @@ def test_renyi_known_answers(sigma, q, steps, delta, rdp):
 
 @pytest.mark.parametrize(("sigma", "q", "steps", "delta", "rdp", "prv", "pld"), KNOWN)
 def test_headline_known_answers(sigma, q, steps, delta, rdp, prv, pld):
-    ledger = PrivacyLedger(Relation.EDGE)
-    ledger.spend(
-        LedgerEntry(
-            name="critic",
-            relation=Relation.EDGE,
-            mechanism="gaussian",
-            sensitivity=1.0,
-            proof="by hand",
-            noise_multiplier=sigma,
-            sample_rate=q,
-            steps=steps,
-        )
-    )
+    ledger = sampled(sigma, q, steps)
     epsilon, accountant = ledger.headline(delta)
     if q == 1:  # Gaussian DP is exact, as Google's PLD is up to 1e-4
         assert accountant == "GDP"
@@ -223,6 +229,87 @@ def test_impossible_budgets_are_refused():
         accounting.noise_multiplier_for(1.0, 1e-5, 0.1, 10, accounting.rdp_pure(2.0))
     with pytest.raises(ValueError, match="epsilon"):
         accounting.gaussian_sigma(0.0, 1e-5)
+
+
+def log_moments(sigma, q, z, *, adding):
+    r"""Log of E[e^{zL}], L the loss of one step, where a record is added or removed; z ``(S,)``."""
+    x = np.arange(-13 * sigma, 1 + z.real.max() + 14 * sigma, min(sigma / 8, sigma**2 / 4))
+    log_ratio = np.logaddexp(math.log1p(-q), math.log(q) + (2 * x - 1) / (2 * sigma**2))
+    terms = np.multiply.outer(-z if adding else z + 1, log_ratio) - (x / sigma) ** 2 / 2
+    most = terms.real.max(axis=1, keepdims=True)
+    total = np.exp(terms - most).sum(axis=1) * (x[1] - x[0]) / (sigma * math.sqrt(2 * math.pi))
+    return most[:, 0] + np.log(total)
+
+
+def exact_delta(sigma, q, steps, epsilon):
+    r"""Delta of sampled Gaussian steps, as accurate as floating-point numbers are however small it is.
+
+    E[(1 - e^{epsilon - L})+], whose two-sided Laplace transform in epsilon is that of the loss over
+    z (z + 1): it is inverted along a line through the saddle point, where nothing cancels. No loss
+    is discretized.
+    """
+
+    def one_way(adding):
+        def exponent(z):
+            moments = steps * log_moments(sigma, q, z, adding=adding)
+            return moments - z * epsilon - np.log(z * (z + 1))
+
+        def real(theta):
+            return float(exponent(np.array([theta + 0j])).real[0])
+
+        saddle = minimize_scalar(real, bounds=(1e-3, 200), method="bounded").x
+        near = saddle + np.array([-0.01, 0, 0.01]) * max(1, saddle)
+        bend = np.diff([real(theta) for theta in near], 2)[0] / (near[1] - near[0]) ** 2
+        heights = np.linspace(0, 14 / math.sqrt(bend), 200)
+        values = np.exp(exponent(saddle + 1j * heights)).real
+        return (values.sum() - values[0] / 2) * heights[1] / math.pi
+
+    return max(one_way(True), one_way(False))
+
+
+def exact_epsilon(sigma, q, steps, delta, near):
+    def log_excess(epsilon):
+        return math.log(exact_delta(sigma, q, steps, epsilon) / delta)
+
+    return brentq(log_excess, 0.9 * near, 1.1 * near, xtol=1e-6)
+
+
+SMALL_DELTAS = [  # sigma, q, steps, delta, epsilon of a discretization in long doubles
+    (1.0, 0.01, 1000, 1e-12, 3.9143),
+    (1.0, 0.01, 1000, 3e-13, 4.079),
+    (2.31, 0.1, 1500, 1e-12, 13.926),
+]
+
+
+@pytest.mark.parametrize(("sigma", "q", "steps", "delta", "known"), SMALL_DELTAS)
+def test_headline_is_no_less_than_the_truth_at_tiny_deltas(sigma, q, steps, delta, known):
+    assert exact_epsilon(sigma, q, steps, delta, known) == pytest.approx(known, abs=6e-4)
+    epsilon, accountant = sampled(sigma, q, steps).headline(delta)
+    assert known + 6e-4 < epsilon
+    assert accountant == "RDP"
+    auto = accounting.noise_multiplier_for(known, delta, q, steps)
+    assert exact_delta(auto, q, steps, known) <= delta
+
+
+@pytest.mark.parametrize(
+    ("sigma", "q", "steps"),
+    [
+        (1.0, 0.01, 1000),
+        (2.31, 0.1, 1500),
+        pytest.param(5.0, 0.01, 100_000, marks=pytest.mark.slow),
+        pytest.param(0.6, 0.001, 20_000, marks=pytest.mark.slow),
+    ],
+)
+def test_headline_is_no_less_than_the_truth_wherever_prv_is_taken(sigma, q, steps):
+    history, taken = ((sigma, q, steps),), []
+    for delta in (1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12):
+        epsilon = accounting.prv_epsilon(history, delta)
+        if epsilon is not None:
+            taken.append(delta)
+            assert exact_delta(sigma, q, steps, epsilon) <= delta
+    assert max(taken) == 1e-5
+    # Rounding of T distribution functions near 1 is of the order of T 2^-52.
+    assert 1e3 * steps * 2**-52 < min(taken) <= 1e5 * steps * 2**-52
 
 
 def test_prv_gives_up_instead_of_failing():

@@ -1,5 +1,6 @@
 import math
 
+import mpmath
 import pytest
 
 from lightning_dpg.privacy.accounting import gaussian_sigma
@@ -42,6 +43,15 @@ def test_parts_of_it_spend_the_budget_and_no_more(epsilon, paid, parts):
         books.spend(entry("gaussian", noise_multiplier=sigma / math.sqrt(part)))
     assert books.delta(epsilon) == pytest.approx(1e-5, rel=1e-2)
     assert not books.affords(entry("gaussian", noise_multiplier=1e3 * sigma**0.5))
+
+
+@pytest.mark.parametrize("delta", [1e-10, 1e-14, 1e-100])
+def test_at_tiny_deltas_it_is_no_less_than_in_fifty_digits(delta):
+    sigma = remaining_noise_multiplier(ledger(2.0, delta))
+    with mpmath.workdps(50):
+        mu = 1 / mpmath.mpf(sigma)
+        exact = mpmath.ncdf(mu / 2 - 2 / mu) - mpmath.exp(2) * mpmath.ncdf(-mu / 2 - 2 / mu)
+        assert 0.99 * delta < exact <= delta
 
 
 def test_infinite_and_missing_budgets_and_such_that_nothing_is_left_of():

@@ -42,6 +42,11 @@ def fitted(folder, method_class=ChungLu, num_graphs=1):
 
 
 @pytest.fixture(scope="module")
+def blocks(tmp_path_factory):
+    return fitted(tmp_path_factory.mktemp("run"), BTER) / "generator.safetensors"
+
+
+@pytest.fixture(scope="module")
 def original(tmp_path_factory):
     release = fitted(tmp_path_factory.mktemp("run"))
     return release / "generator.safetensors"
@@ -157,9 +162,8 @@ def test_tensors_out_of_range_are_refused(fails, tampered, degree):
     assert "degrees" in message
 
 
-def test_tensors_from_which_nothing_can_be_drawn_are_refused(fails, tmp_path):
-    released = fitted(tmp_path / "run", BTER) / "generator.safetensors"
-    recipe, tensors = read(released)
+def test_tensors_from_which_nothing_can_be_drawn_are_refused(fails, blocks, tmp_path):
+    recipe, tensors = read(blocks)
     tensors["densities"] = tensors["densities"][:0]
     path = tmp_path / "generator.safetensors"
     save_file(tensors, path, metadata={RECIPE: json.dumps(recipe)})

@@ -62,7 +62,12 @@ def imported(name: str) -> type[PrivateModule]:
     return found
 
 
-def rebuild(path: Path, expected: type, method_class: type | None) -> Any:
+def is_shipped(name: str) -> bool:
+    """Whether a recipe's method is one of ours."""
+    return name in _shipped()
+
+
+def rebuild(path: Path, expected: type, method_class: type | None = None) -> Any:
     """The method that has written a release, around its tensors.
 
     Args:
@@ -107,13 +112,17 @@ def first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(lines[:2])}"[:300]
 
 
+def _shipped() -> dict[str, type]:
+    """Shipped classes by the names that recipes have for them."""
+    classes = [getattr(methods, exported) for exported in methods.__all__]
+    return {f"{method.__module__}.{method.__qualname__}": method for method in classes}
+
+
 def _find(path: Path, name: str) -> type:
     """The shipped class of a name, or one of a module that is imported already."""
     module, _, attribute = name.rpartition(".")
-    shipped = [getattr(methods, exported) for exported in methods.__all__]
-    known = {f"{method.__module__}.{method.__qualname__}": method for method in shipped}
     # vars(): looking up an attribute may run code of a module, or import another one.
-    found = known.get(name) or vars(sys.modules.get(module, object)).get(attribute)
+    found = _shipped().get(name) or vars(sys.modules.get(module, object)).get(attribute)
     if isinstance(found, type) and issubclass(found, PrivateModule):
         return found
     raise CommandError(

@@ -147,7 +147,7 @@ def _faults_of_tensors(release: Path, statement: dict[str, Any]) -> Iterator[str
         if is_shipped(recipe["method"]):
             rebuild(path, PrivateModule)
     except CommandError as error:
-        yield str(error).splitlines()[0]
+        yield str(error).splitlines()[0].removeprefix(f"{release}/")
         return
     if recipe.get("privacy") != statement:
         yield f"{path.name}: its privacy statement is not that of privacy.json"

@@ -12,9 +12,10 @@ import torch
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch_geometric.data import Data
 
+from lightning_dpg.callbacks.checksums import write_sums
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
 from lightning_dpg.graph.io import check_edge_list_names, write_graph
 
@@ -23,6 +24,8 @@ FORMATS: tuple[Format, ...] = ("edges", "graphml", "npz")
 GENERATOR = "generator.safetensors"
 LEARNER = "learner.safetensors"
 FEATURES = "features.npz"
+STATEMENT = "privacy.json"
+CARD = "MODEL_CARD.md"
 RECIPE = "lightning_dpg"
 """Metadata of these tensors' files: the method, its hyperparameters, node names, and privacy."""
 
@@ -31,8 +34,8 @@ class ReleaseWriter(Callback):
     """Write ``release/`` into the run folder: synthetic graphs, generator and privacy statement.
 
     Of a method that learns labels of graphs it holds what was released of each graph, as
-    ``features.npz``, and the learner in place of graphs and generator. Everything in it is a function of the released tensors and of the ledger; the folder appears
-    complete or not at all. Checkpoints are another matter: they are private.
+    ``features.npz``, and the learner in place of graphs and generator. Everything in it is a function of the released tensors and of the ledger, with
+    the checksums of all files in ``SHA256SUMS``; the folder appears complete or not at all. Checkpoints are another matter: they are private.
 
     Args:
         num_graphs: Number of synthetic graphs, drawn from the public seeds 0, 1, ...
@@ -101,7 +104,8 @@ class ReleaseWriter(Callback):
             save_generator(module, statement, folder / GENERATOR)
             card = model_card(statement, _GRAPHS_TEXT.format(self.num_graphs))
         _write_statement(statement, folder)
-        (folder / "MODEL_CARD.md").write_text(card, encoding="utf-8")
+        (folder / CARD).write_text(card, encoding="utf-8")
+        write_sums(folder)
 
 
 def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
@@ -129,6 +133,7 @@ def write_graphs(
     with torch.no_grad():
         for seed in seeds:
             graph = method.sample(torch.Generator().manual_seed(seed))
+            folder.mkdir(parents=True, exist_ok=True)  # not before there is a graph
             paths += _write_graph(graph, folder, seed, formats)
     method.train(was_training)
     return paths
@@ -162,7 +167,8 @@ def save_generator(method: Any, statement: dict[str, Any], path: Path) -> None:
             f"{type(method).__name__}: hyperparameters have to be plain values ({error})"
         ) from error
     # One key: several come in another order in each file, and equal releases would differ.
-    save_file(tensors, path, metadata={RECIPE: text})
+    # Written by Python: safetensors would let nobody but the owner read the file.
+    path.write_bytes(save(tensors, metadata={RECIPE: text}))
 
 
 def _noise(entry: dict[str, Any]) -> str:
@@ -189,7 +195,7 @@ read with `numpy.load`. Any classifier may learn from it at no cost of privacy."
 
 def _write_statement(statement: dict[str, Any], folder: Path) -> None:
     text = json.dumps(statement, indent=2, allow_nan=False)
-    (folder / "privacy.json").write_text(text + "\n", encoding="utf-8")
+    (folder / STATEMENT).write_text(text + "\n", encoding="utf-8")
 
 
 def model_card(statement: dict[str, Any], what: str) -> str:

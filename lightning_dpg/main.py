@@ -11,7 +11,7 @@ from lightning_dpg.commands.errors import INTERRUPTED, CommandError, explain, is
 DEBUG_VARIABLE = "LIGHTNING_DPG_DEBUG"
 
 LIGHTNING_COMMANDS = ("fit", "validate", "test", "predict")
-OWN_COMMANDS = ("generate", "evaluate", "compare", "audit", "attack", "plan", "list")
+OWN_COMMANDS = ("generate", "verify", "evaluate", "compare", "audit", "attack", "plan", "list")
 
 HELP = """\
 usage: python -m lightning_dpg COMMAND [options]
@@ -26,6 +26,7 @@ with a configuration (--config FILE, once or more; later ones win):
   audit     measure how much privacy a method loses at least (reads the private graph)
 without one:
   generate  draw synthetic graphs from a release alone
+  verify    check a release: files, epsilon, and whether its parts agree
   evaluate  compare synthetic graphs with the real one (reads the private graph)
   attack    find links and nodes of the real graph in a release (reads the private graph)
   compare   methods side by side on graphs and budgets (reads the private graphs)
@@ -46,8 +47,8 @@ def main(args: Sequence[str] | None = None) -> int:
         args: Command line without the program's name; by default that of the process.
 
     Returns:
-        Exit code: 0, 1 where an audit refutes a claim, 2 where the user has something to mend, or
-        130 after Ctrl-C.
+        Exit code: 0, 1 where an audit refutes a claim or a release is not as it was written, 2 where
+        the user has something to mend, or 130 after Ctrl-C.
     """
     command, *rest = [*(sys.argv[1:] if args is None else args)] or ["--help"]
     try:
@@ -107,6 +108,10 @@ def _dispatch(command: str, args: list[str]) -> int:
             from lightning_dpg.commands import generate
 
             generate.run(args)
+        case "verify":
+            from lightning_dpg.commands import verify
+
+            verify.run(args)
         case "evaluate":
             from lightning_dpg.commands import evaluate
 

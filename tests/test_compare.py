@@ -1,18 +1,28 @@
 """The command ``compare``: which fits there are, how they are done, and the tables."""
 
+import contextlib
 import csv
 import json
 import math
+import os
+import resource
+import signal
 import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
 import pytest
 import yaml
 
-from lightning_dpg.commands import compare, tables
+from lightning_dpg.commands import cells, compare, tables
 from lightning_dpg.commands.cells import Cell, run_cells
 from lightning_dpg.commands.configs import conf_folder
+from lightning_dpg.commands.errors import CommandError
 from lightning_dpg.commands.kinds import SINGLE_GRAPHS
 from lightning_dpg.graph.io import from_networkx, read_graph
 from lightning_dpg.main import main
@@ -113,7 +123,7 @@ def test_results_are_those_of_the_kept_graphs(folder):
 def test_only_what_is_needed_stays(folder):
     out = folder / "out"
     assert {path.name for path in out.iterdir()} == {
-        *("cells", "logs", "runs", "report.html", "results.csv", "results.md"),
+        *(".lock", "cells", "logs", "runs", "report.html", "results.csv", "results.md"),
     }
     assert len(list((out / "cells").glob("*.json"))) == len(list((out / "cells").iterdir())) == 6
     names = {path.name for path in (out / "runs").rglob("*") if path.is_file()}
@@ -204,8 +214,10 @@ def test_interrupted(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(compare, "run_cells", interrupted)
     args = ["--graphs", "karate", "--epsilons", "1", "--runs", "1", "--out", str(tmp_path / "new")]
     assert main(["compare", "--methods", "erdos_renyi", *args]) == 130
-    assert [path.suffix for path in (tmp_path / "new").rglob("*.*")] == [".json"]
-    assert "goes on" in capsys.readouterr().err
+    assert [path.suffix for path in (tmp_path / "new").rglob("?*.*")] == [".json"]
+    err = capsys.readouterr().err
+    assert "the results of 1 fits are kept" in err
+    assert f"go on with: python -m lightning_dpg compare --methods erdos_renyi {args[0]}" in err
 
 
 @pytest.mark.parametrize(
@@ -220,6 +232,7 @@ def test_interrupted(monkeypatch, tmp_path, capsys):
         ({"epsilons": "inf"}, "{epsilon: .inf}"),
         ({"runs": "0"}, "--runs must be positive"),
         ({"delta": "1"}, "--delta"),
+        ({"delta": "0.02", "methods": "dp_netgan"}, "--delta 0.02: not below one over the number"),
         ({"out": "taken"}, "--out taken: not a folder"),
         ({"epsilon": "1"}, "--epsilon"),
     ],
@@ -299,6 +312,100 @@ def test_summary_is_that_of_the_standard_library(tmp_path):
     assert len(rows) == len(QUERIES) + 1
     assert [row["error"] for row in rows if row["query"] == "triangles"] == [""]
     assert rows[-1]["note"] == "failed: why"
+
+
+def quick(folder, *options):
+    words = ["--methods", "erdos_renyi", "--graphs", "karate", "--epsilons", "1", "--runs", "1"]
+    return ["compare", *words, "--out", str(folder), *options]
+
+
+def test_a_second_compare_in_one_folder_is_refused_at_once(tmp_path, asked):
+    (tmp_path / "out").mkdir()
+    path = str(tmp_path / "out" / ".lock")
+    code = f"from filelock import FileLock; lock = FileLock({path!r}); lock.acquire()"
+    script = f"{code}; print(flush=True); input()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", script], **pipes) as other:
+        other.stdout.readline()
+        with pytest.raises(CommandError, match="another compare is at work in it"):
+            compare.run(quick(tmp_path / "out")[1:])
+        assert not asked
+        other.kill()
+    # A process that has died holds nothing.
+    with pytest.raises(SystemExit):
+        compare.run(quick(tmp_path / "out")[1:])
+    assert asked
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs a folder that cannot be written to")
+def test_a_folder_that_cannot_be_written_to_is_refused_before_any_fit(fails, asked):
+    assert "/proc" in fails(*quick("/proc"))
+    assert "/proc/new" in fails(*quick("/proc/new"))
+    assert not asked
+
+
+def test_a_full_disk_leaves_no_broken_file_and_says_how_to_go_on(tmp_path, asked, capsys):
+    assert main(quick(tmp_path / "out")) == 2
+    (tmp_path / "out" / "report.html").unlink()
+    capsys.readouterr()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, before[1]))
+    try:
+        assert main(quick(tmp_path / "out")) == 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    err = capsys.readouterr().err
+    assert len(err.splitlines()) <= 5
+    assert "results of 2 fits are kept" in err
+    assert "go on with: python -m lightning_dpg compare --methods erdos_renyi" in err
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names <= {"cells", "results.csv", "results.md", ".lock"}
+
+
+def alive(group):
+    """Processes of a group, without those that are dead and not yet buried."""
+    states = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, of = path.read_text().rpartition(")")[2].split()[:3]
+            states += [path] if int(of) == group and state != "Z" else []
+    return states
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="looks for processes there")
+@pytest.mark.parametrize("moment", ["imports", "fit"])
+def test_ctrl_c_ends_all_processes_and_says_how_to_go_on(tmp_path, moment):
+    out = tmp_path / "out"
+    args = [sys.executable, "-m", "lightning_dpg", *quick(out, "--runs", "500", "--jobs", "2")]
+    place = Path(__file__).parents[1]
+    with subprocess.Popen(
+        args, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0, text=True
+    ) as process:
+        line = process.stdout.readline()  # the workers are about to start
+        if moment == "fit":
+            line = process.stdout.readline()
+        assert line
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert len(err.splitlines()) <= 5, err
+    assert "fits are kept" in err
+    assert "go on with: python -m lightning_dpg compare" in err
+    # The tracker of resources, which Python starts beside the workers, ends a moment later.
+    deadline = time.monotonic() + 20
+    while alive(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not alive(process.pid)
+
+
+def test_workers_end_with_a_parent_that_was_killed(tmp_path, monkeypatch):
+    ended = []
+    monkeypatch.setattr(cells.os, "_exit", ended.append)
+    parent = SimpleNamespace(join=lambda: ended.append("join"))
+    monkeypatch.setattr(cells.multiprocessing, "parent_process", lambda: parent)
+    cells._end_with_parent()
+    assert ended == ["join", 1]
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from lightning_dpg.commands.configs import find_config
+from lightning_dpg.commands.configs import find_config, refuse_foreign_code
 from lightning_dpg.commands.errors import CommandError
 from lightning_dpg.commands.graphs import load
 from lightning_dpg.commands.quiet import quiet
@@ -53,6 +53,7 @@ def run(args: list[str]) -> None:
     add("real", metavar="REAL", help="name of a graph or path of a file")
     add("published", metavar="RELEASE|SYNTHETIC", nargs="+", help="folder of a run, or graphs")
     add("--baseline-config", metavar="CONF", help="configuration to fit again with")
+    add("--method", metavar="MODULE.CLASS", help="import the method of the release from here")
     add("--json", type=Path, metavar="FILE", help="file for the numbers")
     add("--undirected", action="store_true", help="drop the directions of a directed graph")
     options = parser.parse_args(args)
@@ -64,6 +65,8 @@ def run(args: list[str]) -> None:
         raise CommandError(f"{folders[0]}: give one release, or files of graphs")
     if folders and config is None:
         config = _config_of(folders[0])
+        if config is not None:
+            refuse_foreign_code(config)
     settings = None if config is None else settings_of(config)
     if settings is not None and _learns_sets(settings):
         from lightning_dpg.commands import attack_sets
@@ -75,7 +78,7 @@ def run(args: list[str]) -> None:
     else:
         real = load(options.real, options.undirected)
         if folders:
-            published = _open_release(folders[0], real)
+            published = _open_release(folders[0], real, options.method)
         else:
             graphs = [load(name, options.undirected) for name in options.published]
             from lightning_dpg.metrics.attacks import Published
@@ -252,16 +255,17 @@ def _learns_sets(settings: dict[str, Any]) -> bool:
     return common_kind({"REAL": settings}) is GRAPH_SETS
 
 
-def _open_release(folder: Path, real: "Data") -> "Published":
-    """Generator and graphs of a release."""
+def _open_release(folder: Path, real: "Data", named: str | None) -> "Published":
+    """Generator and graphs of a release, whose method may be named by the user."""
     from lightning_dpg.commands.generate import load_generator
+    from lightning_dpg.commands.released_methods import imported
 
     release = folder / "release" if (folder / "release").is_dir() else folder
     if not (release / "generator.safetensors").is_file():
         raise CommandError(f"{folder}: no release/generator.safetensors in it")
     from lightning_dpg.metrics.attacks import Published
 
-    method = load_generator(release)
+    method = load_generator(release, None if named is None else imported(named))
     published = _draw(method, NUM_GRAPHS)
     graphs = [_aligned(graph, real) for graph in published.graphs]
     # Its scores are by numbers of nodes, which are those of the graph that it was fitted on.

@@ -9,10 +9,11 @@ import re
 import shutil
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from functools import cache
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -121,9 +122,16 @@ def write_result(folder: Path, name: str, result: dict[str, Any]) -> None:
     """Record a result; its file appears complete or not at all."""
     path = folder / "cells" / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as scratch:
+        scratch.write_text(json.dumps(result, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Path of a scratch file that takes the place of ``path`` when it is complete."""
     scratch = path.with_suffix(".part")
     try:
-        scratch.write_text(json.dumps(result, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        yield scratch
         scratch.replace(path)
     finally:
         scratch.unlink(missing_ok=True)
@@ -193,28 +201,44 @@ def fit_and_evaluate(cell: Cell, folder: Path) -> dict[str, Any]:
 def _start_worker(context: "SpawnContext", folder: Path) -> "tuple[Connection, SpawnProcess]":
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs, folder))
-    process.start()
+    # Ctrl-C is for the process that waits for the workers, also while they import what they need.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process.start()
+    finally:
+        signal.signal(signal.SIGINT, before)
     theirs.close()  # so that the end of the process is the end of the pipe
     return ours, process
 
 
 def _work(connection: Connection, folder: Path) -> None:
     """Serve cells until the other end is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits for us
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ["OMP_NUM_THREADS"] = "1"  # read when PyTorch is imported, which is yet to come
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
             connection.send(_logged(connection.recv(), folder))
 
 
+def _end_with_parent() -> None:
+    """End this process where its parent was killed: nobody would take the results."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 def _logged(cell: Cell, folder: Path) -> dict[str, Any]:
     """Result of a cell, whose output goes to a file."""
     log = folder / "logs" / f"{cell.name}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as file:
-        for number, stream in ((1, sys.stdout), (2, sys.stderr)):
-            stream.flush()
-            os.dup2(file.fileno(), number)
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("wb") as file:
+            for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+                stream.flush()
+                os.dup2(file.fileno(), number)
+    except OSError as error:  # such as a full disk
+        return _failure(cell, str(error))
     # Before the clock starts: the first cell of a process must not pay for all imports.
     import lightning_dpg.cli  # noqa: F401
 

@@ -1,6 +1,8 @@
 """Where configuration files are found: as a path, or inside the package."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -57,6 +59,45 @@ def find_configs(args: list[str]) -> list[str]:
         else:
             found.append(arg)
     return found
+
+
+def refuse_foreign_code(config: Path) -> None:
+    """Refuse a configuration that lies beside a release and names more than shipped classes.
+
+    A class that is named in a configuration is imported, which runs code; so may whatever is read
+    from a file. A configuration that users name themselves is theirs, and not checked.
+
+    Args:
+        config: Its file.
+    """
+    content = yaml.safe_load(Path(_readable(config)).read_text(encoding="utf-8"))
+    for text in _strings(content):
+        named = text.startswith(_OUR_CODE) and text.replace(".", "").isidentifier()
+        is_file = any(folder.joinpath(text).exists() for folder in (Path(), config.parent))
+        if not named and (is_file or "." in text or "/" in text):
+            raise CommandError(
+                f"{config}: {text!r} is no shipped class, and code that a release comes with is not "
+                f"run\nif you trust it: --baseline-config {config}"
+            )
+
+
+_OUR_CODE = ("lightning_dpg.", "pytorch_lightning.")
+# Names of data and of folders, which no class is looked up by.
+_PLAIN = frozenset({"name", "split", "default_root_dir", "dirpath", "save_dir"})
+
+
+def _strings(content: Any) -> Iterator[str]:
+    """All texts of a configuration that may name code."""
+    match content:
+        case str():
+            yield content
+        case dict():
+            for key, value in content.items():
+                if key not in _PLAIN or not isinstance(value, str):
+                    yield from _strings(value)
+        case list():
+            for value in content:
+                yield from _strings(value)
 
 
 def _readable(path: Path) -> str:

@@ -1,8 +1,7 @@
 """``generate``: synthetic graphs from a release alone."""
 
 import argparse
-import importlib
-import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,18 @@ def run(args: list[str]) -> None:
     )
     parser.add_argument("--run", type=Path, required=True, help="folder of a run or of a release")
     parser.add_argument("--num-graphs", type=int, default=1, help="number of graphs")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the first graph")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        help="seed of the first graph; by default the first one of which the release holds no graph",
+    )
     parser.add_argument(
         "--out", type=Path, help="folder to write to; by default `generated` in the run folder"
+    )
+    parser.add_argument(
+        "--method",
+        metavar="MODULE.CLASS",
+        help="import the method of the release from here; it is code, and runs",
     )
     options = parser.parse_args(args)
     if options.num_graphs < 1:
@@ -28,13 +36,28 @@ def run(args: list[str]) -> None:
     out = options.out or release.parent / "generated"
 
     # Imported late: they bring PyTorch, while a wrong folder is told at once.
-    from lightning_dpg.callbacks.release_writer import write_graphs
+    from lightning_dpg.callbacks.release_writer import GENERATOR, write_graphs
+    from lightning_dpg.commands.released_methods import first_line, imported
 
-    method = load_generator(release)
-    out.mkdir(parents=True, exist_ok=True)
-    seeds = range(options.seed, options.seed + options.num_graphs)
-    for path in write_graphs(method, seeds, out):
+    method_class = None if options.method is None else imported(options.method)
+    method = load_generator(release, method_class)
+    first = _first_new_seed(release) if options.seed is None else options.seed
+    seeds = range(first, first + options.num_graphs)
+    try:
+        paths = write_graphs(method, seeds, out)
+    except OSError:
+        raise
+    except Exception as error:
+        said = f"its tensors draw no graph ({first_line(error)})"
+        raise CommandError(f"{release / GENERATOR}: {said}") from error
+    for path in paths:
         print(path)
+
+
+def _first_new_seed(release: Path) -> int:
+    """Seed after those of the graphs that the release holds."""
+    names = (re.fullmatch(r"synthetic-(\d+)\.\w+", path.name) for path in release.iterdir())
+    return max((int(name[1]) + 1 for name in names if name), default=0)
 
 
 def _release_of(folder: Path) -> Path:
@@ -52,51 +75,49 @@ def _release_of(folder: Path) -> Path:
     raise CommandError(f"--run {folder}: no release/generator.safetensors in it{near}")
 
 
-def load_generator(release: Path) -> Any:
+def load_generator(release: Path, method_class: type | None = None) -> Any:
     """Rebuild a trained synthesizer around its released tensors.
 
     Args:
         release: Folder of a release.
+        method_class: Class of its method; by default the shipped or the already imported class that
+            the release names. No module that it names is imported.
     """
     from lightning_dpg.callbacks.release_writer import GENERATOR
+    from lightning_dpg.commands.released_methods import rebuild
     from lightning_dpg.methods.base import Synthesizer
 
-    return _rebuilt(release / GENERATOR, Synthesizer)
+    _refuse_changes(release, GENERATOR)
+    return rebuild(release / GENERATOR, Synthesizer, method_class)
 
 
-def load_release(release: Path) -> Any:
+def load_release(release: Path, method_class: type | None = None) -> Any:
     """Rebuild a trained synthesizer, or a learner of graphs, around its released tensors.
 
     Args:
         release: Folder of a release.
+        method_class: Class of its method, as in :func:`load_generator`.
     """
     from lightning_dpg.callbacks.release_writer import LEARNER
+    from lightning_dpg.commands.released_methods import rebuild
     from lightning_dpg.methods.graph_learner import GraphLearner
 
-    if (release / LEARNER).is_file():
-        return _rebuilt(release / LEARNER, GraphLearner)
-    return load_generator(release)
+    if not (release / LEARNER).is_file():
+        return load_generator(release, method_class)
+    _refuse_changes(release, LEARNER)
+    return rebuild(release / LEARNER, GraphLearner, method_class)
 
 
-def _rebuilt(path: Path, expected: type) -> Any:
-    from safetensors import SafetensorError, safe_open
+def _refuse_changes(release: Path, name: str) -> None:
+    """Refuse tensors that are not those of the checksums, where the release has some."""
+    from lightning_dpg.callbacks.checksums import SUMS, digest, read_sums
 
-    from lightning_dpg.callbacks.release_writer import RECIPE
-
-    try:
-        with safe_open(path, framework="pt") as file:
-            recipe = json.loads((file.metadata() or {}).get(RECIPE, "{}"))
-            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise CommandError(f"{path} cannot be read: {error}") from error
-    module, _, name = recipe.get("method", "").rpartition(".")
-    try:
-        method_class = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise CommandError(f"{path}: its method {module}.{name} is not installed") from error
-    if not issubclass(method_class, expected):
-        raise CommandError(f"{path}: {module}.{name} is not a {expected.__name__}")
-    method: Any = method_class(**recipe["hparams"])
-    method.load_released_state(state)
-    method.node_names = recipe["node_names"]
-    return method
+    path = release / SUMS
+    if not path.is_file():  # a release of an earlier version
+        return
+    if read_sums(path).get(name) != digest(release / name):
+        raise CommandError(
+            f"{release / name}: not the file of which {SUMS} has the checksum\n"
+            f"see what else differs: python -m lightning_dpg verify {release}\n"
+            "ask for the release again, or remove its checksums to draw from what is there"
+        )

@@ -17,6 +17,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg import __version__
 from lightning_dpg.callbacks.graph_statistics import degree_figure
+from lightning_dpg.commands.cells import whole_file
 from lightning_dpg.commands.kinds import Kind
 from lightning_dpg.commands.pictures import (
     PICTURE_SIZE,
@@ -63,9 +64,12 @@ def write(
         folder: Folder of all results, which holds the synthetic graphs of the first runs.
     """
     paths = [folder / name for name in ("results.csv", "results.md", "report.html")]
-    write_csv(results, paths[0])
-    paths[1].write_text(markdown(results, kind), encoding="utf-8")
-    paths[2].write_text(page(results, graphs, kind, folder), encoding="utf-8")
+    with whole_file(paths[0]) as scratch:
+        write_csv(results, scratch)
+    texts = (markdown(results, kind), page(results, graphs, kind, folder))
+    for path, content in zip(paths[1:], texts, strict=True):
+        with whole_file(path) as scratch:
+            scratch.write_text(content, encoding="utf-8")
     return paths
 
 

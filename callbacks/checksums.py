@@ -1,0 +1,43 @@
+"""Checksums of the files of a release, in the format of ``sha256sum``."""
+
+import hashlib
+import re
+from pathlib import Path
+
+SUMS = "SHA256SUMS"
+"""File of a release that holds the checksums of all others."""
+
+_LINE = re.compile(r"([0-9a-f]{64})[ ][ *](.+)")
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def files_of(folder: Path) -> list[str]:
+    """Names of all files of a folder but the checksums, in the order of the checksums."""
+    paths = (path for path in folder.rglob("*") if not path.is_dir())
+    return sorted(name for path in paths if (name := path.relative_to(folder).as_posix()) != SUMS)
+
+
+def write_sums(folder: Path) -> None:
+    """Write the checksums of all files of a folder, for ``sha256sum -c``."""
+    lines = [f"{digest(folder / name)}  {name}\n" for name in files_of(folder)]
+    (folder / SUMS).write_text("".join(lines), encoding="utf-8")
+
+
+def read_sums(path: Path) -> dict[str, str]:
+    """Checksums by names of files.
+
+    Raises:
+        ValueError: If a line is not one of ``sha256sum``.
+    """
+    sums = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise ValueError(f"{path}, line {number}: {line[:80]!r} is no checksum of a file")
+        sums[match[2]] = match[1]
+    return sums

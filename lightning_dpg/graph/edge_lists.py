@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.edge_columns import (
+    EXPECTED,
     NAME_COLUMNS,
     SEPARATORS,
     VALUE,
@@ -118,6 +119,8 @@ def _read_cells(
         where = where._replace(header=(one, other))
         del pairs[0], lines[0], found[one], found[other]
         pairs = [[end - 2 for end in pair] for pair in pairs]
+    if not pairs:
+        raise GraphFormatError(f"{path}: no line behind the header\nexpected {EXPECTED}")
     first_seen = list(found)
     names = sorted(first_seen, key=natural_key)
     position = {name: i for i, name in enumerate(names)}

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightning_dpg.graph.edge_columns import EXPECTED, NAME_COLUMNS, Columns, refuse_line
-from lightning_dpg.graph.node_names import GraphFormatError
 
 _GAPS = np.isin(np.arange(256), list(b" \t,\r\n"))
 
@@ -23,9 +22,13 @@ def read_integers(
     if where.separator == " " and b"," in content:
         return None  # the separators differ from line to line
     buffer = np.frombuffer(content, np.uint8)
-    starts, ends, lines = _first_two_words(buffer, content, path)
+    starts, ends, lines, alone = _first_two_words(buffer)
+    if alone is not None and where.separator != " ":
+        return None  # an empty cell, or a line end in quotes
+    if alone is not None:
+        refuse_line(path, content, alone, EXPECTED)
     if not len(lines):
-        raise GraphFormatError(f"{path}: no line behind the header\nexpected {EXPECTED}")
+        return None
     ids, is_integer, is_negative = _parse_integers(buffer, starts, ends)
     is_other: NDArray[np.bool_] = np.any(~is_integer, axis=1)
     others = lines[is_other]
@@ -61,12 +64,13 @@ def _are_neighbors(
 
 
 def _first_two_words(
-    buffer: NDArray[np.uint8], content: bytes, path: Path
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    buffer: NDArray[np.uint8],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int | None]:
     """Where the first two words of each line that is neither blank nor a comment start and end.
 
     Returns:
-        Starts and ends, both ``(L, 2)``, and the lines' numbers ``(L,)``, counted from 0.
+        Starts and ends, both ``(L, 2)``, the lines' numbers ``(L,)``, counted from 0, and the
+        number of the first line with a single word, if there is one.
     """
     is_word = np.zeros(len(buffer) + 2, dtype=bool)
     is_word[1:-1] = ~_GAPS[buffer]
@@ -77,11 +81,10 @@ def _first_two_words(
     line = np.append(line, -1)
     first = np.flatnonzero(np.diff(line[:-1], prepend=-1))
     first = first[~np.isin(buffer[starts[first]], list(b"#%"))]
-    alone = first[line[first + 1] != line[first]]
-    if len(alone):
-        refuse_line(path, content, int(line[alone[0]]), EXPECTED)
-    pair = np.stack([first, first + 1], axis=1)
-    return starts[pair], ends[pair], line[first]
+    is_alone = line[first + 1] != line[first]
+    alone = int(line[first[is_alone][0]]) if is_alone.any() else None
+    pair = np.stack([first[~is_alone], first[~is_alone] + 1], axis=1)
+    return starts[pair], ends[pair], line[first[~is_alone]], alone
 
 
 def _parse_integers(

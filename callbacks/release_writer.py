@@ -23,6 +23,8 @@ Format = Literal["edges", "graphml", "npz"]
 FORMATS: tuple[Format, ...] = ("edges", "graphml", "npz")
 GENERATOR = "generator.safetensors"
 LEARNER = "learner.safetensors"
+KEY = "node_names.csv"
+"""File of the run folder, outside of the release, that says which number is which node."""
 FEATURES = "features.npz"
 STATEMENT = "privacy.json"
 CARD = "MODEL_CARD.md"
@@ -62,6 +64,9 @@ class ReleaseWriter(Callback):
         if folder is None or not trainer.is_global_zero:
             return
         release = Path(folder) / "release"
+        write_key = getattr(getattr(trainer, "datamodule", None), "write_key", None)
+        if write_key is not None and write_key(Path(folder) / KEY):
+            print(f"names of the node numbers, for you only: {Path(folder) / KEY}")
         write_folder(release, lambda place: self._fill(place, pl_module, statement))
         print(f"run folder: {folder}\nrelease: {release}")
 

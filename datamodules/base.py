@@ -1,19 +1,37 @@
 """Base class of the data modules of one graph."""
 
+import csv
+import os
+import random
 from collections.abc import Sequence
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 import networkx as nx
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 from torch_geometric.data import Data
 
-from lightning_dpg.datamodules.loading import load_graph
-from lightning_dpg.graph.graph import largest_component
+from lightning_dpg.datamodules.loading import load_reading
+from lightning_dpg.graph.conversion import NodeSet
+from lightning_dpg.graph.graph import largest_component, make_graph
 
 Batch = TypeVar("Batch")
+
+
+_NODE_SETS = {
+    NodeSet.BUILT_IN: "is public: the graph is built in.",
+    NodeSet.TABLE: "is public: it is the input's own node table, which must not have been "
+    "collected from private edges.",
+    NodeSet.LIST: "is public: it was given as a list beside the edges.",
+    NodeSet.LINES: "is taken for public, although it was read off the private lines: an id that "
+    "occurs on one line only {shows} because of that line.",
+    NodeSet.LARGEST: "is taken for public, although its size was read off the private lines, as "
+    "the largest id plus one.",
+}
 
 
 class GraphDataModule(pl.LightningDataModule):
@@ -23,6 +41,8 @@ class GraphDataModule(pl.LightningDataModule):
 
     Attributes:
         assumptions: What a guarantee takes for public because of how the data were prepared.
+        summary: One line on what was read, with exact counts and names: for the owner's terminal,
+            never for a log, a tracker or a release (private); None before the graph is read.
     """
 
     def __init__(
@@ -32,6 +52,11 @@ class GraphDataModule(pl.LightningDataModule):
         undirected: bool = False,
         largest_component: bool = False,
         num_graphs: int = 1,
+        nodes: str | Sequence[str] | None = None,
+        node_column: str | None = None,
+        names: Literal["keep", "numbers"] = "keep",
+        source_column: str | int | None = None,
+        target_column: str | int | None = None,
     ) -> None:
         """Remember the arguments; nothing is read yet.
 
@@ -42,6 +67,16 @@ class GraphDataModule(pl.LightningDataModule):
             largest_component: Keep the largest connected component only. It is found by looking
                 at the private edges, which becomes an assumption of the guarantee.
             num_graphs: Number of graphs to generate in ``predict``, from the seeds 0, 1, ...
+            nodes: Ids of all nodes (public), or a file of them: one per line, or a table in CSV.
+                ``from_edges``: the ids that occur on the private lines of an edge list, which
+                becomes an assumption of the guarantee. By default the node table of the graph or,
+                of an edge list, ``from_edges``.
+            node_column: Column of the table of nodes that holds the ids.
+            names: ``numbers`` publishes numbers from 0 to N - 1 in a secret random order instead
+                of names, and leaves a key file in the run folder.
+            source_column: Column of an edge list that holds the first id of each edge, by name or
+                by number from 1 on.
+            target_column: Column that holds the second id.
         """
         super().__init__()
         # No save_hyperparameters: a graph object among them would end in checkpoints and logs.
@@ -49,26 +84,106 @@ class GraphDataModule(pl.LightningDataModule):
         self.undirected = undirected
         self.largest_component = largest_component
         self.num_graphs = num_graphs
+        self.nodes = nodes
+        self.node_column = node_column
+        self.names = names
+        self.source_column = source_column
+        self.target_column = target_column
         self.assumptions: list[str] = []
+        self.summary: str | None = None
         self._graph: Data | None = None
+        self._numbering: list[int] | None = None
+        self._key: list[str] | None = None
 
     @property
     def graph(self) -> Data:
         """The whole graph (private), read at the first use."""
         if self._graph is None:
-            graph = load_graph(self.source, undirected=self.undirected)
-            total = graph.num_nodes
-            if self.largest_component:
-                graph = largest_component(graph)
-                self.assumptions.append(
-                    f"The largest component ({graph.num_nodes} of {total} nodes) was found by "
-                    "looking at the private edges and is taken for public."
-                )
-            self.assumptions.append(
-                f"The node set ({graph.num_nodes} nodes and their names) is public."
-            )
-            self._graph = graph
+            self._graph = self._read_graph()
         return self._graph
+
+    def _read_graph(self) -> Data:
+        if self.names not in ("keep", "numbers"):
+            raise ValueError(f"names must be 'keep' or 'numbers', got {self.names!r}")
+        reading = load_reading(
+            self.source,
+            undirected=self.undirected,
+            nodes=self.nodes,
+            node_column=self.node_column,
+            columns=self._columns(),
+        )
+        graph, self.summary = reading.graph, reading.summary
+        total = graph.num_nodes
+        if self.largest_component:
+            graph = largest_component(graph)
+            self.assumptions.append(
+                f"The largest component ({graph.num_nodes} of {total} nodes) was found by "
+                "looking at the private edges and is taken for public."
+            )
+        fact, shows = f"The node set ({graph.num_nodes} nodes and their names)", "is in the release"
+        if self.names == "numbers":
+            fact, shows = f"The number of nodes ({graph.num_nodes})", "is counted"
+        self.assumptions.append(f"{fact} {_NODE_SETS[reading.node_set].format(shows=shows)}")
+        return graph if self.names == "keep" else self._numbered(graph)
+
+    def _columns(self) -> tuple[str, str] | None:
+        given = (self.source_column, self.target_column)
+        if given == (None, None):
+            return None
+        if None in given:
+            raise MisconfigurationException("set both source_column and target_column, or neither")
+        return str(given[0]), str(given[1])
+
+    def _numbered(self, graph: Data) -> Data:
+        """The graph with numbers for names, in an order that only the key file tells."""
+        if self._numbering is None:
+            self._numbering = list(range(graph.num_nodes))
+            random.SystemRandom().shuffle(self._numbering)
+        if len(self._numbering) != graph.num_nodes:
+            raise MisconfigurationException(
+                f"the checkpoint numbers {len(self._numbering)} nodes, and the graph has "
+                f"{graph.num_nodes}: resume with the data of the first run"
+            )
+        self._key = [graph.node_names[node] for node in self._numbering]
+        number = torch.empty(graph.num_nodes, dtype=torch.long)
+        number[torch.tensor(self._numbering)] = torch.arange(graph.num_nodes)
+        self.assumptions.append(
+            "The nodes are numbered in a secret random order; the release holds no name."
+        )
+        return make_graph(number[graph.edge_index.T], graph.num_nodes)
+
+    def write_key(self, path: Path) -> bool:
+        """Write which number stands for which name, for the owner only (private).
+
+        Returns:
+            Whether there is a key: there is none where names are published.
+        """
+        if self._key is None:
+            return False
+        path.unlink(missing_ok=True)  # an older one may have another mode
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([("number", "name"), *enumerate(self._key)])
+        return True
+
+    def state_dict(self) -> dict[str, Any]:
+        """The numbering of the nodes: a checkpoint, which is private, has to resume with it."""
+        return {} if self._numbering is None else {"numbering": list(self._numbering)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over the numbering of a run that is resumed, or of another process.
+
+        Raises:
+            MisconfigurationException: If names are to be published.
+        """
+        if self.names == "keep" and self._graph is not None:
+            raise MisconfigurationException(
+                "the checkpoint was made with names: numbers, and its tensors follow those numbers"
+                "\nset names to numbers (--data.names numbers)"
+            )
+        if state_dict["numbering"] != self._numbering:
+            self._numbering, self._graph = list(state_dict["numbering"]), None
+            self.assumptions = []
 
     @property
     def num_nodes(self) -> int:

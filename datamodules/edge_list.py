@@ -2,8 +2,9 @@
 
 import hashlib
 import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -96,6 +97,11 @@ class EdgeListDataModule(GraphDataModule):
         split: str | None = None,
         num_graphs: int = 1,
         seed: int = 0,
+        nodes: str | Sequence[str] | None = None,
+        node_column: str | None = None,
+        names: Literal["keep", "numbers"] = "keep",
+        source_column: str | int | None = None,
+        target_column: str | int | None = None,
     ) -> None:
         """Remember the arguments; they are checked and the graph is read in ``setup``.
 
@@ -113,12 +119,27 @@ class EdgeListDataModule(GraphDataModule):
                 in ``$LIGHTNING_DPG_DATA/npz`` or its path.
             num_graphs: Number of graphs to generate in ``predict``, from the seeds 0, 1, ...
             seed: Seed of the coin and of the sampled non-edges (public).
+            nodes: Ids of all nodes (public), or a file of them: one per line, or a table in CSV.
+                ``from_edges``: the ids that occur on the private lines of an edge list, which
+                becomes an assumption of the guarantee. By default the node table of the graph or,
+                of an edge list, ``from_edges``.
+            node_column: Column of the table of nodes that holds the ids.
+            names: ``numbers`` publishes numbers from 0 to N - 1 in a secret random order instead
+                of names, and leaves a key file in the run folder.
+            source_column: Column of an edge list that holds the first id of each edge, by name or
+                by number from 1 on.
+            target_column: Column that holds the second id.
         """
         super().__init__(
             name,
             undirected=undirected,
             largest_component=largest_component,
             num_graphs=num_graphs,
+            nodes=nodes,
+            node_column=node_column,
+            names=names,
+            source_column=source_column,
+            target_column=target_column,
         )
         self.sample_rate = sample_rate
         self.steps_per_epoch = steps_per_epoch
@@ -130,7 +151,12 @@ class EdgeListDataModule(GraphDataModule):
 
     def setup(self, stage: str) -> None:
         """Read the graph and split its edges; prediction needs neither."""
-        if stage == "predict" or self._is_set_up:
+        if stage == "predict":
+            return
+        if self.names == "numbers" and self.trainer is not None and self.trainer.world_size > 1:
+            self.graph  # noqa: B018  # drawn now, so that there is a numbering to agree on
+            self.load_state_dict(self.trainer.strategy.broadcast(self.state_dict()))
+        if self._is_set_up:
             return
         self._check_arguments()
         if self.split is None:
@@ -139,6 +165,14 @@ class EdgeListDataModule(GraphDataModule):
             self._split_as_published(self.split)
         self.train_graph = make_graph(self.edges, self.num_nodes, self.graph.node_names)
         self._is_set_up = True
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over a numbering of the nodes, and split the edges again."""
+        before = self._graph
+        super().load_state_dict(state_dict)
+        if self._graph is not before:
+            self._is_set_up = False
+            self.setup("fit")
 
     def train_dataloader(self) -> DataLoader[PoissonBatch]:
         """Poisson batches of edges; each rank gets its share of every batch."""
@@ -176,6 +210,10 @@ class EdgeListDataModule(GraphDataModule):
         held_out = self.val_fraction + self.test_fraction
         if held_out >= 1:
             raise ValueError(f"val_fraction + test_fraction must be below 1, got {held_out}")
+        if self.split is not None and self.names == "numbers":
+            raise MisconfigurationException(
+                "split names nodes by their places in the file: set names to keep"
+            )
         if self.split is not None and (held_out or self.largest_component):
             raise MisconfigurationException(
                 "split comes with its own held-out edges and node numbers: set val_fraction and "

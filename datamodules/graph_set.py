@@ -18,6 +18,7 @@ from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIO
 from lightning_dpg.datamodules.edge_list import EdgeRecords
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import GraphFormatError, from_networkx, from_pyg
+from lightning_dpg.graph.node_names import natural_key, natural_order
 from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
 
 
@@ -234,20 +235,28 @@ def _converted(graph: Data | nx.Graph, number: int) -> Data:
     """A graph of a list, checked; it keeps label and features."""
     try:
         if isinstance(graph, nx.Graph):
-            return from_networkx(graph) if graph.size() else _without_edges(len(graph))
-        converted = from_pyg(graph) if graph.num_edges else _without_edges(graph.num_nodes)
+            return from_networkx(graph) if graph.size() else _without_edges([*map(str, graph)])
+        converted = from_pyg(graph) if graph.num_edges else _edgeless(graph)
     except GraphFormatError as error:
         raise GraphFormatError(f"graph {number} of the list: {error}") from error
     if graph.y is not None:
         converted.y = graph.y.reshape(-1)
-    if graph.x is not None:
-        converted.x = graph.x
     return converted
 
 
-def _without_edges(num_nodes: int) -> Data:
+def _without_edges(names: Sequence[str]) -> Data:
     """A graph that lost its last edge must not be refused: the refusal would tell."""
-    return make_graph(torch.empty(0, 2, dtype=torch.long), num_nodes)
+    no_edges = torch.empty(0, 2, dtype=torch.long)
+    return make_graph(no_edges, len(names), sorted(names, key=natural_key))
+
+
+def _edgeless(graph: Data) -> Data:
+    """The same of PyTorch Geometric, with its features."""
+    names = [str(name) for name in getattr(graph, "node_names", None) or range(graph.num_nodes)]
+    converted = _without_edges(names)
+    if graph.x is not None:
+        converted.x = graph.x[torch.tensor(natural_order(names))]
+    return converted
 
 
 def _labels(graphs: Sequence[Data]) -> Tensor | None:

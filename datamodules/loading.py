@@ -2,16 +2,28 @@
 
 import difflib
 import os
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import networkx as nx
 import numpy as np
-from torch_geometric.data import Data
+from scipy.sparse import issparse
+from torch_geometric.data import Data, Dataset
 
-from lightning_dpg.graph.io import GraphFormatError, from_networkx, from_pyg, read_graph
+from lightning_dpg.graph.conversion import (
+    GraphReading,
+    NodeSet,
+    on_nodes,
+    read_matrix,
+    read_networkx,
+    read_pyg,
+)
+from lightning_dpg.graph.io import GraphFormatError, read
+from lightning_dpg.graph.node_names import given_names
 
 DATA_VARIABLE = "LIGHTNING_DPG_DATA"
+FROM_EDGES = "from_edges"
 
 BUILT_IN: dict[str, Callable[[], nx.Graph]] = {
     "les_miserables": nx.les_miserables_graph,
@@ -23,31 +35,89 @@ BUILT_IN: dict[str, Callable[[], nx.Graph]] = {
 
 
 def load_graph(source: str | Data | nx.Graph, *, undirected: bool = False) -> Data:
-    """Load a graph.
+    """Load a graph, see :func:`load_reading`."""
+    return load_reading(source, undirected=undirected).graph
+
+
+def load_reading(
+    source: str | Data | nx.Graph,
+    *,
+    undirected: bool = False,
+    nodes: str | Sequence[str] | None = None,
+    node_column: str | None = None,
+    columns: tuple[str, str] | None = None,
+) -> GraphReading:
+    """Load a graph, with where its nodes come from and a line on what was read (private).
 
     Args:
         source: Name of a built-in graph, name of a data set in the folder that the environment
             variable ``LIGHTNING_DPG_DATA`` names (``graphs/NAME.edges.gz`` or ``npz/NAME.npz``),
-            path of a file, or a graph object of PyTorch Geometric or networkx.
+            path of a file, a graph object of PyTorch Geometric or networkx, a data set of PyTorch
+            Geometric that holds one graph, or a square matrix of numpy or scipy.
         undirected: Drop the directions of a directed graph instead of refusing it.
+        nodes: Ids of all nodes (public), or a file of them; ``from_edges``: those that occur on
+            the lines of an edge list. By default the source's own node table, or ``from_edges``.
+        node_column: Column of that file that holds the ids.
+        columns: Names or numbers of the columns of an edge list that hold its two ids.
     """
+    names = None if nodes is None or nodes == FROM_EDGES else given_names(nodes, node_column)
+    if isinstance(source, (str, Path)):
+        reading = _read_named(str(source), undirected, nodes, names, columns)
+    elif columns is not None:
+        raise GraphFormatError("source_column and target_column are for edge lists in files only")
+    else:
+        reading = _converted(source, undirected)
+    if nodes == FROM_EDGES and reading.node_set is not NodeSet.LINES:
+        raise GraphFormatError(
+            f"nodes: {FROM_EDGES} is for edge lists in files, and this graph has a node table\n"
+            "leave nodes out, or give a list of ids"
+        )
+    if names is None or reading.node_set is NodeSet.LIST:
+        return reading
+    return on_nodes(reading, names, "graph")
+
+
+def _converted(source: object, undirected: bool) -> GraphReading:
+    """A graph object of another library."""
+    if isinstance(source, Dataset) and len(source) == 1:
+        source = source[0]
     if isinstance(source, Data):
-        return from_pyg(source, undirected=undirected)
+        return read_pyg(source, undirected=undirected)
     if isinstance(source, nx.Graph):
-        return from_networkx(source, undirected=undirected)
-    if source in BUILT_IN:
-        return from_networkx(BUILT_IN[source](), origin=source)
+        return read_networkx(source, undirected=undirected)
+    if isinstance(source, np.ndarray) or issparse(source):
+        return read_matrix(source, undirected=undirected)
+    raise GraphFormatError(
+        f"name: {type(source).__name__} is no graph\n"
+        "expected a name or path, a graph of networkx or PyTorch Geometric, or a square matrix;\n"
+        "of a table with a row per edge: networkx.from_pandas_edgelist(table, SOURCE, TARGET)"
+    )
+
+
+def _read_named(
+    source: str,
+    undirected: bool,
+    nodes: str | Sequence[str] | None,
+    names: Sequence[str] | None,
+    columns: tuple[str, str] | None,
+) -> GraphReading:
+    """A graph by its name, or from a file."""
     root = data_root()
     path = Path(source).expanduser()
     is_name = path.name == source
-    if root is not None and is_name:
+    known = root / "graphs" / f"{source}.edges.gz" if root is not None and is_name else None
+    archive = root / "npz" / f"{source}.npz" if root is not None and is_name else None
+    if source in BUILT_IN:
+        reading = read_networkx(BUILT_IN[source](), origin=source, form="built in")
+        return reading._replace(node_set=NodeSet.BUILT_IN)
+    if known is not None and known.is_file():
         # The ids of these files count from 0 to n - 1, also those that have no edge.
-        if (known := root / "graphs" / f"{source}.edges.gz").is_file():
-            return read_graph(known, undirected=undirected, keep_gaps=True)
-        if (known := root / "npz" / f"{source}.npz").is_file():
-            return read_graph(known, undirected=undirected)
+        keep_gaps = nodes is None
+        return read(known, undirected=undirected, keep_gaps=keep_gaps, nodes=names, columns=columns)
+    if archive is not None and archive.is_file():
+        return read(archive, undirected=undirected, nodes=names, columns=columns)
     if path.exists() or path.suffix or not is_name:
-        return read_graph(path, undirected=undirected)
+        return read(path, undirected=undirected, nodes=names, columns=columns)
     raise GraphFormatError(_unknown(source, root))
 
 
@@ -73,8 +143,11 @@ def known_graphs() -> list[str]:
 
 def _holds_matrix(path: Path) -> bool:
     """Whether an archive is a graph; others hold splits."""
-    with np.load(path, allow_pickle=False) as archive:
-        return not {"indptr", "adj_indptr"}.isdisjoint(archive.files)
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return not {"indptr", "adj_indptr"}.isdisjoint(archive.files)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        return False
 
 
 def _unknown(name: str, root: Path | None) -> str:

@@ -1,5 +1,6 @@
 """Batches of random walks over the training edges, for methods that protect nothing."""
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -29,6 +30,11 @@ class RandomWalkDataModule(EdgeListDataModule):
         split: Published split.
         num_graphs: Number of graphs to generate in ``predict``.
         seed: Seed of the split and, with the rank, of the walks.
+        nodes: Ids of all nodes (public), a file of them, or ``from_edges``.
+        node_column: Column of that file that holds the ids.
+        names: ``numbers`` publishes numbers in a secret random order instead of names.
+        source_column: Column of an edge list that holds the first id of each edge.
+        target_column: Column that holds the second id.
     """
 
     batches: ClassVar[Literal["edges", "walks"]] = "walks"
@@ -49,6 +55,11 @@ class RandomWalkDataModule(EdgeListDataModule):
         split: str | None = None,
         num_graphs: int = 1,
         seed: int = 0,
+        nodes: str | Sequence[str] | None = None,
+        node_column: str | None = None,
+        names: Literal["keep", "numbers"] = "keep",
+        source_column: str | int | None = None,
+        target_column: str | int | None = None,
     ) -> None:
         super().__init__(
             name,
@@ -60,6 +71,11 @@ class RandomWalkDataModule(EdgeListDataModule):
             split=split,
             num_graphs=num_graphs,
             seed=seed,
+            nodes=nodes,
+            node_column=node_column,
+            names=names,
+            source_column=source_column,
+            target_column=target_column,
         )
         self.walk_length = walk_length
         self.batch_size = batch_size

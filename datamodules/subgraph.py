@@ -15,7 +15,8 @@ from torch_geometric.io import read_planetoid_data
 
 from lightning_dpg.datamodules.edge_list import public_coin
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
-from lightning_dpg.datamodules.loading import data_root, load_graph
+from lightning_dpg.datamodules.loading import data_root, load_reading
+from lightning_dpg.graph.conversion import GraphReading, NodeSet
 from lightning_dpg.graph.graph import (
     adjacency,
     largest_component,
@@ -88,7 +89,13 @@ class SubgraphDataModule(GraphSetDataModule):
 
     def read_graphs(self) -> list[Data]:
         """The subgraphs (private)."""
-        whole = _load(self.whole, undirected=self.undirected)
+        reading = _load(self.whole, undirected=self.undirected)
+        whole, self.summary = reading.graph, reading.summary
+        if reading.node_set in (NodeSet.LINES, NodeSet.LARGEST):
+            self.assumptions.append(
+                "The node set of the whole graph is taken for public, although it was read off the "
+                "private lines."
+            )
         if self.largest_component:
             total, whole = whole.num_nodes, largest_component(whole)
             self.assumptions.append(
@@ -226,7 +233,7 @@ def occurrences(
     return np.split(edges.numpy()[edge[by_subgraph]], parts)
 
 
-def _load(source: str | Data | nx.Graph, *, undirected: bool) -> Data:
+def _load(source: str | Data | nx.Graph, *, undirected: bool) -> GraphReading:
     """A graph with the features and the classes of its nodes, if it has any."""
     root, classes = data_root(), None
     if root is not None and isinstance(source, str) and Path(source).name == source:
@@ -236,11 +243,7 @@ def _load(source: str | Data | nx.Graph, *, undirected: bool) -> Data:
             source = read_planetoid_data(str(raw), source)
         elif known.is_file():
             classes = torch.from_numpy(np.loadtxt(known, dtype=np.int64))
-    graph = load_graph(source, undirected=undirected)
-    if isinstance(source, Data):
-        classes = source.y
-        if source.x is not None:
-            graph.x = source.x
-    if classes is not None and classes.shape == (graph.num_nodes,):  # not one label of the graph
-        graph.y = classes
-    return graph
+    reading = load_reading(source, undirected=undirected)
+    if classes is not None and classes.shape == (reading.graph.num_nodes,):
+        reading.graph.y = classes
+    return reading

@@ -221,7 +221,13 @@ class PrivateCLI(LightningCLI):
         }
 
     def before_fit(self) -> None:
-        """Name a simpler method where one is known to do better."""
+        """Say what was read, and name a simpler method where one is known to do better.
+
+        Exact counts and names of the private graph go to the owner's terminal only: nothing is
+        tracked before the training begins.
+        """
+        if (summary := getattr(self.datamodule, "summary", None)) is not None:
+            rank_zero_info(summary)
         advice = getattr(self.model, "advice", None)
         if advice is not None and (line := advice(float(self._settings.privacy.epsilon))):
             rank_zero_info(f"hint: {line}")

@@ -16,11 +16,13 @@ def load(name: str, undirected: bool) -> "Data":
     """
     # Imported late: they bring PyTorch, while mistakes in the arguments are told at once.
     from lightning_dpg.datamodules.loading import load_graph
+    from lightning_dpg.graph.edge_columns import NAME_COLUMNS
     from lightning_dpg.graph.io import GraphFormatError
 
     try:
         return load_graph(name, undirected=undirected)
     except GraphFormatError as error:
-        # The option of the commands with a configuration has another name.
+        # The options of the commands with a configuration have other names, or none.
         text = str(error).replace("--data.undirected true", "--undirected")
+        text = text.replace(NAME_COLUMNS, "name the columns source and target in the first line")
         raise CommandError(text) from error

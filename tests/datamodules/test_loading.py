@@ -43,13 +43,13 @@ def test_objects():
 def test_data_folder_before_files_and_its_isolated_nodes(tmp_path, monkeypatch):
     (tmp_path / "graphs").mkdir()
     (tmp_path / "graphs" / "toy.edges.gz").write_text("0 1\n1 3\n")
-    (tmp_path / "toy").write_text("5 6\n")
+    (tmp_path / "toy.txt").write_text("5 6\n")
     monkeypatch.setenv("LIGHTNING_DPG_DATA", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     assert load_graph("toy").node_names == list("0123")
-    assert load_graph("./toy").node_names == ["5", "6"]
+    assert load_graph("./toy.txt").node_names == ["5", "6"]
     monkeypatch.delenv("LIGHTNING_DPG_DATA")
-    assert load_graph("toy").node_names == ["5", "6"]
+    assert load_graph("toy.txt").node_names == ["5", "6"]
     assert known_graphs() == [*BUILT_IN]
 
 

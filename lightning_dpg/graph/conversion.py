@@ -1,0 +1,206 @@
+"""Graphs made of objects of other libraries, with a line on what was read.
+
+Nodes are always in the natural order of their names: the order in which an object or a file lists
+them may follow the private edges, and would reach the release.
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+from typing import NamedTuple
+
+import networkx as nx
+import numpy as np
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.graph.edge_columns import directed
+from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.node_names import GraphFormatError, is_missing, natural_order
+
+
+class NodeSet(Enum):
+    """Where the nodes of a graph come from, which a guarantee has to say."""
+
+    BUILT_IN = "built in"
+    TABLE = "node table"
+    LIST = "node list"
+    LINES = "ids on the lines"
+    LARGEST = "numbers up to the largest id"
+
+
+class GraphReading(NamedTuple):
+    """A graph and what was read, all of it private."""
+
+    graph: Data
+    node_set: NodeSet
+    summary: str
+    """One line for the owner: exact counts and two names, which must not leave the house."""
+
+
+def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) -> GraphReading:
+    """The graph on a given set of nodes, in natural order; nodes without edges may go."""
+    graph = reading.graph
+    number = {name: i for i, name in enumerate(nodes)}
+    numbers = torch.tensor([number.get(name, -1) for name in graph.node_names])
+    edges = numbers[undirected_edges(graph)]
+    if bool((edges < 0).any()):
+        outside = undirected_edges(graph)[edges < 0][0]
+        raise GraphFormatError(
+            f"{origin}: an edge at {graph.node_names[outside]!r}, which is not among the "
+            f"{len(nodes):,} ids of nodes\nexpected edges between ids of the node list only"
+        )
+    made = make_graph(edges, len(nodes), nodes)
+    return GraphReading(made, NodeSet.LIST, f"{reading.summary}; {len(nodes):,} nodes by list")
+
+
+def from_networkx(graph: nx.Graph, *, undirected: bool = False, origin: str = "graph") -> Data:
+    """Convert a networkx graph; names are the nodes as text, in natural order."""
+    return read_networkx(graph, undirected=undirected, origin=origin).graph
+
+
+def read_networkx(
+    graph: nx.Graph, *, undirected: bool = False, origin: str = "graph", form: str = "networkx"
+) -> GraphReading:
+    """Convert a networkx graph and say what it held."""
+    if graph.is_directed() and not undirected:
+        raise directed(origin)
+    number = {node: i for i, node in enumerate(graph)}
+    pairs = torch.tensor([(number[u], number[v]) for u, v in graph.edges()]).view(-1, 2)
+    names = [str(node) for node in number]
+    return checked(pairs, names, origin, form, is_directed=graph.is_directed())
+
+
+def from_pyg(data: Data, *, undirected: bool = False) -> Data:
+    """Convert a PyTorch Geometric graph, which must hold both orientations of each edge.
+
+    Features ``x`` and classes ``y`` of its nodes are kept.
+    """
+    return read_pyg(data, undirected=undirected).graph
+
+
+def read_pyg(data: Data, *, undirected: bool = False) -> GraphReading:
+    """Convert a PyTorch Geometric graph and say what it held."""
+    if data.edge_index is None:
+        raise GraphFormatError("Data: no edge_index\nexpected a long tensor of shape (2, 2M)")
+    num_nodes = int(data.num_nodes or 0)
+    names = [str(name) for name in getattr(data, "node_names", None) or range(num_nodes)]
+    reading = checked(data.edge_index.T.cpu(), names, "Data", "PyTorch Geometric", both=True)
+    check_mutual(data.edge_index.T.cpu(), reading.graph, "Data", undirected)
+    order = torch.tensor(natural_order(names))
+    for key in {"x", "y"} & set(data.keys()):
+        if isinstance(data[key], Tensor) and data[key].shape[:1] == (num_nodes,):
+            reading.graph[key] = data[key][order]
+    return reading
+
+
+def read_matrix(
+    matrix: csr_array,
+    *,
+    undirected: bool = False,
+    origin: str | Path = "matrix",
+    names: Sequence[str] | None = None,
+    form: str = "adjacency matrix",
+) -> GraphReading:
+    """Convert a square adjacency matrix; entries other than 0 are edges."""
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise GraphFormatError(
+            f"{origin}: a matrix of shape {matrix.shape}\n"
+            "expected a square adjacency matrix, of scipy or numpy"
+        )
+    matrix = csr_array(matrix)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    pairs = torch.from_numpy(np.stack(matrix.nonzero(), axis=1).astype(np.int64))
+    names = [str(i) for i in range(matrix.shape[0])] if names is None else list(names)
+    reading = checked(pairs, names, origin, form, both=True)
+    check_mutual(pairs, reading.graph, origin, undirected)
+    return reading
+
+
+def checked(
+    pairs: Tensor,
+    names: list[str],
+    origin: str | Path,
+    form: str,
+    *,
+    both: bool = False,
+    is_directed: bool = False,
+    node_set: NodeSet = NodeSet.TABLE,
+) -> GraphReading:
+    """Graph of ``pairs`` with its nodes in natural order; refuses one without nodes or edges.
+
+    Args:
+        pairs: Positions in ``names``, shape ``(P, 2)``.
+        names: Names of all nodes, in any order.
+        origin: Place that an error names.
+        form: How the pairs were written.
+        both: Each edge is meant to be there in both orientations.
+        is_directed: The pairs have a direction, which is dropped.
+        node_set: Where the names come from.
+    """
+    if len(names) < 2:
+        raise GraphFormatError(f"{origin}: {len(names)} node(s)\nexpected two nodes or more")
+    if missing := next((name for name in names if is_missing(name)), None):
+        raise GraphFormatError(f"{origin}: a node named {missing!r}\nexpected names, none missing")
+    if len(pairs) and not (0 <= int(pairs.min()) and int(pairs.max()) < len(names)):
+        raise GraphFormatError(
+            f"{origin}: edges between nodes {int(pairs.min())} to {int(pairs.max())}\n"
+            f"expected numbers from 0 to {len(names) - 1}"
+        )
+    order = natural_order(names)
+    position = torch.empty(len(names), dtype=torch.long)
+    position[torch.tensor(order)] = torch.arange(len(names))
+    try:
+        graph = make_graph(position[pairs], len(names), [names[i] for i in order])
+    except ValueError as error:
+        raise GraphFormatError(f"{origin}: {error}") from error
+    if graph.num_edges == 0:
+        raise GraphFormatError(f"{origin}: no edges\nexpected an edge between two different nodes")
+    loops = int((pairs[:, 0] == pairs[:, 1]).sum())
+    distinct, edges = _distinct(pairs, len(names)), graph.num_edges // 2
+    mutual = distinct - edges
+    dropped = mutual % edges  # all of them twice is one way to write an undirected graph
+    if both:
+        dropped = edges - mutual
+    if is_directed:
+        dropped = edges
+    summary = (
+        f"read {Path(origin).name}: {len(names):,} nodes, {edges:,} edges ({form}; "
+        f"{len(pairs) - loops - distinct:,} repeated, {loops:,} loops, direction dropped in "
+        f"{dropped:,}); e.g. {names[int(pairs[0, 0])]}, {names[int(pairs[0, 1])]}, ..."
+    )
+    return GraphReading(graph, node_set, summary)
+
+
+def _distinct(pairs: Tensor, num_nodes: int) -> int:
+    """Number of different links, with their directions and without loops."""
+    keys = (pairs[:, 0] * num_nodes + pairs[:, 1])[pairs[:, 0] != pairs[:, 1]].sort().values
+    return int((keys[1:] != keys[:-1]).sum()) + int(len(keys) > 0)
+
+
+def check_mutual(
+    pairs: Tensor, graph: Data, origin: str | Path, undirected: bool, most: float | None = None
+) -> None:
+    """Refuse links of which some have an opposite and others have not.
+
+    Args:
+        pairs: The links as they were read, shape ``(P, 2)``.
+        graph: The undirected graph made of them.
+        origin: Place that the error names.
+        undirected: Refuse nothing.
+        most: Share of the edges that may be listed in both directions; by default all have to be.
+    """
+    edges = graph.num_edges // 2
+    mutual = _distinct(pairs, graph.num_nodes) - edges
+    if undirected or mutual == edges or (most is not None and mutual <= most * edges):
+        return
+    if most is None:
+        raise directed(origin)
+    raise GraphFormatError(
+        f"{origin}: {mutual:,} of {edges:,} links are there in both directions, so it looks "
+        "directed\nexpected an undirected graph, whose edges are all listed once, or all twice\n"
+        "set undirected=True (--data.undirected true) to drop the directions"
+    )

@@ -1,0 +1,175 @@
+"""The columns of an edge list that hold the two ids of each edge, and refusals of its lines."""
+
+import csv
+import gzip
+import re
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+from lightning_dpg.graph.node_names import GraphFormatError
+
+EXPECTED = "two node ids per line, separated by space, tab or comma"
+SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "space"}
+"""Separators by precedence: the first one that the first line holds, else spaces."""
+_HEADERS = [
+    ("source", "target"),
+    ("src", "dst"),
+    ("src", "dest"),
+    ("from", "to"),
+    ("sender", "receiver"),
+    ("payer", "payee"),
+    ("caller", "callee"),
+]
+NAME_COLUMNS = (
+    "name the columns, or give their numbers: source_column and target_column\n"
+    "(--data.source_column NAME --data.target_column NAME)"
+)
+# An amount, or a date: never a node id in a column that nobody has named.
+VALUE = re.compile(r"[-+]?\d*[.]\d+([eE][-+]?\d+)?|\d{4}-\d\d-\d\d([T ].*)?|\d+:\d\d(:\d\d.*)?")
+
+
+class Columns(NamedTuple):
+    """Which cells of each line are the two node ids."""
+
+    separator: str
+    first: int
+    second: int
+    width: int
+    header: tuple[str, str] | None
+    are_given: bool
+
+    def __str__(self) -> str:
+        """How the file was read, for the owner."""
+        said = f"; header {self.header[0]!r}, {self.header[1]!r}" if self.header else ""
+        return (
+            f"{SEPARATORS[self.separator]}; columns {self.first + 1} and {self.second + 1} "
+            f"of {self.width}{said}"
+        )
+
+
+def read_text(path: Path) -> bytes:
+    """The content with one kind of line ends."""
+    content = path.read_bytes()
+    if content[:2] == b"\x1f\x8b":
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise GraphFormatError(f"{path}: damaged gzip file ({error})") from error
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    if b"\0" in content:
+        raise GraphFormatError(f"{path}: not a text file\nexpected {EXPECTED}")
+    if b"\r" in content:
+        content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return content
+
+
+def check_konect_header(path: Path, content: bytes, undirected: bool) -> bool:
+    """Whether a first line of KONECT's format, such as ``% sym weighted``, says undirected."""
+    if re.match(rb"%\s*asym\s", content) and not undirected:
+        raise directed(path)
+    if re.match(rb"%\s*bip\s", content):
+        refuse_line(path, content, 0, "one numbering of all nodes, not one of either side")
+    return re.match(rb"%\s*sym\s", content) is not None
+
+
+def directed(origin: str | Path) -> GraphFormatError:
+    """The refusal of a directed graph."""
+    return GraphFormatError(
+        f"{origin}: the graph is directed\nexpected an undirected graph\n"
+        "set undirected=True (--data.undirected true) to drop the directions"
+    )
+
+
+def refuse_line(
+    path: Path,
+    content: bytes,
+    line: int,
+    expected: str,
+    way_out: str = "correct the line, or begin it with # to skip it",
+) -> NoReturn:
+    """Refuse a file for one of its lines, counted from 0."""
+    text = content.split(b"\n", line + 1)[line].decode(errors="replace").strip()
+    shown = text if len(text) <= 60 else text[:60] + "..."
+    raise GraphFormatError(f"{path}, line {line + 1}: {shown!r}\nexpected {expected}\n{way_out}")
+
+
+def first_row(path: Path, content: bytes) -> tuple[int, str]:
+    """Number and text of the first line that is neither blank nor a comment."""
+    found = re.search(rb"^[^\S\n]*[^\s#%].*$", content, re.MULTILINE)
+    if found is None:
+        raise GraphFormatError(f"{path}: empty\nexpected {EXPECTED}")
+    line = content.count(b"\n", 0, found.start())
+    text = found.group().decode(errors="replace").strip()
+    if text[0] in "[{<":
+        kind = "XML" if text[0] == "<" else "JSON"
+        way_out = "convert it to an edge list, GraphML or npz; quote names that begin so"
+        refuse_line(path, content, line, f"{EXPECTED}, not {kind}", way_out)
+    return line, text
+
+
+def without_line(content: bytes, line: int) -> bytes:
+    """The content with a line made a comment, so that the others keep their numbers."""
+    start = 0
+    for _ in range(line):
+        start = content.index(b"\n", start) + 1
+    return content[:start] + b"#" + content[start:]
+
+
+def _cells(text: str, separator: str) -> list[str]:
+    """Cells of one line; none if its quotes do not match."""
+    if separator == " ":
+        text = " ".join(text.split("\t")).strip()
+    try:
+        row = next(csv.reader([text], delimiter=separator, skipinitialspace=True, strict=True))
+    except csv.Error:
+        return []
+    return [cell.strip() for cell in row]
+
+
+def find_columns(
+    path: Path, content: bytes, line: int, text: str, columns: tuple[str, str] | None
+) -> Columns:
+    """Separator and columns, from the first row and from what the user named."""
+    separator = next((mark for mark in "\t;|," if len(_cells(text, mark)) > 1), " ")
+    cells = _cells(text, separator)
+    width = len(cells)
+    if columns is None:
+        header = recognized_header(cells) or (0, 1)
+        is_header = recognized_header(cells) is not None
+        pair = header
+    elif all(re.fullmatch(r"[0-9]+", column) for column in columns):
+        pair = (int(columns[0]) - 1, int(columns[1]) - 1)
+        is_header = recognized_header(cells) == pair
+    else:
+        missing = [column for column in columns if column not in cells]
+        if missing:
+            shown = ", ".join(repr(cell) for cell in cells)
+            raise GraphFormatError(
+                f"{path}, line {line + 1}: no column {missing[0]!r}\n"
+                f"the first row holds {shown[:200]}\n{NAME_COLUMNS}"
+            )
+        pair, is_header = (cells.index(columns[0]), cells.index(columns[1])), True
+    if pair[0] == pair[1] or not 0 <= min(pair) <= max(pair) < max(width, 2):
+        raise GraphFormatError(
+            f"{path}: columns {pair[0] + 1} and {pair[1] + 1} of {width}\n"
+            f"expected two different columns\n{NAME_COLUMNS}"
+        )
+    said = (cells[pair[0]], cells[pair[1]]) if is_header else None
+    return Columns(separator, *pair, width, said, columns is not None)
+
+
+def recognized_header(cells: Sequence[str]) -> tuple[int, int] | None:
+    """Columns that a header such as ``from_account, to_account`` calls the two ends of an edge."""
+    words = [[w.lower() for w in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", cell)] for cell in cells]
+    found = [
+        (i, j)
+        for i, one in enumerate(words)
+        for j, other in enumerate(words)
+        for source, target in _HEADERS
+        if source in one
+        and target in other
+        and sorted({*one} - {source}) == sorted({*other} - {target})
+    ]
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,106 @@
+"""The first two columns of text that holds plain numbers, without a loop over its lines."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lightning_dpg.graph.edge_columns import EXPECTED, NAME_COLUMNS, Columns, refuse_line
+
+_GAPS = np.isin(np.arange(256), list(b" \t,\r\n"))
+
+
+def read_integers(
+    path: Path, content: bytes, where: Columns, keep_gaps: bool
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]] | None:
+    """Read the two ids of each line, where all of them are plain numbers.
+
+    Returns:
+        The ids ``(L, 2)`` and the numbers of their lines ``(L,)``, counted from 0; None if the
+        file holds names.
+    """
+    if where.separator == " " and b"," in content:
+        return None  # the separators differ from line to line
+    buffer = np.frombuffer(content, np.uint8)
+    starts, ends, lines, alone = _first_two_words(buffer)
+    if alone is not None and where.separator != " ":
+        return None  # an empty cell, or a line end in quotes
+    if alone is not None:
+        refuse_line(path, content, alone, EXPECTED)
+    if not len(lines):
+        return None
+    ids, is_integer, is_negative = _parse_integers(buffer, starts, ends)
+    is_other: NDArray[np.bool_] = np.any(~is_integer, axis=1)
+    others = lines[is_other]
+    # One line that differs from all others is a header or a slip, not two more names.
+    if (keep_gaps and len(others)) or len(others) == 1 < len(lines) - 1:
+        way_out = "correct the line, or begin it with # to skip it"
+        if is_other[0] and where.are_given:
+            return None
+        if is_other[0]:
+            way_out = f"if it is a header, {NAME_COLUMNS}"
+        expected = "two integers, as on the other lines"
+        refuse_line(path, content, int(others[0]), expected, way_out)
+    if len(others):
+        return None
+    negative = lines[is_negative.any(axis=1)]
+    if len(negative):
+        refuse_line(path, content, int(negative[0]), "integer ids of 0 or more")
+    if where.separator != " " and not _are_neighbors(buffer, where.separator, starts, ends):
+        return None
+    if not keep_gaps and bool(((buffer[starts] == ord("0")) & (ends - starts > 1)).any()):
+        return None  # 007 is a name of its own
+    return ids, lines
+
+
+def _are_neighbors(
+    buffer: NDArray[np.uint8], separator: str, starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> bool:
+    """Whether the first words of all lines are their first cells, none of which is empty."""
+    marks = np.cumsum(buffer == ord(separator))
+    between = marks[starts[:, 1] - 1] - marks[ends[:, 0] - 1]
+    is_first = buffer[np.maximum(starts[:, 0] - 1, 0)] != ord(separator)
+    return bool((between == 1).all() and is_first.all())
+
+
+def _first_two_words(
+    buffer: NDArray[np.uint8],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int | None]:
+    """Where the first two words of each line that is neither blank nor a comment start and end.
+
+    Returns:
+        Starts and ends, both ``(L, 2)``, the lines' numbers ``(L,)``, counted from 0, and the
+        number of the first line with a single word, if there is one.
+    """
+    is_word = np.zeros(len(buffer) + 2, dtype=bool)
+    is_word[1:-1] = ~_GAPS[buffer]
+    changes = np.flatnonzero(is_word[1:] != is_word[:-1])
+    starts, ends = changes[::2], changes[1::2]
+    line = np.searchsorted(np.flatnonzero(buffer == ord("\n")), starts)
+    # The last word has no follower; a line number that does not exist stands in for it.
+    line = np.append(line, -1)
+    first = np.flatnonzero(np.diff(line[:-1], prepend=-1))
+    first = first[~np.isin(buffer[starts[first]], list(b"#%"))]
+    is_alone = line[first + 1] != line[first]
+    alone = int(line[first[is_alone][0]]) if is_alone.any() else None
+    pair = np.stack([first[~is_alone], first[~is_alone] + 1], axis=1)
+    return starts[pair], ends[pair], line[first[~is_alone]], alone
+
+
+def _parse_integers(
+    buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> tuple[NDArray[np.uint64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Absolute values of the words, which are integers, and which begin with a minus sign."""
+    is_negative = (buffer[starts] == ord("-")) & (ends - starts > 1)
+    starts = starts + is_negative
+    lengths = ends - starts
+    values = np.zeros(starts.shape, dtype=np.uint64)
+    most_digits = 19  # 64 bits hold them all
+    is_integer = lengths <= most_digits
+    for place in range(min(int(lengths.max()), most_digits)):
+        inside = place < lengths
+        # Bytes below "0" wrap round to large numbers.
+        digits = buffer[np.minimum(starts + place, len(buffer) - 1)] - np.uint8(ord("0"))
+        is_integer &= (digits < 10) | ~inside
+        values = np.where(inside, values * np.uint64(10) + digits, values)
+    return values, is_integer, is_negative

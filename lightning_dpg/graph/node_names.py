@@ -1,0 +1,112 @@
+"""Names of nodes: their order, those that are refused, and lists of them in files."""
+
+import csv
+import gzip
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+_MISSING = {"", "nan", "nat", "none", "null", "<na>", "n/a", "#n/a"}
+_ID_HEADERS = {"id", "ids", "node", "nodes", "name", "node_id", "node id", "nodeid", "label"}
+
+
+class GraphFormatError(ValueError):
+    """A graph that cannot be read; the message names the place and a way out in at most 5 lines."""
+
+
+def natural_key(name: str) -> tuple[tuple[str | tuple[int, str], ...], str]:
+    """Sorting key under which numbers count by their value: ``a2`` comes before ``a10``.
+
+    The order depends on the names alone. The order in which a file or an object lists its nodes
+    may follow the private edges and must not reach a release.
+    """
+    parts = re.split(r"([0-9]+)", name)
+    # Numbers of equal length compare like text, so that no length of a number is too much.
+    key = tuple(_number_key(part) if k % 2 else part for k, part in enumerate(parts))
+    return key, name
+
+
+def _number_key(digits: str) -> tuple[int, str]:
+    significant = digits.lstrip("0")
+    return len(significant), significant
+
+
+def natural_order(names: Sequence[str]) -> list[int]:
+    """Positions of the names in their natural order."""
+    if all(re.fullmatch(r"0|[1-9][0-9]*", name) for name in names):
+        return sorted(range(len(names)), key=lambda i: (len(names[i]), names[i]))  # faster
+    return sorted(range(len(names)), key=lambda i: natural_key(names[i]))
+
+
+def is_missing(name: str) -> bool:
+    """Whether a name stands for a missing value, as tables write it."""
+    return name.strip().casefold() in _MISSING
+
+
+def given_names(nodes: str | Path | Iterable[object], column: str | None = None) -> list[str]:
+    """Names of a public node list, each once, in natural order.
+
+    Args:
+        nodes: The ids, or a file with one id per line or a table in CSV with one id per row.
+        column: Column of the table that holds the ids, by its name in the first row.
+    """
+    if isinstance(nodes, (str, Path)):
+        names = _read_names(Path(nodes).expanduser(), column)
+    else:
+        names = [str(name).strip() for name in nodes]
+        if any(is_missing(name) for name in names):
+            raise GraphFormatError("nodes: an id is missing (empty or NaN)\nexpected names only")
+    return sorted(set(names), key=natural_key)
+
+
+def _read_names(path: Path, column: str | None) -> list[str]:
+    if not path.is_file():
+        raise GraphFormatError(
+            f"nodes {path}: {'a folder' if path.is_dir() else 'no such file'}\n"
+            "expected a file with one node id per line, or a table in CSV"
+        )
+    rows = [(line, row) for line, row in _rows(path) if any(row)]
+    if not rows:
+        raise GraphFormatError(f"nodes {path}: empty\nexpected one node id per line")
+    (_, first), *rest = rows
+    if column is not None and column not in first:
+        raise GraphFormatError(
+            f"nodes {path}: no column {column!r}\nthe first row holds {', '.join(first)[:100]}"
+        )
+    if column is None and len(first) > 1:
+        raise GraphFormatError(
+            f"nodes {path}: {len(first)} columns ({', '.join(first)[:100]})\n"
+            "name the one that holds the ids: node_column (--data.node_column NAME)"
+        )
+    position = 0 if column is None else first.index(column)
+    has_header = column is not None or first[0].casefold() in _ID_HEADERS
+    names = []
+    for line, row in rest if has_header else rows:
+        if len(row) != len(first) or is_missing(row[position]):
+            raise GraphFormatError(
+                f"nodes {path}, line {line}: {','.join(row)[:60]!r}\n"
+                f"expected a node id and {len(first)} column(s), as in the first row"
+            )
+        names.append(row[position])
+    return names
+
+
+def _rows(path: Path) -> list[tuple[int, list[str]]]:
+    """Numbers and cells of the rows; lines that begin with ``#`` or ``%`` are comments."""
+    content = path.read_bytes()
+    try:
+        if content[:2] == b"\x1f\x8b":
+            content = gzip.decompress(content)
+        lines = content.decode("utf-8-sig").splitlines()
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise GraphFormatError(f"nodes {path}: not a text file in UTF-8 ({error})") from error
+    used = [(number, line) for number, line in enumerate(lines, 1) if line[:1] not in ("#", "%")]
+    first = next((line for _, line in used if line.strip()), "")
+    delimiter = next((mark for mark in "\t;|," if mark in first), ",")
+    reader = csv.reader((line for _, line in used), delimiter=delimiter, skipinitialspace=True)
+    try:
+        cells = [[cell.strip() for cell in row] for row in reader]
+    except csv.Error as error:
+        raise GraphFormatError(f"nodes {path}, line {reader.line_num}: {error}") from error
+    return [(number, row) for (number, _), row in zip(used, cells, strict=False)]

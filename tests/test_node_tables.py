@@ -1,0 +1,240 @@
+"""Which nodes a release has, in which order and under which names, from the file to the release."""
+
+import csv
+import json
+import logging
+import random
+import stat
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+import yaml
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from safetensors import safe_open
+from torch_geometric.datasets import FakeDataset
+
+from lightning_dpg.datamodules import EdgeListDataModule, RandomWalkDataModule, SubgraphDataModule
+from lightning_dpg.datamodules.loading import load_graph
+from lightning_dpg.graph.graph import adjacency, undirected_edges
+from lightning_dpg.graph.io import GraphFormatError, read_graph
+from lightning_dpg.main import main
+
+CONFIG = {
+    "model": {"class_path": "ChungLu"},
+    "data": {"class_path": "EdgeListDataModule"},
+    "trainer": {
+        "max_epochs": 1,
+        "accelerator": "cpu",
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+    },
+    "privacy": {"epsilon": 4.0, "delta": 0.0},
+}
+NAMES = [f"CUST-{i}" for i in range(1, 21)]
+EDGES = [(NAMES[i], NAMES[(i + step) % 20]) for i in range(20) for step in (1, 3)]
+
+
+@pytest.fixture
+def fit(tmp_path, monkeypatch):
+    """Fit in a fresh folder; give the run's folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump(CONFIG))
+
+    def fit(*options):
+        before = set(tmp_path.glob("runs/*/*"))
+        assert main(["fit", "--config", "run.yaml", *options]) == 0
+        (made,) = set(tmp_path.glob("runs/*/*")) - before
+        return made
+
+    return fit
+
+
+def write_table(path, edges):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("amount", "from", "to"), *((0.5, u, v) for u, v in edges)])
+
+
+def released_names(run):
+    with safe_open(run / "release" / "generator.safetensors", "pt") as file:
+        generator = json.loads(file.metadata()["lightning_dpg"])["node_names"]
+    with np.load(run / "release" / "synthetic-0.npz") as archive:
+        assert archive["node_names"].tolist() == generator
+    assert read_graph(run / "release" / "synthetic-0.graphml").node_names == generator
+    return generator
+
+
+@pytest.mark.parametrize("suffix", ["graphml", "gexf", "csv"])
+def test_release_names_follow_no_edge(fit, tmp_path, suffix):
+    tables = []
+    for seed, edges in enumerate((EDGES, EDGES[1:])):
+        random.Random(seed).shuffle(edges := list(edges))
+        path = tmp_path / f"graph{seed}.{suffix}"
+        if suffix == "csv":
+            write_table(path, edges)
+        else:
+            getattr(nx, f"write_{suffix}")(nx.Graph(edges), path)
+        tables.append(released_names(fit("--data.name", str(path))))
+    assert tables[0] == tables[1] == NAMES
+
+
+def test_one_line_says_what_was_read_to_the_owner_only(fit, tmp_path, caplog):
+    write_table(tmp_path / "transfers.csv", EDGES)
+    with caplog.at_level(logging.INFO):
+        run = fit("--data.name", "transfers.csv")
+    line = (
+        "read transfers.csv: 20 nodes, 40 edges (comma; columns 2 and 3 of 3; header 'from', 'to'; "
+        "0 repeated, 0 loops, direction dropped in 0); e.g. CUST-1, CUST-2, ..."
+    )
+    assert line in caplog.messages
+    for path in run.rglob("*"):
+        assert path.is_dir() or b"direction dropped" not in path.read_bytes()
+    sentence = json.loads((run / "release" / "privacy.json").read_text())["assumptions"][0]
+    assert "(20 nodes and their names) is taken for public, although" in sentence
+    assert "an id that occurs on one line only is in the release because of that line" in sentence
+
+
+def test_node_list_keeps_ids_without_edges_and_refuses_others(fit, tmp_path, capfd):
+    write_table(tmp_path / "transfers.csv", EDGES)
+    (tmp_path / "customers.csv").write_text("\n".join(["age,id", *(f"9,{n}" for n in NAMES[::-1])]))
+    options = ["--data.nodes", "customers.csv", "--data.node_column", "id"]
+    for edges in (EDGES, EDGES[2:]):  # the first two lines are all that name some id
+        write_table(tmp_path / "transfers.csv", edges)
+        run = fit("--data.name", "transfers.csv", *options)
+        assert released_names(run) == NAMES
+    sentence = json.loads((run / "release" / "privacy.json").read_text())["assumptions"][0]
+    assert sentence.endswith("is public: it was given as a list beside the edges.")
+    write_table(tmp_path / "transfers.csv", [*EDGES, ("CUST-1", "CUST-SECRET")])
+    before = sorted(tmp_path.rglob("*"))
+    assert main(["fit", "--config", "run.yaml", "--data.name", "transfers.csv", *options]) == 2
+    said = capfd.readouterr().err
+    assert "transfers.csv, line 42: 'CUST-SECRET' is not among the 20 ids of nodes" in said
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_numbers_for_names(fit, tmp_path):
+    write_table(tmp_path / "transfers.csv", EDGES)
+    orders = []
+    for _ in range(2):
+        run = fit("--data.name", "transfers.csv", "--data.names", "numbers")
+        assert released_names(run) == [str(i) for i in range(20)]
+        key = run / "node_names.csv"
+        assert stat.S_IMODE(key.stat().st_mode) == 0o600
+        header, *rows = csv.reader(key.read_text().splitlines())
+        assert header == ["number", "name"] and [int(row[0]) for row in rows] == [*range(20)]
+        orders.append([row[1] for row in rows])
+        assert sorted(orders[-1]) == sorted(NAMES)
+        for path in (run / "release").iterdir():
+            content = path.read_bytes()
+            assert b"CUST" not in content and b"node_names.csv" not in content
+        assert "The number of nodes (20)" in (run / "release" / "privacy.json").read_text()
+    assert orders[0] != orders[1] != NAMES != orders[0]
+
+
+def test_numbering_holds_the_same_edges_and_survives_a_resume(fit, tmp_path):
+    write_table(tmp_path / "transfers.csv", EDGES)
+    options = ["--data.name", "transfers.csv", "--data.names", "numbers"]
+    run = fit(*options)
+    names = [row[1] for row in csv.reader((run / "node_names.csv").read_text().splitlines())][1:]
+    (checkpoint,) = run.glob("checkpoints/*.ckpt")
+    state = torch.load(checkpoint, weights_only=True)["EdgeListDataModule"]
+    resumed = fit(*options, "--ckpt_path", str(checkpoint))
+    assert (resumed / "node_names.csv").read_bytes() == (run / "node_names.csv").read_bytes()
+    data = EdgeListDataModule("transfers.csv", names="numbers", val_fraction=0.3, seed=1)
+    data.setup("fit")
+    data.load_state_dict(state)
+    assert len(data.edges) < len(EDGES) and len(data.assumptions) == 3
+    pairs = torch.cat([data.edges, data.val_links.edges]).tolist()
+    assert {frozenset((names[i], names[j])) for i, j in pairs} == {*map(frozenset, EDGES)}
+    assert torch.equal(undirected_edges(data.train_graph), data.edges)
+    keep = EdgeListDataModule("transfers.csv")
+    keep.setup("fit")
+    with pytest.raises(MisconfigurationException, match="set names to numbers"):
+        keep.load_state_dict(state)
+
+
+def test_where_the_nodes_come_from(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    graph = nx.Graph(EDGES)
+    nx.write_graphml(graph, "g.graphml")
+    write_table(tmp_path / "g.csv", EDGES)
+    (tmp_path / "data" / "graphs").mkdir(parents=True)
+    (tmp_path / "data" / "graphs" / "known.edges.gz").write_text("0 1\n1 5\n2 3\n3 4\n")
+    monkeypatch.setenv("LIGHTNING_DPG_DATA", str(tmp_path / "data"))
+    for name, nodes, part in [
+        ("karate", None, "the graph is built in"),
+        ("g.graphml", None, "the input's own node table"),
+        (graph, None, "the input's own node table"),
+        ("g.csv", None, "read off the private lines"),
+        ("g.csv", "from_edges", "read off the private lines"),
+        ("known", None, "the largest id plus one"),
+        ("known", "from_edges", "read off the private lines"),
+        ("known", range(9), "given as a list"),
+        (graph, [*NAMES, "CUST-99"], "given as a list"),
+        ("g.graphml", [*NAMES, "CUST-99"], "given as a list"),
+    ]:
+        for kind in (EdgeListDataModule, RandomWalkDataModule):
+            data = kind(name, nodes=nodes)
+            data.setup("fit")
+            assert part in data.assumptions[0], (name, nodes)
+        if nodes is not None and nodes != "from_edges":
+            assert data.num_nodes == len(nodes)
+    for name in ("g.csv", "known"):
+        data = SubgraphDataModule(name, size=6, num_subgraphs=2)
+        data.setup("fit")
+        assert "read off the private lines" in data.assumptions[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        ({"name": "karate", "nodes": "from_edges"}, "has a node table"),
+        ({"name": nx.Graph(EDGES), "nodes": NAMES[1:]}, "'CUST-1', which is not among the 19 ids"),
+        ({"name": nx.Graph(EDGES), "source_column": "a", "target_column": "b"}, "edge lists in"),
+        ({"name": "karate", "nodes": "nowhere.csv"}, "nodes nowhere.csv: no such file"),
+        ({"names": "random"}, "names must be 'keep' or 'numbers'"),
+        ({"name": "g.csv", "source_column": "from"}, "both source_column and target_column"),
+        ({"name": None}, "NoneType is no graph"),
+        ({"name": 5}, "int is no graph"),
+        ({"name": np.ones((3, 2))}, "shape (3, 2)"),
+        ({"name": FakeDataset(2)}, "FakeDataset is no graph"),
+        ({"names": "numbers", "split": "x"}, "set names to keep"),
+    ],
+)
+def test_refusals_from_python(arguments, part):
+    with pytest.raises((GraphFormatError, MisconfigurationException, ValueError)) as error:
+        EdgeListDataModule(**arguments).setup("fit")
+    assert part in str(error.value) and len(str(error.value).splitlines()) <= 5
+
+
+def test_matrices_and_data_sets_of_one_graph():
+    karate = load_graph("karate")
+    matrix = adjacency(karate)
+    for source in (matrix, matrix.toarray(), matrix.tocoo()):
+        assert torch.equal(load_graph(source).edge_index, karate.edge_index)
+    single = FakeDataset(1, avg_num_nodes=20, edge_dim=0)
+    graph = load_graph(single, undirected=True)
+    assert graph.num_nodes == single[0].num_nodes
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (["--data.name", "e.json"], ["e.json: .json is no known format"]),
+        (["--data.name", "e.npz"], ["e.npz: not a graph", "zip file"]),
+        (["--data.name", "null"], ["name"]),
+        (["--data.name", "folder"], ["folder: a folder"]),
+        (["--data.name", "e.csv", "--data.source_column", "a"], ["both source_column"]),
+        (["--data.name", "e.csv"], ["line 2", "'null' is a missing value"]),
+        (["--data.names", "shuffled"], ["names"]),
+    ],
+)
+def test_refusals_leave_nothing(fails, tmp_path, options, parts):
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump(CONFIG))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "e.json").write_text('[{"from": "a", "to": "b"}]')
+    (tmp_path / "e.npz").write_bytes(b"PK\3\4 and no archive")
+    (tmp_path / "e.csv").write_text("from,to\nC-1,null\n")
+    said = fails("fit", "--config", "run.yaml", *options)
+    assert all(part in said for part in parts), said

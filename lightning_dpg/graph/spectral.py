@@ -130,6 +130,12 @@ def _leading(operator: LinearOperator, count: int) -> tuple[np.ndarray, np.ndarr
     return eigsh(operator, k=count, which="LA", v0=start, tol=_TOLERANCE)
 
 
+def leading(spectrum: Spectrum, rank: int) -> Spectrum:
+    """The first ``rank`` eigenpairs, or all where there are fewer."""
+    values, vectors = spectrum.values[:rank], spectrum.vectors[:, :rank]
+    return spectrum._replace(values=values, vectors=vectors)
+
+
 def diffused(spectrum: Spectrum, steps: int) -> Tensor:
     r"""Rows whose inner products are :math:`\sum_k \lambda_k^t v_{ik} v_{jk}`, shape ``(N, K)``.
 

@@ -10,10 +10,19 @@ from torch_geometric.data import Data
 
 from lightning_dpg.graph.pairs import num_pairs, numbered_pairs, pair_numbers
 from lightning_dpg.graph.posterior import MAX_NODES, draw_posterior, probabilities
-from lightning_dpg.graph.spectral import diffused, shrunken, spectrum
+from lightning_dpg.graph.spectral import shrunken
 from lightning_dpg.methods.evidence import degree_evidence, weight
 from lightning_dpg.methods.one_shot import OneShotSynthesizer
 from lightning_dpg.methods.private_degrees import release_degrees
+from lightning_dpg.methods.spectral_structure import (
+    STRUCTURE,
+    Structure,
+    as_shares,
+    best_setting,
+    chance,
+    find_structure,
+    unreported_pairs,
+)
 from lightning_dpg.nn import InnerProducts, LowRankLogits
 from lightning_dpg.nn.low_rank import WEIGHT_DECAY
 from lightning_dpg.privacy.mechanisms import randomized_response, response_rates
@@ -21,13 +30,9 @@ from lightning_dpg.privacy.mechanisms import randomized_response, response_rates
 # Part of the prior of a pair that knows degrees only, so that a model rules nothing out.
 _DEGREE_PRIOR = 0.1
 _LEAST_DEGREE = 0.5
-# Found on synthetic block models: structure in the prior of a report, and steps of the walks by
-# which pairs are scored, the more the less noise there is.
-_STRUCTURE = 0.6
-_STEPS_PER_EPSILON = 1.5
-_NO_WALK = 3.0
-_SHORTEST_WALK = 2
-_LONGEST_WALK = 8
+# The part of the reports by which the fit to the others is judged, drawn by public coins.
+_HIDDEN_SHARE = 0.3
+_COINS_SEED = 0
 
 
 class RandomizedResponse(OneShotSynthesizer):
@@ -148,11 +153,11 @@ class RandomizedResponse(OneShotSynthesizer):
     def score(self, pairs: Tensor) -> Tensor:
         """Affinity in the model of pairs of shape ``(P, 2)``, else the product of their degrees."""
         if self.model is None:
-            return self._chance(pairs)
+            return chance(self.degrees, pairs)
         scores: Tensor = self.model.score(pairs)
         if not self.hparams["degree_share"]:
             return scores
-        return _STRUCTURE * scores.clamp(min=0) + (1 - _STRUCTURE) * self._chance(pairs)
+        return STRUCTURE * scores.clamp(min=0) + (1 - STRUCTURE) * chance(self.degrees, pairs)
 
     def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
         """Whether each pair reported to be an edge, and what noisy degrees add to that."""
@@ -174,10 +179,6 @@ class RandomizedResponse(OneShotSynthesizer):
         """Plus or minus the epsilon of a report, for each pair of shape ``(P, 2)``."""
         reported = torch.isin(pair_numbers(pairs, self.hparams["num_nodes"]), numbers)
         return weight(float(self.report_epsilon)) * (2.0 * reported - 1)
-
-    def _chance(self, pairs: Tensor) -> Tensor:
-        """Probabilities of pairs of shape ``(P, 2)`` to be a given edge, by degrees alone."""
-        return 2 * (self.degrees / self.degrees.sum().clamp(min=1))[pairs].prod(dim=1)
 
     def advice(self, epsilon: float) -> str | None:
         """What a large ``epsilon`` means here, in one line."""
@@ -211,34 +212,39 @@ class RandomizedResponse(OneShotSynthesizer):
 
     def _count_degrees(self) -> None:
         """Degrees as the reports estimate them."""
-        n = self.hparams["num_nodes"]
-        reports = torch.bincount(self.reported.flatten(), minlength=n)
         if self.model is None:
-            self.degrees = reports.float()
+            n = self.hparams["num_nodes"]
+            self.degrees = torch.bincount(self.reported.flatten(), minlength=n).float()
             return
-        true_rate, false_rate = response_rates(float(self.report_epsilon))
-        estimates = (reports - false_rate * (n - 1)) / (true_rate - false_rate)
-        self.degrees = estimates.float().clamp(min=_LEAST_DEGREE)
+        rates = response_rates(float(self.report_epsilon))
+        self.degrees = self._estimated_degrees(self.reported, rates)
+
+    def _estimated_degrees(self, reported: Tensor, rates: tuple[float, float]) -> Tensor:
+        """Degrees as reports of shape ``(K, 2)`` at the rates of a 1 and a 0 estimate them."""
+        n, (true_rate, false_rate) = self.hparams["num_nodes"], rates
+        sums = torch.bincount(reported.flatten(), minlength=n)
+        estimates = (sums - false_rate * (n - 1)) / (true_rate - false_rate)
+        return estimates.float().clamp(min=_LEAST_DEGREE)
 
     def _fit_spectral(self, model: InnerProducts) -> None:
-        """Find structure in all reports, then in those that this structure makes likely."""
-        n, rank = self.hparams["num_nodes"], self.hparams["rank"]
-        epsilon = float(self.report_epsilon)
-        found = spectrum(self.reported, n, rank, *response_rates(epsilon))
-        model.fit(_shares(diffused(found, _LONGEST_WALK)), shrunken(found))
-        weights = self._probability_of_truth(model)
-        certain = int((found.values > found.bulk).sum())
-        refined = spectrum(self.reported, n, min(rank, 3 * certain + 2), weights=weights)
-        steps = round(_STEPS_PER_EPSILON * (epsilon - _NO_WALK)) if epsilon < 99 else _LONGEST_WALK
-        walk = min(max(steps, _SHORTEST_WALK), _LONGEST_WALK)
-        model.fit(_shares(diffused(refined, walk)), shrunken(found))
+        """Fit to a part of the reports, and to all of them as the others judge it best."""
+        coins = torch.Generator().manual_seed(_COINS_SEED)
+        is_hidden = torch.rand(len(self.reported), generator=coins) < _HIDDEN_SHARE
+        hidden = self.reported[is_hidden]
+        others = unreported_pairs(self.reported, self.hparams["num_nodes"], coins)
+        partial = self._structure(self.reported[~is_hidden], 1 - _HIDDEN_SHARE)
+        setting = best_setting(partial, hidden, others)
+        structure = self._structure(self.reported, 1.0)
+        model.fit(as_shares(setting.rows(structure)), shrunken(structure.found))
 
-    def _probability_of_truth(self, model: InnerProducts) -> Tensor:
-        """Probability of each report to be an edge, given structure and degrees; shape ``(K,)``."""
-        structure = model.score(self.reported).clamp(min=0)
-        shares = _STRUCTURE * structure + (1 - _STRUCTURE) * self._chance(self.reported)
-        prior = torch.logit(int(self.num_edges) * shares.double(), eps=1e-9)
-        return torch.sigmoid(prior + self.report_epsilon.clamp(max=60))
+    def _structure(self, reported: Tensor, share: float) -> Structure:
+        """Structure in those reports of shape ``(K, 2)`` that are a random ``share`` of all."""
+        epsilon = float(self.report_epsilon)
+        degrees = self.degrees
+        if not self.hparams["degree_share"]:
+            degrees = self._estimated_degrees(reported, response_rates(epsilon, share))
+        rank, num_edges = self.hparams["rank"], int(self.num_edges)
+        return find_structure(reported, degrees, rank, epsilon, share, num_edges)
 
     def _fit_logits(self, model: LowRankLogits) -> None:
         parameters = list(model.requires_grad_(True).parameters())
@@ -252,12 +258,6 @@ class RandomizedResponse(OneShotSynthesizer):
                 model.loss(self.reported).backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
         model.requires_grad_(False)
-
-
-def _shares(rows: Tensor) -> Tensor:
-    """Scale rows of shape ``(N, K)`` until their positive inner products over pairs add up to 1."""
-    products = (rows @ rows.T).clamp_(min=0).fill_diagonal_(0)
-    return rows / max(float(products.sum()) / 2, 1e-30) ** 0.5
 
 
 def _model(denoise: str, num_nodes: int, rank: int) -> InnerProducts | LowRankLogits | None:

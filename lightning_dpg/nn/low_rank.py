@@ -4,8 +4,16 @@ import torch
 from torch import Tensor, nn
 
 _POWER_STEPS = 100
+_PAIRS_AT_ONCE = 2**16
 WEIGHT_DECAY = 1e-7
 """Of the logits; the one of the paper's experiments."""
+
+
+def inner_products(rows: Tensor, pairs: Tensor) -> Tensor:
+    """Inner products of rows of shape ``(N, K)`` for pairs of shape ``(P, 2)``: shape ``(P,)``."""
+    # A row for each pair would be K times as large as the pairs, of which there are millions.
+    blocks = pairs.split(_PAIRS_AT_ONCE)
+    return torch.cat([(rows[block[:, 0]] * rows[block[:, 1]]).sum(1) for block in blocks])
 
 
 class InnerProducts(nn.Module):
@@ -31,7 +39,7 @@ class InnerProducts(nn.Module):
 
     def score(self, pairs: Tensor) -> Tensor:
         """Rank of pairs of shape ``(P, 2)``: shape ``(P,)``."""
-        return (self.affinity[pairs[:, 0]] * self.affinity[pairs[:, 1]]).sum(1)
+        return inner_products(self.affinity, pairs)
 
     def likelihood(self) -> Tensor:
         """How likely all pairs are to be linked, up to a factor: shape ``(N, N)``, at least 0."""

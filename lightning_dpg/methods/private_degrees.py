@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from torch import Tensor
 
+from lightning_dpg.graph.counts import fitting_counts
 from lightning_dpg.methods.one_shot import OneShotSynthesizer
 from lightning_dpg.privacy.mechanisms import discrete_laplace
 from lightning_dpg.privacy.sensitivity import degree_l1_sensitivity
@@ -112,11 +112,5 @@ def descending_degrees(
     error = np.sqrt(2 / np.repeat(sizes, sizes)) * noise_scale
     smooth = np.clip(line, means - 2 * error, means + 2 * error)
 
-    def shifted(shift: float) -> NDArray[np.float64]:
-        return np.clip(smooth + shift, 0, largest)
-
-    ends = -smooth.max(), largest - smooth.min()
-    shift = brentq(lambda s: shifted(s).sum() - 2 * num_edges, *ends)
-    # Rounding partial sums keeps the total, and makes of many 2.4 six 2 for every four 3.
-    rounded = np.diff(np.floor(np.cumsum(shifted(shift)) + 0.5), prepend=0.0)
-    return -np.sort(-rounded.astype(np.int64))
+    counts = fitting_counts(smooth, np.full(len(smooth), largest), 2 * num_edges)
+    return -np.sort(-counts)

@@ -108,13 +108,19 @@ def test_any_noise_gives_a_simple_graph_and_finite_scores(name, graph, numbers, 
     assert method.score(pairs).isfinite().all()
 
 
+SCALES = st.one_of(st.just(0.0), st.floats(1e-3, 100), st.floats(0, 1e12))
+
+
 @settings(max_examples=200)
-@given(st.lists(NOISE, min_size=1, max_size=9), st.floats(0, 1), st.floats(0, 1e12))
-@example([-54, 15, -66, 18, 4, 42], 1.0, 20.0)  # as drawn at epsilon 0.5, and 23 others of 6,000
-def test_ordered_degrees_of_any_noise_have_the_wanted_sum(noisy, share, scale):
+@given(st.lists(st.tuples(NOISE, NOISE), min_size=1, max_size=9), st.floats(0, 1), SCALES, SCALES)
+# As drawn at epsilon 0.5; of 6,000 noisy sequences it was one of 24 that failed.
+@example([(d, d) for d in [-54, 15, -66, 18, 4, 42]], 1.0, 20.0, 0.0)
+def test_ordered_degrees_of_any_noise_have_the_wanted_sum(noisy, share, scale, node_scale):
+    ordered, by_node = np.array(noisy).T
     largest = len(noisy) - 1
     num_edges = int(share * len(noisy) * largest / 2)
-    degrees = descending_degrees(np.array(noisy), scale, num_edges)
+    by_node = -np.sort(-by_node)
+    degrees = descending_degrees(ordered, scale, by_node, node_scale, num_edges)
     assert degrees.sum() == 2 * num_edges
     assert (np.diff(degrees) <= 0).all()
     assert degrees.min() >= 0 and degrees.max() <= largest

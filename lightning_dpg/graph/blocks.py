@@ -5,12 +5,13 @@ from numpy.typing import NDArray
 
 
 def block_starts(degrees: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where blocks start: a block whose first node has degree d holds d + 1 nodes.
+    """Where blocks start: each is as long as can be without a node of fewer links than it offers.
 
-    No node can have more links in its block than its degree.
+    No node can have more links in its block than its degree. Where degrees ascend, a block whose
+    first node has degree d holds d + 1 nodes.
 
     Args:
-        degrees: Ascending degrees of shape ``(N,)``, all 2 or more.
+        degrees: Degrees in the order of the blocks, positive, shape ``(N,)``.
 
     Returns:
         Ascending positions of shape ``(B,)``; the last block ends with the nodes.
@@ -18,7 +19,9 @@ def block_starts(degrees: NDArray[np.int64]) -> NDArray[np.int64]:
     starts, position = [], 0
     while position < len(degrees):
         starts.append(position)
-        position += int(degrees[position]) + 1
+        least = np.minimum.accumulate(degrees[position : position + int(degrees[position]) + 1])
+        too_small = np.flatnonzero(least < np.arange(len(least)))
+        position += int(too_small[0]) if len(too_small) else len(least)
     return np.array(starts, dtype=np.int64)
 
 
@@ -28,12 +31,12 @@ def block_edges(
     densities: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Link each pair of nodes of a block with the probability of the block.
+    """Link each pair of nodes of a block with the geometric mean of their two probabilities.
 
     Args:
         nodes: Nodes in the order of the blocks, shape ``(N,)``.
         starts: Where blocks start, shape ``(B,)``.
-        densities: Probability of each block, shape ``(B,)``.
+        densities: Probability of each node in the order of the blocks, shape ``(N,)``.
         rng: Source of the draw.
 
     Returns:
@@ -44,5 +47,5 @@ def block_edges(
     before = np.arange(len(nodes)) - starts[block]
     second = np.repeat(np.arange(len(nodes)), before)
     first = np.arange(len(second)) - np.repeat(np.cumsum(before) - before - starts[block], before)
-    linked = rng.random(len(second)) < densities[block[second]]
+    linked = rng.random(len(second)) < np.sqrt(densities[first] * densities[second])
     return np.sort(nodes[np.stack([first[linked], second[linked]], axis=1)], axis=1)

@@ -5,6 +5,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lightning_dpg.graph.counts import fitting_counts
+
 _UNTANGLING_ROUNDS = 50
 
 
@@ -96,13 +98,7 @@ def nearest_counts(noisy: NDArray[np.int64], total: int) -> NDArray[np.int64]:
     Returns:
         Counts of shape ``(K,)``; of the least squared distance but for rounding.
     """
-    descending = np.sort(noisy)[::-1]
-    shifts = (np.cumsum(descending) - total) / np.arange(1, len(noisy) + 1)
-    # With a total of 0 no count is above its shift, and the first one serves.
-    kept = np.flatnonzero(descending > shifts)
-    exact = np.maximum(noisy - shifts[kept[-1] if len(kept) else 0], 0.0)
-    # Rounding partial sums keeps the total.
-    return np.diff(np.floor(np.cumsum(exact) + 0.5), prepend=0.0).astype(np.int64)
+    return fitting_counts(noisy.astype(np.float64), np.full_like(noisy, total), total)
 
 
 def untangle(

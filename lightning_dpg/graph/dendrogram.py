@@ -17,7 +17,6 @@ import math
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import xlogy
 from torch import Tensor
 
@@ -207,38 +206,6 @@ def dividing_branch(dendrogram: NDArray[np.int64], pairs: NDArray[np.int64]) -> 
 def branch_edges(dendrogram: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.int64]:
     """How many edges of shape ``(M, 2)`` each branch divides: shape ``(N,)``."""
     return np.bincount(dividing_branch(dendrogram, edges), minlength=len(dendrogram))
-
-
-def fitting_counts(
-    noisy: NDArray[np.float64], most: NDArray[np.int64], total: int
-) -> NDArray[np.int64]:
-    """Counts near to noisy ones, from 0 to ``most``, of the right sum.
-
-    Least squares takes the same from all counts and cuts at both ends, so that noise does not add
-    up to edges where there are none.
-
-    Args:
-        noisy: Noisy counts of shape ``(N,)``.
-        most: Largest possible counts of shape ``(N,)``.
-        total: Sum wanted, at most that of ``most``.
-
-    Returns:
-        Counts of shape ``(N,)``.
-    """
-
-    def shifted(shift: float) -> NDArray[np.float64]:
-        return np.clip(noisy + shift, 0, most)
-
-    ends = -noisy.max() - 1, float((most - noisy).max()) + 1
-    shift = brentq(lambda s: shifted(s).sum() - total, *ends)
-    # Rounding partial sums keeps the total.
-    wanted = shifted(shift)
-    rounded = np.diff(np.floor(np.cumsum(wanted) + 0.5), prepend=0.0)
-    counts = np.minimum(rounded.astype(np.int64), most)
-    # A partial sum at a half can be off by its last digit, and a full count then be cut by 1.
-    lacking = np.where(counts < most, wanted - counts, -np.inf).argsort()[::-1]
-    counts[lacking[: total - int(counts.sum())]] += 1
-    return counts
 
 
 def draw_branches(

@@ -9,6 +9,7 @@ from lightning_dpg.graph.pairs import num_pairs, numbered_pairs
 
 _MOST_ROUNDS = 50
 _TOLERANCE = 1e-3
+_LARGEST_WEIGHT = 1e100
 # Below it all pairs are drawn at once, which also settles where nearly all of them are edges.
 _FEW_PAIRS = 2**20
 
@@ -71,8 +72,8 @@ def edge_weights(degrees: NDArray[np.int64]) -> NDArray[np.float64]:
         linked = -np.expm1(-np.outer(weights, weights))
         expected = linked @ counts - linked.diagonal()
         ratio = values / np.maximum(expected, np.finfo(np.float64).tiny)
-        # Both ends are corrected, each by half.
-        weights *= np.sqrt(ratio)
+        # Both ends are corrected, each by half. A node without a partner would end at infinity.
+        weights = np.minimum(weights * np.sqrt(ratio), _LARGEST_WEIGHT)
         if np.abs(ratio - 1).max(initial=0.0) < _TOLERANCE:
             break
     return weights[position]

@@ -9,6 +9,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.graph.counts import fitting_counts
 from lightning_dpg.graph.dendrogram import (
     MAX_NODES,
     Dendrogram,
@@ -16,7 +17,6 @@ from lightning_dpg.graph.dendrogram import (
     branch_pairs,
     dividing_branch,
     draw_branches,
-    fitting_counts,
     log_likelihoods,
 )
 from lightning_dpg.graph.graph import undirected_edges

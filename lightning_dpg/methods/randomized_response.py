@@ -196,7 +196,8 @@ class RandomizedResponse(OneShotSynthesizer):
         true_rate, false_rate = response_rates(float(self.report_epsilon))
         others = num_pairs(self.hparams["num_nodes"]) - int(self.num_edges)
         expected = true_rate * int(self.num_edges) + false_rate * others
-        return min(1.0, int(self.num_edges) / expected)
+        # Neither is above 0 where there is no pair.
+        return min(1.0, int(self.num_edges) / expected) if expected else 1.0
 
     def _release_degrees(self, edges: Tensor, epsilon: float) -> None:
         h = self.hparams

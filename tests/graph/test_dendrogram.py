@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from lightning_dpg.graph.counts import fitting_counts
 from lightning_dpg.graph.dendrogram import (
     MAX_NODES,
     Dendrogram,
@@ -14,7 +15,6 @@ from lightning_dpg.graph.dendrogram import (
     branch_pairs,
     dividing_branch,
     draw_branches,
-    fitting_counts,
     log_likelihoods,
 )
 

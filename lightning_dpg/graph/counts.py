@@ -1,0 +1,43 @@
+"""Counts that fit together, out of noisy ones."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Enough to divide the range of noise of 64 bits into parts that are far below one.
+_HALVINGS = 100
+
+
+def fitting_counts(
+    noisy: NDArray[np.float64], most: NDArray[np.int64], total: int
+) -> NDArray[np.int64]:
+    """Counts near to noisy ones, from 0 to ``most``, of the right sum.
+
+    Least squares takes the same from all counts and cuts at both ends, so that noise does not add
+    up to edges where there are none. It works for all finite numbers: noise that rounds in double
+    precision costs accuracy and never fails, because a failure after a release would lose what was
+    paid for it.
+
+    Args:
+        noisy: Noisy counts of shape ``(K,)``.
+        most: Largest possible counts of shape ``(K,)``.
+        total: Sum wanted, from 0 to that of ``most``.
+
+    Returns:
+        Counts of shape ``(K,)``.
+    """
+    low, high = -noisy.max(), float((most - noisy).max())
+    for _ in range(_HALVINGS):
+        middle = low + (high - low) / 2
+        is_less = np.clip(noisy + middle, 0, most).sum() < total
+        low, high = (middle, high) if is_less else (low, middle)
+    wanted = np.clip(noisy + high, 0, most)
+    # Rounding partial sums keeps the total, and makes of many 2.4 six 2 for every four 3.
+    rounded = np.diff(np.floor(np.cumsum(wanted) + 0.5), prepend=0.0).astype(np.int64)
+    counts = np.clip(rounded, 0, most)
+    # Partial sums can be off by their last digit, and full counts then be cut.
+    missing = total - int(counts.sum())
+    room = most - counts if missing > 0 else counts
+    order = np.argsort(np.sign(missing) * (counts - wanted), kind="stable")
+    before = np.cumsum(room[order]) - room[order]
+    counts[order] += np.sign(missing) * np.clip(abs(missing) - before, 0, room[order])
+    return counts

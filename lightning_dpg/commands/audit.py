@@ -5,14 +5,13 @@ import json
 import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lightning_dpg.commands.configs import find_configs
 from lightning_dpg.commands.errors import CommandError
 
 if TYPE_CHECKING:
-    from lightning_dpg.commands.audited_fit import Outcome
-    from lightning_dpg.privacy.audit import Guesses
+    from lightning_dpg.commands.audited_fit import Evidence, Outcome
 
 DESCRIPTION = """\
 Measure how much privacy a method loses at least, and compare that with what it claims. Options that
@@ -20,38 +19,90 @@ are not listed here are those of fit, such as --data.init_args.name or --privacy
 
 Canaries are random pairs without an edge; a secret fair coin inserts each into a copy of the graph,
 and the method is fitted once. An attacker who knows all other edges then says of the likeliest
-quarter of the canaries that they were inserted, and of the unlikeliest quarter that they were not.
-More right guesses than epsilon allows refute the claim (Steinke, Nasr, Jagielski, 2023).
+quarter of the canaries that they were inserted, and of the unlikeliest quarter that they were not;
+or the surest eighth is guessed. More right guesses than epsilon allows refute the claim (Steinke,
+Nasr, Jagielski, 2023).
 
-With --runs R there is one canary and R fits with and R without it. Half of them choose a threshold,
-which the others try. For methods that are quick, or that say the same of all canaries.
+With --runs R --canaries P there are R fits with P canaries each, and all guesses count together. Few
+canaries per fit hide each other less, and many of them prove more.
 
-Views: released, what leaves the house; transcript, every noisy value of the run, which the proofs
-allow an attacker to see, too. The exit code is 1 if the bound exceeds the claim."""
+With --runs R alone there is one canary and R fits with and R without it. Half of them choose a
+threshold, which the others try.
+
+Views: released, what leaves the house; transcript, the noisy values of the run, which the proofs
+allow an attacker to see, too. A method scores those of its releases that are printed as scored; the
+others are named, and a mistake in their noise stays unseen. Each scored release is also tried by
+itself against the epsilon of all releases up to it; the confidence is that of all bounds together.
+The exit code is 1 if a bound exceeds its claim."""
 
 
-class Report(NamedTuple):
-    """Result of an audit."""
+class Bound(NamedTuple):
+    """How one release, or all of them together, fared."""
 
-    method: str
+    release: str | None
     claimed_epsilon: float
-    delta: float
     epsilon_lower_bound: float
-    confidence: float
-    canaries: int
     guesses: int
     correct: int
-    view: str
 
     @property
     def refutes(self) -> bool:
         """Whether the bound exceeds the claim."""
         return self.epsilon_lower_bound > self.claimed_epsilon
 
-    def to_json(self) -> str:
-        """Strict JSON, in which an infinite epsilon is a string."""
+    def values(self) -> dict[str, Any]:
+        """Plain values for strict JSON, in which an infinite epsilon is a string."""
         claim = self.claimed_epsilon if math.isfinite(self.claimed_epsilon) else "inf"
-        return json.dumps(self._asdict() | {"claimed_epsilon": claim}, indent=2) + "\n"
+        return self._asdict() | {"claimed_epsilon": claim}
+
+
+class Report(NamedTuple):
+    """Result of an audit.
+
+    Attributes:
+        method: Name of the method.
+        view: What the attacker saw.
+        fits: Number of fits.
+        canaries: Number of canaries of all fits, each with a coin of its own.
+        delta: Delta of all claims.
+        confidence: Probability with which all bounds hold together.
+        together: Bound by all releases together.
+        apart: Bounds by each scored release; none in the view ``released``.
+        unscored: Names of the releases that the attacker makes nothing of.
+    """
+
+    method: str
+    view: str
+    fits: int
+    canaries: int
+    delta: float
+    confidence: float
+    together: Bound
+    apart: list[Bound]
+    unscored: list[str]
+
+    @property
+    def refuting(self) -> list[Bound]:
+        """The bounds that exceed their claims."""
+        return [bound for bound in (self.together, *self.apart) if bound.refutes]
+
+    def to_json(self) -> str:
+        """All values as strict JSON."""
+        values = self.together.values()
+        del values["release"]
+        general = {
+            "method": self.method,
+            "view": self.view,
+            "fits": self.fits,
+            "canaries": self.canaries,
+            "delta": self.delta,
+            "confidence": self.confidence,
+            **values,
+            "refuted": bool(self.refuting),
+            "scored": [bound.values() for bound in self.apart],
+            "unscored": self.unscored,
+        }
+        return json.dumps(general, indent=2) + "\n"
 
 
 def run(args: list[str]) -> None:
@@ -64,8 +115,9 @@ def run(args: list[str]) -> None:
     rest = find_configs(rest)
 
     started = time.perf_counter()
-    report = one_run(options, rest) if options.runs is None else many_runs(options, rest)
-    print("\n".join(_lines(report, options.runs)))
+    many = options.runs is not None and options.canaries is None
+    report = many_runs(options, rest) if many else many_canaries(options, rest)
+    print("\n".join(_lines(report)))
     print(f"time: {time.perf_counter() - started:.1f} s")
     if options.output is not None:
         options.output.mkdir(parents=True, exist_ok=True)
@@ -73,27 +125,63 @@ def run(args: list[str]) -> None:
         path.write_text(report.to_json(), encoding="utf-8")
         print(path)
     print("not private: the guesses were compared with the canaries, the attacker knew all edges")
-    if report.refutes:
+    if report.refuting:
         raise SystemExit(1)
 
 
-def one_run(options: argparse.Namespace, args: list[str]) -> Report:
-    """Audit by one fit with many canaries.
+def many_canaries(options: argparse.Namespace, args: list[str]) -> Report:
+    """Audit by one fit with many canaries, or by several.
 
     Args:
         options: Options of the audit.
         args: Those of ``fit``.
     """
-    from lightning_dpg.commands.audited_fit import audited_fit
-    from lightning_dpg.privacy.audit import epsilon_lower_bound, guess_half
+    from lightning_dpg.commands.audited_fit import audited_fit, pooled
 
-    outcome = audited_fit(args, options.canaries, options.view)
-    guesses = guess_half(outcome.scores, outcome.inserted)
-    count = len(outcome.inserted)
-    bound = epsilon_lower_bound(count, *guesses, outcome.delta, options.confidence)
-    if outcome.scores.min() == outcome.scores.max():
+    fits = options.runs or 1
+    outcome = pooled(
+        [audited_fit(args, options.canaries, options.view, seed=seed) for seed in range(fits)]
+    )
+    report = bounded(outcome, options.view, fits, options.confidence)
+    scores = outcome.together.scores
+    if scores.min() == scores.max():
         print("the attacker scored all canaries alike: try --runs 200, or --view transcript")
-    return _report(options, outcome, bound, count, guesses)
+    return report
+
+
+def bounded(outcome: "Outcome", view: str, fits: int, confidence: float) -> Report:
+    """Bounds by all releases together and by each one, which share what may go wrong.
+
+    Args:
+        outcome: Scores of all fits.
+        view: What the attacker saw.
+        fits: Number of fits.
+        confidence: Probability with which all bounds hold.
+    """
+    from lightning_dpg.privacy.audit import epsilon_lower_bound, guess_half, guess_surest
+
+    scored = {name: part for name, part in outcome.apart.items() if part.is_scored}
+    ways = guess_half, guess_surest
+    # One release is all there is, or is one more test.
+    tried = scored if len(scored) > 1 else {}
+    each = 1 - (1 - confidence) / (1 + len(tried)) / len(ways)
+    count = len(outcome.inserted)
+
+    def bound(name: str | None, part: "Evidence") -> Bound:
+        best = max(
+            (epsilon_lower_bound(count, *guesses, outcome.delta, each), *guesses)
+            for guesses in (guess(part.scores, outcome.inserted) for guess in ways)
+        )
+        return Bound(name, part.epsilon, *best)
+
+    together = bound(None, outcome.together)
+    apart = [bound(name, part) for name, part in tried.items()]
+    if len(scored) == 1:
+        apart = [together._replace(release=name) for name in scored]
+    unscored = [name for name in outcome.apart if name not in scored]
+    return Report(
+        outcome.method, view, fits, count, outcome.delta, confidence, together, apart, unscored
+    )
 
 
 def many_runs(options: argparse.Namespace, args: list[str]) -> Report:
@@ -103,23 +191,34 @@ def many_runs(options: argparse.Namespace, args: list[str]) -> Report:
         options: Options of the audit.
         args: Those of ``fit``.
     """
-    import torch
-
-    from lightning_dpg.commands.audited_fit import audited_fit
-    from lightning_dpg.privacy.audit import Guesses, best_threshold, many_runs_lower_bound
+    from lightning_dpg.commands.audited_fit import audited_fit, pooled
+    from lightning_dpg.privacy.audit import best_threshold, many_runs_lower_bound
 
     fits = {
-        world: [audited_fit(args, 1, options.view, world) for _ in range(options.runs)]
+        world: pooled([audited_fit(args, 1, options.view, world) for _ in range(options.runs)])
         for world in (True, False)
     }
-    scores = {world: torch.cat([fit.scores for fit in fits[world]]) for world in fits}
-    half = options.runs // 2
-    outcome = fits[True][0]
+    scores = {world: fits[world].together.scores for world in fits}
+    half, outcome = options.runs // 2, fits[True]
     threshold = best_threshold(scores[True][:half], scores[False][:half], outcome.delta)
     hits, errors = (int((scores[world][half:] >= threshold).sum()) for world in (True, False))
     tried = options.runs - half
-    bound = many_runs_lower_bound(hits, tried, errors, tried, outcome.delta, options.confidence)
-    return _report(options, outcome, bound, 1, Guesses(2 * tried, hits + tried - errors))
+    lowest = many_runs_lower_bound(hits, tried, errors, tried, outcome.delta, options.confidence)
+    correct = hits + tried - errors
+    together = Bound(None, outcome.together.epsilon, lowest, 2 * tried, correct)
+    unscored = [name for name, part in outcome.apart.items() if not part.is_scored]
+    apart = [together._replace(release=name) for name in outcome.apart if name not in unscored]
+    return Report(
+        outcome.method,
+        options.view,
+        2 * options.runs,
+        1,
+        outcome.delta,
+        options.confidence,
+        together,
+        apart,
+        unscored,
+    )
 
 
 def _parse(args: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -133,16 +232,16 @@ def _parse(args: list[str]) -> tuple[argparse.Namespace, list[str]]:
     add = parser.add_argument
     add("--canaries", type=int, help="how many; by default half the nodes, one per graph of a set")
     add("--view", choices=("released", "transcript"), default="released", help="(%(default)s)")
-    add("--runs", type=int, metavar="R", help="fits per world, with one canary")
+    add("--runs", type=int, metavar="R", help="fits with canaries each, or with and without one")
     add("--confidence", type=float, default=0.95, help="of the bound (%(default)s)")
     add("--output", type=Path, metavar="DIR", help="folder for audit.json")
     options, rest = parser.parse_known_args(args)
     if not any(arg == "-c" or arg.startswith("--config") for arg in rest):
         raise CommandError("audit needs --config FILE, the configuration of a method")
-    if options.canaries is not None and options.canaries < 4:
-        raise CommandError(f"--canaries must be at least 4, got {options.canaries}")
-    if options.runs is not None and options.canaries is not None:
-        raise CommandError("--runs has one canary: leave --canaries out")
+    if options.canaries is not None and options.canaries * (options.runs or 1) < 4:
+        raise CommandError(
+            f"--canaries must be at least 4 in all fits together, got {options.canaries}"
+        )
     if options.runs is not None and options.runs < 4:
         raise CommandError(f"--runs must be at least 4, got {options.runs}")
     if not 0 < options.confidence < 1:
@@ -152,39 +251,35 @@ def _parse(args: list[str]) -> tuple[argparse.Namespace, list[str]]:
     return options, rest
 
 
-def _report(
-    options: argparse.Namespace,
-    outcome: "Outcome",
-    bound: float,
-    canaries: int,
-    guesses: "Guesses",
-) -> Report:
-    return Report(
-        outcome.method,
-        outcome.epsilon,
-        outcome.delta,
-        bound,
-        options.confidence,
-        canaries,
-        guesses.made,
-        guesses.correct,
-        options.view,
-    )
-
-
-def _lines(report: Report, runs: int | None) -> list[str]:
-    fits = "one fit" if runs is None else f"{runs} fits with and {runs} without one canary"
-    claim = f"epsilon {report.claimed_epsilon:g} at delta {report.delta:g}"
-    if math.isinf(report.claimed_epsilon):
+def _lines(report: Report) -> list[str]:
+    together = report.together
+    each = f" in {report.fits} fits" if report.fits > 1 else ""
+    lines = [f"method: {report.method}, view: {report.view}, canaries: {report.canaries}{each}"]
+    if report.view == "transcript":
+        lines += _scored(report)
+    if math.isinf(together.claimed_epsilon):
         verdict = "nothing is claimed that could be refuted"
-    elif report.refutes:
-        verdict = "REFUTED: the method loses more than it claims"
+    elif report.refuting:
+        names = {bound.release or "all releases together": None for bound in report.refuting}
+        verdict = f"REFUTED: the method loses more than it claims, by {', '.join(names)}"
     else:
         verdict = "not refuted"
     return [
-        f"method: {report.method}, view: {report.view}, canaries: {report.canaries}, {fits}",
-        f"guesses: {report.correct} of {report.guesses} right",
-        f"claimed: {claim}",
-        f"measured: epsilon at least {report.epsilon_lower_bound:.4f} at {report.confidence:.0%}",
+        *lines,
+        f"guesses: {together.correct} of {together.guesses} right",
+        f"claimed: epsilon {together.claimed_epsilon:g} at delta {report.delta:g}",
+        f"measured: epsilon at least {together.epsilon_lower_bound:.4f} at {report.confidence:.0%}",
         f"verdict: {verdict}",
+    ]
+
+
+def _scored(report: Report) -> list[str]:
+    """Which releases were scored, how each one fared by itself, and which were not scored."""
+    total = len(report.apart) + len(report.unscored)
+    not_scored = f", not: {', '.join(report.unscored)}" if report.unscored else ""
+    lines = [f"scored: {len(report.apart)} of {total} releases{not_scored}"]
+    return lines + [
+        f"  {bound.release}: {bound.correct} of {bound.guesses} right, epsilon at least "
+        f"{bound.epsilon_lower_bound:.4f}, claimed up to it: {bound.claimed_epsilon:.4g}"
+        for bound in report.apart
     ]

@@ -15,23 +15,54 @@ from lightning_dpg.commands.errors import CommandError
 from lightning_dpg.commands.quiet import quiet
 from lightning_dpg.methods.base import Synthesizer
 from lightning_dpg.methods.graph_learner import GraphLearner
+from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 
 View = Literal["released", "transcript"]
 
 
+class Evidence(NamedTuple):
+    """What an attacker makes of one release, or of all of them together.
+
+    Attributes:
+        epsilon: What is claimed. A release may depend on those before it, so that the claim is for
+            all of these.
+        scores: How much speaks for each canary being in, shape ``(P,)``.
+    """
+
+    epsilon: float
+    scores: Tensor
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether the attacker makes anything of it."""
+        return bool((self.scores != 0).any())
+
+
 class Outcome(NamedTuple):
-    """What one fit claims, and how its canaries were scored."""
+    """What fits claim, and how their canaries were scored.
+
+    Attributes:
+        method: Name of the method.
+        delta: Delta of all claims.
+        inserted: Which canaries were in, shape ``(P,)``.
+        together: Evidence of all releases together.
+        apart: Evidence of each release by its name in the ledger; none in the view ``released``.
+    """
 
     method: str
-    epsilon: float
     delta: float
-    scores: Tensor
     inserted: Tensor
+    together: Evidence
+    apart: dict[str, Evidence]
 
 
 def audited_fit(
-    args: list[str], canaries: int | None, view: View, world: bool | None = None
+    args: list[str],
+    canaries: int | None,
+    view: View,
+    world: bool | None = None,
+    seed: int = 0,
 ) -> Outcome:
     """Fit as ``fit`` does, but with canaries among the training edges, in a folder that is removed.
 
@@ -39,21 +70,61 @@ def audited_fit(
         args: Command line of ``fit``.
         canaries: Number of canaries; by default half the number of nodes, of a set one for each
             graph, and 1,000 at most.
-        view: Whether the attacker sees the release, or every noisy value.
+        view: Whether the attacker sees the end result, or each noisy value that a method scores.
         world: Whether the canaries are in; by default a secret fair coin decides on each.
+        seed: Public seed of which pairs are canaries.
     """
     with tempfile.TemporaryDirectory() as folder, quiet():
         fit = _AuditedFit(
-            ["fit", *args, "--trainer.default_root_dir", folder], canaries, view, world
+            ["fit", *args, "--trainer.default_root_dir", folder], canaries, view, world, seed
         )
         method, statement = fit.model, privacy_statement(fit.model)
-    with torch.no_grad():
-        scores = fit.evidence
-        if view == "released":
+    epsilon, delta = float(statement["epsilon"]), float(statement["delta"])
+    apart: dict[str, Evidence] = {}
+    if view == "released":
+        with torch.no_grad():
             scores = method.eval().audit_score(fit.canaries, fit.known).double().cpu()
+    else:
+        nothing = torch.zeros(len(fit.canaries), dtype=torch.double)
+        scores = sum(fit.scores.values(), nothing)
+        apart = {
+            name: Evidence(claim, fit.scores.get(name, nothing))
+            for name, claim in _claims_so_far(method.ledger, delta, epsilon).items()
+        }
+    together = Evidence(epsilon, scores)
+    return Outcome(statement["method"], delta, fit.inserted, together, apart)
+
+
+def pooled(outcomes: list[Outcome]) -> Outcome:
+    """The canaries of independent fits, each with coins of its own, as those of one mechanism.
+
+    A coin concerns one of the fits only, so that all together claim no more than the largest claim.
+    """
+
+    def joined(parts: list[Evidence]) -> Evidence:
+        return Evidence(max(p.epsilon for p in parts), torch.cat([p.scores for p in parts]))
+
+    nothing = [Evidence(0.0, torch.zeros_like(one.together.scores)) for one in outcomes]
+    names = dict.fromkeys(name for one in outcomes for name in one.apart)
+    pairs = list(zip(outcomes, nothing, strict=True))
     return Outcome(
-        statement["method"], float(statement["epsilon"]), statement["delta"], scores, fit.inserted
+        outcomes[0].method,
+        max(one.delta for one in outcomes),
+        torch.cat([one.inserted for one in outcomes]),
+        joined([one.together for one in outcomes]),
+        {name: joined([one.apart.get(name, empty) for one, empty in pairs]) for name in names},
     )
+
+
+def _claims_so_far(ledger: PrivacyLedger, delta: float, epsilon: float) -> dict[str, float]:
+    """Epsilon of each release and all before it, by name; that of all releases is ``epsilon``."""
+    claims: dict[str, float] = {}
+    for place, entry in enumerate(ledger.entries, 1):
+        prefix = PrivacyLedger(ledger.relation)
+        prefix.entries = ledger.entries[:place]
+        is_all = place == len(ledger.entries)
+        claims[entry.name] = epsilon if is_all else min(prefix.epsilon(delta), epsilon)
+    return claims
 
 
 class _AuditedFit(PrivateCLI):
@@ -63,14 +134,15 @@ class _AuditedFit(PrivateCLI):
         canaries: Pairs of shape ``(P, 2)``.
         inserted: Which of them are training edges, shape ``(P,)``.
         known: Graph of the other training edges, on the nodes of all graphs.
-        evidence: What the noisy values of the run say about each canary together.
+        scores: What the noisy values of each name say about each canary.
     """
 
     def __init__(
-        self, args: list[str], canaries: int | None, view: View, world: bool | None
+        self, args: list[str], canaries: int | None, view: View, world: bool | None, seed: int
     ) -> None:
         """Parse a command line and run it."""
-        self._num_canaries, self._view, self._world = canaries, view, world
+        self._num_canaries, self._view, self._world, self._seed = canaries, view, world, seed
+        self.scores: dict[str, Tensor] = {}
         super().__init__(args)
 
     def _read_data(self) -> pl.LightningDataModule:
@@ -80,13 +152,12 @@ class _AuditedFit(PrivateCLI):
         if count is None:
             count = default_count(places)
         # Which pairs are canaries is public; whether they are edges is not.
-        self.canaries = spread_non_edges(places, count, torch.Generator().manual_seed(0))
+        self.canaries = spread_non_edges(places, count, torch.Generator().manual_seed(self._seed))
         if self._world is None:
             self.inserted = torch.from_numpy(NoiseSource().integers(2, count) == 1)
         else:
             self.inserted = torch.full((count,), self._world)
         places.insert(self.canaries[self.inserted])
-        self.evidence = torch.zeros(count, dtype=torch.double)
         return data
 
     def before_instantiate_classes(self) -> None:
@@ -116,4 +187,4 @@ class _AuditedFit(PrivateCLI):
 
     def _observe(self, name: str, noisy: Tensor) -> None:
         score = self.model.transcript_score(name, noisy, self.canaries, self.known)
-        self.evidence += score.detach().double().cpu()
+        self.scores[name] = self.scores.get(name, 0) + score.detach().double().cpu()

@@ -1,5 +1,7 @@
 """BTER: private degrees, private clustering by degree, and blocks that have both."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -9,7 +11,7 @@ from torch_geometric.data import Data
 from lightning_dpg.graph.blocks import block_edges, block_starts
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
 from lightning_dpg.graph.wedges import count_wedges
-from lightning_dpg.methods.evidence import degree_evidence
+from lightning_dpg.methods.evidence import counts_evidence, degree_evidence, links_evidence
 from lightning_dpg.methods.one_shot import OneShotSynthesizer
 from lightning_dpg.methods.private_degrees import check_shares, release_degrees
 from lightning_dpg.privacy.mechanisms import discrete_laplace
@@ -88,6 +90,8 @@ class BTER(OneShotSynthesizer):
         self.register_buffer("mixing", torch.empty(0, 0, dtype=torch.long))
         self.register_buffer("densities", torch.empty(0, dtype=torch.double))
         self.register_buffer("spread", torch.tensor(0.0, dtype=torch.double))
+        # How an audit counts the wedges of graphs that it supposes.
+        self._count_wedges: Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Spend all on degrees, mixing and clustering, and fit the densities of blocks."""
@@ -137,6 +141,7 @@ class BTER(OneShotSynthesizer):
         def counts(edges: NDArray[np.int64]) -> NDArray[np.int64]:
             return count_wedges(edges, slots, groups[classes], _CLOSURES_PER_EDGE, _PUBLIC_SEED)
 
+        self._count_wedges = counts
         noisy = discrete_laplace(
             torch.from_numpy(counts(edges.numpy())),
             self.ledger,
@@ -200,6 +205,19 @@ class BTER(OneShotSynthesizer):
     def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
         """What the degrees of both ends exceed the known ones by."""
         return degree_evidence(self.degrees, pairs, known)
+
+    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+        """Evidence of the edges between classes and of the wedges, too."""
+        match name:
+            case "edges between classes of degrees":
+                classes = torch.from_numpy(degree_classes(self.degrees.cpu().numpy()))
+                lower = noisy[*np.tril_indices(len(noisy))]
+                return links_evidence(lower, classes, pairs, known, self.cost(name))
+            case "wedges and closed wedges by degree":
+                rate = self.cost(name) / wedge_sensitivity(_CLOSURES_PER_EDGE)
+                return counts_evidence(noisy, self._count_wedges, pairs, known, rate)
+            case _:
+                return super().transcript_score(name, noisy, pairs, known)
 
     def _released(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         return (

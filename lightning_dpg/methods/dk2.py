@@ -11,7 +11,6 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.communities import untangle
-from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.joint_degrees import (
     degree_cells,
     fitted_links,
@@ -19,7 +18,7 @@ from lightning_dpg.graph.joint_degrees import (
     num_cells,
 )
 from lightning_dpg.graph.stubs import fill_links, link_pairs, pair_stubs, stub_mixing
-from lightning_dpg.methods.evidence import degree_evidence, weight
+from lightning_dpg.methods.evidence import counts_evidence, degree_evidence
 from lightning_dpg.methods.one_shot import OneShotSynthesizer
 from lightning_dpg.methods.private_degrees import check_shares, release_degrees
 from lightning_dpg.privacy.mechanisms import discrete_laplace, shortfall
@@ -193,23 +192,24 @@ class DK2(OneShotSynthesizer):
         return self.cost("degree of each node") * degree_evidence(self.degrees, pairs, known)
 
     def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the joint degrees, too."""
-        if name == "joint degrees":
-            return self._joint_evidence(noisy.numpy(), pairs, known)
-        return super().transcript_score(name, noisy, pairs, known)
+        """Evidence of the two largest degrees, and of the joint degrees, too."""
+        match name:
+            case "sum of the two largest degrees":
+                rate = self.cost(name) / largest_degrees_sensitivity()
+                return counts_evidence(noisy, self._count_largest_two, pairs, known, rate)
+            case "joint degrees":
+                cells = degree_cells(self._largest_two, self.hparams["num_nodes"] - 1)
+                sensitivity, scales = self._calibration(cells)
+                rates = self.cost(name) / (scales * sensitivity)
+                return counts_evidence(noisy, self._count_joint, pairs, known, rates)
+            case _:
+                return super().transcript_score(name, noisy, pairs, known)
 
-    def _joint_evidence(self, noisy: NDArray[np.int64], pairs: Tensor, known: Data) -> Tensor:
-        """How much likelier each pair of shape ``(P, 2)`` makes the noise, if it is the only one."""
-        num_nodes, edges = self.hparams["num_nodes"], undirected_edges(known).numpy()
-        cells = degree_cells(self._largest_two, num_nodes - 1)
-        sensitivity, scales = self._calibration(cells)
-        rates = weight(self.cost("joint degrees")) / (scales * sensitivity)
+    def _count_largest_two(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.sort(self._count_degrees(edges))[-2:].sum(keepdims=True)
 
-        def log_likelihood(linked: NDArray[np.int64]) -> float:
-            degrees = np.bincount(linked.ravel(), minlength=num_nodes)
-            counts = joint_degrees(linked, degrees, self._largest_two)
-            return float(-(rates * np.abs(noisy - counts)).sum())
+    def _count_joint(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
+        return joint_degrees(edges, self._count_degrees(edges), self._largest_two)
 
-        without = log_likelihood(edges)
-        with_each = [log_likelihood(np.concatenate([edges, [pair]])) for pair in pairs.numpy()]
-        return torch.tensor(with_each, dtype=torch.double) - without
+    def _count_degrees(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.bincount(edges.ravel(), minlength=self.hparams["num_nodes"])

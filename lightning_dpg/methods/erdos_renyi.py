@@ -39,5 +39,5 @@ class ErdosRenyi(OneShotSynthesizer):
         return torch.zeros(len(pairs))
 
     def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What the number of edges exceeds the expected one by; the same for all pairs."""
-        return count_evidence(self.num_edges, pairs, known)
+        """Evidence of the number of edges, the same for all pairs."""
+        return count_evidence(self.num_edges, pairs, known, self.cost("number of edges"))

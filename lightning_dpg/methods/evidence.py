@@ -4,18 +4,97 @@ Scores of an audit: any of them is valid, and the better they are, the more it f
 was released, and the graph without the canaries, of which the attacker is taken to know everything.
 """
 
+from collections.abc import Callable
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
+
+from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.stubs import count_links
+from lightning_dpg.methods.table_evidence import (
+    counted_changes,
+    partition_evidence,
+    sequence_evidence,
+    table_evidence,
+)
 
 # Weight of a release without noise, whose own would be infinite.
 _CERTAIN = 100.0
 
 
-def count_evidence(num_edges: Tensor, pairs: Tensor, known: Data) -> Tensor:
-    """What a number of edges exceeds the expected one by; the same for all pairs ``(P, 2)``."""
-    surplus = num_edges - known.edge_index.shape[1] // 2 - len(pairs) / 2
-    return surplus.double().expand(len(pairs))
+def count_evidence(num_edges: Tensor, pairs: Tensor, known: Data, epsilon: float) -> Tensor:
+    """How much a number of edges speaks for each pair ``(P, 2)``; the same for all of them.
+
+    Args:
+        num_edges: Released number of edges, a scalar.
+        pairs: Canaries of shape ``(P, 2)``.
+        known: Graph of all other edges.
+        epsilon: Decay of the noise.
+    """
+    surplus = num_edges.cpu().reshape(1).numpy() - known.edge_index.shape[1] // 2
+    cells = np.zeros(len(pairs), dtype=np.int64)
+    return torch.from_numpy(partition_evidence(surplus, cells, weight(epsilon)))
+
+
+def ordered_evidence(ordered: Tensor, pairs: Tensor, known: Data, epsilon: float) -> Tensor:
+    """How much released degrees in descending order speak for each pair.
+
+    Args:
+        ordered: Noisy degrees of shape ``(N,)``.
+        pairs: Canaries of shape ``(P, 2)``.
+        known: Graph of all other edges.
+        epsilon: Cost of the degrees, of which an edge moves two.
+    """
+    degrees = torch.bincount(known.edge_index[0], minlength=len(ordered))
+    arrays = (tensor.cpu().numpy() for tensor in (ordered, pairs, degrees))
+    return torch.from_numpy(sequence_evidence(*arrays, weight(epsilon) / 2))
+
+
+def links_evidence(
+    noisy: Tensor, classes: Tensor, pairs: Tensor, known: Data, epsilon: float
+) -> Tensor:
+    """How much noisy numbers of edges within and between classes speak for each pair.
+
+    Args:
+        noisy: Released numbers, row by row of the lower triangle of what :func:`count_links` gives,
+            shape ``(K (K + 1) / 2,)``.
+        classes: Class of each node, released or public, shape ``(N,)``.
+        pairs: Canaries of shape ``(P, 2)``.
+        known: Graph of all other edges.
+        epsilon: Decay of the noise.
+    """
+    names = classes.cpu().numpy()
+    table = count_links(names, undirected_edges(known).cpu().numpy())
+    lower = np.tril_indices(len(table))
+    surplus = noisy.cpu().numpy() - table[lower]
+    column, row = np.sort(names[pairs.cpu().numpy()], axis=1).T
+    cells = row * (row + 1) // 2 + column
+    return torch.from_numpy(partition_evidence(surplus, cells, weight(epsilon)))
+
+
+def counts_evidence(
+    noisy: Tensor,
+    counts: Callable[[NDArray[np.int64]], NDArray[np.int64]],
+    pairs: Tensor,
+    known: Data,
+    rates: float | NDArray[np.float64],
+) -> Tensor:
+    """How much noisy counts of any kind speak for each pair, by what it would change in them.
+
+    Args:
+        noisy: Released counts, of any shape.
+        counts: From edges of shape ``(M, 2)`` to the counts without noise.
+        pairs: Canaries of shape ``(P, 2)``.
+        known: Graph of all other edges.
+        rates: Decay of the noise of each count, a number or of shape ``(C,)``.
+    """
+    edges, canaries = undirected_edges(known).cpu().numpy(), pairs.cpu().numpy()
+    before, changes = counted_changes(counts, edges, canaries)
+    surplus = noisy.cpu().numpy().ravel() - before
+    return torch.from_numpy(table_evidence(surplus, changes, np.broadcast_to(rates, before.shape)))
 
 
 def surplus_degrees(degrees: Tensor, pairs: Tensor, known: Data) -> Tensor:

@@ -235,16 +235,11 @@ class FederatedLearner(GraphLearner):
 
     def _asked(self, data: Any) -> Callable[[NodeEncoder], Tensor]:
         """What asks the clients, those of this process or in processes of their own, for a round."""
-        h, processes = self.hparams, self.hparams["flower_processes"]
+        processes = self.hparams["flower_processes"]
         inputs, edges = self.client_inputs(data)
         device = torch.device("cpu") if processes else self.device
         clients = holdings(self._parts(), inputs, edges, data.graph_of, self.labels.cpu(), device)
-        settings = {
-            "epochs": h["local_epochs"],
-            "learning_rate": h["learning_rate"],
-            "proximal": h["proximal"],
-            "max_norm": h["max_update_norm"] if h["weights"] == "private" else None,
-        }
+        settings = self._client_settings()
         if processes:
             shares = [clients[number::processes] for number in range(processes)]
             copied = copy.deepcopy(self._encoder()).cpu()
@@ -252,6 +247,37 @@ class FederatedLearner(GraphLearner):
             return self._flower.weighted_update
         mine = clients[self.global_rank :: self.trainer.world_size]
         return lambda network: weighted_update(network, mine, **settings)
+
+    def updates_of(self, inputs: Tensor, edges: Tensor, graph_of: Tensor) -> Tensor:
+        """What all clients would send if they held other records, as an audit supposes.
+
+        Args:
+            inputs: What the encoder reads of each node, shape ``(N, d)``.
+            edges: Edges of shape ``(M, 2)``.
+            graph_of: Number of each node's graph, shape ``(N,)``.
+
+        Returns:
+            Clipped updates times the weights of the clients, shape ``(C, K)``.
+        """
+        labels, settings, network = self.labels.cpu(), self._client_settings(), self._encoder()
+        clients = holdings(self._parts(), inputs, edges, graph_of, labels, self.device)
+        return torch.stack([weighted_update(network, [client], **settings) for client in clients])
+
+    def client_of(self, graphs: Tensor) -> Tensor:
+        """Number of the client that holds each graph, -1 where it teaches nothing: same shape."""
+        owners = torch.full((len(self.sizes),), -1)
+        for number, part in enumerate(self._parts()):
+            owners[part] = number
+        return owners[graphs]
+
+    def _client_settings(self) -> dict[str, Any]:
+        h = self.hparams
+        return {
+            "epochs": h["local_epochs"],
+            "learning_rate": h["learning_rate"],
+            "proximal": h["proximal"],
+            "max_norm": h["max_update_norm"] if h["weights"] == "private" else None,
+        }
 
     def _parts(self) -> list[Tensor]:
         """Numbers of the graphs of each client (public)."""

@@ -36,6 +36,7 @@ from lightning_dpg.methods.federated_learner import UPDATES, FederatedLearner
 from lightning_dpg.methods.graph_learner import Embedding
 from lightning_dpg.methods.graph_set import resized
 from lightning_dpg.methods.row_evidence import sum_evidence
+from lightning_dpg.methods.update_evidence import update_evidence
 from lightning_dpg.metrics.discrepancies import neighbor_accuracy
 from lightning_dpg.metrics.kernel_svm import clip_spectrum
 from lightning_dpg.nn.node_encoders import GCN, GIN, NodeEncoder, RowNet, padded
@@ -293,12 +294,19 @@ class LDPGromovWasserstein(FederatedLearner):
         return total
 
     def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """The same of a single release; sums of clients' updates are not read."""
+        """The same of a single release, or of a sum of clients' updates."""
         if name == REPORTS:
             return self._report_evidence(noisy.double(), pairs, known)
-        if name == UPDATES:
-            return torch.zeros(len(pairs))
         data = self.trainer.datamodule  # type: ignore[attr-defined]
+        if name == UPDATES:
+            return update_evidence(
+                noisy,
+                lambda edges: self.updates_of(node_inputs(data, edges), edges, data.graph_of),
+                self.client_of(data.graph_of[pairs[:, 0].cpu()]),
+                next(entry for entry in self.ledger.entries if entry.name == UPDATES),
+                pairs,
+                known,
+            )
         summed = public_features(data) if name.endswith("hop 1") else self._last_sums
         self._last_sums = noisy
         return sum_evidence(summed, noisy, self.ledger.entries[-1], pairs.cpu(), known)

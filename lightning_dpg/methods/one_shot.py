@@ -9,7 +9,12 @@ from torch.optim import Optimizer
 from torch_geometric.data import Data
 
 from lightning_dpg.methods.base import Synthesizer
-from lightning_dpg.methods.evidence import count_evidence, degree_evidence, weight
+from lightning_dpg.methods.evidence import (
+    count_evidence,
+    degree_evidence,
+    ordered_evidence,
+    weight,
+)
 from lightning_dpg.privacy.mechanisms import discrete_laplace
 from lightning_dpg.privacy.sensitivity import edge_count_sensitivity
 
@@ -82,7 +87,9 @@ class OneShotSynthesizer(Synthesizer):
         """Evidence of a noisy number of edges, or of noisy degrees."""
         match name:
             case "number of edges":
-                return count_evidence(noisy, pairs, known)
+                return count_evidence(noisy, pairs, known, self.cost(name))
+            case "ordered degrees":
+                return ordered_evidence(noisy, pairs, known, self.cost(name))
             case "degree of each node":
                 return self.cost(name) * degree_evidence(noisy, pairs, known)
             case _:

@@ -17,7 +17,7 @@ from lightning_dpg.graph.communities import (
 )
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
-from lightning_dpg.methods.evidence import degree_evidence
+from lightning_dpg.methods.evidence import degree_evidence, links_evidence
 from lightning_dpg.methods.one_shot import OneShotSynthesizer
 from lightning_dpg.methods.private_degrees import check_shares, release_degrees
 from lightning_dpg.privacy.exponential import choose_in_turns
@@ -165,9 +165,11 @@ class PrivGraph(OneShotSynthesizer):
         return degrees + self._choice_evidence(chosen, pairs, known)
 
     def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the choices of communities, too."""
+        """Evidence of the choices of communities, and of the edges between these, too."""
         if name == "communities":
             return self._choice_evidence(noisy, pairs, known)
+        if name == "edges within and between communities":
+            return links_evidence(noisy, self.communities, pairs, known, self.cost(name))
         return super().transcript_score(name, noisy, pairs, known)
 
     def _choice_evidence(self, chosen: Tensor, pairs: Tensor, known: Data) -> Tensor:

@@ -42,6 +42,20 @@ def guess_half(scores: Tensor, inserted: Tensor) -> Guesses:
     return Guesses(2 * quarter, int((~inserted[out]).sum()) + int(inserted[into].sum()))
 
 
+def guess_surest(scores: Tensor, inserted: Tensor) -> Guesses:
+    """Guess by their signs the eighth of the scores that are farthest from 0, out at 0.
+
+    For logarithms of likelihood ratios of releases that say much of a few canaries, and perhaps of
+    those only that are in.
+
+    Args:
+        scores: Logarithms of likelihood ratios of shape ``(P,)``.
+        inserted: Which canaries are in, shape ``(P,)``, of type bool.
+    """
+    surest = scores.abs().argsort(descending=True, stable=True)[: len(scores) // 8]
+    return Guesses(len(surest), int(((scores > 0) == inserted)[surest].sum()))
+
+
 def epsilon_lower_bound(
     canaries: int, guesses: int, correct: int, delta: float, confidence: float = 0.95
 ) -> float:

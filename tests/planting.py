@@ -1,0 +1,104 @@
+"""Private methods with a mistake in their noise, and how an audit fares with them."""
+
+import pkgutil
+from dataclasses import replace
+from importlib import import_module
+
+import torch
+
+import lightning_dpg.methods
+from lightning_dpg.commands.audit import bounded
+from lightning_dpg.commands.audited_fit import Evidence, Outcome, _claims_so_far, pooled
+from lightning_dpg.commands.canaries import Places, spread_non_edges
+from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.privacy.ledger import Budget
+from lightning_dpg.privacy.noise import NoiseSource
+
+# What each mechanism takes for its noise, and by which factor more of it means less noise.
+_MECHANISMS = {
+    "discrete_laplace": "epsilon",
+    "choose_in_turns": "epsilon",
+    "choose_by_chain": "epsilon",
+    "randomized_response": "epsilon",
+    "multi_bit": "epsilon",
+    "gaussian": "noise_multiplier",
+}
+
+
+class Lying:
+    """A ledger that books what a release claims, and not what it has cost."""
+
+    def __init__(self, ledger, **claim):
+        self._ledger, self._claim = ledger, claim
+
+    def __getattr__(self, name):
+        return getattr(self._ledger, name)
+
+    def spend(self, entry):
+        self._ledger.spend(replace(entry, **self._claim))
+
+
+def plant(monkeypatch, factor, names=None):
+    """Multiply the noise of some releases, or of all, while the ledger says that nothing changed."""
+
+    def planted(mechanism, key):
+        def noisy(*args, **settings):
+            value = settings[key]
+            if names is not None and settings["name"] not in names:
+                return mechanism(*args, **settings)
+            if key == "epsilon":
+                less = value / factor if factor else float("inf")
+                claim = settings.get("cost") or value
+            else:
+                less, claim = value * factor, value
+            place = next(k for k, arg in enumerate(args) if hasattr(arg, "spend"))
+            args = (*args[:place], Lying(args[place], **{key: claim}), *args[place + 1 :])
+            settings.pop("cost", None)
+            return mechanism(*args, **{**settings, key: less})
+
+        return noisy
+
+    for module in pkgutil.iter_modules(lightning_dpg.methods.__path__, "lightning_dpg.methods."):
+        module = import_module(module.name)
+        for name, key in _MECHANISMS.items():
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, planted(getattr(module, name), key))
+
+
+def audited(make, graph, budget, canaries, fits):
+    """Audit of a method that reads its graph once.
+
+    Args:
+        make: From a number of nodes to a method.
+        graph: Private graph, of nodes from 0.
+        budget: Epsilon and delta.
+        canaries: Pairs that are canaries of each fit, or how many random ones there are.
+        fits: Number of fits.
+    """
+    known = make_graph(torch.tensor(list(graph.edges), dtype=torch.long), len(graph))
+    nodes = torch.arange(len(graph))
+    places = Places(known, known, torch.zeros_like(nodes), nodes, len(nodes), lambda pairs: None)
+    outcomes = []
+    for seed in range(fits):
+        pairs = canaries
+        if isinstance(canaries, int):
+            pairs = spread_non_edges(places, canaries, torch.Generator().manual_seed(seed))
+        outcomes.append(outcome_of(make(len(graph)), known, torch.as_tensor(pairs), budget))
+    return bounded(pooled(outcomes), "transcript", fits, 0.95)
+
+
+def outcome_of(method, known, pairs, budget):
+    inserted = torch.from_numpy(NoiseSource().integers(2, len(pairs)) == 1)
+    edges = torch.cat([undirected_edges(known), pairs[inserted]])
+    scores: dict[str, torch.Tensor] = {}
+
+    def observe(name, noisy):
+        score = method.transcript_score(name, noisy, pairs, known).double()
+        scores[name] = scores.get(name, 0) + score
+
+    method.ledger.budget, method.ledger.witness = Budget(*budget), observe
+    method.release(undirected_edges(make_graph(edges, known.num_nodes)), budget[0])
+    claims = _claims_so_far(method.ledger, budget[1], method.ledger.headline(budget[1])[0])
+    apart = {name: Evidence(claim, scores[name]) for name, claim in claims.items()}
+    together = Evidence(max(claims.values()), sum(scores.values()))
+    return Outcome(type(method).__name__, budget[1], inserted, together, apart)

@@ -16,6 +16,8 @@ from lightning_dpg.callbacks.trainer_check import check_loader, check_sampler, c
 from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
 
 JOURNAL = "ledger.jsonl"
+LARGEST_EPSILON = 1e9
+"""Finite budgets beyond it are typing errors, and end the range of numbers in which noise is drawn."""
 UNASKED_DELTA = 1e-6
 """Delta at which a run without a budget is reported."""
 
@@ -50,6 +52,11 @@ class PrivacyAccountant(Callback):
         """The budget, checked."""
         if not self.epsilon > 0:
             raise ValueError(f"privacy.epsilon must be positive, got {self.epsilon}")
+        if LARGEST_EPSILON < self.epsilon < math.inf:
+            raise ValueError(
+                f"privacy.epsilon {self.epsilon:g} protects nothing: set it to {LARGEST_EPSILON:g} or "
+                "less, or to .inf for a run without noise"
+            )
         if self.delta is None:
             if math.isfinite(self.epsilon):
                 raise ValueError("privacy.delta is missing; it may be left out at epsilon .inf")

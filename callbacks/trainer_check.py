@@ -60,6 +60,12 @@ def check_trainer(trainer: Trainer, method: PrivateModule) -> None:
             )
     if not method.adds_noise:
         return
+    is_endless = trainer.max_epochs == -1 and trainer.max_steps == -1
+    if is_endless and method.hparams.get("noise_multiplier") == "auto":
+        raise MisconfigurationException(
+            "trainer.max_epochs -1 has no end, and noise_multiplier: auto needs the number of steps in "
+            "advance: set max_epochs, or give a number as noise_multiplier"
+        )
     for setting, why in _voiding_settings(trainer, method).items():
         raise MisconfigurationException(f"trainer.{setting} {why}: leave it out")
     if trainer.precision not in ("32-true", "64-true"):

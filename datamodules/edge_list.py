@@ -3,7 +3,7 @@
 import hashlib
 import math
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -19,6 +19,9 @@ from lightning_dpg.datamodules.loading import data_root
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.negatives import degree_matched_non_edges, uniform_non_edges
 from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
+
+_SPLIT = ("val_fraction", "test_fraction", "split", "seed")
+"""Arguments that decide which edges are held out."""
 
 
 class LinkBatch(NamedTuple):
@@ -139,6 +142,33 @@ class EdgeListDataModule(GraphDataModule):
             self._split_as_published(self.split)
         self.train_graph = make_graph(self.edges, self.num_nodes, self.graph.node_names)
         self._is_set_up = True
+
+    def state_dict(self) -> dict[str, Any]:
+        """What decides which edges are held out (public); part of every checkpoint."""
+        return {name: getattr(self, name) for name in _SPLIT}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Refuse a split whose held-out edges the checkpoint's method has trained on.
+
+        Raises:
+            MisconfigurationException: If the split is another one, and edges are to be read.
+        """
+        is_prediction = self.trainer is not None and self.trainer.predicting
+        changed = {name: old for name, old in state_dict.items() if getattr(self, name) != old}
+        if len(changed) == 1 and "seed" in changed and not self._holds_out(state_dict):
+            return  # of a coin that decides nothing
+        if changed and not is_prediction:
+            now = ", ".join(f"{name} {getattr(self, name)}" for name in changed)
+            then = ", ".join(f"{name} {old}" for name, old in changed.items())
+            raise MisconfigurationException(
+                f"the checkpoint was trained with {then}, and now {now} is set: its held-out edges "
+                "are among those that it has learned from\n"
+                f"set {then} in data.init_args, or fit anew with the other split"
+            )
+
+    @staticmethod
+    def _holds_out(state: dict[str, Any]) -> bool:
+        return bool(state["split"] or state["val_fraction"] or state["test_fraction"])
 
     def train_dataloader(self) -> DataLoader[PoissonBatch]:
         """Poisson batches of edges; each rank gets its share of every batch."""

@@ -12,10 +12,10 @@ from torch_geometric.data import Data
 
 from lightning_dpg.methods.critic_evidence import critic_evidence
 from lightning_dpg.methods.walk_gan import WalkGAN
-from lightning_dpg.privacy.accounting import gaussian_sigma, noise_multiplier_for
+from lightning_dpg.privacy.accounting import gaussian_sigma, noise_multiplier_for, smallest
 from lightning_dpg.privacy.dpsgd import DPSGD, ClippedSum, Rows
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian
 from lightning_dpg.privacy.sampling import PoissonBatch
 from lightning_dpg.privacy.sensitivity import (
@@ -23,6 +23,10 @@ from lightning_dpg.privacy.sensitivity import (
     edge_count_sensitivity,
     edge_gradient_sensitivity,
 )
+
+# A step at the largest noise that is looked for costs nothing, at whatever rate below 1.
+_MOST_NOISE = 1e9
+_ANY_RATE = 0.5
 
 
 class DPNetGAN(WalkGAN):
@@ -102,6 +106,13 @@ class DPNetGAN(WalkGAN):
             raise ValueError(f"mode must be 'corrected' or 'paper', got {mode!r}")
         if not 0 <= degree_share < 1:
             raise ValueError(f"degree_share must be in [0, 1), got {degree_share}")
+        if noise_multiplier != "auto" and not noise_multiplier >= 0:
+            raise ValueError(f"noise_multiplier must be auto, or 0 or more, got {noise_multiplier}")
+        if not (max_grad_norm > 0 and count_epsilon > 0):
+            raise ValueError(
+                "max_grad_norm and count_epsilon must be positive, got "
+                f"{max_grad_norm} and {count_epsilon}"
+            )
         self._build(2, frozen=frozen_embedding)
         self.noise_multiplier: Tensor
         self.register_buffer("noise_multiplier", torch.tensor(float("nan"), dtype=torch.float64))
@@ -129,17 +140,89 @@ class DPNetGAN(WalkGAN):
         if sigma == 0:
             self._start_without_noise(len(data.edges))
             return
-        if not self.ledger.entries:  # what a resumed run has released is in its checkpoint
-            self._release_counts(data.edges)
-        if self.hparams["num_edges"] is not None:
-            self.num_edges.fill_(self.hparams["num_edges"])
+        is_new = not self.ledger.entries  # what a resumed run has released is in its checkpoint
+        planned = self._count_entries(budget) if is_new else []
         if sigma != "auto":
             self.noise_multiplier.fill_(sigma)
         elif budget is not None and self.noise_multiplier.isnan():
-            steps, other = self.planned_steps(), self.ledger.rdp()
+            steps, other = self.planned_steps(), self.ledger.rdp(*planned)
             self.noise_multiplier.fill_(
                 noise_multiplier_for(*budget, self.sample_rate, steps, other)
             )
+        if is_new:
+            if budget is not None and not self.ledger.affords(*planned, *self.step_entries()):
+                raise self._too_small(budget, float(self.noise_multiplier), self.sample_rate)
+            self._release_counts(data.edges)
+        if self.hparams["num_edges"] is not None:
+            self.num_edges.fill_(self.hparams["num_edges"])
+
+    def check_budget(self, budget: Budget) -> None:
+        """Also refuse one that the counts leave nothing of, whatever the noise of the training."""
+        super().check_budget(budget)
+        is_solved = self.hparams["noise_multiplier"] == "auto" and math.isfinite(budget.epsilon)
+        if is_solved and not self._fits(budget, _MOST_NOISE, _ANY_RATE):
+            raise self._too_small(budget, _MOST_NOISE, _ANY_RATE)
+
+    def _fits(self, budget: Budget, noise_multiplier: float, sample_rate: float) -> bool:
+        """Whether a budget pays for the counts and one step."""
+        ledger = PrivacyLedger(self.relation)
+        ledger.budget = budget
+        step = self._step_entry(noise_multiplier, sample_rate)
+        return ledger.affords(*self._count_entries(budget), step)
+
+    def _too_small(
+        self, budget: Budget, noise_multiplier: float, sample_rate: float
+    ) -> MisconfigurationException:
+        """What to say of a budget that pays for less than the counts and one step."""
+
+        def fits(epsilon: float) -> bool:
+            return self._fits(Budget(epsilon, budget.delta), noise_multiplier, sample_rate)
+
+        enough, most = budget.epsilon, 1000 * budget.epsilon
+        while enough < most and not fits(enough):
+            enough *= 2
+        found = (
+            f"{math.ceil(100 * smallest(fits, enough, 1e-3)) / 100:g}"
+            if enough < most
+            else "far more"
+        )
+        h = self.hparams
+        lower = [f"{name} {h[name]:g}" for name in ("count_epsilon", "degree_share") if h[name]]
+        raised = "" if h["noise_multiplier"] == "auto" else ", or raise noise_multiplier"
+        return MisconfigurationException(
+            f"privacy.epsilon {budget.epsilon:g} does not pay for the number of edges, the degrees and "
+            f"one step of training together\nset it to {found} or more, or lower "
+            f"{' or '.join(lower)}{raised}"
+        )
+
+    def _count_entries(self, budget: Budget | None) -> list[LedgerEntry]:
+        """Cost of the number of edges and of the degrees, where they are released."""
+        entries, h = [], self.hparams
+        if h["mode"] != "paper" and h["num_edges"] is None:
+            entries.append(
+                LedgerEntry(
+                    name="number of edges",
+                    relation=self.relation,
+                    mechanism="pure",
+                    sensitivity=edge_count_sensitivity(),
+                    proof="edge_count_sensitivity",
+                    epsilon=h["count_epsilon"],
+                )
+            )
+        if h["degree_share"]:
+            if budget is None or math.isinf(budget.epsilon):
+                raise MisconfigurationException("degree_share needs a finite privacy.epsilon")
+            entries.append(
+                LedgerEntry(
+                    name="degrees",
+                    relation=self.relation,
+                    mechanism="gaussian",
+                    sensitivity=degree_sensitivity(),
+                    proof="degree_sensitivity",
+                    noise_multiplier=gaussian_sigma(*budget) / h["degree_share"] ** 0.5,
+                )
+            )
+        return entries
 
     def _start_without_noise(self, num_edges: int) -> None:
         """Book that nothing is protected, which a finite budget refuses."""
@@ -171,16 +254,13 @@ class DPNetGAN(WalkGAN):
 
     def _release_degrees(self, edges: Tensor) -> None:
         """Noisy degrees as the generator's prior: it starts from independent ends of edges."""
-        budget = self.ledger.budget
-        if budget is None or math.isinf(budget.epsilon):
-            raise MisconfigurationException("degree_share needs a finite privacy.epsilon")
         noisy = gaussian(
             torch.bincount(edges.flatten(), minlength=self.hparams["num_nodes"]).double(),
             self.ledger,
             self.noise,
             name="degrees",
             sensitivity=degree_sensitivity(),
-            noise_multiplier=gaussian_sigma(*budget) / self.hparams["degree_share"] ** 0.5,
+            noise_multiplier=gaussian_sigma(*self.budget) / self.hparams["degree_share"] ** 0.5,
             proof="degree_sensitivity",
         )
         log_degree = noisy.clamp(min=0.5).log()
@@ -189,19 +269,18 @@ class DPNetGAN(WalkGAN):
     def step_entries(self) -> list[LedgerEntry]:
         """One sampled Gaussian per critic step; nothing without noise."""
         sigma = float(self.noise_multiplier)
-        if sigma == 0:
-            return []
-        return [
-            LedgerEntry(
-                name="critic gradient",
-                relation=self.relation,
-                mechanism="gaussian",
-                sensitivity=edge_gradient_sensitivity(self.hparams["max_grad_norm"]),
-                proof="edge_gradient_sensitivity",
-                noise_multiplier=sigma,
-                sample_rate=self.sample_rate,
-            )
-        ]
+        return [] if sigma == 0 else [self._step_entry(sigma, self.sample_rate)]
+
+    def _step_entry(self, noise_multiplier: float, sample_rate: float) -> LedgerEntry:
+        return LedgerEntry(
+            name="critic gradient",
+            relation=self.relation,
+            mechanism="gaussian",
+            sensitivity=edge_gradient_sensitivity(self.hparams["max_grad_norm"]),
+            proof="edge_gradient_sensitivity",
+            noise_multiplier=noise_multiplier,
+            sample_rate=sample_rate,
+        )
 
     def claimed_epsilon(self, delta: float) -> float | None:
         """What the paper would print: each edge counted as two records, drawn half as often."""

@@ -128,7 +128,7 @@ class PrivacyAccountant(Callback):
             self._refuse_selection(trainer)
             self.check_run(trainer, pl_module)
             pl_module.ledger.budget = self.budget
-        data = getattr(trainer, "datamodule", None)
+        data: Any = getattr(trainer, "datamodule", None)
         draws_edges = pl_module.batches == getattr(data, "batches", None) == "edges"
         if stage == "fit" and draws_edges and pl_module.adds_noise:
             check_sampler(data.train_dataloader(), trainer)  # before anything is spent

@@ -61,9 +61,16 @@ def test_bad_setting(fails, config, option, value, said):
     assert not [piece for piece in said if piece not in message], message
 
 
+TWO_WRAPPED = [
+    *("dp_netgan", "--config", "ddp", "--trainer.devices", "2", "--trainer.accelerator", "cpu"),
+    *("--trainer.use_distributed_sampler", "true"),
+]
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [
+        (TWO_WRAPPED, "wraps the Poisson sampler"),
         (
             ["netgan", "--data.class_path", "EdgeListDataModule"],
             "set data.class_path to RandomWalk",

@@ -10,23 +10,16 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from lightning_dpg.methods.count_plan import check_counts, count_entries, step_entry
 from lightning_dpg.methods.critic_evidence import critic_evidence
 from lightning_dpg.methods.walk_gan import WalkGAN
-from lightning_dpg.privacy.accounting import gaussian_sigma, noise_multiplier_for, smallest
+from lightning_dpg.privacy.accounting import gaussian_sigma, noise_multiplier_for
 from lightning_dpg.privacy.dpsgd import DPSGD, ClippedSum, Rows
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian
 from lightning_dpg.privacy.sampling import PoissonBatch
-from lightning_dpg.privacy.sensitivity import (
-    degree_sensitivity,
-    edge_count_sensitivity,
-    edge_gradient_sensitivity,
-)
-
-# A step at the largest noise that is looked for costs nothing, at whatever rate below 1.
-_MOST_NOISE = 1e9
-_ANY_RATE = 0.5
+from lightning_dpg.privacy.sensitivity import degree_sensitivity, edge_count_sensitivity
 
 
 class DPNetGAN(WalkGAN):
@@ -141,7 +134,7 @@ class DPNetGAN(WalkGAN):
             self._start_without_noise(len(data.edges))
             return
         is_new = not self.ledger.entries  # what a resumed run has released is in its checkpoint
-        planned = self._count_entries(budget) if is_new else []
+        planned = count_entries(self.hparams, budget) if is_new else []
         if sigma != "auto":
             self.noise_multiplier.fill_(sigma)
         elif budget is not None and self.noise_multiplier.isnan():
@@ -150,8 +143,7 @@ class DPNetGAN(WalkGAN):
                 noise_multiplier_for(*budget, self.sample_rate, steps, other)
             )
         if is_new:
-            if budget is not None and not self.ledger.affords(*planned, *self.step_entries()):
-                raise self._too_small(budget, float(self.noise_multiplier), self.sample_rate)
+            check_counts(self.hparams, budget, float(self.noise_multiplier), self.sample_rate)
             self._release_counts(data.edges)
         if self.hparams["num_edges"] is not None:
             self.num_edges.fill_(self.hparams["num_edges"])
@@ -159,70 +151,8 @@ class DPNetGAN(WalkGAN):
     def check_budget(self, budget: Budget) -> None:
         """Also refuse one that the counts leave nothing of, whatever the noise of the training."""
         super().check_budget(budget)
-        is_solved = self.hparams["noise_multiplier"] == "auto" and math.isfinite(budget.epsilon)
-        if is_solved and not self._fits(budget, _MOST_NOISE, _ANY_RATE):
-            raise self._too_small(budget, _MOST_NOISE, _ANY_RATE)
-
-    def _fits(self, budget: Budget, noise_multiplier: float, sample_rate: float) -> bool:
-        """Whether a budget pays for the counts and one step."""
-        ledger = PrivacyLedger(self.relation)
-        ledger.budget = budget
-        step = self._step_entry(noise_multiplier, sample_rate)
-        return ledger.affords(*self._count_entries(budget), step)
-
-    def _too_small(
-        self, budget: Budget, noise_multiplier: float, sample_rate: float
-    ) -> MisconfigurationException:
-        """What to say of a budget that pays for less than the counts and one step."""
-
-        def fits(epsilon: float) -> bool:
-            return self._fits(Budget(epsilon, budget.delta), noise_multiplier, sample_rate)
-
-        enough, most = budget.epsilon, 1000 * budget.epsilon
-        while enough < most and not fits(enough):
-            enough *= 2
-        found = (
-            f"{math.ceil(100 * smallest(fits, enough, 1e-3)) / 100:g}"
-            if enough < most
-            else "far more"
-        )
-        h = self.hparams
-        lower = [f"{name} {h[name]:g}" for name in ("count_epsilon", "degree_share") if h[name]]
-        raised = "" if h["noise_multiplier"] == "auto" else ", or raise noise_multiplier"
-        return MisconfigurationException(
-            f"privacy.epsilon {budget.epsilon:g} does not pay for the number of edges, the degrees and "
-            f"one step of training together\nset it to {found} or more, or lower "
-            f"{' or '.join(lower)}{raised}"
-        )
-
-    def _count_entries(self, budget: Budget | None) -> list[LedgerEntry]:
-        """Cost of the number of edges and of the degrees, where they are released."""
-        entries, h = [], self.hparams
-        if h["mode"] != "paper" and h["num_edges"] is None:
-            entries.append(
-                LedgerEntry(
-                    name="number of edges",
-                    relation=self.relation,
-                    mechanism="pure",
-                    sensitivity=edge_count_sensitivity(),
-                    proof="edge_count_sensitivity",
-                    epsilon=h["count_epsilon"],
-                )
-            )
-        if h["degree_share"]:
-            if budget is None or math.isinf(budget.epsilon):
-                raise MisconfigurationException("degree_share needs a finite privacy.epsilon")
-            entries.append(
-                LedgerEntry(
-                    name="degrees",
-                    relation=self.relation,
-                    mechanism="gaussian",
-                    sensitivity=degree_sensitivity(),
-                    proof="degree_sensitivity",
-                    noise_multiplier=gaussian_sigma(*budget) / h["degree_share"] ** 0.5,
-                )
-            )
-        return entries
+        if self.hparams["noise_multiplier"] == "auto" and math.isfinite(budget.epsilon):
+            check_counts(self.hparams, budget)
 
     def _start_without_noise(self, num_edges: int) -> None:
         """Book that nothing is protected, which a finite budget refuses."""
@@ -269,18 +199,7 @@ class DPNetGAN(WalkGAN):
     def step_entries(self) -> list[LedgerEntry]:
         """One sampled Gaussian per critic step; nothing without noise."""
         sigma = float(self.noise_multiplier)
-        return [] if sigma == 0 else [self._step_entry(sigma, self.sample_rate)]
-
-    def _step_entry(self, noise_multiplier: float, sample_rate: float) -> LedgerEntry:
-        return LedgerEntry(
-            name="critic gradient",
-            relation=self.relation,
-            mechanism="gaussian",
-            sensitivity=edge_gradient_sensitivity(self.hparams["max_grad_norm"]),
-            proof="edge_gradient_sensitivity",
-            noise_multiplier=noise_multiplier,
-            sample_rate=sample_rate,
-        )
+        return [] if sigma == 0 else [step_entry(self.hparams, sigma, self.sample_rate)]
 
     def claimed_epsilon(self, delta: float) -> float | None:
         """What the paper would print: each edge counted as two records, drawn half as often."""

@@ -17,6 +17,8 @@ from lightning_dpg.callbacks.trainer_check import check_loader, check_sampler, c
 from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
 
 JOURNAL = "ledger.jsonl"
+LARGEST_EPSILON = 1e9
+"""Finite budgets beyond it are typing errors, and end the range of numbers in which noise is drawn."""
 UNASKED_DELTA = 1e-6
 """Delta at which a run without a budget is reported."""
 
@@ -55,6 +57,11 @@ class PrivacyAccountant(Callback):
         """The budget, checked."""
         if not self.epsilon > 0:
             raise ValueError(f"privacy.epsilon must be positive, got {self.epsilon}")
+        if LARGEST_EPSILON < self.epsilon < math.inf:
+            raise ValueError(
+                f"privacy.epsilon {self.epsilon:g} protects nothing: set it to {LARGEST_EPSILON:g} or "
+                "less, or to .inf for a run without noise"
+            )
         if self.delta is None:
             if math.isfinite(self.epsilon):
                 raise ValueError("privacy.delta is missing; it may be left out at epsilon .inf")
@@ -127,7 +134,7 @@ class PrivacyAccountant(Callback):
             self._refuse_selection(trainer)
             self.check_run(trainer, pl_module)
             pl_module.ledger.budget = self.budget
-        data = getattr(trainer, "datamodule", None)
+        data: Any = getattr(trainer, "datamodule", None)
         draws_edges = pl_module.batches == getattr(data, "batches", None) == "edges"
         if stage == "fit" and draws_edges and pl_module.adds_noise:
             check_sampler(data.train_dataloader(), trainer)  # before anything is spent

@@ -19,7 +19,6 @@ from pytorch_lightning.callbacks import (
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch.utils.data import DataLoader
 
-from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.sampling import PoissonSampler
 
 _TRIALS = "makes trial steps on private data and then forgets that they were booked"
@@ -42,7 +41,7 @@ REFUSED_CALLBACKS: dict[type[Callback], str] = {
 """Built-in callbacks, and why a private method takes neither them nor what is derived from them."""
 
 
-def check_trainer(trainer: Trainer, method: PrivateModule) -> None:
+def check_trainer(trainer: Trainer, method: Any) -> None:
     """Refuse settings and callbacks with which a step would not be what it costs.
 
     Args:
@@ -60,6 +59,12 @@ def check_trainer(trainer: Trainer, method: PrivateModule) -> None:
             )
     if not method.adds_noise:
         return
+    is_endless = trainer.max_epochs == -1 and trainer.max_steps == -1
+    if is_endless and method.hparams.get("noise_multiplier") == "auto":
+        raise MisconfigurationException(
+            "trainer.max_epochs -1 has no end, and noise_multiplier: auto needs the number of steps in "
+            "advance: set max_epochs, or give a number as noise_multiplier"
+        )
     for setting, why in _voiding_settings(trainer, method).items():
         raise MisconfigurationException(f"trainer.{setting} {why}: leave it out")
     if trainer.precision not in ("32-true", "64-true"):
@@ -73,12 +78,12 @@ def check_trainer(trainer: Trainer, method: PrivateModule) -> None:
                 raise MisconfigurationException(f"{type(callback).__name__} {why}: remove it")
 
 
-def _voiding_settings(trainer: Trainer, method: PrivateModule) -> dict[str, str]:
+def _voiding_settings(trainer: Trainer, method: Any) -> dict[str, str]:
     """Settings that are not as they must be, and what they do."""
     wraps = trainer._accelerator_connector.use_distributed_sampler and trainer.world_size > 1
     one_batch = "reads the same few records in every step, and the ledger books fresh samples"
     facts = {
-        "overfit_batches": (trainer.overfit_batches, one_batch),
+        "overfit_batches": (trainer.overfit_batches, one_batch),  # type: ignore[attr-defined]
         "accumulate_grad_batches": (
             trainer.accumulate_grad_batches != 1,
             "adds up the gradients of several batches",
@@ -131,16 +136,17 @@ def check_sampler(loader: Any, trainer: Trainer) -> PoissonSampler:
             f"{loader.batch_size}, but process {place[0]} of {place[1]} needs its share of each draw "
             "as it is: pass batch_size=None, rank and world_size"
         )
-    if sampler.num_records != len(loader.dataset) or not sampler.is_secret:
+    num_records = len(loader.dataset)  # type: ignore[arg-type]
+    if sampler.num_records != num_records or not sampler.is_secret:
         raise MisconfigurationException(
-            f"{sampler.num_records} of {len(loader.dataset)} records are drawn, "
+            f"{sampler.num_records} of {num_records} records are drawn, "
             f"{'in secret' if sampler.is_secret else 'with a known seed'}\n"
             "a rate is booked for all records, and for draws that nobody knows"
         )
     return sampler
 
 
-def check_loader(trainer: Trainer, method: PrivateModule) -> None:
+def check_loader(trainer: Trainer, method: Any) -> None:
     """Refuse a live train loader that does not draw at the rate of the steps that are booked.
 
     Args:

@@ -174,15 +174,17 @@ class GraphDataModule(pl.LightningDataModule):
         """Take over the numbering of a run that is resumed, or of another process.
 
         Raises:
-            MisconfigurationException: If names are to be published.
+            MisconfigurationException: If the tensors of the checkpoint follow another order.
         """
-        if self.names == "keep" and self._graph is not None:
+        numbering = state_dict.get("numbering")
+        then, now = ("keep" if numbering is None else "numbers"), self.names
+        if then != now and self._graph is not None:
             raise MisconfigurationException(
-                "the checkpoint was made with names: numbers, and its tensors follow those numbers"
-                "\nset names to numbers (--data.names numbers)"
+                f"the checkpoint was made with names: {then}, and its tensors follow their order\n"
+                f"set names to {then} (--data.names {then})"
             )
-        if state_dict["numbering"] != self._numbering:
-            self._numbering, self._graph = list(state_dict["numbering"]), None
+        if numbering is not None and numbering != self._numbering:
+            self._numbering, self._graph = list(numbering), None
             self.assumptions = []
 
     @property

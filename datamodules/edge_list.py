@@ -21,6 +21,9 @@ from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.negatives import degree_matched_non_edges, uniform_non_edges
 from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
 
+_SPLIT = ("val_fraction", "test_fraction", "split", "seed")
+"""Arguments that decide which edges are held out."""
+
 
 class LinkBatch(NamedTuple):
     """Node pairs to tell apart (private); each pair is a row ``i < j``.
@@ -166,13 +169,41 @@ class EdgeListDataModule(GraphDataModule):
         self.train_graph = make_graph(self.edges, self.num_nodes, self.graph.node_names)
         self._is_set_up = True
 
+    def state_dict(self) -> dict[str, Any]:
+        """The numbering of the nodes, and what decides which edges are held out (public)."""
+        return {**super().state_dict(), **{name: getattr(self, name) for name in _SPLIT}}
+
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a numbering of the nodes, and split the edges again."""
+        """Take over a numbering; refuse a split whose held-out edges the method has trained on.
+
+        Raises:
+            MisconfigurationException: If the numbering or the split is another one, and edges are
+                to be read.
+        """
+        self._refuse_other_split(state_dict)
         before = self._graph
         super().load_state_dict(state_dict)
         if self._graph is not before:
             self._is_set_up = False
             self.setup("fit")
+
+    def _refuse_other_split(self, state: dict[str, Any]) -> None:
+        is_prediction = self.trainer is not None and self.trainer.predicting
+        changed = {name: state[name] for name in _SPLIT if getattr(self, name) != state[name]}
+        if set(changed) == {"seed"} and not self._holds_out(state):
+            return  # of a coin that decides nothing
+        if changed and not is_prediction:
+            now = ", ".join(f"{name} {getattr(self, name)}" for name in changed)
+            then = ", ".join(f"{name} {old}" for name, old in changed.items())
+            raise MisconfigurationException(
+                f"the checkpoint was trained with {then}, and now {now} is set: its held-out edges "
+                "are among those that it has learned from\n"
+                f"set {then} in data.init_args, or fit anew with the other split"
+            )
+
+    @staticmethod
+    def _holds_out(state: dict[str, Any]) -> bool:
+        return bool(state["split"] or state["val_fraction"] or state["test_fraction"])
 
     def train_dataloader(self) -> DataLoader[PoissonBatch]:
         """Poisson batches of edges; each rank gets its share of every batch."""

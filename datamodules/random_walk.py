@@ -77,6 +77,11 @@ class RandomWalkDataModule(EdgeListDataModule):
             source_column=source_column,
             target_column=target_column,
         )
+        if batch_size < 1 or walk_length < 2:
+            raise ValueError(
+                "batch_size must be positive and walk_length at least 2, got "
+                f"{batch_size} and {walk_length}"
+            )
         self.walk_length = walk_length
         self.batch_size = batch_size
         self.p = p

@@ -151,9 +151,6 @@ class PrivateCLI(LightningCLI):
         class_path = hparams.pop("_class_path", self._settings.model.class_path)
         if command == "fit":
             self._checkpoint_hparams = hparams
-            state = checkpoint["privacy_ledger"]
-            self._checkpoint_ledger = PrivacyLedger(Relation(state["relation"]))
-            self._checkpoint_ledger.load_state_dict(state)
         else:
             model = {"class_path": class_path, "init_args": hparams}
             self.config = self.parser.parse_object({command: {"model": model}}, self.config)
@@ -162,6 +159,9 @@ class PrivateCLI(LightningCLI):
         """Check budget and data, so that bad ones end the run before it has left a trace."""
         if self.config.subcommand != "predict":
             self._data = self._read_data()
+            split = self._checkpoint.get(type(self._data).__qualname__)
+            if split is not None:
+                self._data.load_state_dict(split)  # as Lightning does, when there is a folder
             if self._checkpoint:
                 graph = getattr(self._data, "graph", None)
                 refuse_other_graph(Path(self._settings.ckpt_path), self._checkpoint, graph)
@@ -275,8 +275,11 @@ class PrivateCLI(LightningCLI):
             num_edges=number_of_edges(self._data),
             is_pure=self._method_class().is_pure,
         )
-        checkpoint = self._settings.ckpt_path
-        accountant.check_journal(checkpoint, self._checkpoint_ledger, journal_state(checkpoint))
+        checkpoint, ledger = self._settings.ckpt_path, PrivacyLedger(Relation.EDGE)
+        if checkpoint is not None:
+            ledger = PrivacyLedger(Relation(self._checkpoint["privacy_ledger"]["relation"]))
+            ledger.load_state_dict(self._checkpoint["privacy_ledger"])
+        accountant.check_journal(checkpoint, ledger, journal_state(checkpoint))
         self._method_class().check_data(self._data)
 
     def _fill_num_nodes(self) -> None:

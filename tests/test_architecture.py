@@ -26,7 +26,7 @@ ALLOWED = {
     "metrics": {"graph"},
     "methods": {"privacy", "nn", "graph", "metrics"},
     "datamodules": {"privacy.sampling", "privacy.noise", "graph"},
-    "callbacks": {"privacy.ledger", "metrics", "graph"},
+    "callbacks": {"privacy.ledger", "privacy.sampling", "metrics", "graph"},
 }
 
 

@@ -61,11 +61,33 @@ def test_bad_setting(fails, config, option, value, said):
     assert not [piece for piece in said if piece not in message], message
 
 
+TWO_WRAPPED = [
+    *("dp_netgan", "--config", "ddp", "--trainer.devices", "2", "--trainer.accelerator", "cpu"),
+    *("--trainer.use_distributed_sampler", "true"),
+]
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["netgan", "--data.class_path", "EdgeListDataModule"], "set data.class_path to RandomWalk"),
+        (TWO_WRAPPED, "wraps the Poisson sampler"),
+        (
+            ["netgan", "--data.class_path", "EdgeListDataModule"],
+            "set data.class_path to RandomWalk",
+        ),
         (["chung_lu", "--trainer.max_steps", "0"], "max_steps 0 makes no step"),
+        (["chung_lu", "--privacy.epsilon", "1e308"], "1e+308 protects nothing"),
+        (
+            ["dp_netgan", "--privacy.epsilon", "0.5"],
+            "set it to 0.72 or more, or lower count_epsilon",
+        ),
+        (
+            ["dp_netgan", "--privacy.epsilon", "0.7"],
+            "set it to 0.72 or more, or lower count_epsilon",
+        ),
+        (["dp_netgan", "--trainer.max_epochs", "-1"], "max_epochs -1 has no end"),
+        (["dp_netgan", "--model.init_args.batch_size", "0"], "batch_size must be positive, got 0"),
+        (["dp_netgan", "--model.init_args.noise_multiplier", "-1"], "got -1.0"),
         (["erdos_renyi_set", "--trainer.max_epochs", "0"], "max_epochs 0 makes no step"),
     ],
 )

@@ -1,6 +1,7 @@
 """DPGVAE and DPGGAN: autoencoders of graph sets under edge differential privacy."""
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -127,11 +128,27 @@ class DPGVAE(NodeClipping):
                 "The exact numbers of edges are public, as the paper takes them."
             )
             self.num_edges = self._exact_num_edges()
-        elif not self.ledger.entries:  # what a resumed run has released is in its checkpoint
-            self._settle_noise(*self.budget)
-            self._release(data.edges, self.budget.epsilon)
         if h["noise_multiplier"] != "auto":
             self.noise_multiplier.fill_(h["noise_multiplier"])
+        # What a resumed run has released is in its checkpoint.
+        if h["mode"] == "corrected" and not self.ledger.entries:
+            self._settle_noise(*self.budget)
+            self._check_plan(self.budget.epsilon)
+            self._release(data.edges, self.budget.epsilon)
+
+    def _check_plan(self, epsilon: float) -> None:
+        """Refuse a number as ``noise_multiplier`` that leaves the training not a single step."""
+        gaussian, (step,) = float(self.aggregation_noise), self.step_entries()
+        sums = replace(step, name="sums", noise_multiplier=gaussian, sample_rate=1.0)
+        counts = replace(
+            sums, name="counts", mechanism="pure", epsilon=self.hparams["count_share"] * epsilon
+        )
+        if not self.ledger.affords(counts, replace(sums, steps=self.hparams["hops"]), step):
+            raise MisconfigurationException(
+                f"privacy.epsilon {epsilon:g} does not pay for the numbers of edges, the sums and one "
+                f"step with noise_multiplier {float(self.noise_multiplier):g} together\n"
+                "set noise_multiplier to auto, or raise it"
+            )
 
     def _settle_noise(self, epsilon: float, delta: float) -> None:
         """Divide the budget before any of it is spent."""

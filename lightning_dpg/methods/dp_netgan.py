@@ -10,19 +10,16 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from lightning_dpg.methods.count_plan import check_counts, count_entries, step_entry
 from lightning_dpg.methods.critic_evidence import critic_evidence
 from lightning_dpg.methods.walk_gan import WalkGAN
 from lightning_dpg.privacy.accounting import gaussian_sigma, noise_multiplier_for
 from lightning_dpg.privacy.dpsgd import DPSGD, ClippedSum, Rows
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian
 from lightning_dpg.privacy.sampling import PoissonBatch
-from lightning_dpg.privacy.sensitivity import (
-    degree_sensitivity,
-    edge_count_sensitivity,
-    edge_gradient_sensitivity,
-)
+from lightning_dpg.privacy.sensitivity import degree_sensitivity, edge_count_sensitivity
 
 
 class DPNetGAN(WalkGAN):
@@ -102,6 +99,13 @@ class DPNetGAN(WalkGAN):
             raise ValueError(f"mode must be 'corrected' or 'paper', got {mode!r}")
         if not 0 <= degree_share < 1:
             raise ValueError(f"degree_share must be in [0, 1), got {degree_share}")
+        if noise_multiplier != "auto" and not noise_multiplier >= 0:
+            raise ValueError(f"noise_multiplier must be auto, or 0 or more, got {noise_multiplier}")
+        if not (max_grad_norm > 0 and count_epsilon > 0):
+            raise ValueError(
+                "max_grad_norm and count_epsilon must be positive, got "
+                f"{max_grad_norm} and {count_epsilon}"
+            )
         self._build(2, frozen=frozen_embedding)
         self.noise_multiplier: Tensor
         self.register_buffer("noise_multiplier", torch.tensor(float("nan"), dtype=torch.float64))
@@ -129,17 +133,26 @@ class DPNetGAN(WalkGAN):
         if sigma == 0:
             self._start_without_noise(len(data.edges))
             return
-        if not self.ledger.entries:  # what a resumed run has released is in its checkpoint
-            self._release_counts(data.edges)
-        if self.hparams["num_edges"] is not None:
-            self.num_edges.fill_(self.hparams["num_edges"])
+        is_new = not self.ledger.entries  # what a resumed run has released is in its checkpoint
+        planned = count_entries(self.hparams, budget) if is_new else []
         if sigma != "auto":
             self.noise_multiplier.fill_(sigma)
         elif budget is not None and self.noise_multiplier.isnan():
-            steps, other = self.planned_steps(), self.ledger.rdp()
+            steps, other = self.planned_steps(), self.ledger.rdp(*planned)
             self.noise_multiplier.fill_(
                 noise_multiplier_for(*budget, self.sample_rate, steps, other)
             )
+        if is_new:
+            check_counts(self.hparams, budget, float(self.noise_multiplier), self.sample_rate)
+            self._release_counts(data.edges)
+        if self.hparams["num_edges"] is not None:
+            self.num_edges.fill_(self.hparams["num_edges"])
+
+    def check_budget(self, budget: Budget) -> None:
+        """Also refuse one that the counts leave nothing of, whatever the noise of the training."""
+        super().check_budget(budget)
+        if self.hparams["noise_multiplier"] == "auto" and math.isfinite(budget.epsilon):
+            check_counts(self.hparams, budget)
 
     def _start_without_noise(self, num_edges: int) -> None:
         """Book that nothing is protected, which a finite budget refuses."""
@@ -171,16 +184,13 @@ class DPNetGAN(WalkGAN):
 
     def _release_degrees(self, edges: Tensor) -> None:
         """Noisy degrees as the generator's prior: it starts from independent ends of edges."""
-        budget = self.ledger.budget
-        if budget is None or math.isinf(budget.epsilon):
-            raise MisconfigurationException("degree_share needs a finite privacy.epsilon")
         noisy = gaussian(
             torch.bincount(edges.flatten(), minlength=self.hparams["num_nodes"]).double(),
             self.ledger,
             self.noise,
             name="degrees",
             sensitivity=degree_sensitivity(),
-            noise_multiplier=gaussian_sigma(*budget) / self.hparams["degree_share"] ** 0.5,
+            noise_multiplier=gaussian_sigma(*self.budget) / self.hparams["degree_share"] ** 0.5,
             proof="degree_sensitivity",
         )
         log_degree = noisy.clamp(min=0.5).log()
@@ -189,19 +199,7 @@ class DPNetGAN(WalkGAN):
     def step_entries(self) -> list[LedgerEntry]:
         """One sampled Gaussian per critic step; nothing without noise."""
         sigma = float(self.noise_multiplier)
-        if sigma == 0:
-            return []
-        return [
-            LedgerEntry(
-                name="critic gradient",
-                relation=self.relation,
-                mechanism="gaussian",
-                sensitivity=edge_gradient_sensitivity(self.hparams["max_grad_norm"]),
-                proof="edge_gradient_sensitivity",
-                noise_multiplier=sigma,
-                sample_rate=self.sample_rate,
-            )
-        ]
+        return [] if sigma == 0 else [step_entry(self.hparams, sigma, self.sample_rate)]
 
     def claimed_epsilon(self, delta: float) -> float | None:
         """What the paper would print: each edge counted as two records, drawn half as often."""

@@ -32,6 +32,9 @@ class WalkGAN(Synthesizer):
             raise MisconfigurationException(
                 "num_nodes is needed: the number of (public) nodes of the graph"
             )
+        for name in ("batch_size", "n_critic"):
+            if h[name] < 1:
+                raise ValueError(f"{name} must be positive, got {h[name]}")
         self.generator = WalkGenerator(
             h["num_nodes"], walk_length, h["latent_dim"], h["generator_dim"], h["embedding_dim"]
         )

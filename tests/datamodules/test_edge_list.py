@@ -8,10 +8,12 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.edge_list import EdgeRecords, public_coin
 from lightning_dpg.datamodules.loading import load_graph
 from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.methods import ChungLu
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
 from tests.training import quiet_trainer
@@ -240,3 +242,46 @@ def test_with_a_trainer(tmp_path, val_fraction):
     trainer.fit(model, datamodule)
     trainer.predict(model, datamodule)
     assert [len(batches) for batches in model.batches.values()] == [10, int(val_fraction > 0), 2]
+
+
+SPLIT = {"val_fraction": 0.2, "test_fraction": 0.2, "seed": 3}
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    """Path of a checkpoint of a method that was trained without the held-out edges of SPLIT."""
+    return fitted(tmp_path, **SPLIT)
+
+
+def fitted(folder, **split):
+    trainer = quiet_trainer(PrivacyAccountant(1.0, 0.0), num_sanity_val_steps=2)
+    trainer.fit(ChungLu(34), EdgeListDataModule("karate", **split))
+    trainer.save_checkpoint(folder / "run.ckpt")
+    return folder / "run.ckpt"
+
+
+def test_a_sanity_check_before_the_release_is_no_error(checkpoint):
+    assert checkpoint.exists()
+
+
+@pytest.mark.parametrize("changed", [{"test_fraction": 0.3}, {"val_fraction": 0.0}, {"seed": 4}])
+def test_held_out_edges_of_another_split_are_refused(checkpoint, changed):
+    """They are among those that the method was trained on."""
+    (name,) = changed
+    other = EdgeListDataModule("karate", **SPLIT | changed)
+    for run in (quiet_trainer().test, quiet_trainer().validate):
+        with pytest.raises(MisconfigurationException, match=f"trained with {name} {SPLIT[name]}"):
+            run(ChungLu(34), other, ckpt_path=checkpoint)
+    quiet_trainer().predict(ChungLu(34), other, ckpt_path=checkpoint)  # reads no edge
+    same = EdgeListDataModule("karate", **SPLIT)
+    assert quiet_trainer().test(ChungLu(34), same, ckpt_path=checkpoint)
+
+
+def test_a_test_on_training_edges_is_refused(tmp_path):
+    checkpoint = fitted(tmp_path)
+    with pytest.raises(MisconfigurationException, match=r"trained with test_fraction 0\.0"):
+        quiet_trainer().test(
+            ChungLu(34), EdgeListDataModule("karate", test_fraction=0.1), ckpt_path=checkpoint
+        )
+    # Without held-out edges the seed decides nothing.
+    quiet_trainer().test(ChungLu(34), EdgeListDataModule("karate", seed=5), ckpt_path=checkpoint)

@@ -11,7 +11,7 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.methods import DPNetGAN
 from lightning_dpg.privacy.accounting import gaussian_sigma, noise_multiplier_for
-from lightning_dpg.privacy.ledger import PrivacyLedger
+from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch
 from tests.training import quiet_trainer
@@ -220,3 +220,32 @@ def test_a_graph_has_its_edges_however_few_samples_are_asked_for():
     module.generator.prior[:5] = 20.0  # from now on it draws five nodes only
     with pytest.warns(UserWarning, match="raise num_samples"):
         module.sample_edges(torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "options"),
+    [
+        (0.5, {"count_epsilon": 0.2, "degree_share": 0.5}),
+        (4.0, {"noise_multiplier": 0.1}),
+        (float("inf"), {"noise_multiplier": 1.0, "degree_share": 0.5}),
+        (4.0, {"noise_multiplier": 1e-9}),
+    ],
+)
+def test_a_plan_that_does_not_fit_spends_nothing(epsilon, options):
+    module = make_module(**options)
+    with pytest.raises(
+        MisconfigurationException, match=r"does not pay for|finite privacy\.epsilon"
+    ):
+        fit(module, epsilon)
+    assert not module.ledger.entries
+
+
+def test_the_smallest_budget_that_is_named_pays():
+    options = {"count_epsilon": 0.2, "degree_share": 0.5}
+    with pytest.raises(MisconfigurationException, match="set it to ") as refused:
+        make_module(**options).check_budget(Budget(0.5, 1e-4))
+    named = float(str(refused.value).split("set it to ")[1].split()[0])
+    make_module(**options).check_budget(Budget(named, 1e-4))
+    with pytest.raises(MisconfigurationException):
+        make_module(**options).check_budget(Budget(named - 0.02, 1e-4))
+    assert fit(make_module(**options), named, max_epochs=1).ledger.steps > 0

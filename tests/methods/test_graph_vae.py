@@ -305,3 +305,10 @@ def test_small_budgets_are_told_of_the_control_that_does_better(method):
     assert "ErdosRenyiSet" in method.advice(1.0)
     assert method.advice(10.0) is None
     assert method.advice(math.inf) is None
+
+
+def test_a_noise_multiplier_that_leaves_no_step_spends_nothing():
+    module = small(DPGVAE, noise_multiplier=0.1)
+    with pytest.raises(MisconfigurationException, match="does not pay for"):
+        fit(module)
+    assert not module.ledger.entries

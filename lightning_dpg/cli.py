@@ -25,6 +25,7 @@ from lightning_dpg.commands.checkpoints import (
     refuse_other_graph,
     refuse_other_method,
 )
+from lightning_dpg.commands.configs import load_distinct_keys
 from lightning_dpg.commands.ends import early_end, farewell
 from lightning_dpg.commands.errors import INTERRUPTED, CommandError, explain, is_interrupt
 from lightning_dpg.commands.parsing import explain_parsing
@@ -79,6 +80,7 @@ class PrivateCLI(LightningCLI):
     def __init__(self, args: list[str]) -> None:
         """Parse a command line and run it."""
         silence_lightning()
+        load_distinct_keys()
         self._data: pl.LightningDataModule | None = None
         self._checkpoint: dict[str, Any] = {}
         self._checkpoint_hparams: dict[str, Any] = {}

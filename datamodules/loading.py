@@ -22,7 +22,7 @@ BUILT_IN: dict[str, Callable[[], nx.Graph]] = {
 }
 
 
-def load_graph(source: str | Data | nx.Graph | None, *, undirected: bool = False) -> Data:
+def load_graph(source: str | Data | nx.Graph, *, undirected: bool = False) -> Data:
     """Load a graph.
 
     Args:
@@ -31,8 +31,6 @@ def load_graph(source: str | Data | nx.Graph | None, *, undirected: bool = False
             path of a file, or a graph object of PyTorch Geometric or networkx.
         undirected: Drop the directions of a directed graph instead of refusing it.
     """
-    if source is None:  # `null` in a configuration
-        raise ValueError("name is null: give a built-in graph, a data set or the path of a file")
     if isinstance(source, Data):
         return from_pyg(source, undirected=undirected)
     if isinstance(source, nx.Graph):

@@ -25,7 +25,7 @@ from lightning_dpg.commands.checkpoints import (
     refuse_other_graph,
     refuse_other_method,
 )
-from lightning_dpg.commands.configs import load_distinct_keys
+from lightning_dpg.commands.distinct_keys import load_distinct_keys
 from lightning_dpg.commands.ends import early_end, farewell
 from lightning_dpg.commands.errors import INTERRUPTED, CommandError, explain, is_interrupt
 from lightning_dpg.commands.parser import PrivateParser
@@ -218,6 +218,13 @@ class PrivateCLI(LightningCLI):
                 logger.experiment.finish()
 
     def _read_data(self) -> pl.LightningDataModule:
+        section = self._settings.data
+        is_shipped = section.class_path.startswith("lightning_dpg.")
+        if is_shipped and section.init_args.get("name", "") is None:
+            raise CommandError(
+                "data.init_args.name is null: give a built-in graph, a data set, or the path of a "
+                "file, see python -m lightning_dpg list"
+            )
         parser = PrivateParser()
         parser.add_lightning_class_args(pl.LightningDataModule, "data", subclass_mode=True)
         settings = parser.parse_object({"data": self._settings.data.as_dict()})

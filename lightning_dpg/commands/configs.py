@@ -1,11 +1,11 @@
 """Where configuration files are found: as a path, or inside the package."""
 
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 import lightning_dpg
+from lightning_dpg.commands.distinct_keys import check_section_file, read_yaml
 from lightning_dpg.commands.errors import CommandError, nearest
 
 
@@ -49,15 +49,10 @@ def find_config(name: str) -> Path:
 
 
 def find_configs(args: list[str]) -> list[str]:
-    """A command line with the file in place of the name after each ``--config``.
-
-    Files that it names for single sections are looked at, too.
-    """
+    """A command line with the file in place of the name after each ``--config``."""
     found: list[str] = []
     for i, arg in enumerate(args):
-        named = Path(arg.rpartition("=")[2])
-        if named.suffix in (".yaml", ".yml") and named.is_file():
-            _readable(named, is_whole=False)
+        check_section_file(Path(arg.rpartition("=")[2]))
         if i > 0 and args[i - 1] in ("--config", "-c"):
             found.append(_readable(find_config(arg)))
         elif arg.startswith("--config="):
@@ -67,67 +62,16 @@ def find_configs(args: list[str]) -> list[str]:
     return found
 
 
-def refuse_repeated_keys(text: str, origin: str) -> None:
-    """Refuse YAML in which a key stands twice: the last one would silently win.
-
-    Args:
-        text: The YAML.
-        origin: Where it was read.
-
-    Raises:
-        CommandError: If a mapping has a key twice.
-        yaml.YAMLError: If it is not YAML.
-    """
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
-    nodes, seen = [root], set()
-    while nodes:
-        node = nodes.pop()
-        if id(node) in seen or not isinstance(node, yaml.CollectionNode):
-            continue
-        seen.add(id(node))  # an alias is the very node that it names
-        if isinstance(node, yaml.SequenceNode):
-            nodes += node.value
-            continue
-        lines: dict[str, int] = {}
-        for key, value in node.value:
-            line = key.start_mark.line + 1
-            if isinstance(key, yaml.ScalarNode) and key.value != "<<":
-                if key.value in lines:
-                    raise CommandError(
-                        f"{origin}, line {line}: the key {key.value!r} stands in line "
-                        f"{lines[key.value]} already; remove one of them"
-                    )
-                lines[key.value] = line
-            nodes.append(value)
-
-
-def load_distinct_keys() -> None:
-    """Let the parser refuse repeated keys in all YAML that it reads, also within an option."""
-    from jsonargparse import get_loader, set_loader
-
-    load = get_loader("yaml")
-    if getattr(load, "__module__", None) == __name__:
-        return
-
-    def load_distinct(text: str) -> Any:
-        refuse_repeated_keys(text, "YAML of an option or of a file that a configuration names")
-        return load(text)
-
-    set_loader("yaml", load_distinct)
-
-
-def _readable(path: Path, *, is_whole: bool = True) -> str:
-    """The path, if the file holds sections in YAML, or any YAML where it is not a whole one."""
+def _readable(path: Path) -> str:
+    """The path, if the file holds sections in YAML."""
     try:
-        text = path.read_text(encoding="utf-8")
-        refuse_repeated_keys(text, str(path))
-        content = yaml.safe_load(text)
+        content = read_yaml(path)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         raise CommandError(f"{path}, line {line}: not YAML: {error.problem}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise CommandError(f"{path}: not YAML: {error}") from error
-    if is_whole and not isinstance(content, dict):
+    if not isinstance(content, dict):
         raise CommandError(
             f"{path}: expected the sections of a configuration (model, data, trainer, privacy), "
             f"got {'an empty file' if content is None else type(content).__name__}"

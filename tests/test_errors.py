@@ -52,8 +52,8 @@ def config(tmp_path):
         ("--data.init_args.name", "null", ["name is null"]),
         ("--trainer.logger", "WandbLoger", ["trainer.logger", "did you mean WandbLogger?"]),
         ("--trainer.callbacks", "os.system", ["expected a Callback", "os.system"]),
-        ("--trainer.gradient_clip_val", "1", ["Automatic gradient clipping"]),
-        ("--trainer.accumulate_grad_batches", "2", ["Automatic gradient accumulation"]),
+        ("--trainer.gradient_clip_val", "1", ["gradient_clip_val"]),
+        ("--trainer.accumulate_grad_batches", "2", ["accumulate_grad_batches"]),
         ("--privacy", "{epsilon: 1, delta: 1.0e-6, epsilon: 9}", ["'epsilon'", "line 1 already"]),
     ],
 )

@@ -3,7 +3,7 @@
 import importlib
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytorch_lightning as pl
 from jsonargparse import Namespace
@@ -25,9 +25,10 @@ from lightning_dpg.commands.checkpoints import (
     refuse_other_graph,
     refuse_other_method,
 )
+from lightning_dpg.commands.distinct_keys import load_distinct_keys
 from lightning_dpg.commands.ends import early_end, farewell
 from lightning_dpg.commands.errors import INTERRUPTED, CommandError, explain, is_interrupt
-from lightning_dpg.commands.parsing import explain_parsing
+from lightning_dpg.commands.parser import PrivateParser
 from lightning_dpg.commands.quiet import silence_lightning
 from lightning_dpg.commands.run_folder import RunFolder
 from lightning_dpg.commands.tracking import (
@@ -40,36 +41,6 @@ from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 
 
-class PrivateParser(LightningArgumentParser):
-    """Parser whose errors say what is wrong, where, and the nearest valid name."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Take options by their full names only: ``max_epoch`` is a mistake, not a short form."""
-        super().__init__(*args, **{"allow_abbrev": False, **kwargs})
-
-    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
-        """Leave with at most five lines; nested parsers tell the outermost one."""
-        if not self.exit_on_error:
-            super().error(message, ex)
-        raise CommandError(explain_parsing(message, self.known_options())) from ex
-
-    def add_lightning_class_args(self, *args: Any, **kwargs: Any) -> list[str]:
-        """Add a class whose arguments are values: a path is not replaced by what the file holds."""
-        added = super().add_lightning_class_args(*args, **kwargs)
-        for action in self._actions:
-            if action.dest in ("model", "data") and hasattr(action, "sub_add_kwargs"):
-                action.sub_add_kwargs = {**action.sub_add_kwargs, "sub_configs": False}
-        return added
-
-    def known_options(self) -> list[str]:
-        """Names of all options, those of subcommands included."""
-        names = [action.dest for action in self._actions]
-        subcommands = self._subcommands_action
-        for parser in subcommands._name_parser_map.values() if subcommands else ():
-            names += [action.dest for action in parser._actions]
-        return names
-
-
 class PrivateCLI(LightningCLI):
     """``fit``, ``validate``, ``test`` and ``predict``.
 
@@ -80,6 +51,7 @@ class PrivateCLI(LightningCLI):
     def __init__(self, args: list[str]) -> None:
         """Parse a command line and run it."""
         silence_lightning()
+        load_distinct_keys()
         self._data: pl.LightningDataModule | None = None
         self._checkpoint: dict[str, Any] = {}
         self._checkpoint_hparams: dict[str, Any] = {}
@@ -234,7 +206,8 @@ class PrivateCLI(LightningCLI):
 
     def after_fit(self) -> None:
         """Say why it ended if it did early; close the trackers, as another run may follow."""
-        if self._folder is not None and (line := early_end(self.trainer, self.model, self._folder)):
+        assert self._folder is not None
+        if line := early_end(self.trainer, self.model, self._folder, self._checkpoint):
             rank_zero_info(line)
         self._finish()
 
@@ -256,6 +229,13 @@ class PrivateCLI(LightningCLI):
                 logger.experiment.finish()
 
     def _read_data(self) -> pl.LightningDataModule:
+        section = self._settings.data
+        is_shipped = section.class_path.startswith("lightning_dpg.")
+        if is_shipped and section.init_args.get("name", "") is None:
+            raise CommandError(
+                "data.init_args.name is null: give a built-in graph, a data set, or the path of a "
+                "file, see python -m lightning_dpg list"
+            )
         parser = PrivateParser()
         parser.add_lightning_class_args(pl.LightningDataModule, "data", subclass_mode=True)
         settings = parser.parse_object({"data": self._settings.data.as_dict()})

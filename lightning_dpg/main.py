@@ -76,7 +76,12 @@ def _interrupted() -> int:
 
 
 def run() -> None:
-    """Run the command line of the process and end it."""
+    """Run the command line of the process and end it.
+
+    Methods of the user's own are found in the current folder, as with ``python -m``. It comes last:
+    a file there replaces no module of an installed package.
+    """
+    sys.path.append(os.getcwd())
     sys.exit(main())
 
 

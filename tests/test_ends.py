@@ -126,6 +126,19 @@ def test_spent_budget_ends_the_run_with_a_reason(folder, caplog):
     assert "no step was made after the checkpoint: the budget (epsilon 1" in caplog.text
 
 
+def test_resume_of_a_method_that_books_once_is_no_early_end(folder, caplog):
+    config = CONFIG | {
+        "model": {"class_path": "CELL"},
+        "data": {"class_path": "EdgeListDataModule", "init_args": {"sample_rate": 1.0}},
+        "privacy": {"epsilon": "inf"},
+    }
+    (folder / "run.yaml").write_text(yaml.safe_dump(config))
+    assert main(FIT) == 0
+    (checkpoint,) = folder.rglob("*.ckpt")
+    assert main([*FIT, "--trainer.max_epochs", "4", "--ckpt_path", str(checkpoint)]) == 0
+    assert "no step was made" not in caplog.text
+
+
 def test_whole_run_says_nothing_of_the_kind(folder, caplog):
     assert main(FIT) == 0
     assert "stopped after" not in caplog.text.replace("`Trainer.fit` stopped", "")

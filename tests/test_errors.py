@@ -1,8 +1,14 @@
 """Each mistake of a user gives its message, exit code 2, and leaves nothing behind."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import yaml
 
+from lightning_dpg.commands.distinct_keys import refuse_repeated_keys
 from lightning_dpg.main import main
 
 CONFIG = {
@@ -54,6 +60,12 @@ def config(tmp_path):
         ("--privacy.epsilon", "0", ["privacy.epsilon must be positive"]),
         ("--privacy.epsilon", "lots", ["privacy.epsilon", "lots"]),
         ("--ckpt_path", "none.ckpt", ["none.ckpt", "no such file"]),
+        ("--data.init_args.name", "null", ["name is null"]),
+        ("--trainer.logger", "WandbLoger", ["trainer.logger", "did you mean WandbLogger?"]),
+        ("--trainer.callbacks", "os.system", ["expected a Callback", "os.system"]),
+        ("--trainer.gradient_clip_val", "1", ["gradient_clip_val"]),
+        ("--trainer.accumulate_grad_batches", "2", ["accumulate_grad_batches"]),
+        ("--privacy", "{epsilon: 1, delta: 1.0e-6, epsilon: 9}", ["'epsilon'", "line 1 already"]),
     ],
 )
 def test_bad_setting(fails, config, option, value, said):
@@ -183,6 +195,88 @@ def test_config_that_is_none(fails, config, text, said):
     message = fails("fit", "--config", str(config))
     assert "run.yaml" in message
     assert said in message
+
+
+REPEATED = """\
+privacy:
+  epsilon: 1
+  delta: 1.0e-6
+  epsilon: 9
+"""
+
+
+def test_repeated_key_names_file_and_line(fails, config, tmp_path):
+    config.write_text("privacy: {epsilon: 9}\n" + config.read_text())
+    message = fails("fit", "--config", str(config))
+    assert f"{config}, line " in message
+    assert "'privacy' stands in line 1 already" in message
+    config.write_text(yaml.safe_dump(CONFIG))
+    (tmp_path / "overlay.yaml").write_text(REPEATED)
+    message = fails("fit", "--config", str(config), "--config=overlay.yaml")
+    assert "overlay.yaml, line 4: the key 'epsilon' stands in line 2 already" in message
+    (tmp_path / "privacy.yaml").write_text("epsilon: 1\ndelta: 1.0e-6\nepsilon: 9\n")
+    message = fails("fit", "--config", str(config), "--privacy", "privacy.yaml")
+    assert "privacy.yaml, line 3: the key 'epsilon' stands in line 1 already" in message
+    config.write_text(yaml.safe_dump(CONFIG | {"privacy": "privacy.yaml"}))
+    assert "line 3: the key 'epsilon'" in fails("fit", "--config", str(config))
+    config.write_text(REPEATED + config.read_text().partition("privacy:")[0])
+    options = ["--graphs", "karate", "--epsilons", "1", "--out", "out"]
+    message = fails("compare", "--methods", str(config), *options)
+    assert "'epsilon' stands in line 2 already" in message
+
+
+def test_the_same_mapping_twice_is_no_repeated_key(config):
+    text = "trainer: &same {max_epochs: 1}\nother: [*same, *same, {<<: *same, max_epochs: 2}]\n"
+    refuse_repeated_keys(text, "x.yaml")
+
+
+OWN = {
+    "broken.py": "import nonexistent_package\n",
+    "unclosed.py": "class Mine(\n",
+    "mine.py": "from lightning_dpg.methods import ErdosRenyi\nclass Mine(ErdosRenyi): pass\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("class_path", "said"),
+    [
+        ("broken.Mine", "broken cannot be imported: there is no module 'nonexistent_package'"),
+        ("unclosed.Mine", "'(' was never closed (unclosed.py, line 1)"),
+        ("absent.Mine", "there is no module 'absent' to take Mine from"),
+        ("mine.Mien", "mine has no class Mien, did you mean Mine?"),
+        ("lightning_dpg.methods.BTR", "has no class BTR, did you mean BTER?"),
+    ],
+)
+@pytest.mark.parametrize("option", ["--model", "--model.class_path"])
+def test_class_that_cannot_be_imported(
+    fails, config, tmp_path, monkeypatch, option, class_path, said
+):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name, text in OWN.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    sections = {key: value for key, value in CONFIG.items() if key != "model"}
+    config.write_text(yaml.safe_dump(sections))
+    assert said in fails("fit", "--config", str(config), option, class_path).splitlines()[0]
+
+
+def test_script_finds_classes_in_the_current_folder(tmp_path):
+    (tmp_path / "mine.py").write_text(OWN["mine.py"])
+    (tmp_path / "yaml.py").write_text("raise ImportError('shadowed')")
+    code = "from lightning_dpg.main import run; run()"
+    args = ["fit", "--config", "erdos_renyi", "--model", "mine.Mine", "--print_config"]
+    # As an installed script starts: its own folder comes first, and the current one nowhere.
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, *args],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "class_path: mine.Mine" in done.stdout
 
 
 def test_checkpoint_without_a_ledger_is_refused(fails, config, tmp_path):

@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 import lightning_dpg
+from lightning_dpg.commands.distinct_keys import check_section_file, read_yaml
 from lightning_dpg.commands.errors import CommandError, nearest
 
 
@@ -52,6 +53,7 @@ def find_configs(args: list[str]) -> list[str]:
     """A command line with the file in place of the name after each ``--config``."""
     found: list[str] = []
     for i, arg in enumerate(args):
+        check_section_file(Path(arg.rpartition("=")[2]))
         if i > 0 and args[i - 1] in ("--config", "-c"):
             found.append(_readable(find_config(arg)))
         elif arg.startswith("--config="):
@@ -103,7 +105,7 @@ def _strings(content: Any) -> Iterator[str]:
 def _readable(path: Path) -> str:
     """The path, if the file holds sections in YAML."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = read_yaml(path)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         raise CommandError(f"{path}, line {line}: not YAML: {error.problem}") from error

@@ -2,6 +2,7 @@
 
 import math
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 from pytorch_lightning import Trainer
@@ -11,21 +12,25 @@ from lightning_dpg.commands.run_folder import RunFolder
 from lightning_dpg.privacy.ledger import PrivacyLedger
 
 
-def early_end(trainer: Trainer, module: Any, folder: RunFolder) -> str | None:
+def early_end(
+    trainer: Trainer, module: Any, folder: RunFolder, checkpoint: Mapping[str, Any]
+) -> str | None:
     """Why a fit made fewer steps than it was asked for; None if it made them all.
 
     Args:
         trainer: Trainer that has ended.
         module: Method that it trained.
         folder: Folder of the run.
+        checkpoint: Content of the checkpoint from which it went on; empty where there was none.
     """
     budget = module.ledger.budget
     is_spent = not module.ledger.affords(*module.step_entries())
     no_more = f"the budget (epsilon {budget.epsilon:g}, delta {budget.delta:g}) affords no more"
-    if trainer.ckpt_path is not None and not folder.has_booked:
-        why = no_more if is_spent else "its run had ended"
-        return f"no step was made after the checkpoint: {why}; nothing new was spent"
     done, planned = _steps(trainer)
+    if checkpoint and done == _steps_before(checkpoint):
+        why = no_more if is_spent else "its run had ended"
+        saved = "" if folder.has_booked else "; nothing new was spent"
+        return f"no step was made after the checkpoint: {why}{saved}"
     if is_spent and module.ledger.steps and (planned is None or done < planned):
         return f"stopped after {_of(done, planned)} steps: {no_more}"
     return None
@@ -59,6 +64,12 @@ def _steps(trainer: Trainer) -> tuple[int, int | None]:
     if epochs is None or epochs < 0 or math.isinf(batches):
         return done, None
     return done, int(batches * epochs)
+
+
+def _steps_before(checkpoint: Mapping[str, Any]) -> int:
+    """Batches done when a checkpoint was written."""
+    progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
+    return int(progress["total"]["completed"])
 
 
 def _of(done: int, planned: int | None) -> str:

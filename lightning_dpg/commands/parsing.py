@@ -36,6 +36,8 @@ def explain_parsing(message: str, options: Iterable[str]) -> str:
         return f"unknown option --{name}{nearest(name, options)}"
     if name := _first(r"arguments are required: (?:\w+\.)?(model|data|privacy\.\w+)", message):
         return f"{name} is missing\n{_MISSING.get(name, '')}"
+    if cause := _import_failure(message):
+        return f"{first}: {cause}"
     expected = [
         _plain(kind)
         for kind in re.findall(r"Expected a (.+?)(?:\. Got value: .*)?$", message, re.MULTILINE)
@@ -49,8 +51,33 @@ def explain_parsing(message: str, options: Iterable[str]) -> str:
     return message
 
 
+def _import_failure(message: str) -> str | None:
+    """Why a class that is given by its import path cannot be taken; None if that is not it."""
+    path = _first(r"Problem with given class_path '([^']+)'", message) or ""
+    module, _, name = path.rpartition(".")
+    if missing := _first(r"No module named '([^']+)'", message):
+        if module == missing or module.startswith(f"{missing}."):
+            looked = "looked for in the current folder and among installed packages"
+            return f"there is no module {missing!r} to take {name} from\n{looked}"
+        return f"{module} cannot be imported: there is no module {missing!r}"
+    if _first(r"(module '[^']+' has no attribute)", message):
+        given = vars(importlib.import_module(module))
+        known = [key for key, value in given.items() if isinstance(value, type)]
+        return f"{module} has no class {name}{nearest(name, known)}"
+    if reason := _first(
+        r"Problem with given class_path '[^']+':\s+(cannot import name .+)", message
+    ):
+        return f"{module} cannot be imported: {reason}"
+    if reason := _first(r"- (.+ \(\S+\.py, line \d+\))$", message):
+        return f"a module cannot be imported: {reason}"
+    if base := _first(r"Import path does not correspond to a subclass of (\w+)", message):
+        given_path = _last(r"Given value: (.*)", message)
+        return f"expected a {base}, and {given_path} is none"
+    return None
+
+
 def _first(pattern: str, text: str) -> str | None:
-    match = re.search(pattern, text)
+    match = re.search(pattern, text, re.MULTILINE)
     return match[1] if match else None
 
 

@@ -171,6 +171,8 @@ def _noise(entry: dict[str, Any]) -> str:
         return f"epsilon {float(entry['epsilon']):.4g}"
     if entry["mechanism"] == "approximate":
         return f"epsilon {entry['epsilon']:.4g}, delta {entry['delta']:.4g}"
+    if entry["mechanism"] == "non_private":
+        return "none"
     return f"noise multiplier {entry['noise_multiplier']:.4g}"
 
 
@@ -214,7 +216,7 @@ def model_card(statement: dict[str, Any], what: str) -> str:
         f"| epsilon, delta | {statement['epsilon']}, {statement['delta']:g} |",
         *([] if claimed is None else [f"| epsilon by the paper's count | {claimed} |"]),
         f"| accountant | {statement['accountant']} |",
-        f"| private training steps | {statement['steps']} |",
+        *([f"| private training steps | {statement['steps']} |"] if statement["steps"] else []),
         f"| noise source | {statement['noise_source']} |",
         "",
         "### What is assumed to be public",

@@ -22,7 +22,7 @@ import lightning_dpg.callbacks
 import lightning_dpg.datamodules
 import lightning_dpg.methods  # noqa: F401
 from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
-from lightning_dpg.callbacks.privacy_accountant import number_of_edges
+from lightning_dpg.callbacks.privacy_accountant import number_of_edges, number_of_pairs
 from lightning_dpg.commands.errors import CommandError, explain
 from lightning_dpg.commands.parsing import explain_parsing
 from lightning_dpg.commands.tracking import why_offline
@@ -225,6 +225,7 @@ class PrivateCLI(LightningCLI):
             strategy=strategy if isinstance(strategy, str) else strategy.class_path,
             precision=str(trainer.precision),
             num_edges=number_of_edges(self._data),
+            num_pairs=number_of_pairs(self._data),
             is_pure=self._method_class().is_pure,
         )
 

@@ -36,7 +36,7 @@ def config(tmp_path):
         ("--trainer.strategy", "fsdp", ["fsdp", "set it to ddp"]),
         ("--trainer.precision", "16-mixed", ["16-mixed", "set it to 32-true"]),
         ("--trainer.precision", "bf16", ["bf16", "set it to 32-true"]),
-        ("--privacy.delta", "0.004", ["1/254", "edges"]),
+        ("--privacy.delta", "0.004", ["1e-04 or less", "public"]),
         ("--privacy.delta", "null", ["privacy.delta is missing"]),
         ("--privacy.delta", "0", ["privacy.delta 0", "pure epsilon"]),
         ("--model.init_args.degree_share", "1.5", ["degree_share must be in [0, 1), got 1.5"]),

@@ -10,6 +10,13 @@ _RENAMINGS = 99
 _BLOCK = 8192
 
 
+class _WithoutEdges(Dendrogram):
+    """A dendrogram of a graph without edges, of which none has to be counted."""
+
+    def _count(self, branch: int, bits: int) -> int:
+        return 0
+
+
 def memory_of_start(num_nodes: int, steps: int, start_seed: int) -> tuple[float, float]:
     """Correlation of the logarithms of sizes of branches with those at the start.
 
@@ -31,7 +38,7 @@ def memory_of_start(num_nodes: int, steps: int, start_seed: int) -> tuple[float,
     if num_nodes < 3:
         return 0.0, 0.0
     rng = np.random.default_rng(start_seed)
-    chain = Dendrogram(np.empty((0, 2), dtype=np.int64), num_nodes, rng)
+    chain = _WithoutEdges(np.empty((0, 2), dtype=np.int64), num_nodes, rng)
     first = rng.integers(num_nodes, size=_PAIRS)
     second = (first + rng.integers(1, num_nodes, size=_PAIRS)) % num_nodes
     pairs = np.stack([first, second], axis=1)

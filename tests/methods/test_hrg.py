@@ -10,6 +10,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy import stats
 
 from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.callbacks.release_writer import model_card
 from lightning_dpg.callbacks.statement import privacy_statement
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.chain_memory import memory_of_start
@@ -356,6 +357,7 @@ def test_guarantee_is_conditional(tmp_path, capsys):
     assert f"(1, 0)-DP if {statement['condition']} (add/remove" in statement["guarantee"]
     assert f"if {statement['condition']}" in capsys.readouterr().out
     assert "correlation of" in " ".join(statement["assumptions"])
+    assert f"| only if | {statement['condition']} |" in model_card(statement, "{method}")
     without = HRG(77)
     without.ledger.budget = Budget(math.inf, 0.0)
     assert privacy_statement(without)["conditional"] is False

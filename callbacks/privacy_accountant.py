@@ -14,6 +14,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from lightning_dpg.callbacks.nonprivate import withhold_nonprivate
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
 from lightning_dpg.callbacks.trainer_check import check_loader, check_sampler, check_trainer
+from lightning_dpg.graph.pairs import num_pairs
 from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
 
 JOURNAL = "ledger.jsonl"
@@ -79,6 +80,7 @@ class PrivacyAccountant(Callback):
         precision: str,
         num_edges: int | None,
         is_pure: bool,
+        num_pairs: int | None = None,
     ) -> None:
         """Refuse what would void the guarantee or break private training.
 
@@ -89,6 +91,9 @@ class PrivacyAccountant(Callback):
             precision: Setting of the trainer.
             num_edges: Number of undirected edges of the private graph, None where there is none.
             is_pure: Whether the method makes releases of pure epsilon only.
+            num_pairs: Number of pairs of nodes (public), None where there is no graph. What is
+                advised is computed from it, so that nobody publishes with delta how many edges
+                there are.
         """
         budget = self.budget
         if min_epochs or min_steps:
@@ -109,13 +114,13 @@ class PrivacyAccountant(Callback):
         if budget.delta == 0 and not is_pure and math.isfinite(budget.epsilon):
             raise MisconfigurationException(
                 "privacy.delta 0 suits methods of pure epsilon only, such as ChungLu: Gaussian "
-                "noise cannot meet it\nset it below one over the number of edges"
+                f"noise cannot meet it\n{_advised_delta(num_pairs)}"
             )
         if num_edges and math.isfinite(budget.epsilon) and budget.delta * num_edges >= 1:
             raise MisconfigurationException(
-                f"privacy.delta {budget.delta:g} is not below 1/{num_edges}, one over the number "
-                "of edges: publishing one edge as it is would pass\n"
-                f"set it to {0.1 / num_edges:.0e} or less"
+                f"privacy.delta {budget.delta:g} is not below one over the number of edges, which is "
+                "private: publishing one edge as it is would pass\n"
+                f"{_advised_delta(num_pairs)}"
             )
 
     def setup(self, trainer: Trainer, pl_module: Any, stage: str) -> None:
@@ -130,6 +135,7 @@ class PrivacyAccountant(Callback):
                 precision=str(trainer.precision),
                 num_edges=number_of_edges(getattr(trainer, "datamodule", None)),
                 is_pure=pl_module.is_pure,
+                num_pairs=number_of_pairs(getattr(trainer, "datamodule", None)),
             )
             self._refuse_selection(trainer)
             self.check_run(trainer, pl_module)
@@ -249,11 +255,30 @@ class PrivacyAccountant(Callback):
 
 def number_of_edges(datamodule: Any) -> int | None:
     """Number of undirected edges M (private) in a data module's graph or set; None without one."""
-    graphs = getattr(datamodule, "graphs", None)
+    graphs = _graphs(datamodule)
+    return None if graphs is None else sum(int(graph.num_edges) for graph in graphs) // 2
+
+
+def number_of_pairs(datamodule: Any) -> int | None:
+    """Number of pairs of nodes (public) in a data module's graph or set; None without one."""
+    graphs = _graphs(datamodule)
+    return None if graphs is None else sum(num_pairs(int(graph.num_nodes)) for graph in graphs)
+
+
+def _graphs(datamodule: Any) -> list[Any] | None:
+    graphs: list[Any] | None = getattr(datamodule, "graphs", None)
     if graphs is None:
         graph = getattr(datamodule, "graph", None)
         graphs = None if graph is None else [graph]
-    return None if graphs is None else sum(int(graph.num_edges) for graph in graphs) // 2
+    return graphs
+
+
+def _advised_delta(num_pairs: int | None) -> str:
+    """Which delta to set: the power of ten below one over the number of pairs, which is public."""
+    if num_pairs is None:
+        return "set it below one over the number of pairs of nodes, which is public"
+    least = 10.0 ** -len(str(num_pairs))
+    return f"set it to {least:.0e} or less, below one over the number of pairs of nodes (public)"
 
 
 def journal_state(checkpoint: str | Path | None) -> dict[str, Any] | None:

@@ -182,6 +182,8 @@ def _noise(entry: dict[str, Any]) -> str:
         return f"epsilon {float(entry['epsilon']):.4g}"
     if entry["mechanism"] == "approximate":
         return f"epsilon {entry['epsilon']:.4g}, delta {entry['delta']:.4g}"
+    if entry["mechanism"] == "non_private":
+        return "none"
     return f"noise multiplier {entry['noise_multiplier']:.4g}"
 
 
@@ -223,9 +225,10 @@ def model_card(statement: dict[str, Any], what: str) -> str:
         f"| method, mode | {statement['method']}, {statement['mode']} |",
         f"| neighbouring relation | {statement['relation']} |",
         f"| epsilon, delta | {statement['epsilon']}, {statement['delta']:g} |",
+        *([f"| only if | {statement['condition']} |"] if statement["conditional"] else []),
         *([] if claimed is None else [f"| epsilon by the paper's count | {claimed} |"]),
         f"| accountant | {statement['accountant']} |",
-        f"| private training steps | {statement['steps']} |",
+        *([f"| private training steps | {statement['steps']} |"] if statement["steps"] else []),
         f"| noise source | {statement['noise_source']} |",
         "",
         "### What is assumed to be public",

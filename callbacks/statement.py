@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from lightning_dpg.privacy.ledger import PURE, PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import PURE, LedgerEntry, PrivacyLedger, Relation
 
 _RELATIONS = {
     Relation.EDGE: ("edge-level", "add/remove one undirected edge"),
@@ -30,6 +30,7 @@ def privacy_statement(module: Any) -> dict[str, Any]:
     reasons = _why_none(ledger, module.noise.is_secret)
     epsilon, accountant = (math.inf, "none") if reasons else ledger.headline(delta)
     claimed = module.claimed_epsilon(delta)
+    condition = module.condition() if math.isfinite(epsilon) else None
     if accountant == PURE:
         delta = 0.0  # epsilon holds at any delta
     return {
@@ -39,14 +40,13 @@ def privacy_statement(module: Any) -> dict[str, Any]:
         "epsilon": _number(_rounded_up(epsilon)),
         "delta": delta,
         **({} if claimed is None else {"claimed_epsilon": _number(_rounded_up(claimed))}),
+        "conditional": condition is not None,
+        **({} if condition is None else {"condition": condition}),
         "accountant": accountant,
         "steps": ledger.steps,
-        "guarantee": _sentence(ledger, epsilon, delta, accountant, reasons, claimed),
+        "guarantee": _sentence(ledger, epsilon, delta, accountant, reasons, claimed, condition),
         "assumptions": list(module.assumptions),
-        "entries": [
-            {key: _number(value) for key, value in entry.to_dict().items()}
-            for entry in ledger.entries
-        ],
+        "entries": [_entry(entry) for entry in ledger.entries],
         "noise_source": "os" if module.noise.is_secret and _is_noised(ledger) else "none",
     }
 
@@ -81,22 +81,49 @@ def _sentence(
     accountant: str,
     reasons: list[str],
     claimed: float | None,
+    condition: str | None,
 ) -> str:
     paper = "" if claimed is None else f" The paper's own count would be epsilon {claimed:.4g}."
     if math.isinf(epsilon):
         return f"none: {'; '.join(reasons) or 'epsilon is infinite'}.{paper}"
     level, change = _RELATIONS[ledger.relation]
+    if ledger.relation is Relation.NODE:
+        change += f"; one changed link is two such changes: {_twice(epsilon, delta)}-DP"
+    given = "" if condition is None else f" if {condition}"
     reads = ledger.steps or len(ledger.entries)
     what = f"{reads} private steps" if ledger.steps else f"{reads} release{'s' * (reads > 1)}"
     return (
-        f"{level} ({_rounded_up(epsilon):g}, {delta:g})-DP ({change}), {accountant} accountant, "
-        f"{what}.{paper}"
+        f"{level} ({_rounded_up(epsilon):g}, {delta:g})-DP{given} ({change}), {accountant} "
+        f"accountant, {what}.{paper}"
     )
 
 
+def _twice(epsilon: float, delta: float) -> str:
+    r"""What two changes cost: :math:`(2 \epsilon, (1 + e^\epsilon) \delta)`, group privacy."""
+    both = min(1.0, delta * (1 + math.exp(min(epsilon, 700.0))))
+    return f"({_rounded_up(2 * epsilon):g}, {both:.3g})"
+
+
 def _rounded_up(epsilon: float) -> float:
-    """Four digits behind the point, never below the proved value."""
-    return epsilon if math.isinf(epsilon) else math.ceil(epsilon * 1e4) / 1e4
+    """Four digits behind the point, not below the proved value by more than rounding in sums."""
+    return epsilon if math.isinf(epsilon) else math.ceil(epsilon * 1e4 * (1 - 1e-9)) / 1e4
+
+
+_AMOUNTS = {
+    "gaussian": {"noise_multiplier"},
+    "laplace": {"noise_multiplier"},
+    "pure": {"epsilon"},
+    "approximate": {"epsilon", "delta"},
+    "non_private": set[str](),
+}
+"""Which amounts of an entry apply to its mechanism; the others have their default."""
+
+
+def _entry(entry: LedgerEntry) -> dict[str, Any]:
+    """What applies of an entry, epsilon without what sums of shares left in its last digits."""
+    others = {"noise_multiplier", "epsilon", "delta"} - _AMOUNTS[entry.mechanism]
+    values = entry.to_dict() | {"epsilon": float(f"{entry.epsilon:.12g}")}
+    return {key: _number(value) for key, value in values.items() if key not in others}
 
 
 def _number(value: Any) -> Any:

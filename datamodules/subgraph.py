@@ -37,7 +37,7 @@ class SubgraphDataModule(GraphSetDataModule):
     says which. Batches draw edges of the whole graph, and hold all their occurrences.
 
     The nodes of ``kind: nodes`` are drawn without looking at edges. Those of ``kind: ego`` are found
-    by looking, which becomes an assumption of the guarantee.
+    by looking, which becomes an assumption of the guarantee: it protects no link of a center.
     """
 
     def __init__(
@@ -116,10 +116,7 @@ class SubgraphDataModule(GraphSetDataModule):
                 graph.y = whole.y[center : center + 1]
         self._nodes = torch.from_numpy(np.concatenate(node_sets))
         if self.kind == "ego":
-            self.assumptions.append(
-                "The nodes of the ego graphs were found by looking at the private edges and are "
-                "taken for public."
-            )
+            self.assumptions.append(_ego_assumption(len(centers), self.hops))
         self.assumptions.append(
             f"An edge of the whole graph is kept in at most {self.max_occurrences} of the "
             f"{len(graphs)} subgraphs, by a public coin."
@@ -195,6 +192,21 @@ def ego_nodes(graph: Data, centers: NDArray[np.int64], hops: int) -> list[NDArra
         reached = (reached + reached @ links).sign()
     reached.sort_indices()
     return [part.astype(np.int64) for part in np.split(reached.indices, reached.indptr[1:-1])]
+
+
+def _ego_assumption(num_centers: int, hops: int) -> str:
+    """What is taken for public because the numbers of nodes of ego graphs are released."""
+    what = (
+        "all links of the centers are, and the released sizes are their degrees plus one; the "
+        "guarantee is about all other links"
+        if hops == 1
+        else f"who is at most {hops} links away from a center is, and the released sizes count them; "
+        "the guarantee is about links that bring no node that near, nor any farther"
+    )
+    return (
+        f"The nodes of the {num_centers} ego graphs were found by looking at the private edges and "
+        f"are taken for public: {what}."
+    )
 
 
 def occurrences(

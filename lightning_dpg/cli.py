@@ -19,7 +19,11 @@ import lightning_dpg.callbacks
 import lightning_dpg.datamodules
 import lightning_dpg.methods  # noqa: F401
 from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
-from lightning_dpg.callbacks.privacy_accountant import journal_state, number_of_edges
+from lightning_dpg.callbacks.privacy_accountant import (
+    journal_state,
+    number_of_edges,
+    number_of_pairs,
+)
 from lightning_dpg.commands.checkpoints import (
     read_checkpoint,
     refuse_other_graph,
@@ -253,6 +257,7 @@ class PrivateCLI(LightningCLI):
             strategy=strategy if isinstance(strategy, str) else strategy.class_path,
             precision=str(trainer.precision),
             num_edges=number_of_edges(self._data),
+            num_pairs=number_of_pairs(self._data),
             is_pure=self._method_class().is_pure,
         )
         checkpoint, ledger = self._settings.ckpt_path, PrivacyLedger(Relation.EDGE)

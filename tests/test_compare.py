@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 import yaml
 
-from lightning_dpg.commands import cells, compare, tables
+from lightning_dpg.commands import cells, compare, report, tables
 from lightning_dpg.commands.cells import Cell, run_cells
 from lightning_dpg.commands.configs import conf_folder
 from lightning_dpg.commands.errors import CommandError
@@ -290,6 +290,25 @@ def test_markdown_against_numbers_by_hand():
     assert "**" not in "".join(markdown_row(lines, "half").values())
     assert "- half, run 1 failed: for want of memory" in text
     assert "- near: what near guarantees" in text
+
+
+def test_rows_of_conditional_guarantees_are_marked_and_the_mark_is_explained():
+    results = [result("chain", 0), result("chain", 1), result("plain", 0)]
+    assert tables.MARK not in tables.markdown(results, SINGLE_GRAPHS)
+    results[1]["privacy"]["conditional"] = True
+    text = tables.markdown(results, SINGLE_GRAPHS)
+    assert "\n| chain † | " in text
+    assert "\n- chain †: " in text
+    assert "\n| plain | " in text
+    assert text.count(tables.FOOTNOTE) == 1
+    assert [row["conditional"] for row in tables.csv_rows(results)][:: len(QUERIES)] == [
+        *(False, True, False)
+    ]
+    page = report.page(
+        results, {"karate": from_networkx(nx.karate_club_graph())}, SINGLE_GRAPHS, Path()
+    )
+    assert "<th scope=col>chain †</th>" in page
+    assert page.count(tables.FOOTNOTE) == 1
 
 
 def test_rows_without_privacy_are_in_every_table():

@@ -14,6 +14,7 @@ from opacus.accountants import RDPAccountant
 from lightning_dpg.commands.configs import shipped_configs
 from lightning_dpg.datamodules import tu
 from lightning_dpg.main import main
+from lightning_dpg.privacy.ledger import LedgerEntry
 
 CONFIGS = shipped_configs()
 HERE = [name for name in CONFIGS if "/" not in name]  # the others need real data
@@ -163,7 +164,8 @@ def test_resumed_run_follows_the_configuration_and_says_so(run, tmp_path, caplog
     assert statement["steps"] == 8
     assert not (place / "metrics.csv").exists()
     saved = torch.load(next(place.glob("checkpoints/*.ckpt"), checkpoint), weights_only=True)
-    assert saved["privacy_ledger"]["entries"] == statement["entries"]
+    spent = [LedgerEntry.from_dict(entry) for entry in saved["privacy_ledger"]["entries"]]
+    assert spent == [LedgerEntry.from_dict(entry) for entry in statement["entries"]]
 
 
 def test_refused_run_leaves_no_folder_and_takes_no_number(tmp_path, monkeypatch):

@@ -49,7 +49,7 @@ SMALL = {
     "DPNetGAN": SMALL_GAN | {"batch_size": 8, "num_samples": 200},
     "DPGVAE": SMALL_VAE,
     "DPGGAN": SMALL_VAE,
-    "HRG": {"steps_per_node": 50},
+    "HRG": {"steps_per_node": 100},
     "LDPGromovWasserstein": {"width": 3, "num_clients": 2, "local_epochs": 1},
 }
 

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 COLUMNS = (
     *("method", "graph", "epsilon", "run", "query", "real", "synthetic", "error", "note"),
     *("kind", "private", "relation", "mode", "spent_epsilon", "spent_delta", "accountant"),
-    *("fit_seconds", "draw_seconds", "guarantee"),
+    *("fit_seconds", "draw_seconds", "conditional", "guarantee"),
 )
+
+MARK = "†"
+FOOTNOTE = f'{MARK} The guarantee holds under a condition, which its sentence says after "if".'
 
 # What a budget was kept by is rounded up to four digits behind the point.
 ROUNDING = 1e-4
@@ -44,7 +47,13 @@ class Row(NamedTuple):
     @property
     def title(self) -> str:
         """The method, and what must not be overlooked."""
-        return self.method if self.is_private or not self.done else f"{self.method} (not private)"
+        name = f"{self.method} {MARK}" if self.is_conditional else self.method
+        return name if self.is_private or not self.done else f"{name} (not private)"
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the guarantee of a run holds under a condition only."""
+        return any(map(is_conditional, self.done))
 
     @property
     def guarantee(self) -> str:
@@ -107,6 +116,11 @@ def is_private(result: dict[str, Any]) -> bool:
     if result["failure"] is not None or result["epsilon"] == "inf":
         return False
     return float(result["privacy"]["epsilon"]) <= result["epsilon"] + ROUNDING
+
+
+def is_conditional(result: dict[str, Any]) -> bool:
+    """Whether the guarantee of a run holds under a condition only."""
+    return bool(result["privacy"].get("conditional", False))  # runs of old versions do not say
 
 
 def _rows(results: Sequence[dict[str, Any]], graph: str, epsilon: float) -> list[Row]:
@@ -219,6 +233,7 @@ def csv_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         row |= {key: privacy[key] for key in ("relation", "mode", "accountant", "guarantee")}
         row |= {
             "private": is_private(result),
+            "conditional": is_conditional(result),
             "spent_epsilon": privacy["epsilon"],
             "spent_delta": privacy["delta"],
             "fit_seconds": round(result["seconds"]["fit"], 6),
@@ -255,6 +270,7 @@ def markdown(results: Sequence[dict[str, Any]], kind: "Kind") -> str:
             f"## {table.graph}, epsilon {table.epsilon:g}",
             "",
             *_markdown_table(table, asked, kind),
+            *footnotes(table),
         ]
         failed = [
             f"- {row.method}, run {result['run']} failed: {_one_line(result['failure'])}"
@@ -265,6 +281,11 @@ def markdown(results: Sequence[dict[str, Any]], kind: "Kind") -> str:
         lines += ["", "Guarantees (first run of each row):", ""]
         lines += [f"- {row.title}: {_one_line(row.guarantee)}" for row in table.rows]
     return "\n".join(lines) + "\n"
+
+
+def footnotes(table: Table) -> list[str]:
+    """What the marks of a table mean, after an empty line; nothing where there are none."""
+    return ["", FOOTNOTE] if any(row.is_conditional for row in table.rows) else []
 
 
 def original(rows: Iterable[Row], query: str) -> str:

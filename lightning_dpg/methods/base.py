@@ -152,8 +152,12 @@ class PrivateModule(pl.LightningModule):
         if setting is not None and not budget.delta:
             raise MisconfigurationException(
                 f"{setting} spends a delta, and the budget has none\nset privacy.delta below one "
-                "over the number of edges"
+                "over the number of pairs of nodes, which is public"
             )
+
+    def condition(self) -> str | None:
+        """What the guarantee holds under only, said after "if" (public); None where it always holds."""
+        return None
 
     def claimed_epsilon(self, delta: float) -> float | None:
         """Epsilon that the paper would print for this run; None where that is no question."""

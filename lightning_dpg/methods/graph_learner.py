@@ -200,11 +200,11 @@ class GraphLearner(PrivateModule):
         self._check_labels()
         data = self.trainer.datamodule  # type: ignore[attr-defined]
         self._take_over(data)
-        self.assumptions = [
-            *data.assumptions,
+        again = (
             "No edge of these graphs is one of the data that the labels were learned from; of such "
-            "an edge this is a second release, and the epsilons and deltas of both add up.",
-        ]
+            "an edge this is a second release, and the epsilons and deltas of both add up."
+        )
+        self.assumptions = [*data.assumptions, again]
 
     def predict_step(self, batch: Any, batch_idx: int) -> dict[str, NDArray[Any]]:
         """Embed new graphs through the mechanism of ``fit``, and tell their labels."""

@@ -121,6 +121,12 @@ def check_settings(h: Any, epsilon: float = math.inf) -> None:
             f"{counts[0]} needs max_degree, a public bound on the degrees that is known without "
             "looking at the graphs\nor truncation: none, without privacy (privacy.epsilon .inf)"
         )
+    graphlets = [feature for feature in counts if feature in GRAPHLET_SIZES]
+    if graphlets and h["truncation"] != "none" and h["max_degree"] == 1:
+        raise MisconfigurationException(
+            f"{graphlets[0]} counts connected sets of three nodes or more, of which max_degree 1 leaves "
+            "none\nset max_degree to 2 or more, or count edges"
+        )
     if counts and h["truncation"] == "none" and math.isfinite(epsilon):
         raise MisconfigurationException(
             f"without truncation one edge can move {counts[0]} by any amount\n"

@@ -187,6 +187,13 @@ class PrivCom(OneShotSynthesizer):
         if line is not None:
             rank_zero_warn(line)
 
+    def condition(self) -> str | None:
+        """The bound on the degrees, where it is assumed."""
+        h = self.hparams
+        if h["mode"] == "paper" or h["max_degree"] is None:
+            return None
+        return f"no node has more than {h['max_degree']} edges, in this graph and its neighbours"
+
     def claimed_epsilon(self, delta: float) -> float | None:
         """What the paper would print: its noise spends the budget by basic composition."""
         return self.budget.epsilon if self.hparams["mode"] == "paper" else None

@@ -33,7 +33,8 @@ def gaussian(
         ledger: Pays for the release.
         noise: Secret source of the noise.
         name: Name of the release in the ledger.
-        sensitivity: Largest L2 change of ``value`` between neighbours.
+        sensitivity: Largest L2 change of ``value`` between neighbours, finite; where it is 0 the value
+            is public, and released as it is.
         noise_multiplier: Standard deviation of the noise over the sensitivity.
         proof: Where the sensitivity is proved.
         record: What is one record.
@@ -41,6 +42,8 @@ def gaussian(
     Returns:
         Noisy value of the same shape; of the same type if that is a floating-point one.
     """
+    if not 0 <= sensitivity < math.inf:
+        raise ValueError(f"{name}: no noise covers a sensitivity of {sensitivity}")
     ledger.spend(
         LedgerEntry(
             name=name,
@@ -104,8 +107,8 @@ def discrete_laplace(
     if not epsilon > 0 or sensitivity <= 0:
         raise ValueError(f"epsilon and sensitivity must be positive: {epsilon}, {sensitivity}")
     booked = epsilon if cost is None else cost
-    spend_pure(ledger, name, booked, sensitivity, proof, record, delta)
     if math.isinf(epsilon):
+        spend_pure(ledger, name, booked, sensitivity, proof, record, delta)
         return ledger.disclose(name, value.clone())
     # Rounding the rate down adds noise and takes no privacy.
     rate = min(int(epsilon * RATE_DENOMINATOR) // sensitivity, 2**62)
@@ -114,6 +117,7 @@ def discrete_laplace(
         rates //= scales.flatten().numpy()
     if rates.min(initial=rate) == 0:
         raise ValueError(f"epsilon {epsilon:g} is too small for integer noise")
+    spend_pure(ledger, name, booked, sensitivity, proof, record, delta)
     draws = torch.from_numpy(_draw_discrete_laplace(noise, rates))
     return ledger.disclose(name, value + draws.view_as(value))
 

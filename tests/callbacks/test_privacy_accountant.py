@@ -199,7 +199,7 @@ def test_checkpoint_without_ledger_is_refused(tmp_path):
         ({"strategy": "deepspeed_stage_2"}, "shards"),
         ({"strategy": "pytorch_lightning.strategies.ModelParallelStrategy"}, "shards"),
         ({"precision": "16-true"}, "full precision"),
-        ({"num_edges": 100_000}, "1/100000"),
+        ({"num_edges": 100_000}, "number of edges"),
     ],
 )
 def test_settings_that_void_the_guarantee_are_refused(changed, said):
@@ -207,6 +207,22 @@ def test_settings_that_void_the_guarantee_are_refused(changed, said):
     accountant.check(**FINE)
     with pytest.raises(MisconfigurationException, match=said):
         accountant.check(**FINE | changed)
+
+
+@pytest.mark.parametrize(
+    ("num_pairs", "advice"), [(4_999_950_000, "1e-10"), (9, "1e-01"), (10, "1e-02")]
+)
+@pytest.mark.parametrize("delta", [0.0, 0.9])
+def test_advised_delta_is_of_the_public_pairs_and_not_of_the_edges(delta, num_pairs, advice):
+    said = set()
+    for num_edges in (8, 5):
+        with pytest.raises(MisconfigurationException) as refusal:
+            data = {"num_edges": num_edges, "num_pairs": num_pairs}
+            PrivacyAccountant(1.0, delta).check(**FINE | data)
+        said.add(str(refusal.value))
+    (text,) = said  # equal for all numbers of edges
+    assert f"set it to {advice} or less" in text
+    assert float(advice) * num_pairs < 1
 
 
 def test_delta_zero_is_for_pure_methods():
@@ -243,6 +259,32 @@ def ledger_of(*entries):
     for entry in entries:
         module.ledger.spend(entry)
     return module
+
+
+def pure(name, epsilon):
+    return LedgerEntry(
+        name=name,
+        relation=PrivateModule.relation,
+        mechanism="pure",
+        sensitivity=1,
+        proof="test",
+        epsilon=epsilon,
+    )
+
+
+def test_statement_holds_what_applies_and_no_rounding_of_sums():
+    module = ledger_of(*(pure(name, 0.1) for name in "abc"))
+    assert module.ledger.epsilon(0.0) > 0.3
+    statement = privacy_statement(module)
+    assert statement["epsilon"] == 0.3
+    assert "(0.3, 0)-DP" in statement["guarantee"]
+    assert statement["conditional"] is False
+    # What exceeds it by more than rounding still counts.
+    assert privacy_statement(ledger_of(pure("x", 2.9 * (1 + 1e-8))))["epsilon"] == 2.9001
+    (entry,) = privacy_statement(ledger_of(pure("x", 0.4 - 2e-16)))["entries"]
+    assert entry["epsilon"] == 0.4
+    assert not {"noise_multiplier", "delta"} & set(entry)
+    assert LedgerEntry.from_dict(entry) == pure("x", 0.4)
 
 
 def test_known_noise_voids_the_guarantee():

@@ -15,6 +15,7 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import read_graph
 from lightning_dpg.methods import DPNetGAN
+from lightning_dpg.privacy.ledger import LedgerEntry
 from tests.training import quiet_trainer
 
 KEYS = {
@@ -23,6 +24,7 @@ KEYS = {
     "relation",
     "epsilon",
     "delta",
+    "conditional",
     "accountant",
     "steps",
     "guarantee",
@@ -63,7 +65,12 @@ def test_release_is_complete(run):
     assert set(statement) == KEYS
     assert statement["epsilon"] <= 4.0
     assert statement["steps"] == 2
-    assert statement["entries"] == [e.to_dict() for e in trainer.lightning_module.ledger.entries]
+    entries = [LedgerEntry.from_dict(entry) for entry in statement["entries"]]
+    assert entries == trainer.lightning_module.ledger.entries
+    assert {e["mechanism"]: "noise_multiplier" in e for e in statement["entries"]} == {
+        "pure": False,
+        "gaussian": True,
+    }
     assert statement["guarantee"] in (release / "MODEL_CARD.md").read_text()
 
 

@@ -110,6 +110,15 @@ def test_says_what_is_public():
     random, ego = (set_up(kind=kind, max_occurrences=2).assumptions for kind in ("nodes", "ego"))
     assert "at most 2 of the 20 subgraphs" in random[0]
     assert ego[1:] == random and "looking at the private edges" in ego[0]
+    assert "all links of the centers are" in ego[0]
+    (far, *_) = set_up(kind="ego", hops=2).assumptions
+    assert "all links" not in far and "at most 2 links away" in far
+
+
+def test_sizes_of_ego_graphs_are_the_degrees_that_are_said_to_be_public():
+    whole = nx.gnm_random_graph(30, 60, seed=1)
+    datamodule = set_up(whole, kind="ego", num_subgraphs=30)
+    assert sorted(datamodule.sizes.tolist()) == sorted(d + 1 for _, d in whole.degree)
 
 
 def test_planetoid_keeps_its_features(data_root):

@@ -1,3 +1,4 @@
+import copy
 import itertools
 import math
 
@@ -8,6 +9,11 @@ import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy import stats
 
+from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.callbacks.release_writer import model_card
+from lightning_dpg.callbacks.statement import privacy_statement
+from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.graph.chain_memory import memory_of_start
 from lightning_dpg.graph.dendrogram import (
     Dendrogram,
     branch_edges,
@@ -17,7 +23,8 @@ from lightning_dpg.graph.dendrogram import (
 )
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import from_networkx, read_graph
-from lightning_dpg.methods.hrg import HRG
+from lightning_dpg.methods import hrg
+from lightning_dpg.methods.hrg import HRG, least_steps_per_node
 from lightning_dpg.metrics.communities import louvain, normalized_mutual_information
 from lightning_dpg.privacy.exponential import choose_by_chain
 from lightning_dpg.privacy.ledger import (
@@ -29,6 +36,7 @@ from lightning_dpg.privacy.ledger import (
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import branch_sensitivity, log_likelihood_sensitivity
 from tests.graphs import EXTREMES, edges_of
+from tests.training import quiet_trainer
 
 
 def fitted(graph, epsilon, seed=0, delta=0.0, **settings):
@@ -179,6 +187,7 @@ def test_chain_is_paid_before_it_moves():
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_noise_of_branches_has_the_scale_of_the_ledger(noise, monkeypatch):
+    monkeypatch.setattr(hrg, "least_steps_per_node", lambda num_nodes: 1)
     graph = from_networkx(nx.gnm_random_graph(1500, 3000, seed=0))
     method = HRG(graph.num_nodes, noise=noise, steps_per_node=1)
     method._noise = NoiseSource(unsafe_seed=1)
@@ -230,7 +239,7 @@ def test_likelihood_on_the_way_is_private_and_rises():
 @pytest.mark.parametrize("name", EXTREMES)
 def test_extreme_graphs(name, epsilon, noise):
     graph = make_graph(edges_of(EXTREMES[name]), len(EXTREMES[name]))
-    method = fitted(graph, epsilon, delta=1e-6, noise=noise, steps_per_node=20)
+    method = fitted(graph, epsilon, delta=1e-6, noise=noise, steps_per_node=100)
     sample = method.sample(torch.Generator().manual_seed(0))
     assert sample.num_nodes == graph.num_nodes
     pairs = undirected_edges(sample)
@@ -241,7 +250,7 @@ def test_extreme_graphs(name, epsilon, noise):
 
 def test_released_state_restores_it():
     graph = from_networkx(nx.les_miserables_graph())
-    method = fitted(graph, 1.0, steps_per_node=20)
+    method = fitted(graph, 1.0, steps_per_node=100)
     fresh = HRG(graph.num_nodes)
     fresh.load_released_state(method.released_state())
     first, same, other = (
@@ -265,6 +274,95 @@ def test_refuses_what_leaves_nothing(settings, message):
         HRG(10, **settings)
 
 
+@pytest.mark.parametrize(
+    ("num_nodes", "few"), [(3, 1), (77, 1), (77, 99), (1222, 1000), (5242, 1000)]
+)
+def test_refuses_fewer_steps_than_forget_the_start(num_nodes, few):
+    with pytest.raises(MisconfigurationException, match="PrivGraph and BTER") as refusal:
+        HRG(num_nodes, steps_per_node=few)
+    assert len(str(refusal.value).splitlines()) <= 5
+    assert HRG(num_nodes)._steps >= num_nodes**2 * math.log(num_nodes) / 8
+    assert HRG(num_nodes)._steps >= 1000 * num_nodes
+    HRG(num_nodes, steps_per_node=least_steps_per_node(num_nodes))
+
+
+def leads(num_nodes, states):
+    """State that each move leads to from each, shape ``(S, moves)``, and that of the start."""
+    number = {state.tobytes(): k for k, state in enumerate(states)}
+    none = np.empty((0, 2), dtype=np.int64)
+    start = Dendrogram(none, num_nodes, np.random.default_rng(0))
+    at_start = number[start.state().numpy().tobytes()]
+    waiting, found = {at_start: start}, np.full((len(states), start.num_moves), -1)
+    while waiting:
+        here, chain = waiting.popitem()
+        for move in range(start.num_moves):
+            moved = copy.deepcopy(chain)
+            moved.gain(move)
+            moved.make()
+            there = found[here, move] = number[moved.state().numpy().tobytes()]
+            if found[there, 0] < 0:
+                waiting[there] = moved
+    return found, at_start
+
+
+@pytest.mark.parametrize(
+    ("num_nodes", "epsilon", "early"),
+    [
+        (3, 0.05, 0.0698),
+        (4, 0.05, None),
+        (4, 4.0, None),
+        pytest.param(5, 0.05, 0.0583, marks=pytest.mark.slow),
+    ],
+)
+def test_law_of_the_fewest_steps_is_within_epsilon_of_neighbours(num_nodes, epsilon, early):
+    """The exact law of the chain from its public start, on all graphs; ``early`` is a known answer."""
+    pairs, states, values, _ = tables(num_nodes)
+    found, start = leads(num_nodes, states)
+    exponent = epsilon / (2 * log_likelihood_sensitivity(num_nodes)) * values.T
+    made = np.exp(np.minimum(exponent[:, found] - exponent[:, :, None], 0)) / found.shape[1]
+    law = np.zeros(exponent.shape)
+    law[:, start] = 1
+
+    def loss():
+        return max(np.abs(change).max() for change in flips(np.log(law.T), len(pairs)))
+
+    for steps in range(num_nodes * least_steps_per_node(num_nodes)):
+        if steps == num_nodes and early is not None:
+            assert loss() == pytest.approx(early, abs=1e-4)  # one step for each node is too few
+        flows = law[:, :, None] * made
+        law -= flows.sum(axis=2)
+        for move in range(found.shape[1]):
+            law += flows[:, :, move] @ np.eye(len(states))[found[:, move]]
+    assert loss() <= epsilon
+
+
+def test_memory_of_the_start_falls_with_the_steps_as_public_numbers_do():
+    early, _ = memory_of_start(100, 500, 0)
+    late, usual = memory_of_start(100, 100 * 100, 0)
+    assert early > 0.4
+    assert late < 0.15
+    assert 0 < usual < 0.1
+    assert memory_of_start(100, 500, 0)[0] == early
+    assert memory_of_start(2, 500, 0) == (0, 0)
+    assert abs(memory_of_start(3, 300, 0)[0]) <= 1  # three dendrograms
+
+
+def test_guarantee_is_conditional(tmp_path, capsys):
+    method = HRG(77)
+    trainer = quiet_trainer(PrivacyAccountant(1.0, 0.0), default_root_dir=tmp_path)
+    trainer.fit(method, EdgeListDataModule("les_miserables"))
+    statement = privacy_statement(method)
+    assert statement["conditional"] is True
+    assert "stationary law within its 77,000 steps" in statement["condition"]
+    assert f"(1, 0)-DP if {statement['condition']} (add/remove" in statement["guarantee"]
+    assert f"if {statement['condition']}" in capsys.readouterr().out
+    assert "correlation of" in " ".join(statement["assumptions"])
+    assert f"| only if | {statement['condition']} |" in model_card(statement, "{method}")
+    without = HRG(77)
+    without.ledger.budget = Budget(math.inf, 0.0)
+    assert privacy_statement(without)["conditional"] is False
+
+
 def test_refuses_too_many_nodes_and_gaussian_noise_without_delta():
     with pytest.raises(MisconfigurationException, match="at most 20000"):
         HRG(20_001)
@@ -272,9 +370,10 @@ def test_refuses_too_many_nodes_and_gaussian_noise_without_delta():
         HRG(5, noise="gaussian").check_budget(Budget(1.0, 0.0))
 
 
+@pytest.mark.slow
 def test_large_budgets_find_the_sides_of_polblogs(data_root):
     graph = read_graph(data_root / "graphs" / "polblogs.edges.gz", keep_gaps=True)
-    method = fitted(graph, 200.0, steps_per_node=200)
+    method = fitted(graph, 200.0)
     edges = undirected_edges(graph).numpy()
     state = method.dendrogram.numpy()
     found = log_likelihoods(branch_edges(state, edges), branch_pairs(state)).sum()

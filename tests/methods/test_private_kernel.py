@@ -311,6 +311,10 @@ def test_no_other_shipped_method_reads_graphs_in_predict():
         ({"features": ["w"], "max_degree": 3, "shares": [0.5, 0.6], "length": 2}, "add up to 1"),
         ({"features": ["w"], "max_degree": 3, "mechanism": "gaussian"}, "spends a delta"),
         ({"features": ["w"], "max_degree": 10, "length": 18}, "more than 2\\^62 walks"),
+        ({"features": ["gk-c3"], "max_degree": 1}, "max_degree 1 leaves none"),
+        ({"features": ["gk-c5"], "max_degree": 1, "mechanism": "gaussian"}, "leaves none"),
+        ({"features": ["gk-a4"], "max_degree": 1, "sampling": "edges"}, "leaves none"),
+        ({"features": ["w", "gk-c4"], "max_degree": 1, "truncation": "drop"}, "leaves none"),
     ],
 )
 def test_settings_that_do_not_go_together_are_refused_before_anything_is_spent(settings, said):

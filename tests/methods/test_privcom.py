@@ -215,7 +215,14 @@ def test_node_relation_is_restricted_and_says_so():
     statement = privacy_statement(method)
     assert "restricted" in " ".join(statement["assumptions"])
     method._noise = NoiseSource()
-    assert privacy_statement(method)["guarantee"].startswith("node-level (")
+    statement = privacy_statement(method)
+    condition = "no node has more than 17 edges, in this graph and its neighbours"
+    assert (statement["conditional"], statement["condition"]) == (True, condition)
+    assert f"-DP if {condition} (remove all edges of one node; " in statement["guarantee"]
+    epsilon = statement["epsilon"]
+    # From a graph to one without the edges of a node, and on to one with all but one of them.
+    both = f"two such changes: ({2 * epsilon:g}, {1e-5 * (1 + math.exp(epsilon)):.3g})-DP)"
+    assert both in statement["guarantee"]
     sample = method.sample(torch.Generator().manual_seed(0))
     assert sample.num_edges == 2 * int(method.num_edges)
 

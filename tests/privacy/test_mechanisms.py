@@ -123,8 +123,26 @@ def test_discrete_laplace_of_huge_and_tiny_rates():
     assert torch.equal(count(value, math.inf, noise=noise), value)
     draws = count(torch.zeros(2000, dtype=torch.long), 1e-6, noise=noise).double()
     assert draws.abs().mean() == pytest.approx(1e6, rel=0.1)
+    ledger = PrivacyLedger(Relation.EDGE)
     with pytest.raises(ValueError, match="too small"):
-        count(value, 1e-13, noise=noise)
+        count(value, 1e-13, noise=noise, ledger=ledger)
+    assert not ledger.entries
+
+
+@pytest.mark.parametrize("sensitivity", [math.nan, math.inf, -1.0])
+def test_gaussian_refuses_what_no_noise_covers_before_it_is_booked(sensitivity):
+    ledger = PrivacyLedger(Relation.EDGE)
+    with pytest.raises(ValueError, match="sensitivity"):
+        gaussian(
+            torch.zeros(3),
+            ledger,
+            NoiseSource(unsafe_seed=1),
+            name="x",
+            sensitivity=sensitivity,
+            noise_multiplier=1.0,
+            proof="none",
+        )
+    assert not ledger.entries
 
 
 def test_discrete_laplace_is_booked_before_it_is_drawn():

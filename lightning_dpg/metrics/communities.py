@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
+from sklearn.metrics import adjusted_mutual_info_score
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import undirected_edges
@@ -50,6 +51,19 @@ def normalized_mutual_information(first: NDArray[np.int64], second: NDArray[np.i
     both = _entropy(first * (second.max() + 1) + second)
     alone = _entropy(first) + _entropy(second)
     return 2 * (alone - both) / alone if alone else 1.0
+
+
+def adjusted_mutual_information(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
+    """Normalized mutual information beyond that of random partitions with parts of these sizes.
+
+    It is 1 for equal partitions, and 0 on average for unrelated ones. Partitions of many small
+    parts, such as isolated nodes, have much mutual information by chance.
+
+    Args:
+        first: Part of each node, shape ``(N,)``.
+        second: Part of each node in the other partition, shape ``(N,)``.
+    """
+    return float(adjusted_mutual_info_score(first, second))
 
 
 def average_f1(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:

@@ -1,6 +1,8 @@
 import math
+import statistics
 from collections import Counter
 from functools import cache
+from itertools import permutations
 
 import networkx as nx
 import numpy as np
@@ -8,16 +10,20 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import from_networkx, read_graph
 from lightning_dpg.metrics import communities, queries
+from lightning_dpg.metrics.communities import (
+    adjusted_mutual_information,
+    normalized_mutual_information,
+)
 from lightning_dpg.metrics.functional import STATISTICS
 from lightning_dpg.metrics.paths import distances
 from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES, align, compare, profile
 
-ENDINGS = ("_kl", "_nmi", "_mae", "_overlap", "_f1", "_cosine")
+ENDINGS = ("_kl", "_nmi", "_mae", "_overlap", "_ami", "_f1", "_cosine")
 ABOUT_BOTH = {name for name in QUERIES if name.endswith(ENDINGS)}
 
 
@@ -81,7 +87,7 @@ def about_one(graph):
         "avg_clustering": nx.average_clustering(graph),
         "modularity": nx.community.modularity(graph, partition(graph)),
         "assortativity": nx.degree_assortativity_coefficient(graph),
-    } | {name: STATISTICS[name](from_networkx(graph)) for name in QUERIES[15:-4]}
+    } | {name: STATISTICS[name](from_networkx(graph)) for name in QUERIES[15:-5]}
 
 
 def mean_f1(first, second):
@@ -139,6 +145,9 @@ def about_both(real, synthetic):
         else math.nan,
         "eigenvector_centrality_mae": abs(central[0] - central[1]),  # 1 % of the nodes is one
         "edge_overlap": shared / real.number_of_edges() if aligned else math.nan,
+        "community_ami": adjusted_mutual_info_score(labels(real), labels(synthetic))
+        if aligned
+        else math.nan,
         "community_f1": mean_f1(partition(real), partition(synthetic)) if aligned else math.nan,
         # No node has a degree of more than 50.
         "degree_cosine": cosine(*(Counter(d for d in found if d) for found in degrees)),
@@ -173,8 +182,8 @@ def test_names_and_order():
     )
     assert " ".join(QUERIES[15:]) == (
         "max_degree power_law_exponent cluster largest_component_size num_components wedges claws "
-        "gini relative_edge_distribution_entropy edge_overlap community_f1 degree_cosine "
-        "motif_cosine"
+        "gini relative_edge_distribution_entropy edge_overlap community_ami community_f1 "
+        "degree_cosine motif_cosine"
     )
     assert set(QUERIES) > HIGHER_IS_BETTER
 
@@ -219,6 +228,27 @@ def test_undefined_numbers_are_nan():
     assert answers["triangles"] == (0, 0, 0, "")
     assert answers["claws"].real == 0 < answers["claws"].synthetic
     assert math.isnan(answers["claws"].error)
+
+
+def test_adjusted_information_is_what_exceeds_that_of_all_permutations():
+    first, second = np.array([0, 0, 0, 1, 1, 2, 3]), np.array([0, 0, 1, 1, 1, 2, 3])
+
+    def information(ours, theirs):
+        table = Counter(zip(ours.tolist(), theirs.tolist(), strict=True))
+        rows, columns = Counter(ours.tolist()), Counter(theirs.tolist())
+        shares = {pair: count / len(ours) for pair, count in table.items()}
+        return sum(
+            share * math.log(share * len(ours) ** 2 / rows[i] / columns[j])
+            for (i, j), share in shares.items()
+        )
+
+    every = permutations(second.tolist())
+    expected = statistics.fmean(information(first, np.array(order)) for order in every)
+    alone = (information(first, first) + information(second, second)) / 2
+    adjusted = (information(first, second) - expected) / (alone - expected)
+    assert adjusted_mutual_information(first, second) == pytest.approx(adjusted)
+    assert adjusted < 0.7 * normalized_mutual_information(first, second)
+    assert adjusted_mutual_information(first, first) == pytest.approx(1)
 
 
 def test_single_parts_agree():

@@ -275,7 +275,7 @@ def test_markdown_against_numbers_by_hand():
     lines = [line for line in text.splitlines() if line.startswith("|")]
     near, far = markdown_row(lines, "near"), markdown_row(lines, "far")
     # sd of two numbers is their distance over the root of two
-    assert near["triangles"] == "**0.2 ± 0.14**"
+    assert near["triangles"] == "0.2 ± 0.14"  # less, but not told from a mean of such a deviation
     assert far["triangles"] == "1,000 ± 1,414"
     assert near["edge_overlap ↑"] == "0.3 ± 0.14"
     assert far["edge_overlap ↑"] == "**0.75 ± 0.071**"
@@ -309,6 +309,30 @@ def test_rows_of_conditional_guarantees_are_marked_and_the_mark_is_explained():
     )
     assert "<th scope=col>chain †</th>" in page
     assert page.count(tables.FOOTNOTE) == 1
+
+
+def marked(query, **means):
+    """Rows that are marked of those with runs at ``mean - 0.1`` and ``mean + 0.1``."""
+    kinds = {"control": "control", "untrained": "untrained"}
+    results = [
+        result(name, run, kind=kinds.get(name, "method"), **{query: mean + shift})
+        for name, mean in means.items()
+        for run, shift in enumerate((-0.1, 0.1))
+    ]
+    (table,) = tables.tables(results)
+    return tables.best(table.rows, query, SINGLE_GRAPHS)
+
+
+def test_ties_are_marked_together_and_controls_only_alone():
+    # Each mean has the variance 0.02 / 2, a difference the standard error 0.1414, two are 0.2828.
+    assert marked("triangles", a=1.0, b=1.28, c=1.29) == {"a", "b"}
+    assert marked("edge_overlap", a=0.3, b=0.5, c=0.6) == {"b", "c"}
+    assert marked("triangles", control=1.0, a=1.28, c=1.29) == {"a"}
+    assert marked("triangles", control=1.0, untrained=1.1, a=1.29) == {"control", "untrained"}
+    assert marked("triangles", control=1.0, a=1.2) == set()
+    assert marked("triangles", a=1.0) == set()
+    one_run = [result(name, triangles=mean) for name, mean in (("a", 1.0), ("b", 1.01))]
+    assert tables.best(tables.tables(one_run)[0].rows, "triangles", SINGLE_GRAPHS) == {"a"}
 
 
 def test_rows_without_privacy_are_in_every_table():

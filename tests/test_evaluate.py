@@ -2,12 +2,14 @@
 
 import csv
 import json
+from pathlib import Path
 
 import networkx as nx
 import pytest
 
 from lightning_dpg.graph.io import from_networkx, write_graph
 from lightning_dpg.main import main
+from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.queries import QUERIES
 
 
@@ -90,3 +92,20 @@ def test_directions_are_dropped_on_demand(folder, capsys):
 def test_mistakes(fails, args, said):
     options = [] if {"--json", "--csv"} & set(args) else ["--json", "out.json", "--csv", "out.csv"]
     assert said in fails("evaluate", *args, *options)
+
+
+def test_files_that_cannot_be_written_are_refused_before_the_work(folder, fails, monkeypatch):
+    (folder / "lost.json").symlink_to(folder / "nowhere" / "out.json")
+    with monkeypatch.context() as patch:
+        patch.setattr(queries, "profile", None)
+        assert "--json lost.json" in fails(
+            "evaluate", "karate", "cycle.edges", "--json", "lost.json"
+        )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a file that is always full")
+def test_a_full_disk_leaves_the_numbers_on_the_screen(folder, capsys):
+    assert main(["evaluate", "karate", "cycle.edges", "--json", "/dev/full"]) == 2
+    out, err = capsys.readouterr()
+    assert "community_ami" in out
+    assert "No space left" in err

@@ -45,6 +45,9 @@ addEventListener("load", () => {
   seen.without = count();
   seen.sections = [...document.querySelectorAll("section.result")].filter((section) => !section.hidden).map((section) => section.dataset.graph + section.dataset.epsilon);
   seen.degrees = document.querySelectorAll("section.result:not([hidden]) .degrees svg").length;
+  const shapes = [...document.querySelectorAll("section.result:not([hidden]) figure img")].map((image) => image.getBoundingClientRect());
+  seen.square = shapes.length > 0 && shapes.every((box) => Math.abs(box.width - box.height) < 1);
+  seen.footer = document.querySelector("footer").getBoundingClientRect().left - document.querySelector("h1").getBoundingClientRect().left;
   seen.unnamed = [...document.querySelectorAll("svg[role=img], img, select, button")].filter((node) => !(node.getAttribute("aria-label") || node.alt || node.labels?.length || node.textContent.trim())).length;
   if (parent === window) document.body.dataset.seen = JSON.stringify(seen);
   else parent.postMessage(JSON.stringify(seen), "*");
@@ -163,6 +166,8 @@ def test_choices_redraw(folder, browser):
     assert seen["sections"] == ["karate0.5"]
     assert seen["degrees"] == 1 + len(METHODS)  # the real graph's, too
     assert seen["unnamed"] == 0
+    assert seen["square"]
+    assert abs(seen["footer"]) < 1  # also of a page that is wider than its content
 
 
 def test_narrow_page_does_not_scroll_sideways(folder, browser):

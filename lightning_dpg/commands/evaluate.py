@@ -20,12 +20,13 @@ Compare synthetic graphs with the real one. Reads the private graph: the numbers
 Errors are |real - synthetic| / |real|, save those of the queries about both graphs:
   *_kl          divergence KL(real || synthetic); a share that is 0 counts as 2.2e-16
   *_nmi, *_f1   agreement of the Louvain communities, 1 is best
+  *_ami         likewise beyond chance, 0 is that of unrelated communities
   *_cosine      similarity of the degrees up to 50, or of the counts of the 29 connected induced
                 subgraphs of 3 to 5 nodes, 1 is best
   *_mae         mean absolute error of the largest 1 % of the values
   edge_overlap  share of the real edges that the synthetic graph has; 1 is a copy
-community_nmi, community_f1 and edge_overlap need the same nodes in both graphs: those of equal
-names or, where no name is common, of equal position. Beyond 20,000 nodes distances are sampled and
+community_nmi, community_ami, community_f1 and edge_overlap need the same nodes in both graphs: those
+of equal names or, where no name is common, of equal position. Beyond 20,000 nodes distances are sampled and
 marked so, and in all but small graphs the subgraphs of 5 nodes."""
 
 
@@ -59,13 +60,15 @@ def run(args: list[str]) -> None:
     measured = profile(real)
     answers = [(name, compare(measured, graph)) for name, graph in graphs]
     # Before the tables, whose reader may leave early, as in `evaluate ... | head`.
-    if options.json is not None:
-        options.json.write_text(to_json(answers), encoding="utf-8")
-    if options.csv is not None:
-        _write_csv(answers, options.csv)
-    for name, queries in answers:
-        print("\n".join(table(options.real, name, queries)), end="\n\n")
-    print("not private: the numbers were computed from the real graph")
+    try:
+        if options.json is not None:
+            options.json.write_text(to_json(answers), encoding="utf-8")
+        if options.csv is not None:
+            _write_csv(answers, options.csv)
+    finally:  # a full disk does not take the numbers away
+        for name, queries in answers:
+            print("\n".join(table(options.real, name, queries)), end="\n\n")
+        print("not private: the numbers were computed from the real graph", flush=True)
 
 
 def table(real: str, synthetic: str, answers: "Mapping[str, Answer]") -> list[str]:
@@ -120,6 +123,13 @@ def _check_output(option: str, path: Path, inputs: list[Path]) -> None:
         raise CommandError(f"{option} {path}: its folder does not exist")
     if path.absolute() in inputs and path.exists():
         raise CommandError(f"{option} {path}: one of the graphs, which it would replace")
+    is_new = not path.exists()
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise CommandError(f"{option} {path}: cannot be written ({error.strerror})") from error
+    if is_new:
+        path.unlink()
 
 
 def _write_csv(answers: "list[tuple[str, dict[str, Answer]]]", path: Path) -> None:

@@ -48,7 +48,10 @@ TEMPLATE = Path(__file__).with_name("report.html")
 
 ERRORS = (
     "Errors, mean ± standard deviation over the runs: 0 is best, or 1 in the rows with ↑. Marked: "
-    "the best private method. In italics: not private within this budget, and out of competition."
+    "the best private method and all that two standard errors of the difference do not tell from it; "
+    "controls only where no method is among them, and nothing where this is every row. One run has "
+    "no deviation, and few have a rough one. In italics: not private within this budget, and out of "
+    "competition."
 )
 DEGREES = "Below, nodes by degree on logarithmic axes; dashed are the real ones."
 

@@ -149,24 +149,35 @@ def queries(results: Sequence[dict[str, Any]], kind: "Kind") -> list[str]:
 
 
 def best(rows: Sequence[Row], query: str, kind: "Kind") -> set[str]:
-    """The private methods with the best mean; none where it sets no private row apart.
+    """The private row with the best mean and all that are not told from it by their deviations.
 
-    A row counts only if each of its runs has the number: the others may be missing for a reason.
+    Where a method is among them, controls and what is untrained are not: they are no choice. A row
+    counts only if each of its runs has the number, since the others may be missing for a reason.
 
     Args:
         rows: Rows of a table.
         query: Name of a query.
         kind: What is compared.
+
+    Returns:
+        Names of the rows; none where they are all of the private ones, and nothing is set apart.
     """
-    means = {
-        row.method: row.error(query).mean
-        for row in rows
-        if row.is_private and row.is_complete(query)
-    }
-    if len(set(means.values())) < 2:
+    answers = [(row, row.error(query)) for row in rows if row.is_private and row.is_complete(query)]
+    if not answers:
         return set()
-    winner = (max if query in kind.higher_is_better else min)(means.values())
-    return {method for method, value in means.items() if value == winner}
+    choose = max if query in kind.higher_is_better else min
+    _, leader = choose(answers, key=lambda answer: answer[1].mean)
+    tied = [row for row, summary in answers if not _is_told_apart(summary, leader)]
+    if len(tied) == len(answers):
+        return set()
+    methods = [row for row in tied if row.kind == "method"]
+    return {row.method for row in methods or tied}
+
+
+def _is_told_apart(one: Summary, other: Summary) -> bool:
+    """Whether two means differ by more than two standard errors of their difference."""
+    squares = [s.sd**2 / s.runs for s in (one, other) if s.sd > 0]  # nan is no deviation either
+    return abs(one.mean - other.mean) > 2 * math.sqrt(math.fsum(squares))
 
 
 def wins(rows: Sequence[Row], row: Row, kind: "Kind") -> str:
@@ -259,7 +270,9 @@ def markdown(results: Sequence[dict[str, Any]], kind: "Kind") -> str:
         "",
         "Errors, mean ± standard deviation over the runs; 0 is best, save in the columns with ↑:",
         f"{higher}, where more is better.",
-        "Bold: the best private row. Italics: no guarantee within the budget, out of competition.",
+        "Bold: the best private row and all that two standard errors of the difference do not tell from",
+        "it, controls only where no method is among them; nothing is bold where this is every row.",
+        "Italics: no guarantee within the budget, out of competition.",
         f"Controls: {kind.advice} What is untrained knows the releases before the first step.",
         f"Wins are counted over {kind.counted[0]} to {kind.counted[-1]}. The first row holds no errors",
         "but the values of the original. Seconds are those of `fit` and of one graph.",

@@ -1,6 +1,8 @@
 import math
+import statistics
 from collections import Counter
 from functools import cache
+from itertools import permutations
 
 import networkx as nx
 import numpy as np
@@ -8,16 +10,20 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import from_networkx, read_graph
 from lightning_dpg.metrics import communities, queries
+from lightning_dpg.metrics.communities import (
+    adjusted_mutual_information,
+    normalized_mutual_information,
+)
 from lightning_dpg.metrics.functional import STATISTICS
 from lightning_dpg.metrics.paths import distances
 from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES, align, compare, profile
 
-ENDINGS = ("_kl", "_nmi", "_mae", "_overlap", "_f1", "_cosine")
+ENDINGS = ("_kl", "_nmi", "_mae", "_overlap", "_ami", "_f1", "_cosine")
 ABOUT_BOTH = {name for name in QUERIES if name.endswith(ENDINGS)}
 
 
@@ -81,7 +87,7 @@ def about_one(graph):
         "avg_clustering": nx.average_clustering(graph),
         "modularity": nx.community.modularity(graph, partition(graph)),
         "assortativity": nx.degree_assortativity_coefficient(graph),
-    } | {name: STATISTICS[name](from_networkx(graph)) for name in QUERIES[15:-4]}
+    } | {name: STATISTICS[name](from_networkx(graph)) for name in QUERIES[15:-5]}
 
 
 def mean_f1(first, second):
@@ -139,6 +145,9 @@ def about_both(real, synthetic):
         else math.nan,
         "eigenvector_centrality_mae": abs(central[0] - central[1]),  # 1 % of the nodes is one
         "edge_overlap": shared / real.number_of_edges() if aligned else math.nan,
+        "community_ami": adjusted_mutual_info_score(labels(real), labels(synthetic))
+        if aligned
+        else math.nan,
         "community_f1": mean_f1(partition(real), partition(synthetic)) if aligned else math.nan,
         # No node has a degree of more than 50.
         "degree_cosine": cosine(*(Counter(d for d in found if d) for found in degrees)),
@@ -173,8 +182,8 @@ def test_names_and_order():
     )
     assert " ".join(QUERIES[15:]) == (
         "max_degree power_law_exponent cluster largest_component_size num_components wedges claws "
-        "gini relative_edge_distribution_entropy edge_overlap community_f1 degree_cosine "
-        "motif_cosine"
+        "gini relative_edge_distribution_entropy edge_overlap community_ami community_f1 "
+        "degree_cosine motif_cosine"
     )
     assert set(QUERIES) > HIGHER_IS_BETTER
 
@@ -219,6 +228,27 @@ def test_undefined_numbers_are_nan():
     assert answers["triangles"] == (0, 0, 0, "")
     assert answers["claws"].real == 0 < answers["claws"].synthetic
     assert math.isnan(answers["claws"].error)
+
+
+def test_adjusted_information_is_what_exceeds_that_of_all_permutations():
+    first, second = np.array([0, 0, 0, 1, 1, 2, 3]), np.array([0, 0, 1, 1, 1, 2, 3])
+
+    def information(ours, theirs):
+        table = Counter(zip(ours.tolist(), theirs.tolist(), strict=True))
+        rows, columns = Counter(ours.tolist()), Counter(theirs.tolist())
+        shares = {pair: count / len(ours) for pair, count in table.items()}
+        return sum(
+            share * math.log(share * len(ours) ** 2 / rows[i] / columns[j])
+            for (i, j), share in shares.items()
+        )
+
+    every = permutations(second.tolist())
+    expected = statistics.fmean(information(first, np.array(order)) for order in every)
+    alone = (information(first, first) + information(second, second)) / 2
+    adjusted = (information(first, second) - expected) / (alone - expected)
+    assert adjusted_mutual_information(first, second) == pytest.approx(adjusted)
+    assert adjusted < 0.7 * normalized_mutual_information(first, second)
+    assert adjusted_mutual_information(first, first) == pytest.approx(1)
 
 
 def test_single_parts_agree():
@@ -279,8 +309,49 @@ def test_sampled_answers_say_so():
     noted = {name for name, answer in answers.items() if "sampled" in answer.note}
     assert noted == {"diameter", "avg_path_length", "distance_distribution_kl", "motif_cosine"}
     assert "lower bound" in answers["diameter"].note
+    noted = {name for name, answer in answers.items() if "Louvain in parallel" in answer.note}
+    assert noted == {"modularity", "community_nmi", "community_ami", "community_f1"}
+    assert answers["community_nmi"].note.startswith("needs the same nodes")
     assert answers["motif_cosine"].note.startswith("synthetic: motifs of 5 nodes sampled, standard")
     assert answers["diameter"].synthetic == 2
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        nx.barabasi_albert_graph(600, 3, seed=0),
+        nx.gnm_random_graph(600, 1200, seed=0),  # of several components, some of one node
+        nx.planted_partition_graph(15, 30, 0.3, 0.005, seed=0),
+        nx.les_miserables_graph(),
+    ],
+    ids=["hubs", "random", "planted", "les_miserables"],
+)
+def test_parallel_louvain_is_as_good_as_that_of_networkx(graph):
+    graph = plain(graph)
+    labels = communities.louvain_in_parallel(from_networkx(graph))
+    found = [set(np.flatnonzero(labels == label).tolist()) for label in range(labels.max() + 1)]
+    theirs = nx.community.louvain_communities(graph, seed=0)
+    reached = nx.community.modularity(graph, found)  # refuses what is no partition
+    assert reached > nx.community.modularity(graph, theirs) - 0.015
+    again = communities.louvain_in_parallel(from_networkx(graph))
+    assert np.array_equal(labels, again)
+
+
+def test_parallel_louvain_finds_cliques_and_leaves_lonely_nodes():
+    cliques = nx.disjoint_union_all([nx.complete_graph(6)] * 4 + [nx.empty_graph(2)])
+    labels = communities.louvain_in_parallel(from_networkx(cliques))
+    expected = [0] * 6 + [1] * 6 + [2] * 6 + [3] * 6 + [4, 5]
+    assert normalized_mutual_info_score(labels, expected) == pytest.approx(1)
+    empty = make_graph(torch.empty(0, 2, dtype=torch.long), 3)
+    assert len(set(communities.louvain_in_parallel(empty).tolist())) == 3
+
+
+def test_large_graphs_take_the_parallel_one(monkeypatch):
+    monkeypatch.setattr(communities, "ONE_BY_ONE_UP_TO", 33)
+    monkeypatch.setattr(communities.nx.community, "louvain_communities", None)
+    graph = from_networkx(KARATE)
+    labels = communities.louvain(graph)
+    assert np.array_equal(labels, communities.louvain_in_parallel(graph))
 
 
 def test_exact_motifs_say_so():

@@ -159,8 +159,10 @@ class EdgeListDataModule(GraphDataModule):
         if self.names == "numbers" and self.trainer is not None and self.trainer.world_size > 1:
             self.graph  # noqa: B018  # drawn now, so that there is a numbering to agree on
             self.load_state_dict(self.trainer.strategy.broadcast(self.state_dict()))
-        if self._is_set_up:
-            return
+        if not self._is_set_up:
+            self._split_edges()
+
+    def _split_edges(self) -> None:
         self._check_arguments()
         if self.split is None:
             self._split_by_coin()
@@ -184,8 +186,7 @@ class EdgeListDataModule(GraphDataModule):
         before = self._graph
         super().load_state_dict(state_dict)
         if self._graph is not before:
-            self._is_set_up = False
-            self.setup("fit")
+            self._split_edges()
 
     def _refuse_other_split(self, state: dict[str, Any]) -> None:
         is_prediction = self.trainer is not None and self.trainer.predicting

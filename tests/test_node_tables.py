@@ -3,8 +3,12 @@
 import csv
 import json
 import logging
+import os
 import random
 import stat
+import subprocess
+import sys
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -21,6 +25,7 @@ from lightning_dpg.graph.graph import adjacency, undirected_edges
 from lightning_dpg.graph.io import GraphFormatError, read_graph
 from lightning_dpg.main import main
 
+ROOT = Path(__file__).parent.parent
 CONFIG = {
     "model": {"class_path": "ChungLu"},
     "data": {"class_path": "EdgeListDataModule"},
@@ -152,6 +157,57 @@ def test_numbering_holds_the_same_edges_and_survives_a_resume(fit, tmp_path):
     keep.setup("fit")
     with pytest.raises(MisconfigurationException, match="set names to numbers"):
         keep.load_state_dict(state)
+
+
+def test_a_run_with_names_is_not_resumed_with_numbers(fit, tmp_path):
+    write_table(tmp_path / "transfers.csv", EDGES)
+    (checkpoint,) = fit("--data.name", "transfers.csv").glob("checkpoints/*.ckpt")
+    args = [
+        "fit",
+        "--config",
+        "run.yaml",
+        "--data.name",
+        "transfers.csv",
+        "--data.names",
+        "numbers",
+    ]
+    assert main([*args, "--ckpt_path", str(checkpoint)]) == 2
+    assert not list(tmp_path.glob("runs/*/version_1/release"))
+
+
+PROBE = """
+from pytorch_lightning import Callback
+
+
+class Probe(Callback):
+    def on_train_end(self, trainer, pl_module):
+        data = trainer.datamodule
+        with open(f"rank{trainer.global_rank}", "w") as file:
+            print(data.state_dict(), data.edges.tolist(), data.assumptions, file=file)
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_share_one_numbering(tmp_path):
+    (tmp_path / "probe.py").write_text(PROBE)
+    write_table(tmp_path / "t.csv", EDGES)
+    sizes = {"embedding_dim": 8, "critic_dim": 8, "generator_dim": 8, "num_samples": 100}
+    trainer = {"devices": 2, "strategy": "ddp_find_unused_parameters_true"}
+    config = {
+        "model": {"class_path": "DPNetGAN", "init_args": sizes},
+        "data": {"class_path": "EdgeListDataModule", "init_args": {"names": "numbers"}},
+        "trainer": CONFIG["trainer"] | trainer | {"callbacks": [{"class_path": "probe.Probe"}]},
+        "privacy": {"epsilon": 8.0, "delta": 1e-4},
+    }
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump(config))
+    args = [sys.executable, "-m", "lightning_dpg", "fit", "--config", "run.yaml"]
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}", "OMP_NUM_THREADS": "1"}
+    subprocess.run([*args, "--data.name", "t.csv"], cwd=tmp_path, env=environment, check=True)
+    one, other = ((tmp_path / f"rank{rank}").read_text() for rank in range(2))
+    assert one == other and "numbering" in one
+    key = next(tmp_path.glob("runs/*/*/node_names.csv")).read_text()
+    names = [row.partition(",")[2] for row in key.split()[1:]]
+    assert str([NAMES.index(name) for name in names]) in one
 
 
 def test_where_the_nodes_come_from(tmp_path, monkeypatch):

@@ -273,7 +273,13 @@ class Synthesizer(PrivateModule):
                 f"num_nodes is {self.hparams['num_nodes']}, but the graph has {data.num_nodes} "
                 f"nodes: set model.init_args.num_nodes to {data.num_nodes}, or leave it out"
             )
-        self.node_names = list(data.train_graph.node_names)
+        names = list(data.train_graph.node_names)
+        if self.node_names not in (None, names):
+            raise MisconfigurationException(
+                "the method was trained on nodes of other names, or in another order: resume with "
+                "the data and the setting of names that the first run had"
+            )
+        self.node_names = names
         self.assumptions = list(data.assumptions)
         # Every rank trains on other public randomness: the same would be work done twice.
         torch.manual_seed(torch.initial_seed() + 1 + self.global_rank)

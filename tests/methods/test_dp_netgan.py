@@ -192,7 +192,7 @@ def test_samples_are_simple_graphs_on_the_named_nodes_and_follow_the_seed():
     graph = sample(0)
     edges = undirected_edges(graph)
     assert len(edges) == 254
-    assert graph.node_names[0] == "Napoleon"
+    assert graph.node_names[0] == "Anzelma"
     assert torch.equal(graph.edge_index, sample(0).edge_index)
     assert not torch.equal(graph.edge_index, sample(1).edge_index)
     assert torch.equal(graph.edge_index, make_graph(edges, 77).edge_index)

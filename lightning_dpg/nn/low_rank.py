@@ -1,10 +1,13 @@
 """Models of all pairs of nodes in a few numbers a node."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 
 _POWER_STEPS = 100
 _PAIRS_AT_ONCE = 2**16
+_ROWS_AT_ONCE = 512
 WEIGHT_DECAY = 1e-7
 """Of the logits; the one of the paper's experiments."""
 
@@ -41,9 +44,10 @@ class InnerProducts(nn.Module):
         """Rank of pairs of shape ``(P, 2)``: shape ``(P,)``."""
         return inner_products(self.affinity, pairs)
 
-    def likelihood(self) -> Tensor:
-        """How likely all pairs are to be linked, up to a factor: shape ``(N, N)``, at least 0."""
-        return (self.intensity @ self.intensity.T).clamp_(min=0)
+    def likelihood_rows(self) -> Iterator[Tensor]:
+        """Expected number of edges of all pairs, at least 0: blocks of rows, width N."""
+        for block in self.intensity.split(_ROWS_AT_ONCE):
+            yield (block @ self.intensity.T).clamp_(min=0)
 
 
 class LowRankLogits(nn.Module):
@@ -86,3 +90,7 @@ class LowRankLogits(nn.Module):
             stationary = (stationary + stationary @ transitions) / 2
         traffic = stationary[:, None] * transitions
         return torch.maximum(traffic, traffic.T).fill_diagonal_(0)
+
+    def likelihood_rows(self) -> Iterator[Tensor]:
+        """Expected traffic of all pairs: blocks of rows, width N."""
+        yield from self.likelihood().split(_ROWS_AT_ONCE)

@@ -16,6 +16,7 @@ from lightning_dpg.graph.posterior import (
     probabilities,
 )
 from lightning_dpg.graph.spectral import shrunken
+from lightning_dpg.methods.advice import link_hint
 from lightning_dpg.methods.evidence import degree_evidence, weight
 from lightning_dpg.methods.one_shot import OneShotSynthesizer
 from lightning_dpg.methods.private_degrees import release_degrees
@@ -150,7 +151,8 @@ class RandomizedResponse(OneShotSynthesizer):
             structure = min(structure, total / max(num_edges, 1))
         likelihood *= structure / max(total, 1e-30)
         ends = self.degrees / self.degrees.sum()  # none is below _LEAST_DEGREE
-        by_degrees = above_diagonal(block[:, None] * ends for block in ends.split(_ROWS_AT_ONCE))
+        blocks = torch.split(ends, _ROWS_AT_ONCE)
+        by_degrees = above_diagonal(block[:, None] * ends for block in blocks)
         likelihood += (1 - structure) / float(by_degrees.sum()) * by_degrees
         return draw_posterior(
             probabilities(likelihood, num_edges),
@@ -192,8 +194,11 @@ class RandomizedResponse(OneShotSynthesizer):
         return weight(float(self.report_epsilon)) * (2.0 * reported - 1)
 
     def advice(self, epsilon: float) -> str | None:
-        """What a large ``epsilon`` means here, in one line."""
-        if not 4 <= epsilon < float("inf"):
+        """What a large ``epsilon`` means here, or what does better at a small one, in one line."""
+        if epsilon < 4:
+            is_spectral = self.hparams["denoise"] == "spectral"
+            return link_hint(epsilon, self.hparams["num_nodes"]) if is_spectral else None
+        if epsilon == float("inf"):
             return None
         share = 1 - self.hparams["count_share"] - self.hparams["degree_share"]
         lies = round(1 + math.exp(min(share * epsilon, 40.0)))

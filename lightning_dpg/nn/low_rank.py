@@ -15,7 +15,7 @@ WEIGHT_DECAY = 1e-7
 def inner_products(rows: Tensor, pairs: Tensor) -> Tensor:
     """Inner products of rows of shape ``(N, K)`` for pairs of shape ``(P, 2)``: shape ``(P,)``."""
     # A row for each pair would be K times as large as the pairs, of which there are millions.
-    blocks = pairs.split(_PAIRS_AT_ONCE)
+    blocks = torch.split(pairs, _PAIRS_AT_ONCE)
     return torch.cat([(rows[block[:, 0]] * rows[block[:, 1]]).sum(1) for block in blocks])
 
 
@@ -46,7 +46,7 @@ class InnerProducts(nn.Module):
 
     def likelihood_rows(self) -> Iterator[Tensor]:
         """Expected number of edges of all pairs, at least 0: blocks of rows, width N."""
-        for block in self.intensity.split(_ROWS_AT_ONCE):
+        for block in torch.split(self.intensity, _ROWS_AT_ONCE):
             yield (block @ self.intensity.T).clamp_(min=0)
 
 
@@ -93,4 +93,4 @@ class LowRankLogits(nn.Module):
 
     def likelihood_rows(self) -> Iterator[Tensor]:
         """Expected traffic of all pairs: blocks of rows, width N."""
-        yield from self.likelihood().split(_ROWS_AT_ONCE)
+        yield from torch.split(self.likelihood(), _ROWS_AT_ONCE)

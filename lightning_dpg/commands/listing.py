@@ -27,6 +27,7 @@ def run(args: list[str]) -> None:
         print(f"{title}:")
         for name, text in rows:
             print(f"  {name:<{width}}  {text}".rstrip())
+    print("which method for links: plan ... --epsilon E --nodes N --edges M names it")
 
 
 def methods() -> list[tuple[str, str]]:

@@ -31,7 +31,15 @@ def run(args: list[str]) -> None:
     parser.add_argument(
         "--noise-multiplier", type=float, help="noise to judge, instead of solving for it"
     )
+    parser.add_argument("--nodes", type=int, help="number of nodes, for a hint on methods")
+    parser.add_argument(
+        "--edges", type=int, help="number of edges, if it is public, for a better hint"
+    )
     options = parser.parse_args(args)
+    if options.edges is not None and options.nodes is None:
+        parser.error("--edges needs --nodes")
+    if not 2 <= (2 if options.nodes is None else options.nodes) or (options.edges or 0) < 0:
+        parser.error("--nodes must be 2 or more and --edges 0 or more")
     print(
         plan(
             options.epsilon,
@@ -41,6 +49,8 @@ def run(args: list[str]) -> None:
             options.noise_multiplier,
         )
     )
+    if options.nodes is not None:
+        print(f"\nhint: {_hint(options.epsilon, options.nodes, options.edges)}")
 
 
 def plan(
@@ -81,8 +91,6 @@ def plan(
         "",
         *_table(sigma, sample_rate, steps, delta),
     ]
-    if hint := _hint(epsilon):
-        lines += ["", f"hint: {hint}"]
     return "\n".join(lines)
 
 
@@ -102,8 +110,8 @@ def _table(sigma: float, sample_rate: float, steps: int, delta: float) -> list[s
     return lines
 
 
-def _hint(epsilon: float) -> str | None:
+def _hint(epsilon: float, num_nodes: int, num_edges: int | None) -> str:
     # Imported late: it brings PyTorch, while mistakes in the arguments are told at once.
-    from lightning_dpg.methods import DPNetGAN
+    from lightning_dpg.methods.advice import link_hint
 
-    return DPNetGAN.advice(epsilon)
+    return link_hint(epsilon, num_nodes, num_edges)

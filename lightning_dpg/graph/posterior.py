@@ -1,5 +1,7 @@
 """A graph out of how likely all pairs are, and out of reported edges."""
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor
 
@@ -12,25 +14,36 @@ _MOST_LIKELY = 0.95  # no pair is certain beforehand, whatever a model says
 _ROUNDS = 8
 
 
+def above_diagonal(blocks: Iterable[Tensor]) -> Tensor:
+    """Values of a symmetric matrix, one per pair, in the order of :func:`pair_numbers`.
+
+    Args:
+        blocks: Its rows in blocks of width N.
+    """
+    values, start = [], 0
+    for block in blocks:
+        upper = torch.ones(block.shape, dtype=torch.bool).triu_(start + 1)
+        values.append(block[upper])
+        start += len(block)
+    return torch.cat(values)
+
+
 def probabilities(likelihood: Tensor, num_edges: int) -> Tensor:
     """Scale to probabilities of edges that add up to ``num_edges``, but for those that are cut.
 
     Args:
-        likelihood: Symmetric matrix of shape ``(N, N)``, at least 0.
+        likelihood: One value per pair, at least 0. It is overwritten.
         num_edges: Expected number of edges.
 
     Returns:
-        One value per pair, in the order of :func:`~lightning_dpg.graph.pairs.pair_numbers`.
+        One value per pair, in the same order.
     """
-    num_nodes = len(likelihood)
-    upper = torch.ones(num_nodes, num_nodes, dtype=torch.bool).triu_(1)
-    values = likelihood[upper]
     for _ in range(_ROUNDS):  # what is cut from the total is given to the others
-        total = float(values.sum(dtype=torch.float64))
+        total = float(likelihood.sum(dtype=torch.float64))
         if total == 0:
             break
-        values.mul_(num_edges / total).clamp_(max=_MOST_LIKELY)
-    return values
+        likelihood.mul_(num_edges / total).clamp_(max=_MOST_LIKELY)
+    return likelihood
 
 
 def draw_posterior(

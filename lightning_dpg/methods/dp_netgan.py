@@ -10,6 +10,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from lightning_dpg.methods.advice import link_hint
 from lightning_dpg.methods.count_plan import check_counts, count_entries, step_entry
 from lightning_dpg.methods.critic_evidence import critic_evidence
 from lightning_dpg.methods.walk_gan import WalkGAN
@@ -318,17 +319,9 @@ class DPNetGAN(WalkGAN):
         """Evidence of noisy degrees and gradients."""
         return critic_evidence(self.critic, noisy, self.ledger.entries[-1], pairs, known)
 
-    @staticmethod
-    def advice(epsilon: float) -> str | None:
-        """A simpler method that is known to do better at ``epsilon``, in one line."""
-        if epsilon < 4.5:
-            return (
-                f"at epsilon {epsilon:g}, noisy degrees alone (ChungLu) predict links better than "
-                "a DP-SGD GAN on one graph"
-            )
-        if epsilon <= 100:
-            return (
-                f"at epsilon {epsilon:g}, RandomizedResponse with denoise: spectral predicts links "
-                "far better than a DP-SGD GAN on one graph of up to 6,000 nodes"
-            )
-        return None
+    def advice(self, epsilon: float) -> str | None:
+        """Simpler methods that are known to do better at ``epsilon``, in one line."""
+        if epsilon > 100:
+            return None
+        hint = link_hint(epsilon, self.hparams["num_nodes"])
+        return f"{hint}; a DP-SGD GAN on one graph is behind these"

@@ -9,8 +9,14 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.pairs import num_pairs, numbered_pairs, pair_numbers
-from lightning_dpg.graph.posterior import MAX_NODES, draw_posterior, probabilities
+from lightning_dpg.graph.posterior import (
+    MAX_NODES,
+    above_diagonal,
+    draw_posterior,
+    probabilities,
+)
 from lightning_dpg.graph.spectral import shrunken
+from lightning_dpg.methods.advice import link_hint
 from lightning_dpg.methods.evidence import degree_evidence, weight
 from lightning_dpg.methods.one_shot import OneShotSynthesizer
 from lightning_dpg.methods.private_degrees import release_degrees
@@ -27,12 +33,13 @@ from lightning_dpg.nn import InnerProducts, LowRankLogits
 from lightning_dpg.nn.low_rank import WEIGHT_DECAY
 from lightning_dpg.privacy.mechanisms import randomized_response, response_rates
 
-# Part of the prior of a pair that knows degrees only, so that a model rules nothing out.
+# Least part of the prior of a pair that knows degrees only, so that a model rules nothing out.
 _DEGREE_PRIOR = 0.1
 _LEAST_DEGREE = 0.5
 # The part of the reports by which the fit to the others is judged, drawn by public coins.
 _HIDDEN_SHARE = 0.3
 _COINS_SEED = 0
+_ROWS_AT_ONCE = 512
 
 
 class RandomizedResponse(OneShotSynthesizer):
@@ -95,7 +102,8 @@ class RandomizedResponse(OneShotSynthesizer):
         if denoise != "none" and num_nodes > MAX_NODES:
             raise MisconfigurationException(
                 f"denoise: {denoise} models all pairs of nodes, which are too many for {num_nodes} "
-                f"nodes (at most {MAX_NODES})\nset it to none, or take ChungLu, BTER or PrivGraph"
+                f"nodes (at most {MAX_NODES})\nset it to none, or take ChungLu, BTER, PrivGraph, or PrivCom "
+                "with release: noisy_oja"
             )
         self.reported: Tensor
         self.degrees: Tensor
@@ -135,12 +143,17 @@ class RandomizedResponse(OneShotSynthesizer):
         """The reports themselves, or a draw given reports and model."""
         if self.model is None:
             return self.reported
-        likelihood = self.model.likelihood()
-        if total := float(likelihood.sum()):  # 0 where all structure drowned in noise
-            likelihood *= (1 - _DEGREE_PRIOR) / total
-        ends = self.degrees / self.degrees.sum()  # none is below _LEAST_DEGREE
-        likelihood += _DEGREE_PRIOR * ends[:, None] * ends
         num_edges = int(self.num_edges)
+        likelihood = above_diagonal(self.model.likelihood_rows())
+        total, structure = float(likelihood.sum(dtype=torch.double)), 1 - _DEGREE_PRIOR
+        if isinstance(self.model, InnerProducts):
+            # It estimates edges, and finds few where most structure drowned in noise.
+            structure = min(structure, total / max(num_edges, 1))
+        likelihood *= structure / max(total, 1e-30)
+        ends = self.degrees / self.degrees.sum()  # none is below _LEAST_DEGREE
+        blocks = torch.split(ends, _ROWS_AT_ONCE)
+        by_degrees = above_diagonal(block[:, None] * ends for block in blocks)
+        likelihood += (1 - structure) / float(by_degrees.sum()) * by_degrees
         return draw_posterior(
             probabilities(likelihood, num_edges),
             self.reported,
@@ -181,8 +194,11 @@ class RandomizedResponse(OneShotSynthesizer):
         return weight(float(self.report_epsilon)) * (2.0 * reported - 1)
 
     def advice(self, epsilon: float) -> str | None:
-        """What a large ``epsilon`` means here, in one line."""
-        if not 4 <= epsilon < float("inf"):
+        """What a large ``epsilon`` means here, or what does better at a small one, in one line."""
+        if epsilon < 4:
+            is_spectral = self.hparams["denoise"] == "spectral"
+            return link_hint(epsilon, self.hparams["num_nodes"]) if is_spectral else None
+        if epsilon == float("inf"):
             return None
         share = 1 - self.hparams["count_share"] - self.hparams["degree_share"]
         lies = round(1 + math.exp(min(share * epsilon, 40.0)))
@@ -221,11 +237,18 @@ class RandomizedResponse(OneShotSynthesizer):
         self.degrees = self._estimated_degrees(self.reported, rates)
 
     def _estimated_degrees(self, reported: Tensor, rates: tuple[float, float]) -> Tensor:
-        """Degrees as reports of shape ``(K, 2)`` at the rates of a 1 and a 0 estimate them."""
+        """Degrees as reports of shape ``(K, 2)`` at the rates of a 1 and a 0 estimate them.
+
+        They are drawn together by the share of their variance that is noise. Else half of the nodes
+        are isolated where noise prevails, and each of those is a community of its own.
+        """
         n, (true_rate, false_rate) = self.hparams["num_nodes"], rates
-        sums = torch.bincount(reported.flatten(), minlength=n)
+        sums = torch.bincount(reported.flatten(), minlength=n).double()
         estimates = (sums - false_rate * (n - 1)) / (true_rate - false_rate)
-        return estimates.float().clamp(min=_LEAST_DEGREE)
+        noise = n * false_rate * (1 - false_rate) / (true_rate - false_rate) ** 2
+        mean, variance = float(estimates.mean()), float(estimates.var(correction=0))
+        kept = max(0.0, 1 - noise / max(variance, noise, 1e-12))
+        return (mean + kept * (estimates - mean)).float().clamp(min=_LEAST_DEGREE)
 
     def _fit_spectral(self, model: InnerProducts) -> None:
         """Fit to a part of the reports, and to all of them as the others judge it best."""

@@ -18,7 +18,7 @@ _FIRST_WALK = 8  # by which the first structure weighs reports; found on the sam
 # What settings are tried. Found on synthetic graphs of mean degree 4 to 60.
 _FIRST_RANK = 4
 _STEPS = (1, 2, 4)
-_UNREPORTED = 200_000
+_UNREPORTED = 50_000
 _ROWS_AT_ONCE = 512
 
 
@@ -113,7 +113,7 @@ def chance(degrees: Tensor, pairs: Tensor) -> Tensor:
 
 def as_shares(rows: Tensor) -> Tensor:
     """Scale rows of shape ``(N, K)`` until their positive inner products over pairs add up to 1."""
-    blocks = rows.split(_ROWS_AT_ONCE)
+    blocks = torch.split(rows, _ROWS_AT_ONCE)
     total = sum(float((block @ rows.T).clamp_(min=0).sum(dtype=torch.double)) for block in blocks)
     total -= float(rows.square().sum(dtype=torch.double))
     return rows / max(total / 2, 1e-30) ** 0.5

@@ -1,10 +1,13 @@
 """Models of all pairs of nodes in a few numbers a node."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 
 _POWER_STEPS = 100
 _PAIRS_AT_ONCE = 2**16
+_ROWS_AT_ONCE = 512
 WEIGHT_DECAY = 1e-7
 """Of the logits; the one of the paper's experiments."""
 
@@ -12,7 +15,7 @@ WEIGHT_DECAY = 1e-7
 def inner_products(rows: Tensor, pairs: Tensor) -> Tensor:
     """Inner products of rows of shape ``(N, K)`` for pairs of shape ``(P, 2)``: shape ``(P,)``."""
     # A row for each pair would be K times as large as the pairs, of which there are millions.
-    blocks = pairs.split(_PAIRS_AT_ONCE)
+    blocks = torch.split(pairs, _PAIRS_AT_ONCE)
     return torch.cat([(rows[block[:, 0]] * rows[block[:, 1]]).sum(1) for block in blocks])
 
 
@@ -41,9 +44,10 @@ class InnerProducts(nn.Module):
         """Rank of pairs of shape ``(P, 2)``: shape ``(P,)``."""
         return inner_products(self.affinity, pairs)
 
-    def likelihood(self) -> Tensor:
-        """How likely all pairs are to be linked, up to a factor: shape ``(N, N)``, at least 0."""
-        return (self.intensity @ self.intensity.T).clamp_(min=0)
+    def likelihood_rows(self) -> Iterator[Tensor]:
+        """Expected number of edges of all pairs, at least 0: blocks of rows, width N."""
+        for block in torch.split(self.intensity, _ROWS_AT_ONCE):
+            yield (block @ self.intensity.T).clamp_(min=0)
 
 
 class LowRankLogits(nn.Module):
@@ -86,3 +90,7 @@ class LowRankLogits(nn.Module):
             stationary = (stationary + stationary @ transitions) / 2
         traffic = stationary[:, None] * transitions
         return torch.maximum(traffic, traffic.T).fill_diagonal_(0)
+
+    def likelihood_rows(self) -> Iterator[Tensor]:
+        """Expected traffic of all pairs: blocks of rows, width N."""
+        yield from torch.split(self.likelihood(), _ROWS_AT_ONCE)

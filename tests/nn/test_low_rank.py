@@ -2,6 +2,7 @@ import numpy as np
 import torch
 
 from lightning_dpg.nn import InnerProducts, LowRankLogits
+from lightning_dpg.nn.low_rank import inner_products
 
 
 def test_loss_is_the_mean_cross_entropy_of_both_directions():
@@ -43,6 +44,14 @@ def test_inner_products_of_rows():
     affinity, intensity = torch.tensor([[1.0, 2], [3, 4], [0, 1]]), torch.tensor([[1.0], [-2], [3]])
     model.fit(affinity, intensity)
     assert model.score(torch.tensor([[0, 1], [1, 2]])).tolist() == [11, 4]
-    assert model.likelihood().tolist() == [[1, 0, 3], [0, 4, 0], [3, 0, 9]]
+    assert torch.cat(list(model.likelihood_rows())).tolist() == [[1, 0, 3], [0, 4, 0], [3, 0, 9]]
     model.fit(affinity[:, :1], intensity)  # narrower rows leave nothing of wider ones
     assert model.score(torch.tensor([[0, 1], [1, 2]])).tolist() == [3, 0]
+
+
+def test_inner_products_do_not_depend_on_blocks_of_pairs():
+    rows = torch.randn(9, 4, generator=torch.Generator().manual_seed(0))
+    pairs = torch.randint(9, (70_000, 2), generator=torch.Generator().manual_seed(1))  # two blocks
+    products = inner_products(rows, pairs)
+    torch.testing.assert_close(products, (rows @ rows.T)[pairs[:, 0], pairs[:, 1]])
+    assert inner_products(rows, pairs[:0]).shape == (0,)

@@ -1,5 +1,6 @@
 """Private methods with a mistake in their noise, and how an audit fares with them."""
 
+import math
 import pkgutil
 from dataclasses import replace
 from importlib import import_module
@@ -11,6 +12,7 @@ from lightning_dpg.commands.audit import bounded
 from lightning_dpg.commands.audited_fit import Evidence, Outcome, _claims_so_far, pooled
 from lightning_dpg.commands.canaries import Places, spread_non_edges
 from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.privacy import aggregation, dpsgd, ghost
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 
@@ -47,8 +49,10 @@ def plant(monkeypatch, factor, names=None):
             if names is not None and settings["name"] not in names:
                 return mechanism(*args, **settings)
             if key == "epsilon":
-                less = value / factor if factor else float("inf")
-                claim = settings.get("cost") or value
+                # Reports have no law without noise.
+                most = 1e6 * value if isinstance(value, torch.Tensor) else math.inf
+                less = value / factor if factor else most
+                claim = settings.get("cost") or float(torch.as_tensor(value).double().max())
             else:
                 less, claim = value * factor, value
             place = next(k for k, arg in enumerate(args) if hasattr(arg, "spend"))
@@ -58,11 +62,34 @@ def plant(monkeypatch, factor, names=None):
 
         return noisy
 
-    for module in pkgutil.iter_modules(lightning_dpg.methods.__path__, "lightning_dpg.methods."):
-        module = import_module(module.name)
+    names_of = pkgutil.iter_modules(lightning_dpg.methods.__path__, "lightning_dpg.methods.")
+    for module in (aggregation, *(import_module(found.name) for found in names_of)):
         for name, key in _MECHANISMS.items():
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, planted(getattr(module, name), key))
+
+
+def plant_in_steps(monkeypatch, factor):
+    """Multiply the noise of the steps of DP-SGD, while the ledger says that nothing changed."""
+    init = dpsgd.DPSGD.__init__
+
+    def less(self, noise_multiplier, max_grad_norm):
+        init(self, noise_multiplier * factor, max_grad_norm)
+
+    monkeypatch.setattr(dpsgd.DPSGD, "__init__", less)
+
+
+def plant_no_clipping(monkeypatch):
+    """Leave gradients as long as they are."""
+    for module in (dpsgd, ghost):
+        monkeypatch.setattr(module, "clip_factor", lambda squared, norm: torch.ones_like(squared))
+
+
+def plant_rate(monkeypatch, factor):
+    """Draw records more often by a factor than the ledger says."""
+    bernoulli = NoiseSource.bernoulli
+    more = lambda self, n, p: bernoulli(self, n, min(factor * p, 1.0))
+    monkeypatch.setattr(NoiseSource, "bernoulli", more)
 
 
 def audited(make, graph, budget, canaries, fits):

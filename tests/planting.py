@@ -52,7 +52,7 @@ def plant(monkeypatch, factor, names=None):
                 # Reports have no law without noise.
                 most = 1e6 * value if isinstance(value, torch.Tensor) else math.inf
                 less = value / factor if factor else most
-                claim = settings.get("cost") or float(torch.as_tensor(value).double().max())
+                claim = settings.get("cost") or float(torch.as_tensor(value, dtype=torch.double).max())
             else:
                 less, claim = value * factor, value
             place = next(k for k, arg in enumerate(args) if hasattr(arg, "spend"))

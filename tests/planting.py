@@ -1,5 +1,6 @@
 """Private methods with a mistake in their noise, and how an audit fares with them."""
 
+import math
 import pkgutil
 from dataclasses import replace
 from importlib import import_module
@@ -7,12 +8,15 @@ from importlib import import_module
 import torch
 
 import lightning_dpg.methods
+from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.commands.audit import bounded
 from lightning_dpg.commands.audited_fit import Evidence, Outcome, _claims_so_far, pooled
-from lightning_dpg.commands.canaries import Places, spread_non_edges
-from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.commands.canaries import find_places, spread_non_edges
+from lightning_dpg.methods.one_shot import OneShotSynthesizer
+from lightning_dpg.privacy import aggregation, dpsgd, ghost
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
+from tests.training import quiet_trainer
 
 # What each mechanism takes for its noise, and by which factor more of it means less noise.
 _MECHANISMS = {
@@ -47,8 +51,12 @@ def plant(monkeypatch, factor, names=None):
             if names is not None and settings["name"] not in names:
                 return mechanism(*args, **settings)
             if key == "epsilon":
-                less = value / factor if factor else float("inf")
-                claim = settings.get("cost") or value
+                # Reports have no law without noise.
+                most = 1e6 * value if isinstance(value, torch.Tensor) else math.inf
+                less = value / factor if factor else most
+                claim = settings.get("cost") or float(
+                    torch.as_tensor(value, dtype=torch.double).max()
+                )
             else:
                 less, claim = value * factor, value
             place = next(k for k, arg in enumerate(args) if hasattr(arg, "spend"))
@@ -58,47 +66,73 @@ def plant(monkeypatch, factor, names=None):
 
         return noisy
 
-    for module in pkgutil.iter_modules(lightning_dpg.methods.__path__, "lightning_dpg.methods."):
-        module = import_module(module.name)
+    names_of = pkgutil.iter_modules(lightning_dpg.methods.__path__, "lightning_dpg.methods.")
+    for module in (aggregation, *(import_module(found.name) for found in names_of)):
         for name, key in _MECHANISMS.items():
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, planted(getattr(module, name), key))
 
 
-def audited(make, graph, budget, canaries, fits):
-    """Audit of a method that reads its graph once.
+def plant_in_steps(monkeypatch, factor):
+    """Multiply the noise of the steps of DP-SGD, while the ledger says that nothing changed."""
+    init = dpsgd.DPSGD.__init__
+
+    def less(self, noise_multiplier, max_grad_norm):
+        init(self, noise_multiplier * factor, max_grad_norm)
+
+    monkeypatch.setattr(dpsgd.DPSGD, "__init__", less)
+
+
+def plant_no_clipping(monkeypatch):
+    """Leave gradients as long as they are."""
+    for module in (dpsgd, ghost):
+        monkeypatch.setattr(module, "clip_factor", lambda squared, norm: torch.ones_like(squared))
+
+
+def plant_rate(monkeypatch, factor):
+    """Draw records more often by a factor than the ledger says."""
+    bernoulli = NoiseSource.bernoulli
+    more = lambda self, n, p: bernoulli(self, n, min(factor * p, 1.0))
+    monkeypatch.setattr(NoiseSource, "bernoulli", more)
+
+
+def audited(make, read, budget, canaries, fits, epochs=1):
+    """Audit of a method in the view ``transcript``, without the command line, which takes longer.
 
     Args:
         make: From a number of nodes to a method.
-        graph: Private graph, of nodes from 0.
+        read: Makes a data module.
         budget: Epsilon and delta.
         canaries: Pairs that are canaries of each fit, or how many random ones there are.
         fits: Number of fits.
+        epochs: Epochs of each fit.
     """
-    known = make_graph(torch.tensor(list(graph.edges), dtype=torch.long), len(graph))
-    nodes = torch.arange(len(graph))
-    places = Places(known, known, torch.zeros_like(nodes), nodes, len(nodes), lambda pairs: None)
-    outcomes = []
-    for seed in range(fits):
-        pairs = canaries
-        if isinstance(canaries, int):
-            pairs = spread_non_edges(places, canaries, torch.Generator().manual_seed(seed))
-        outcomes.append(outcome_of(make(len(graph)), known, torch.as_tensor(pairs), budget))
+    outcomes = [outcome_of(make, read(), budget, canaries, epochs, seed) for seed in range(fits)]
     return bounded(pooled(outcomes), "transcript", fits, 0.95)
 
 
-def outcome_of(method, known, pairs, budget):
+def outcome_of(make, data, budget, canaries, epochs, seed):
+    data.setup("fit")
+    places, scores = find_places(data), {}
+    known, pairs = places.known, canaries
+    if isinstance(canaries, int):
+        pairs = spread_non_edges(places, canaries, torch.Generator().manual_seed(seed))
+    pairs = torch.as_tensor(pairs)
     inserted = torch.from_numpy(NoiseSource().integers(2, len(pairs)) == 1)
-    edges = torch.cat([undirected_edges(known), pairs[inserted]])
-    scores: dict[str, torch.Tensor] = {}
+    places.insert(pairs[inserted])
+    method = make(known.num_nodes)
 
     def observe(name, noisy):
-        score = method.transcript_score(name, noisy, pairs, known).double()
+        score = method.transcript_score(name, noisy, pairs, known).detach().double()
         scores[name] = scores.get(name, 0) + score
 
     method.ledger.budget, method.ledger.witness = Budget(*budget), observe
-    method.release(undirected_edges(make_graph(edges, known.num_nodes)), budget[0])
-    claims = _claims_so_far(method.ledger, budget[1], method.ledger.headline(budget[1])[0])
-    apart = {name: Evidence(claim, scores[name]) for name, claim in claims.items()}
+    if type(method).training_step is OneShotSynthesizer.training_step:
+        method.release(data.edges, budget[0])
+    else:
+        quiet_trainer(PrivacyAccountant(*budget), max_epochs=epochs).fit(method, data)
+    nothing = torch.zeros(len(pairs), dtype=torch.double)
+    claims = _claims_so_far(method.ledger, budget[1], method.ledger.epsilon(budget[1]))
+    apart = {name: Evidence(claim, scores.get(name, nothing)) for name, claim in claims.items()}
     together = Evidence(max(claims.values()), sum(scores.values()))
     return Outcome(type(method).__name__, budget[1], inserted, together, apart)

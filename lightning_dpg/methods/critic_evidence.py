@@ -6,7 +6,7 @@ from torch.func import functional_call, grad, vmap
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods.evidence import surplus_degrees
+from lightning_dpg.methods.evidence import count_evidence, surplus_degrees
 from lightning_dpg.nn import WalkCritic
 from lightning_dpg.privacy.audit import inclusion_estimate
 from lightning_dpg.privacy.dpsgd import clip_factor
@@ -20,11 +20,11 @@ _MOST_EDGES = 2048
 def critic_evidence(
     critic: WalkCritic, noisy: Tensor, entry: LedgerEntry, pairs: Tensor, known: Data
 ) -> Tensor:
-    """How much noisy degrees, or the noisy gradient of a step, speak for each pair.
+    """How much a noisy number of edges, noisy degrees, or a noisy gradient speak for each pair.
 
     Args:
         critic: The critic as it was in the step.
-        noisy: Noisy degrees of shape ``(N,)``, or a noisy sum of clipped gradients, that of a
+        noisy: Noisy number of edges, degrees of shape ``(N,)``, or a noisy sum of clipped gradients, that of a
             trained table last.
         entry: What was booked for it.
         pairs: Canaries of shape ``(P, 2)``.
@@ -35,6 +35,8 @@ def critic_evidence(
     """
     std = entry.sensitivity * entry.noise_multiplier
     match entry.name:
+        case "number of edges":
+            return count_evidence(noisy, pairs, known, entry.epsilon)
         case "degrees":
             return surplus_degrees(noisy, pairs, known)[pairs].sum(1) / max(std, 1e-6) ** 2
         case "critic gradient":
@@ -54,9 +56,11 @@ def _gradient_evidence(
     both = critic.embed(torch.cat([part, part.flip(1)]))
     sums = ghost_clipped_gradient_sum(critic, lambda x: -critic(x), both, entry.sensitivity)
     by_name = torch.cat([sums[name].flatten() for name in _names(critic)])
-    rest -= entry.sample_rate * by_name * len(edges) / max(len(both), 1)
-    estimate = inclusion_estimate(rest, directions, std, entry.sample_rate / 2)
-    return entry.sample_rate * estimate
+    expected = entry.sample_rate * by_name * len(edges) / max(len(both), 1)
+    # How many of the other edges are in the batch is not known: their mean is one more direction.
+    both_kinds = torch.cat([directions, expected[None]])
+    estimate = inclusion_estimate(rest - expected, both_kinds, std, entry.sample_rate / 2)
+    return entry.sample_rate * estimate[: len(pairs)]
 
 
 def _clipped_gradients(critic: WalkCritic, pairs: Tensor, max_grad_norm: float) -> Tensor:

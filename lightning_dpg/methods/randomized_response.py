@@ -189,9 +189,17 @@ class RandomizedResponse(OneShotSynthesizer):
         return super().transcript_score(name, noisy, pairs, known)
 
     def _report_evidence(self, numbers: Tensor, pairs: Tensor) -> Tensor:
-        """Plus or minus the epsilon of a report, for each pair of shape ``(P, 2)``."""
+        """Logarithms of likelihood ratios of reports, for pairs of shape ``(P, 2)``.
+
+        Without thinning they are plus or minus epsilon. With it, an absent report says less.
+        """
         reported = torch.isin(pair_numbers(pairs, self.hparams["num_nodes"]), numbers)
-        return weight(float(self.report_epsilon)) * (2.0 * reported - 1)
+        present = weight(float(self.report_epsilon))
+        absent, thinning = -present, 1.0 if self.model is not None else self._thinning()
+        if thinning < 1:
+            true_rate, false_rate = response_rates(present, thinning)
+            absent = math.log1p(-true_rate) - math.log1p(-false_rate)
+        return torch.where(reported, present, absent)
 
     def advice(self, epsilon: float) -> str | None:
         """What a large ``epsilon`` means here, or what does better at a small one, in one line."""

@@ -8,7 +8,7 @@ import torch
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import ErdosRenyi, PrivGraph, RandomizedResponse
 from lightning_dpg.methods.critic_evidence import _clipped_gradients, critic_evidence
-from lightning_dpg.methods.evidence import count_evidence, degree_evidence
+from lightning_dpg.methods.evidence import degree_evidence
 from lightning_dpg.nn import WalkCritic
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
@@ -28,11 +28,18 @@ def test_degrees_weigh_as_the_likelihood_ratio_of_their_noise():
         assert float(found) == pytest.approx(float(log_ratio))
 
 
-def test_counts_say_the_same_of_all_pairs():
-    assert count_evidence(torch.tensor(9), PAIRS, KNOWN).tolist() == [4.0, 4.0]
-    method = ErdosRenyi(6)
-    method.num_edges.fill_(4)
-    assert method.audit_score(PAIRS, KNOWN).tolist() == [-1.0, -1.0]
+def test_a_number_of_edges_says_the_same_of_all_pairs():
+    method, seen = ErdosRenyi(6), {}
+    method.ledger.budget = Budget(0.8, 0.0)
+    method.ledger.witness = lambda name, noisy: seen.update({name: noisy})
+    method.release(torch.tensor([[0, 1], [0, 3], [1, 2], [2, 3], [4, 5]]), 0.8)
+    noisy = seen["number of edges"]
+    scores = method.transcript_score("number of edges", noisy, PAIRS, KNOWN)
+    # Four edges are known, and the other canary is one more, or not.
+    chances = [sum(math.exp(-0.8 * abs(int(noisy) - 4 - k - j)) for j in (0, 1)) for k in (0, 1)]
+    assert scores.tolist() == pytest.approx([math.log(chances[1] / chances[0])] * 2)
+    if int(noisy) >= 0:
+        torch.testing.assert_close(method.audit_score(PAIRS, KNOWN), scores)
 
 
 @pytest.mark.parametrize("degree_share", [0.0, 0.5])

@@ -129,7 +129,7 @@ def choose_by_chain(
     factor of :math:`e^{\epsilon / 2}` at most, and so does the sum of all.
 
     What is booked is the cost of that law. A chain of finitely many steps has another one, and how
-    far off it is, nobody knows: callers state that as an assumption. The number of steps is public
+    far off it is, nobody knows: callers state that as a condition. The number of steps is public
     and looks at nothing. Decisions are taken in floating-point numbers, with coins of 53 bits.
 
     Args:

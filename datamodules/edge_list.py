@@ -157,7 +157,7 @@ class EdgeListDataModule(GraphDataModule):
         if stage == "predict":
             return
         if self.names == "numbers" and self.trainer is not None and self.trainer.world_size > 1:
-            self.graph  # noqa: B018  # drawn now, so that there is a numbering to agree on
+            _ = self.graph  # drawn now, so that there is a numbering to agree on
             self.load_state_dict(self.trainer.strategy.broadcast(self.state_dict()))
         if not self._is_set_up:
             self._split_edges()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from safetensors import SafetensorError
 
 from lightning_dpg.callbacks import ReleaseWriter
 from lightning_dpg.main import main
@@ -87,9 +88,15 @@ def test_interrupted_run_says_what_is_spent_and_goes_on(folder, monkeypatch, cap
     assert json.loads(release.read_text())["steps"] == 6 + 4
 
 
-def test_full_disk_at_the_release_costs_nothing_twice(folder, monkeypatch, capfd, caplog):
+@pytest.mark.parametrize(
+    "full",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        SafetensorError("I/O error: No space left on device (os error 28)"),
+    ],
+)
+def test_full_disk_at_the_release_costs_nothing_twice(folder, monkeypatch, capfd, caplog, full):
     with monkeypatch.context() as patch:
-        full = OSError(errno.ENOSPC, "No space left on device")
         patch.setattr(ReleaseWriter, "on_fit_end", lambda *_: (_ for _ in ()).throw(full))
         assert main(FIT) == 2
     lines = capfd.readouterr().err.splitlines()

@@ -17,6 +17,8 @@ def explain(error: Exception) -> str | None:
     """Text for the user, or None where the fault is the program's and a traceback helps more."""
     if isinstance(error, (CommandError, OSError)) or _is_misconfiguration(error):
         return shorten(str(error))
+    if "No space left on device" in str(error):  # not each library makes it an OSError
+        return shorten(str(error))
     if isinstance(error, RuntimeError) and "loading state_dict" in str(error):
         return shorten(f"the checkpoint does not fit the model\n{_first_mismatch(str(error))}")
     if isinstance(error, (ValueError, RuntimeError)) and _raised_by_us(error):

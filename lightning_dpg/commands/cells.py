@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from functools import cache
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
-from lightning_dpg.commands.errors import MAX_LINES
+from lightning_dpg.commands.errors import MAX_LINES, CommandError
+from lightning_dpg.commands.result_folder import whole_file
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnContext, SpawnProcess
@@ -112,6 +113,27 @@ def run_cells(
             shutil.rmtree(folder / "runs" / cell.name, ignore_errors=True)
 
 
+def check_delta(
+    delta: float, methods: dict[str, dict[str, Any]], graphs: "dict[str, Data]"
+) -> None:
+    """Refuse a delta that every fit would refuse.
+
+    Args:
+        delta: Delta of all methods that are not pure.
+        methods: Configuration of each method by its label.
+        graphs: Real data by name.
+    """
+    budgets = [settings["privacy"] for settings in methods.values()]
+    if not any(budget["delta"] and math.isfinite(budget["epsilon"]) for budget in budgets):
+        return
+    for name, graph in graphs.items():
+        if delta * (graph.num_edges // 2) >= 1:
+            raise CommandError(
+                f"--delta {delta:g}: not below one over the number of edges of {name}, so that it "
+                "would allow to publish one of them as it is\nleave it out to take the default"
+            )
+
+
 def read_result(folder: Path, cell: Cell) -> dict[str, Any] | None:
     """The recorded result of a cell; None if there is none."""
     path = folder / "cells" / f"{cell.name}.json"
@@ -124,17 +146,6 @@ def write_result(folder: Path, name: str, result: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as scratch:
         scratch.write_text(json.dumps(result, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-
-
-@contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Path of a scratch file that takes the place of ``path`` when it is complete."""
-    scratch = path.with_suffix(".part")
-    try:
-        yield scratch
-        scratch.replace(path)
-    finally:
-        scratch.unlink(missing_ok=True)
 
 
 def fit_and_evaluate(cell: Cell, folder: Path) -> dict[str, Any]:

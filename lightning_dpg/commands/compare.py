@@ -7,7 +7,6 @@ import importlib
 import io
 import json
 import math
-import shlex
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -16,12 +15,12 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from filelock import FileLock, Timeout
 
 from lightning_dpg import __version__
-from lightning_dpg.commands.cells import Cell, read_result, run_cells, write_result
+from lightning_dpg.commands.cells import Cell, check_delta, read_result, run_cells, write_result
 from lightning_dpg.commands.configs import find_config, find_configs, shipped_configs
 from lightning_dpg.commands.errors import CommandError
+from lightning_dpg.commands.result_folder import locked, way_on
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -62,13 +61,13 @@ def run(args: list[str]) -> None:
         with contextlib.ExitStack() as held:
             _run(options, args, held)
     except KeyboardInterrupt:
-        print(f"interrupted: {_way_on(options.out, args)}", file=sys.stderr)
+        print(f"interrupted: {way_on(options.out, args)}", file=sys.stderr)
         raise SystemExit(130) from None
 
 
 def _run(options: argparse.Namespace, args: list[str], held: contextlib.ExitStack) -> None:
     if options.out.is_dir():  # else it is made when the command line has proved to be right
-        _lock(options.out, held)
+        held.enter_context(locked(options.out))
     methods = {label: parse_settings(path) for label, path in _find(options.methods).items()}
     kind = common_kind(methods)
     for label, path in _find((*options.methods, *kind.controls)).items():
@@ -77,15 +76,15 @@ def _run(options: argparse.Namespace, args: list[str], held: contextlib.ExitStac
     graphs = {name: kind.load(name, options.undirected) for name in dict.fromkeys(options.graphs)}
     if options.classify and all(graph.get("y") is None for graph in graphs.values()):
         raise CommandError("--classify: none of --graphs is a set of graphs with labels")
-    _check_delta(options.delta, methods, graphs)
+    check_delta(options.delta, methods, graphs)
     cells = plan_cells(methods, graphs, kind, options)
     if not options.out.is_dir():
         options.out.mkdir(parents=True)
-        _lock(options.out, held)
+        held.enter_context(locked(options.out))
     try:
         _fit_and_report(cells, graphs, kind, options)
     except OSError as error:
-        raise CommandError(f"--out {options.out}: {error}\n{_way_on(options.out, args)}") from error
+        raise CommandError(f"--out {options.out}: {error}\n{way_on(options.out, args)}") from error
 
 
 def _fit_and_report(
@@ -113,38 +112,6 @@ def _fit_and_report(
     if failed:
         print(f"{failed} of {len(cells)} fits failed, see {options.out / 'logs'}", file=sys.stderr)
         raise SystemExit(2)
-
-
-def _lock(folder: Path, held: contextlib.ExitStack) -> None:
-    """Keep other processes out of the folder until the end of this one, however it ends."""
-    try:
-        held.enter_context(FileLock(folder / ".lock", timeout=0))
-    except Timeout:
-        raise CommandError(f"--out {folder}: another compare is at work in it") from None
-    except OSError as error:
-        raise CommandError(f"--out {folder}: cannot be written to ({error})") from error
-
-
-def _way_on(folder: Path, args: Sequence[str]) -> str:
-    """What an early end leaves, and the command that does the rest."""
-    kept = len(list((folder / "cells").glob("*.json")))
-    command = shlex.join(["python", "-m", "lightning_dpg", "compare", *args])
-    return f"the results of {kept} fits are kept in {folder}\ngo on with: {command}"
-
-
-def _check_delta(
-    delta: float, methods: dict[str, dict[str, Any]], graphs: "dict[str, Data]"
-) -> None:
-    """Refuse a delta that every fit would refuse."""
-    budgets = [settings["privacy"] for settings in methods.values()]
-    if not any(budget["delta"] and math.isfinite(budget["epsilon"]) for budget in budgets):
-        return
-    for name, graph in graphs.items():
-        if delta * (graph.num_edges // 2) >= 1:
-            raise CommandError(
-                f"--delta {delta:g}: not below one over the number of edges of {name}, so that it "
-                "would allow to publish one of them as it is\nleave it out to take the default"
-            )
 
 
 def plan_cells(

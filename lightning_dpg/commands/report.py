@@ -17,7 +17,6 @@ from torch_geometric.data import Data
 
 from lightning_dpg import __version__
 from lightning_dpg.callbacks.graph_statistics import degree_figure
-from lightning_dpg.commands.cells import whole_file
 from lightning_dpg.commands.kinds import Kind
 from lightning_dpg.commands.pictures import (
     PICTURE_SIZE,
@@ -25,6 +24,7 @@ from lightning_dpg.commands.pictures import (
     degree_curve,
     first_graph,
 )
+from lightning_dpg.commands.result_folder import whole_file
 from lightning_dpg.commands.tables import (
     COLUMNS,
     Row,

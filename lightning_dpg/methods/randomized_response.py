@@ -56,7 +56,9 @@ class RandomizedResponse(OneShotSynthesizer):
     The others keep all reports and fit a model to them, which costs nothing more; graphs are drawn
     from the probabilities of pairs given model and reports. ``spectral``: leading eigenvectors of
     the unbiased estimate of the adjacency matrix, and again of the reports weighed by how likely
-    the first ones make them. ``cell``: CELL (Rendsburg et al., 2020) in a
+    the first ones make them. A public coin hides 30 % of the reports; which eigenvectors rank
+    pairs, how many and by what walks, is what ranks the hidden reports best after a fit to the
+    others. ``cell``: CELL (Rendsburg et al., 2020) in a
     fixed number of steps; stopping it early by private edges would have to be paid.
 
     ``degree_share`` moves a part of the budget to noisy degrees, by which ``spectral`` weighs the

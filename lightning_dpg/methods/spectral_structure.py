@@ -17,7 +17,7 @@ STRUCTURE = 0.6
 _FIRST_WALK = 8  # by which the first structure weighs reports; found on the same models
 # What settings are tried. Found on synthetic graphs of mean degree 4 to 60.
 _FIRST_RANK = 4
-_STEPS = (1, 2, 4)
+_STEPS = (1, 2)
 _UNREPORTED = 50_000
 _ROWS_AT_ONCE = 512
 

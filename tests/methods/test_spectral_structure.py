@@ -24,7 +24,7 @@ def eigenpairs(size, seed):
 def test_best_setting_is_that_of_an_exhaustive_search():
     structure = Structure(eigenpairs(40, 1), eigenpairs(40, 2))
     pairs = torch.tensor(list(itertools.combinations(range(40), 2)))
-    wanted = Setting(refined=False, rank=8, steps=4)
+    wanted = Setting(refined=False, rank=8, steps=2)
     rows = wanted.rows(structure)
     by_score = pairs[(rows @ rows.T)[pairs[:, 0], pairs[:, 1]].argsort(descending=True)]
     hidden, others = by_score[:60], by_score[60:]
@@ -36,7 +36,7 @@ def test_best_setting_is_that_of_an_exhaustive_search():
         products = rows @ rows.T
         return link_prediction(*(products[p[:, 0], p[:, 1]] for p in (hidden, others)))[0]
 
-    tried = itertools.product((True, False), (4, 8, 16), (1, 2, 4))
+    tried = itertools.product((True, False), (4, 8, 16), (1, 2))
     assert auc(found) == pytest.approx(max(auc(Setting(*setting)) for setting in tried))
 
 

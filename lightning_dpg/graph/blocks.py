@@ -16,12 +16,13 @@ def block_starts(degrees: NDArray[np.int64]) -> NDArray[np.int64]:
     Returns:
         Ascending positions of shape ``(B,)``; the last block ends with the nodes.
     """
-    starts, position = [], 0
-    while position < len(degrees):
-        starts.append(position)
-        least = np.minimum.accumulate(degrees[position : position + int(degrees[position]) + 1])
-        too_small = np.flatnonzero(least < np.arange(len(least)))
-        position += int(too_small[0]) if len(too_small) else len(least)
+    starts: list[int] = []
+    start = least = -1
+    for position, degree in enumerate(degrees.tolist()):
+        least = min(least, degree)
+        if position - start > least:
+            start, least = position, degree
+            starts.append(start)
     return np.array(starts, dtype=np.int64)
 
 

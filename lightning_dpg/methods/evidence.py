@@ -49,8 +49,8 @@ def ordered_evidence(ordered: Tensor, pairs: Tensor, known: Data, epsilon: float
         epsilon: Cost of the degrees, of which an edge moves two.
     """
     degrees = torch.bincount(known.edge_index[0], minlength=len(ordered))
-    arrays = (tensor.cpu().numpy() for tensor in (ordered, pairs, degrees))
-    return torch.from_numpy(sequence_evidence(*arrays, weight(epsilon) / 2))
+    noisy, canaries, exact = (tensor.cpu().numpy() for tensor in (ordered, pairs, degrees))
+    return torch.from_numpy(sequence_evidence(noisy, canaries, exact, weight(epsilon) / 2))
 
 
 def links_evidence(

@@ -29,14 +29,16 @@ def coin_evidence(changes: csr_array, likelihood: Likelihood) -> NDArray[np.floa
         Scores of shape ``(P,)``, higher speaks for an edge.
     """
     table, scores = changes.tocsc(), np.zeros(changes.shape[0])
-    for cell in np.flatnonzero(np.diff(table.indptr)):
+    for cell in np.flatnonzero(np.diff(table.indptr)).tolist():
         part = slice(table.indptr[cell], table.indptr[cell + 1])
         canaries, sizes = table.indices[part], table.data[part]
         values, counts = np.unique(sizes, return_counts=True)
         for value in values:
             others, log_chances = _sums(values, counts - (values == value))
-            with_edge = np.logaddexp.reduce(log_chances + likelihood(cell, others + value))
-            without = np.logaddexp.reduce(log_chances + likelihood(cell, others))
+            with_edge, without = (
+                np.logaddexp.reduce(np.add(log_chances, likelihood(cell, others + shift)))
+                for shift in (value, 0)
+            )
             scores[canaries[sizes == value]] += with_edge - without
     return scores
 
@@ -134,12 +136,13 @@ def _sums(
     values: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Sums of ``counts`` fair coins of each of ``values``, and logarithms of their chances."""
-    sums, chances = np.zeros(1, dtype=np.int64), np.ones(1)
+    sums: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+    chances: NDArray[np.float64] = np.ones(1)
     for value, count in zip(values, counts, strict=True):
         heads = np.arange(count + 1)
         both = np.add.outer(sums, value * heads).ravel()
-        weights = np.outer(chances, binom.pmf(heads, count, 0.5)).ravel()
+        weights: NDArray[np.float64] = np.outer(chances, binom.pmf(heads, count, 0.5)).ravel()
         sums, place = np.unique(both, return_inverse=True)
-        chances = np.bincount(place, weights)
+        chances = np.bincount(place, weights).astype(np.float64)
     with np.errstate(divide="ignore"):
         return sums, np.log(chances)

@@ -27,7 +27,7 @@ _FITTING_STEPS = 8
 # Of these steps, how many may loosen the order of the nodes, by how much (of the logarithm of their
 # degrees), and from which share of links on that override the released mixing.
 _LOOSENING_STEPS = 4
-_LOOSENING = 0.0625
+_LOOSENING = 0.03
 _OVERRIDING = 0.15
 
 

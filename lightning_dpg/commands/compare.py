@@ -66,7 +66,8 @@ def run(args: list[str]) -> None:
 
 
 def _run(options: argparse.Namespace, args: list[str], held: contextlib.ExitStack) -> None:
-    if options.out.is_dir():  # else it is made when the command line has proved to be right
+    is_there = options.out.is_dir()
+    if is_there:  # else it is made when the command line has proved to be right
         held.enter_context(locked(options.out))
     methods = {label: parse_settings(path) for label, path in _find(options.methods).items()}
     kind = common_kind(methods)
@@ -78,8 +79,8 @@ def _run(options: argparse.Namespace, args: list[str], held: contextlib.ExitStac
         raise CommandError("--classify: none of --graphs is a set of graphs with labels")
     check_delta(options.delta, methods, graphs)
     cells = plan_cells(methods, graphs, kind, options)
-    if not options.out.is_dir():
-        options.out.mkdir(parents=True)
+    if not is_there:  # another process may have made it by now
+        options.out.mkdir(parents=True, exist_ok=True)
         held.enter_context(locked(options.out))
     try:
         _fit_and_report(cells, graphs, kind, options)

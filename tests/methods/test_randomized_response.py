@@ -194,7 +194,8 @@ def test_more_budget_does_not_hurt():
                 found.append(errors(graph, drawn, seed))
         means.append(np.mean(found, axis=0))
     rises = np.diff(means, axis=0)
-    assert rises.max() < 0.1, np.round(means, 3)  # about three standard errors of a mean
+    # Triangles vary most from run to run.
+    assert (rises < [0.03, 0.03, 0.1]).all(), np.round(means, 3)
     assert (means[-1] < means[0]).all()
 
 

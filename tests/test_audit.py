@@ -30,6 +30,7 @@ KEYS = [
     "guesses",
     "correct",
     "refuted",
+    "apart",
     "scored",
     "unscored",
 ]
@@ -148,8 +149,8 @@ def test_the_scored_releases_are_named_each_with_what_is_claimed_up_to_it(audit,
     code, result = audit("--config", config, "--view", "transcript", *runs)
     assert code == 0
     assert (result["fits"], result["canaries"], result["unscored"]) == (4, 36, [])
-    assert [one["release"] for one in result["scored"]] == SCORED[config]
-    claims = [one["claimed_epsilon"] for one in result["scored"]]
+    assert result["scored"] == [one["release"] for one in result["apart"]] == SCORED[config]
+    claims = [one["claimed_epsilon"] for one in result["apart"]]
     assert 0 < claims[0] < claims[1] < claims[2] < claims[-1] == result["claimed_epsilon"]
     names = len(SCORED[config])
     printed = capsys.readouterr().out

@@ -67,7 +67,9 @@ class Report(NamedTuple):
         delta: Delta of all claims.
         confidence: Probability with which all bounds hold together.
         together: Bound by all releases together.
-        apart: Bounds by each scored release; none in the view ``released``.
+        apart: Bounds by each scored release, where there are several of them and all canaries are
+            tried at once.
+        scored: Names of the releases that the attacker scores; none in the view ``released``.
         unscored: Names of the releases that the attacker makes nothing of.
     """
 
@@ -79,6 +81,7 @@ class Report(NamedTuple):
     confidence: float
     together: Bound
     apart: list[Bound]
+    scored: list[str]
     unscored: list[str]
 
     @property
@@ -99,7 +102,8 @@ class Report(NamedTuple):
             "confidence": self.confidence,
             **values,
             "refuted": bool(self.refuting),
-            "scored": [bound.values() for bound in self.apart],
+            "apart": [bound.values() for bound in self.apart],
+            "scored": self.scored,
             "unscored": self.unscored,
         }
         return json.dumps(general, indent=2) + "\n"
@@ -176,12 +180,16 @@ def bounded(outcome: "Outcome", view: str, fits: int, confidence: float) -> Repo
 
     together = bound(None, outcome.together)
     apart = [bound(name, part) for name, part in tried.items()]
-    if len(scored) == 1:
-        apart = [together._replace(release=name) for name in scored]
-    unscored = [name for name in outcome.apart if name not in scored]
     return Report(
-        outcome.method, view, fits, count, outcome.delta, confidence, together, apart, unscored
+        *(outcome.method, view, fits, count, outcome.delta, confidence, together, apart),
+        *_names(outcome),
     )
+
+
+def _names(outcome: "Outcome") -> tuple[list[str], list[str]]:
+    """Names of the releases that are scored, and of those that are not."""
+    scored = [name for name, part in outcome.apart.items() if part.is_scored]
+    return scored, [name for name in outcome.apart if name not in scored]
 
 
 def many_runs(options: argparse.Namespace, args: list[str]) -> Report:
@@ -206,18 +214,10 @@ def many_runs(options: argparse.Namespace, args: list[str]) -> Report:
     lowest = many_runs_lower_bound(hits, tried, errors, tried, outcome.delta, options.confidence)
     correct = hits + tried - errors
     together = Bound(None, outcome.together.epsilon, lowest, 2 * tried, correct)
-    unscored = [name for name, part in outcome.apart.items() if not part.is_scored]
-    apart = [together._replace(release=name) for name in outcome.apart if name not in unscored]
+    fits_made, delta = 2 * options.runs, outcome.delta
     return Report(
-        outcome.method,
-        options.view,
-        2 * options.runs,
-        1,
-        outcome.delta,
-        options.confidence,
-        together,
-        apart,
-        unscored,
+        *(outcome.method, options.view, fits_made, 1, delta, options.confidence, together, []),
+        *_names(outcome),
     )
 
 
@@ -275,9 +275,9 @@ def _lines(report: Report) -> list[str]:
 
 def _scored(report: Report) -> list[str]:
     """Which releases were scored, how each one fared by itself, and which were not scored."""
-    total = len(report.apart) + len(report.unscored)
+    total = len(report.scored) + len(report.unscored)
     not_scored = f", not: {', '.join(report.unscored)}" if report.unscored else ""
-    lines = [f"scored: {len(report.apart)} of {total} releases{not_scored}"]
+    lines = [f"scored: {len(report.scored)} of {total} releases{not_scored}"]
     return lines + [
         f"  {bound.release}: {bound.correct} of {bound.guesses} right, epsilon at least "
         f"{bound.epsilon_lower_bound:.4f}, claimed up to it: {bound.claimed_epsilon:.4g}"

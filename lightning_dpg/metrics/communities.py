@@ -1,102 +1,59 @@
 """Communities of a graph, and how far two divisions into communities agree."""
 
 import math
+from importlib.util import find_spec
+from typing import Literal
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array, dia_array
+from scipy.sparse import coo_array
 from sklearn.metrics import adjusted_mutual_info_score
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.graph import adjacency, undirected_edges
+from lightning_dpg.graph.graph import undirected_edges
 
 LOUVAIN_SEED = 0
 
-ONE_BY_ONE_UP_TO = 20_000
-"""Nodes up to which Louvain moves them one by one, which takes minutes for more."""
-
-_MOST_SWEEPS = 100
-_LEAST_GROWTH = 1e-6  # of the modularity in a sweep
+MANY_NODES = 20_000
+"""Nodes beyond which networkx' Louvain method takes minutes, and networkit's is taken."""
 
 
 def louvain(graph: Data) -> NDArray[np.int64]:
     """Community of each node by the Louvain method under a fixed seed, shape ``(N,)``.
 
-    Up to :data:`ONE_BY_ONE_UP_TO` nodes by networkx, beyond by :func:`louvain_in_parallel`.
+    Args:
+        graph: The graph. :func:`library_for` says whose implementation takes it.
     """
-    if graph.num_nodes > ONE_BY_ONE_UP_TO:
-        return louvain_in_parallel(graph)
+    if library_for(graph.num_nodes) == "networkit":
+        return _networkit_louvain(graph)
     linked = nx.empty_graph(graph.num_nodes)
     linked.add_edges_from(undirected_edges(graph).tolist())
     labels = np.zeros(graph.num_nodes, dtype=np.int64)
-    for label, nodes in enumerate(nx.community.louvain_communities(linked, seed=LOUVAIN_SEED)):
-        labels[list(nodes)] = label
+    for label, part in enumerate(nx.community.louvain_communities(linked, seed=LOUVAIN_SEED)):
+        labels[list(part)] = label
     return labels
 
 
-def louvain_in_parallel(graph: Data) -> NDArray[np.int64]:
-    """Community of each node, shape ``(N,)``, by Louvain's method with moves of many nodes at a time.
-
-    Each sweep moves a random half of the nodes that gain modularity by a move, each to the community
-    where it gains most, and the sweeps end when modularity does not grow.
-
-    * Blondel et al., "Fast unfolding of communities in large networks", 2008.
-    """
-    rng = np.random.default_rng(LOUVAIN_SEED)
-    labels = np.arange(graph.num_nodes)
-    weights = csr_array(adjacency(graph), dtype=np.float64)
-    while weights.nnz:
-        parts = _parts_by_moves(weights, rng)
-        labels = parts[labels]
-        count = int(parts.max()) + 1
-        if count == weights.shape[0]:
-            break
-        members = _members(parts, count)
-        weights = csr_array(members.T @ weights @ members)
-    return labels
+def library_for(num_nodes: int) -> Literal["networkx", "networkit"]:
+    """The library whose Louvain method takes a graph: networkit, of many nodes and if installed."""
+    is_large = num_nodes > MANY_NODES
+    return "networkit" if is_large and find_spec("networkit") is not None else "networkx"
 
 
-def _parts_by_moves(weights: csr_array, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Part of each node after moves between parts that begin as single nodes.
+def _networkit_louvain(graph: Data) -> NDArray[np.int64]:
+    import networkit  # an extra
 
-    Args:
-        weights: Symmetric weights of the links, those of a node to itself twice.
-        rng: Generator that chooses who moves.
-    """
-    count = weights.shape[0]
-    strength = weights.sum(axis=1)
-    others = weights - dia_array((weights.diagonal()[None], [0]), shape=weights.shape)
-    own, best, highest = np.arange(count), np.arange(count), -math.inf
-    for _ in range(_MOST_SWEEPS):
-        members = _members(own, count)
-        # A node's own part is a candidate even where no link leads to another node of it.
-        links = coo_array(others @ members + np.finfo(np.float64).tiny * members)
-        node, part = links.row, links.col
-        at_home = part == own[node]
-        total = np.bincount(own, strength, minlength=count)
-        inside = links.data[at_home].sum() + weights.diagonal().sum()
-        value = inside / strength.sum() - ((total / strength.sum()) ** 2).sum()
-        if value <= highest + _LEAST_GROWTH:
-            break
-        best, highest = own, value
-        rest = total[part] - strength[node] * at_home
-        gain = links.data - strength[node] * rest / strength.sum()
-        order = np.lexsort((gain, node))
-        last = order[np.flatnonzero(np.r_[np.diff(node[order]) > 0, True])]  # best of each node
-        stay = np.empty(count)
-        stay[node[at_home]] = gain[at_home]
-        better = last[gain[last] > stay[node[last]] + 1e-12]
-        moving = better[rng.random(len(better)) < 0.5]
-        own = own.copy()
-        own[node[moving]] = part[moving]
-    return np.unique(best, return_inverse=True)[1]
-
-
-def _members(parts: NDArray[np.int64], count: int) -> csr_array:
-    """One 1 in the row of each node, in the column of its part."""
-    shape = (len(parts), count)
-    return csr_array((np.ones(len(parts)), parts, np.arange(len(parts) + 1)), shape=shape)
+    ends = np.ascontiguousarray(undirected_edges(graph).numpy().T)
+    linked = networkit.GraphFromCoo((ends[0], ends[1]), n=graph.num_nodes)
+    threads = networkit.getMaxNumberOfThreads()
+    networkit.setSeed(LOUVAIN_SEED, False)
+    networkit.setNumberOfThreads(1)  # several would find other communities in each run
+    try:
+        found = networkit.community.PLM(linked).run().getPartition()
+    finally:
+        networkit.setNumberOfThreads(threads)
+    return np.unique(found.getVector(), return_inverse=True)[1]
 
 
 def modularity(graph: Data, communities: NDArray[np.int64]) -> float:

@@ -17,9 +17,9 @@ from torch_geometric.data import Data
 from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
 from lightning_dpg.metrics import functional
 from lightning_dpg.metrics.communities import (
-    ONE_BY_ONE_UP_TO,
     adjusted_mutual_information,
     average_f1,
+    library_for,
     louvain,
     modularity,
     normalized_mutual_information,
@@ -181,11 +181,9 @@ def compare(real: Profile, synthetic: Data) -> dict[str, Answer]:
         pairs["community_f1"] = average_f1(*partitions)
         pairs["edge_overlap"] = edge_overlap(make_graph(shared, real.graph.num_nodes), real.graph)
         notes |= dict.fromkeys(_ALIGNED, alignment.note)
-    largest = max(real.graph.num_nodes, synthetic.num_nodes)
-    if largest > ONE_BY_ONE_UP_TO:
-        said = f"Louvain in parallel beyond {ONE_BY_ONE_UP_TO:,} nodes"
+    if library_for(max(real.graph.num_nodes, synthetic.num_nodes)) == "networkit":
         for name in ("modularity", "community_nmi", "community_ami", "community_f1"):
-            notes[name] = "; ".join(filter(None, [notes.get(name), said]))
+            notes[name] = "; ".join(filter(None, [notes.get(name), "Louvain by networkit"]))
     answers = {}
     for name in QUERIES:
         if name in pairs:

@@ -177,6 +177,17 @@ def test_files_without_a_recipe_are_refused(fails, tmp_path, recipe):
     assert "generator.safetensors" in fails("generate", "--run", ".")
 
 
+def test_tensors_that_earlier_versions_lack_have_their_first_values(blocks, tmp_path):
+    recipe, tensors = read(blocks)
+    tensors["spread"].zero_()
+    drawn = []
+    for _ in range(2):
+        save_file(tensors, tmp_path / blocks.name, metadata={RECIPE: json.dumps(recipe)})
+        drawn.append(load_generator(tmp_path).sample(torch.Generator()).edge_index)
+        tensors.pop("spread", None)
+    assert torch.equal(*drawn)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.99])
 def test_truncated_files_are_refused(fails, tmp_path, original, share):
     content = original.read_bytes()

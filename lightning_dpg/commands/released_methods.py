@@ -67,7 +67,7 @@ def is_shipped(name: str) -> bool:
     return name in _shipped()
 
 
-def rebuild(path: Path, expected: type, method_class: type | None = None) -> Any:
+def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None = None) -> Any:
     """The method that has written a release, around its tensors.
 
     Args:
@@ -93,7 +93,7 @@ def rebuild(path: Path, expected: type, method_class: type | None = None) -> Any
     except Exception as error:
         said = f"its recipe does not rebuild {named} ({first_line(error)})"
         raise CommandError(f"{path}: {said}") from error
-    if odd := sorted(released.keys() ^ state.keys()):
+    if odd := sorted((released.keys() ^ state.keys()) - (found.added_tensors - state.keys())):
         kind = "lacks" if odd[0] in released else "has a foreign"
         raise CommandError(f"{path}: {kind} tensor {odd[0]} for {named}")
     for name, tensor in state.items():
@@ -118,7 +118,7 @@ def _shipped() -> dict[str, type]:
     return {f"{method.__module__}.{method.__qualname__}": method for method in classes}
 
 
-def _find(path: Path, name: str) -> type:
+def _find(path: Path, name: str) -> type[PrivateModule]:
     """The shipped class of a name, or one of a module that is imported already."""
     module, _, attribute = name.rpartition(".")
     # vars(): looking up an attribute may run code of a module, or import another one.

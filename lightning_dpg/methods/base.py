@@ -28,6 +28,8 @@ class PrivateModule(pl.LightningModule):
         adds_noise: Whether it protects anything at all.
         batches: What a batch has to hold: a Poisson sample of ``edges``, random ``walks``, or
             ``any``thing where a step reads all records by itself.
+        added_tensors: Released tensors that releases of earlier versions lack; the values that a new
+            object has stand for them.
         assumptions: What the guarantee takes as public, one sentence each.
     """
 
@@ -35,6 +37,7 @@ class PrivateModule(pl.LightningModule):
     is_pure: ClassVar[bool] = False
     adds_noise: ClassVar[bool] = True
     batches: ClassVar[Literal["edges", "walks", "any"]] = "any"
+    added_tensors: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,6 +1,7 @@
 """BTER: private degrees, private clustering by degree, and blocks that have both."""
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -65,6 +66,8 @@ class BTER(OneShotSynthesizer):
         mixing_share: Share of the budget for the edges between classes.
         clustering_share: Share of the budget for the wedges; the degree of each node gets the rest.
     """
+
+    added_tensors: ClassVar[frozenset[str]] = frozenset({"spread"})
 
     def __init__(
         self,

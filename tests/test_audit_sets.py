@@ -206,7 +206,7 @@ def test_clipped_gradients_add_up_to_the_sum_of_the_training(max_grad_norm):
     total = method._clipped_sum(inputs, normal, max_grad_norm)
     flat = torch.cat([total[name].flatten() for name, _ in method._networks.named_parameters()])
     found = clipped_gradients(method._networks, inputs, normal, max_grad_norm)
-    torch.testing.assert_close(-found.sum(0), flat, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(-found.double().sum(0), flat, rtol=1e-3, atol=1e-4)
 
 
 def test_a_noisy_gradient_speaks_for_the_canary_that_it_holds():

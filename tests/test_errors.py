@@ -49,7 +49,6 @@ def config(tmp_path):
         ("--trainer.reload_dataloaders_every_n_epochs", "1", ["exchanges the sampler"]),
         ("--trainer.callbacks+", "LearningRateFinder", ["LearningRateFinder", "remove it"]),
         ("--trainer.max_epochs", "0", ["max_epochs 0 makes no step"]),
-        ("--trainer.max_steps", "0", ["max_steps 0 makes no step"]),
         ("--trainer.limit_train_batches", "0", ["limit_train_batches 0 makes no step"]),
         ("--privacy.lost_steps", "2", ["lost_steps 2", "leave it out of a new run"]),
         ("--data.class_path", "RandomWalkDataModule", ["batches of edges", "EdgeListDataModule"]),

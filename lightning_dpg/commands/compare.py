@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from lightning_dpg.commands.kinds import Kind
+    from lightning_dpg.methods.base import PrivateModule
 
 DESCRIPTION = """\
 Fit methods on graphs within several budgets, and compare their synthetic graphs with the real ones.
@@ -273,25 +274,21 @@ def _rows(
     label: str, settings: dict[str, Any], kind: "Kind"
 ) -> list[tuple[str, str, dict[str, Any]]]:
     """Label, role and settings of the rows of one method."""
-    from lightning_dpg.methods.erdos_renyi_set import ErdosRenyiSet
-    from lightning_dpg.methods.graph_learner import GraphLearner
-    from lightning_dpg.methods.one_shot import OneShotSynthesizer
-
     if label in kind.controls:
         rows = [(f"{label} (control)", "control", settings)]
         if label == kind.exact_control:
             exact = settings | {"privacy": settings["privacy"] | {"epsilon": math.inf}}
             rows.append((f"{label} (control, exact number of edges)", "control", exact))
         return rows
-    if issubclass(_class(settings["model"]), (OneShotSynthesizer, ErdosRenyiSet, GraphLearner)):
+    if not _class(settings["model"]).is_trained:
         return [(label, "method", settings)]
     untrained = settings | {"trainer": settings["trainer"] | {"max_steps": 0}}
     return [(label, "method", settings), (f"{label} (untrained)", "untrained", untrained)]
 
 
-def _class(section: dict[str, Any]) -> type:
+def _class(section: dict[str, Any]) -> "type[PrivateModule]":
     module, _, name = section["class_path"].rpartition(".")
-    found: type = getattr(importlib.import_module(module), name)
+    found: type[PrivateModule] = getattr(importlib.import_module(module), name)
     return found
 
 

@@ -28,6 +28,8 @@ class PrivateModule(pl.LightningModule):
         adds_noise: Whether it protects anything at all.
         batches: What a batch has to hold: a Poisson sample of ``edges``, random ``walks``, or
             ``any``thing where a step reads all records by itself.
+        is_trained: Whether steps change what the releases before them have made, so that a run
+            without a step is an untrained method and not nothing at all.
         added_tensors: Released tensors that releases of earlier versions lack; the values that a new
             object has stand for them.
         assumptions: What the guarantee takes as public, one sentence each.
@@ -37,6 +39,7 @@ class PrivateModule(pl.LightningModule):
     is_pure: ClassVar[bool] = False
     adds_noise: ClassVar[bool] = True
     batches: ClassVar[Literal["edges", "walks", "any"]] = "any"
+    is_trained: ClassVar[bool] = True
     added_tensors: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self) -> None:

@@ -133,7 +133,8 @@ class DPGVAE(NodeClipping):
         # What a resumed run has released is in its checkpoint.
         if h["mode"] == "corrected" and not self.ledger.entries:
             self._settle_noise(*self.budget)
-            self._check_plan(self.budget.epsilon)
+            if h["noise_multiplier"] != "auto":
+                self._check_plan(self.budget.epsilon)
             self._release(data.edges, self.budget.epsilon)
 
     def _check_plan(self, epsilon: float) -> None:

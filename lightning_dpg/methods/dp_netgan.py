@@ -144,7 +144,8 @@ class DPNetGAN(WalkGAN):
                 noise_multiplier_for(*budget, self.sample_rate, steps, other)
             )
         if is_new:
-            check_counts(self.hparams, budget, float(self.noise_multiplier), self.sample_rate)
+            if self.hparams["noise_multiplier"] != "auto":  # check_budget has, before
+                check_counts(self.hparams, budget, float(self.noise_multiplier), self.sample_rate)
             self._release_counts(data.edges)
         if self.hparams["num_edges"] is not None:
             self.num_edges.fill_(self.hparams["num_edges"])
@@ -181,7 +182,8 @@ class DPNetGAN(WalkGAN):
             sensitivity=edge_count_sensitivity(),
             proof="edge_count_sensitivity",
         )
-        self.num_edges.fill_(max(1, int(noisy)))
+        num_pairs = math.comb(self.hparams["num_nodes"], 2)
+        self.num_edges.fill_(min(max(1, int(noisy)), num_pairs))
 
     def _release_degrees(self, edges: Tensor) -> None:
         """Noisy degrees as the generator's prior: it starts from independent ends of edges."""

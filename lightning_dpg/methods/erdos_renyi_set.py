@@ -19,6 +19,7 @@ class ErdosRenyiSet(GraphSetSynthesizer):
     """
 
     is_pure: ClassVar[bool] = True
+    is_trained: ClassVar[bool] = False
     repeats_edges: ClassVar[bool] = True
 
     def __init__(self) -> None:

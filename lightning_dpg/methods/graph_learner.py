@@ -36,6 +36,7 @@ class GraphLearner(PrivateModule):
 
     embedding_names: ClassVar[tuple[str, ...]] = ("features",)
     predicts_graphs: ClassVar[bool] = True
+    is_trained: ClassVar[bool] = False
     repeats_edges: ClassVar[bool] = False
 
     def __init__(self) -> None:

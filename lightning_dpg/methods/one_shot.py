@@ -28,6 +28,7 @@ class OneShotSynthesizer(Synthesizer):
     """
 
     is_pure: ClassVar[bool] = True
+    is_trained: ClassVar[bool] = False
 
     def __init__(self) -> None:
         super().__init__()

@@ -155,7 +155,7 @@ class RandomizedResponse(OneShotSynthesizer):
         ends = self.degrees / self.degrees.sum()  # none is below _LEAST_DEGREE
         blocks = torch.split(ends, _ROWS_AT_ONCE)
         by_degrees = above_diagonal(block[:, None] * ends for block in blocks)
-        likelihood += (1 - structure) / float(by_degrees.sum()) * by_degrees
+        likelihood += (1 - structure) / max(float(by_degrees.sum()), 1e-30) * by_degrees
         return draw_posterior(
             probabilities(likelihood, num_edges),
             self.reported,

@@ -101,7 +101,7 @@ def best_setting(structure: Structure, hidden: Tensor, others: Tensor) -> Settin
 def unreported_pairs(reported: Tensor, num_nodes: int, generator: torch.Generator) -> Tensor:
     """Random pairs without those of ``reported``, of shape ``(K, 2)``, all rows ``i < j``."""
     count = min(_UNREPORTED, num_pairs(num_nodes))
-    drawn = torch.randint(num_pairs(num_nodes), (count,), generator=generator)
+    drawn = torch.randint(max(1, num_pairs(num_nodes)), (count,), generator=generator)
     drawn = drawn[~torch.isin(drawn, pair_numbers(reported, num_nodes))]
     return numbered_pairs(drawn, num_nodes)
 

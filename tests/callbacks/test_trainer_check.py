@@ -103,7 +103,7 @@ FLAGS = {
     "fast_dev_run": [(2, 2), (True, 1)],
     "max_epochs": [(2, 10), (0, REFUSED)],
     "min_epochs": [(1, REFUSED)],
-    "max_steps": [(3, 3), (0, REFUSED)],
+    "max_steps": [(3, 3)],
     "min_steps": [(1, REFUSED)],
     "max_time": [("00:01:00:00", 5)],
     "limit_train_batches": [(3, 3), (0.4, 2), (0, REFUSED), (0.0, REFUSED)],

@@ -38,8 +38,8 @@ METHODS = {
     "PrivGraph, 2 communities": lambda n: PrivGraph(n, num_communities=2),
     "DK2": DK2,
     "DK2, uniform": lambda n: DK2(n, noise="uniform"),
-    "HRG": lambda n: HRG(n, steps_per_node=2),
-    "HRG, gaussian": lambda n: HRG(n, noise="gaussian", steps_per_node=2),
+    "HRG": lambda n: HRG(n, steps_per_node=100),
+    "HRG, gaussian": lambda n: HRG(n, noise="gaussian", steps_per_node=100),
     "RandomizedResponse": RandomizedResponse,
     "RandomizedResponse, spectral": lambda n: RandomizedResponse(n, denoise="spectral"),
     "RandomizedResponse, degrees": lambda n: RandomizedResponse(

@@ -26,10 +26,12 @@ _DEGREE_PER_SLOT = 4
 _SLOTS_PER_NOISE = 10
 _FITTING_STEPS = 8
 # Of these steps, how many may loosen the order of the nodes, by how much (of the logarithm of their
-# degrees), and from which share of links on that override the released mixing.
+# degrees), and from which share of links on that override the released mixing. The order is
+# tightened again where blocks of the highest density lack more than a share of the closed wedges.
 _LOOSENING_STEPS = 4
 _LOOSENING = 0.03
 _OVERRIDING = 0.15
+_LACKING = 0.05
 
 
 class BTER(OneShotSynthesizer):
@@ -53,7 +55,8 @@ class BTER(OneShotSynthesizer):
     private one, is the released one: edges outside of blocks close wedges, too. Blocks of equal
     degrees would link classes to themselves more often than the released mixing allows. So nodes
     are put into blocks by the logarithm of their degree plus random numbers, whose deviation is
-    fitted as well: it grows until few links override the mixing.
+    fitted as well: it grows until few links override the mixing, as long as the blocks still close
+    the released share of wedges.
 
     * Seshadhri, Kolda, Pinar, "Community structure and scale-free collections of Erdos-Renyi
       graphs", 2012. Kolda, Pinar, Plantenga, Seshadhri, "A scalable generative graph model with
@@ -155,6 +158,7 @@ class BTER(OneShotSynthesizer):
             proof="wedge_sensitivity",
         )
         target = clustering = closed_shares(noisy.numpy(), noise_scale)
+        wedges = noisy[0].clamp(min=0).numpy()
         self.spread.zero_()
         rng = np.random.default_rng(_PUBLIC_SEED)
         for step in range(_FITTING_STEPS):
@@ -165,7 +169,10 @@ class BTER(OneShotSynthesizer):
             clustering = np.clip(clustering + error / (1 + step / 2), 0, 1)
             surplus = count_links(classes, blocks) - self.mixing.cpu().numpy() - 2 * mixing_scale
             overriding = np.maximum(surplus, 0).sum() > _OVERRIDING * len(blocks)
-            if step < _LOOSENING_STEPS and overriding:
+            lacking = (np.maximum(error, 0) * wedges)[clustering == 1].sum()
+            if lacking > _LACKING * (target @ wedges):
+                self.spread = (self.spread - _LOOSENING).clamp(min=0)
+            elif step < _LOOSENING_STEPS and overriding:
                 self.spread += _LOOSENING
         self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
 

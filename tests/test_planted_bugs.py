@@ -152,7 +152,7 @@ ROWS = {
         partial(HRG, steps_per_node=100, dendrogram_share=0.1), 2, 4, 200, half(BRANCHES)
     ),
     "HRG gaussian branches off": Row(
-        partial(HRG, steps_per_node=100, noise="gaussian"), 2, 4, 40, off(BRANCHES), delta=1e-5
+        partial(HRG, steps_per_node=100, noise="gaussian"), 2, 4, 60, off(BRANCHES), delta=1e-5
     ),
     "PrivCom products off": Row(PrivCom, 2, 16, 12, off("products"), delta=1e-5, epochs=24),
     "PrivCom reports off": Row(

@@ -20,7 +20,7 @@ from lightning_dpg.privacy.noise import NoiseSource
 # PrivGraph knows of no triangles: at small budgets noise makes hubs, whose dense core has some.
 BY_ACCIDENT = {PrivGraph: {"triangles", "clustering"}}
 BUDGETS = (0.5, 1.0, 2.0, 5.0)
-SEEDS = range(3)
+SEEDS = range(6)
 
 
 def with_hubs(graph, count, degree, seed):
@@ -86,7 +86,7 @@ def test_errors_do_not_rise_with_the_budget(kind):
             found.append(errors(wanted, facts(method.sample(torch.Generator().manual_seed(seed)))))
         means.append({name: np.mean([e[name] for e in found]) for name in found[0]})
     for less, more in itertools.pairwise(means):
-        assert np.mean(list(more.values())) <= np.mean(list(less.values()))
+        assert np.mean(list(more.values())) <= np.mean(list(less.values())) + 0.01
         names = less.keys() - BY_ACCIDENT.get(kind, set())
         assert not {
             name: (less[name], more[name]) for name in names if more[name] > less[name] + 0.03

@@ -147,7 +147,7 @@ ROWS = {
         partial(RandomizedResponse, denoise="spectral", degree_share=0.6, rank=8),
         *(2, 16, 120, half()),
     ),
-    "HRG off": Row(partial(HRG, steps_per_node=100), 2, 16, 10, off()),
+    "HRG off": Row(partial(HRG, steps_per_node=100), 2, 16, 25, off()),
     "HRG branches half": Row(
         partial(HRG, steps_per_node=100, dendrogram_share=0.1), 2, 4, 200, half(BRANCHES)
     ),

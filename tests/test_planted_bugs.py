@@ -101,7 +101,7 @@ ROWS = {
     "ChungLu ordered half": Row(ChungLu, 2, 4, 900, half(ORDERED)),
     "ChungLu by node half": Row(partial(ChungLu, sequence_share=0.05), 2, 16, 80, half(DEGREES)),
     "BTER off": Row(BTER, 2, 16, 10, off()),
-    "BTER half": Row(BTER, 2, 16, 150, half()),
+    "BTER half": Row(BTER, 2, 16, 200, half()),
     "BTER mixing off": Row(BTER, 2, 8, 20, off(MIXING)),
     "BTER mixing half": Row(
         partial(
@@ -208,9 +208,9 @@ ROWS |= {
         read=SET,
         epochs=2,
     ),
-    "DPGVAE counts half": Row(lambda _: DPGVAE(**VAE), 2, 20, 20, half(PER_GRAPH), 1e-5, SET),
+    "DPGVAE counts half": Row(lambda _: DPGVAE(**VAE), 2, 20, 30, half(PER_GRAPH), 1e-5, SET),
     "DPGVAE sums off": Row(lambda _: DPGVAE(**VAE), 2, 20, 8, off(HOP), 1e-5, SET),
-    "DPGGAN counts half": Row(lambda _: DPGGAN(**VAE), 2, 20, 20, half(PER_GRAPH), 1e-5, SET),
+    "DPGGAN counts half": Row(lambda _: DPGGAN(**VAE), 2, 20, 40, half(PER_GRAPH), 1e-5, SET),
 }
 
 GAUSSIAN = (

@@ -112,7 +112,7 @@ ROWS = {
     "BTER wedges off": Row(BTER, 2, 6, 150, off(WEDGES)),
     "PrivGraph off": Row(PrivGraph, 2, 16, 10, off()),
     "PrivGraph half": Row(partial(PrivGraph, degree_share=0.9), 2, 16, 120, half()),
-    "PrivGraph choices off": Row(PrivGraph, 2, 16, 60, off(CHOICES)),
+    "PrivGraph choices off": Row(PrivGraph, 2, 16, 90, off(CHOICES)),
     "PrivGraph choices half": Row(
         partial(PrivGraph, num_communities=2, degree_share=0.08, block_share=0.02, resolution=0.0),
         *(2, leaves_200, 20, half(CHOICES)),
@@ -123,7 +123,7 @@ ROWS = {
         partial(PrivGraph, degree_share=0.1, block_share=0.85), 2, 4, 150, half(BLOCKS)
     ),
     "DK2 off": Row(DK2, 2, 16, 10, off()),
-    "DK2 half": Row(partial(DK2, degree_share=0.9), 2, 16, 120, half()),
+    "DK2 half": Row(partial(DK2, degree_share=0.9), 2, 16, 240, half()),
     "DK2 joint off": Row(DK2, 2, 8, 20, off(JOINT)),
     "DK2 joint half": Row(
         partial(DK2, degree_share=0.1), 2, centers, 1200, half(JOINT), read=star_20

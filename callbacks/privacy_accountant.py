@@ -196,7 +196,7 @@ class PrivacyAccountant(Callback):
         pl_module.check_new()
         ledger: PrivacyLedger = pl_module.ledger
         folder = trainer.log_dir  # asks all ranks
-        previous = _journal_beside(trainer.ckpt_path)
+        previous = journal_beside(trainer.ckpt_path)
         # Rank 0 alone reads: it may continue this very file before another rank has opened it.
         state = _replay(previous) if previous and trainer.is_global_zero else None
         state = trainer.strategy.broadcast(state)
@@ -283,11 +283,11 @@ def _advised_delta(num_pairs: int | None) -> str:
 
 def journal_state(checkpoint: str | Path | None) -> dict[str, Any] | None:
     """State of the ledger of the journal beside a checkpoint; None if there is none."""
-    journal = _journal_beside(checkpoint)
+    journal = journal_beside(checkpoint)
     return None if journal is None else _replay(journal)
 
 
-def _journal_beside(checkpoint: str | Path | None) -> Path | None:
+def journal_beside(checkpoint: str | Path | None) -> Path | None:
     """The journal in the run folder of a checkpoint."""
     if checkpoint is None:
         return None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pytorch_lightning.loggers import CSVLogger
 
-from lightning_dpg.callbacks.privacy_accountant import JOURNAL, _journal_beside
+from lightning_dpg.callbacks.privacy_accountant import JOURNAL, journal_beside
 
 _BEFORE_THE_START = {"config.yaml", "hparams.yaml", "wandb", JOURNAL}
 
@@ -26,7 +26,7 @@ class RunFolder:
 
     def __init__(self, root: str, name: str, ckpt_path: str | None, *, leaves_files: bool) -> None:
         self._made: list[Path] = []
-        journal = _journal_beside(ckpt_path)
+        journal = journal_beside(ckpt_path)
         self._booked_before = journal.stat().st_size if journal else 0
         while True:
             self.logger = CSVLogger(root, name=name)

@@ -14,8 +14,8 @@ from benchmarks.fitting import fit_quietly
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.graph.gromov import Matrix, Space, pairwise_discrepancies, row_distances
 from lightning_dpg.methods import LDPGromovWasserstein
-from lightning_dpg.methods.embedding_release import node_inputs, reported
-from lightning_dpg.privacy.entries import Relation
+from lightning_dpg.methods.graph_features.ldp_gw.release import node_inputs, reported
+from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 

@@ -5,7 +5,7 @@ import warnings
 import pytorch_lightning as pl
 
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.commands.quiet import quiet
+from lightning_dpg.cli.quiet import quiet
 
 
 def fit_quietly(

@@ -28,7 +28,7 @@ from lightning_dpg.graph.gromov import (
     path_distances,
 )
 from lightning_dpg.methods import LDPGromovWasserstein
-from lightning_dpg.methods.federation import teaching_graphs
+from lightning_dpg.methods.graph_features.ldp_gw.clients import teaching_graphs
 from lightning_dpg.metrics.graph_kernels import shortest_path_kernel
 from lightning_dpg.metrics.kernel_svm import (
     clip_spectrum,

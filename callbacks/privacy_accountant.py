@@ -14,7 +14,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from lightning_dpg.callbacks.nonprivate import withhold_nonprivate
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
 from lightning_dpg.callbacks.trainer_check import check_loader, check_sampler, check_trainer
-from lightning_dpg.graph.pairs import num_pairs
+from lightning_dpg.graph.pair_indices import num_pairs
 from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
 
 JOURNAL = "ledger.jsonl"

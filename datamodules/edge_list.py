@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 from lightning_dpg.datamodules.base import Batches, GraphDataModule
 from lightning_dpg.datamodules.loading import data_root
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.negatives import degree_matched_non_edges, uniform_non_edges
+from lightning_dpg.graph.negative_sampling import degree_matched_non_edges, uniform_non_edges
 from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
 
 _SPLIT = ("val_fraction", "test_fraction", "split", "seed")

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 
 from lightning_dpg import __version__
-from lightning_dpg.commands.errors import INTERRUPTED, CommandError, explain, is_interrupt, nearest
+from lightning_dpg.errors import INTERRUPTED, CommandError, explain, is_interrupt, nearest
 
 DEBUG_VARIABLE = "LIGHTNING_DPG_DEBUG"
 
@@ -92,7 +92,7 @@ def _dispatch(command: str, args: list[str]) -> int:
         case "--version":
             print(f"lightning_dpg {__version__}")
         case "list":
-            from lightning_dpg.commands import listing
+            from lightning_dpg.commands import list_ as listing
 
             listing.run(args)
         case "attack":
@@ -136,7 +136,7 @@ def _dispatch(command: str, args: list[str]) -> int:
 
 
 def _run_lightning(command: str, args: list[str]) -> None:
-    from lightning_dpg.commands.configs import find_configs
+    from lightning_dpg.running.settings import find_configs
 
     args = find_configs(args)  # a missing file is noticed before seconds of imports
     _mute_known_warnings()

@@ -8,12 +8,13 @@ from importlib import import_module
 import torch
 
 import lightning_dpg.methods
+from lightning_dpg.auditing.audited_fit import Evidence, Outcome, _claims_so_far, pooled
+from lightning_dpg.auditing.canaries import find_places, spread_non_edges
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.commands.audit import bounded
-from lightning_dpg.commands.audited_fit import Evidence, Outcome, _claims_so_far, pooled
-from lightning_dpg.commands.canaries import find_places, spread_non_edges
-from lightning_dpg.methods.one_shot import OneShotSynthesizer
-from lightning_dpg.privacy import aggregation, dpsgd, ghost
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.privacy import aggregation_perturbation as aggregation
+from lightning_dpg.privacy import dpsgd, ghost
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.training import quiet_trainer
@@ -66,7 +67,7 @@ def plant(monkeypatch, factor, names=None):
 
         return noisy
 
-    names_of = pkgutil.iter_modules(lightning_dpg.methods.__path__, "lightning_dpg.methods.")
+    names_of = pkgutil.walk_packages(lightning_dpg.methods.__path__, "lightning_dpg.methods.")
     for module in (aggregation, *(import_module(found.name) for found in names_of)):
         for name, key in _MECHANISMS.items():
             if hasattr(module, name):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lightning_dpg.commands.distinct_keys import refuse_repeated_keys
+from lightning_dpg.cli.distinct_keys import refuse_repeated_keys
 from lightning_dpg.main import main
 
 CONFIG = {

@@ -11,10 +11,10 @@ import torch
 import yaml
 from opacus.accountants import RDPAccountant
 
-from lightning_dpg.commands.configs import shipped_configs
 from lightning_dpg.datamodules import tu
 from lightning_dpg.main import main
 from lightning_dpg.privacy.ledger import LedgerEntry
+from lightning_dpg.running.settings import shipped_configs
 
 CONFIGS = shipped_configs()
 HERE = [name for name in CONFIGS if "/" not in name]  # the others need real data

@@ -26,7 +26,6 @@ from scipy.special import ndtr
 from torch_geometric.utils import subgraph
 
 from lightning_dpg import callbacks, datamodules, methods
-from lightning_dpg.commands.configs import shipped_configs
 from lightning_dpg.commands.generate import load_release
 from lightning_dpg.datamodules.edge_list import EdgeRecords
 from lightning_dpg.graph import spectral
@@ -34,10 +33,12 @@ from lightning_dpg.graph.dendrogram import branch_edges, branch_pairs, log_likel
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods.base import PrivateModule, Synthesizer
-from lightning_dpg.privacy import exponential, mechanisms, multi_bit
+from lightning_dpg.privacy import mechanisms, multi_bit
+from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.running.settings import shipped_configs
 from tests.training import quiet_trainer
 
 N = 14

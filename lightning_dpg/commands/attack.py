@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from lightning_dpg.commands.configs import find_config, refuse_foreign_code
-from lightning_dpg.commands.errors import CommandError
-from lightning_dpg.commands.graphs import load
-from lightning_dpg.commands.quiet import quiet
+from lightning_dpg.cli.quiet import quiet
+from lightning_dpg.errors import CommandError
+from lightning_dpg.running.graph_arguments import load
+from lightning_dpg.running.settings import find_config, refuse_foreign_code
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-    from lightning_dpg.metrics.attacks import Published, Separation
+    from lightning_dpg.auditing.link_stealing import Published, Separation
 
 DESCRIPTION = """\
 Attack a release as those would whom the owner of the data fears. Reads the private graph, to know
@@ -69,8 +69,8 @@ def run(args: list[str]) -> None:
             refuse_foreign_code(config)
     settings = None if config is None else settings_of(config)
     if settings is not None and _learns_sets(settings):
-        from lightning_dpg.commands import attack_sets
-        from lightning_dpg.commands.kinds import GRAPH_SETS
+        from lightning_dpg.auditing import graph_set_attacks as attack_sets
+        from lightning_dpg.benchmark.tasks import GRAPH_SETS
 
         real = GRAPH_SETS.load(options.real, options.undirected)
         report = attack_sets.attack_set(real, settings)
@@ -81,7 +81,7 @@ def run(args: list[str]) -> None:
             published = _open_release(folders[0], real, options.method)
         else:
             graphs = [load(name, options.undirected) for name in options.published]
-            from lightning_dpg.metrics.attacks import Published
+            from lightning_dpg.auditing.link_stealing import Published
 
             published = Published([_aligned(g, real) for g in graphs])
         report = attack(real, published, settings)
@@ -102,9 +102,9 @@ def attack(real: "Data", published: "Published", settings: dict[str, Any] | None
     """
     import torch
 
+    from lightning_dpg.auditing import link_stealing as attacks
     from lightning_dpg.graph.graph import make_graph, undirected_edges
-    from lightning_dpg.graph.pairs import num_pairs
-    from lightning_dpg.metrics import attacks
+    from lightning_dpg.graph.pair_indices import num_pairs
 
     edges, count = undirected_edges(real), len(published.graphs)
     order = torch.randperm(len(edges), generator=torch.Generator().manual_seed(attacks.SEED))
@@ -249,8 +249,8 @@ def _config_of(folder: Path) -> Path | None:
 
 
 def _learns_sets(settings: dict[str, Any]) -> bool:
+    from lightning_dpg.benchmark.tasks import GRAPH_SETS
     from lightning_dpg.commands.compare import common_kind
-    from lightning_dpg.commands.kinds import GRAPH_SETS
 
     return common_kind({"REAL": settings}) is GRAPH_SETS
 
@@ -258,12 +258,12 @@ def _learns_sets(settings: dict[str, Any]) -> bool:
 def _open_release(folder: Path, real: "Data", named: str | None) -> "Published":
     """Generator and graphs of a release, whose method may be named by the user."""
     from lightning_dpg.commands.generate import load_generator
-    from lightning_dpg.commands.released_methods import imported
+    from lightning_dpg.running.releases import imported
 
     release = folder / "release" if (folder / "release").is_dir() else folder
     if not (release / "generator.safetensors").is_file():
         raise CommandError(f"{folder}: no release/generator.safetensors in it")
-    from lightning_dpg.metrics.attacks import Published
+    from lightning_dpg.auditing.link_stealing import Published
 
     method = load_generator(release, None if named is None else imported(named))
     published = _draw(method, NUM_GRAPHS)
@@ -277,7 +277,7 @@ def _draw(method: Any, num_graphs: int) -> "Published":
     """Graphs of the first public seeds, and the scores of the generator."""
     import torch
 
-    from lightning_dpg.metrics.attacks import Published
+    from lightning_dpg.auditing.link_stealing import Published
 
     with torch.no_grad():
         seeds = (torch.Generator().manual_seed(seed) for seed in range(num_graphs))

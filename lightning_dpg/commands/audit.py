@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lightning_dpg.commands.configs import find_configs
-from lightning_dpg.commands.errors import CommandError
+from lightning_dpg.errors import CommandError
+from lightning_dpg.running.settings import find_configs
 
 if TYPE_CHECKING:
-    from lightning_dpg.commands.audited_fit import Evidence, Outcome
+    from lightning_dpg.auditing.audited_fit import Evidence, Outcome
 
 DESCRIPTION = """\
 Measure how much privacy a method loses at least, and compare that with what it claims. Options that
@@ -140,7 +140,7 @@ def many_canaries(options: argparse.Namespace, args: list[str]) -> Report:
         options: Options of the audit.
         args: Those of ``fit``.
     """
-    from lightning_dpg.commands.audited_fit import audited_fit, pooled
+    from lightning_dpg.auditing.audited_fit import audited_fit, pooled
 
     fits = options.runs or 1
     outcome = pooled(
@@ -199,7 +199,7 @@ def many_runs(options: argparse.Namespace, args: list[str]) -> Report:
         options: Options of the audit.
         args: Those of ``fit``.
     """
-    from lightning_dpg.commands.audited_fit import audited_fit, pooled
+    from lightning_dpg.auditing.audited_fit import audited_fit, pooled
     from lightning_dpg.privacy.audit import best_threshold, many_runs_lower_bound
 
     fits = {

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from lightning_dpg import __version__
-from lightning_dpg.commands.cells import Cell, check_delta, read_result, run_cells, write_result
-from lightning_dpg.commands.configs import find_config, find_configs, shipped_configs
-from lightning_dpg.commands.errors import CommandError
-from lightning_dpg.commands.result_folder import locked, way_on
+from lightning_dpg.benchmark.jobs import Cell, check_delta, read_result, run_cells, write_result
+from lightning_dpg.benchmark.result_folder import locked, way_on
+from lightning_dpg.errors import CommandError
+from lightning_dpg.running.settings import find_config, find_configs, shipped_configs
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-    from lightning_dpg.commands.kinds import Kind
+    from lightning_dpg.benchmark.tasks import Kind
     from lightning_dpg.methods.base import PrivateModule
 
 DESCRIPTION = """\
@@ -102,7 +102,7 @@ def _fit_and_report(
             results[name] = result
             print(line, flush=True)
 
-    from lightning_dpg.commands import report  # brings PyTorch
+    from lightning_dpg.benchmark import html as report  # brings PyTorch
 
     ordered = [results[cell.name] for cell in cells]
     for path in report.write(ordered, graphs, kind, options.out):
@@ -250,9 +250,9 @@ def common_kind(methods: dict[str, dict[str, Any]]) -> "Kind":
     Raises:
         CommandError: If some learn one and some the other, or one draws no graphs.
     """
-    from lightning_dpg.commands.kinds import kind_of
+    from lightning_dpg.benchmark.tasks import kind_of
     from lightning_dpg.methods.base import Synthesizer
-    from lightning_dpg.methods.graph_learner import GraphLearner
+    from lightning_dpg.methods.graph_features.base import GraphLearner
 
     kinds = {}
     for label, settings in methods.items():

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lightning_dpg.commands.errors import CommandError
-from lightning_dpg.commands.graphs import load
+from lightning_dpg.errors import CommandError
+from lightning_dpg.running.graph_arguments import load
 
 if TYPE_CHECKING:
     from lightning_dpg.metrics.queries import Answer

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from lightning_dpg.commands.errors import CommandError
+from lightning_dpg.errors import CommandError
 
 
 def run(args: list[str]) -> None:
@@ -37,7 +37,7 @@ def run(args: list[str]) -> None:
 
     # Imported late: they bring PyTorch, while a wrong folder is told at once.
     from lightning_dpg.callbacks.release_writer import GENERATOR, write_graphs
-    from lightning_dpg.commands.released_methods import first_line, imported
+    from lightning_dpg.running.releases import first_line, imported
 
     method_class = None if options.method is None else imported(options.method)
     method = load_generator(release, method_class)
@@ -84,8 +84,8 @@ def load_generator(release: Path, method_class: type | None = None) -> Any:
             the release names. No module that it names is imported.
     """
     from lightning_dpg.callbacks.release_writer import GENERATOR
-    from lightning_dpg.commands.released_methods import rebuild
     from lightning_dpg.methods.base import Synthesizer
+    from lightning_dpg.running.releases import rebuild
 
     _refuse_changes(release, GENERATOR)
     return rebuild(release / GENERATOR, Synthesizer, method_class)
@@ -99,8 +99,8 @@ def load_release(release: Path, method_class: type | None = None) -> Any:
         method_class: Class of its method, as in :func:`load_generator`.
     """
     from lightning_dpg.callbacks.release_writer import LEARNER
-    from lightning_dpg.commands.released_methods import rebuild
-    from lightning_dpg.methods.graph_learner import GraphLearner
+    from lightning_dpg.methods.graph_features.base import GraphLearner
+    from lightning_dpg.running.releases import rebuild
 
     if not (release / LEARNER).is_file():
         return load_generator(release, method_class)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lightning_dpg.commands.errors import CommandError
+from lightning_dpg.errors import CommandError
 
 DESCRIPTION = """\
 Check a release, from its own files alone: checksums of all of them (SHA256SUMS, as sha256sum -c does),
@@ -135,8 +135,8 @@ def _faults_of_card(path: Path, sentence: str, assumptions: list[str]) -> Iterat
 
 def _faults_of_tensors(release: Path, statement: dict[str, Any]) -> Iterator[str]:
     from lightning_dpg.callbacks.release_writer import GENERATOR, LEARNER
-    from lightning_dpg.commands.released_methods import is_shipped, read_recipe, rebuild
     from lightning_dpg.methods.base import PrivateModule
+    from lightning_dpg.running.releases import is_shipped, read_recipe, rebuild
 
     path = next((release / n for n in (GENERATOR, LEARNER) if (release / n).is_file()), None)
     if path is None:

@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.graph.pairs import num_pairs, numbered_pairs
+from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs
 
 _MOST_ROUNDS = 50
 _TOLERANCE = 1e-3

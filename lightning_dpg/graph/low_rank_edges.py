@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.graph.expected_degrees import edge_weights
-from lightning_dpg.graph.pairs import num_pairs, numbered_pairs
+from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs
 
 # Part of its chance by degrees that a pair keeps where the estimate rules it out.
 _FLOOR = 0.02

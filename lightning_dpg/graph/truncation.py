@@ -3,7 +3,7 @@
 The *stretch* of a truncation is the largest number of edges in which the truncated graphs of two
 graphs differ that differ in one edge. A bound on what an edge does to a function of graphs with
 degrees of at most D, times the stretch, bounds what an edge does to the function of the truncated
-graph, see :func:`lightning_dpg.privacy.kernel_sensitivity.truncated_sensitivity`.
+graph, see :func:`lightning_dpg.privacy.sensitivity.subgraph_counts.truncated_sensitivity`.
 
 * Blocki, Blum, Datta, Sheffet, "Differentially private data analysis of social networks via
   restricted sensitivity", 2013.

@@ -2,7 +2,7 @@
 
 import math
 
-from lightning_dpg.graph.posterior import MAX_NODES
+from lightning_dpg.graph.edge_sampling import MAX_NODES
 
 # Where measurements on ten kinds of synthetic graphs of mean degree 4 to 60 change their winner.
 _LEAST_SIGNAL = 0.65

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import adjacency
-from lightning_dpg.methods.private_matrix import PrivateMatrix
+from lightning_dpg.methods.single_graph.privcom.matrix import PrivateMatrix
 from lightning_dpg.privacy.ledger import LedgerEntry
 
 # Where there is no noise, evidence would be infinite.

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lightning_dpg.privacy import accounting
 from lightning_dpg.privacy.accounting import ORDERS, Curve
-from lightning_dpg.privacy.entries import LedgerEntry, Relation
+from lightning_dpg.privacy.events import LedgerEntry, Relation
 
 __all__ = ["Budget", "LedgerEntry", "PrivacyBudgetExceeded", "PrivacyLedger", "Relation"]
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lightning_dpg.graph.truncation import drop_high_degree, truncate
-from lightning_dpg.privacy.kernel_sensitivity import dropping_stretch, truncation_stretch
+from lightning_dpg.privacy.sensitivity.subgraph_counts import dropping_stretch, truncation_stretch
 
 NODES = 6
 PAIRS = list(itertools.combinations(range(NODES), 2))

@@ -14,9 +14,10 @@ from lightning_dpg.graph.communities import nearest_counts
 from lightning_dpg.graph.counts import fitting_counts
 from lightning_dpg.graph.low_rank_edges import degrees_by_rows, low_rank_edges
 from lightning_dpg.methods import BTER, DK2, HRG, ChungLu, ErdosRenyi, PrivGraph
-from lightning_dpg.methods.private_degrees import descending_degrees
-from lightning_dpg.methods.randomized_response import RandomizedResponse
-from lightning_dpg.privacy import exponential, mechanisms
+from lightning_dpg.methods.single_graph.degree_release import descending_degrees
+from lightning_dpg.methods.single_graph.randomized_response.method import RandomizedResponse
+from lightning_dpg.privacy import mechanisms
+from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 

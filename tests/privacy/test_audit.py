@@ -21,7 +21,6 @@ from lightning_dpg.privacy.audit import (
     many_runs_lower_bound,
 )
 from lightning_dpg.privacy.dpsgd import DPSGD, clipped_gradient_sum
-from lightning_dpg.privacy.exponential import choose_in_turns
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
 from lightning_dpg.privacy.mechanisms import (
     discrete_laplace,
@@ -30,6 +29,7 @@ from lightning_dpg.privacy.mechanisms import (
     response_rates,
 )
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.selection import choose_in_turns
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Attackers: empirical audits of a guarantee, and attacks on what is released."""

@@ -1,0 +1,164 @@
+"""Canaries of an audit: pairs of nodes without an edge, some of which become training edges."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.datamodules import GraphSetDataModule, SubgraphDataModule
+from lightning_dpg.datamodules.graph_set import split_graphs
+from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.pair_indices import num_pairs
+
+_MOST_CANARIES = 1000
+# A set of few graphs has fewer of them than guesses have to be.
+_FEW_GRAPHS = 100
+
+
+class Places(NamedTuple):
+    """Where a data module has room for canaries.
+
+    Attributes:
+        known: Graph of the training edges without canaries, on all N nodes.
+        taken: Graph of the pairs that are edges, for training or not.
+        part_of: Number of the graph of each node, ascending, shape ``(N,)``: a pair is within one.
+        original: Number of each node in the private data, shape ``(N,)``. Where nodes of two graphs
+            are one node, a pair can be an edge of one of them only.
+        enough: How many canaries there may be that do not yet hide each other.
+        insert: Makes pairs of shape ``(P, 2)`` training edges.
+    """
+
+    known: Data
+    taken: Data
+    part_of: Tensor
+    original: Tensor
+    enough: int
+    insert: Callable[[Tensor], None]
+
+
+def find_places(data: Any) -> Places:
+    """Places of a data module that has been set up.
+
+    Raises:
+        CommandError: If its records are not edges that occur once.
+    """
+    if isinstance(data, GraphSetDataModule):
+        return _places_in_set(data)
+    if hasattr(data, "train_graph"):
+        return _places_in_graph(data)
+    raise CommandError(
+        f"audit inserts edges, and {type(data).__name__} holds none\n"
+        "take the configuration of another method, see: python -m lightning_dpg list"
+    )
+
+
+def default_count(places: Places) -> int:
+    """Number of canaries if the user names none."""
+    return min(_MOST_CANARIES, places.enough, max(1, available_pairs(places) // 2))
+
+
+def available_pairs(places: Places) -> int:
+    """Number of pairs without an edge."""
+    sizes = torch.bincount(places.part_of)
+    return sum(num_pairs(size) for size in sizes.tolist()) - places.taken.num_edges // 2
+
+
+def spread_non_edges(places: Places, count: int, generator: torch.Generator) -> Tensor:
+    """Draw different non-edges, spread over graphs and nodes as evenly as random matchings are.
+
+    Canaries at the same node hide each other in its degree, and those in one graph in its number
+    of edges.
+
+    Args:
+        places: Where they may be.
+        count: Number of pairs P.
+        generator: Source of the draw.
+
+    Returns:
+        Rows ``i < j`` of shape ``(P, 2)`` in random order.
+    """
+    available, num_nodes = available_pairs(places), len(places.part_of)
+    if not 0 < count <= available // 2:
+        raise CommandError(
+            f"{count} canaries are more than half of the {available} pairs without an edge\n"
+            f"set --canaries to {available // 2} or less, or take a sparser graph"
+        )
+    found = torch.empty(0, 2, dtype=torch.long)
+    taken = _keys(undirected_edges(places.taken), places.original)
+    # A matching holds a given pair of n nodes with a probability of 1 / n or more.
+    for _ in range(10 * int(torch.bincount(places.part_of).max())):
+        pairs = _random_matchings(places.part_of, generator)
+        keys = _keys(pairs, places.original)
+        _, first = np.unique(keys.numpy(), return_index=True)
+        new = np.sort(first[~np.isin(keys.numpy()[first], taken.numpy())])
+        found, taken = torch.cat([found, pairs[new]]), torch.cat([taken, keys[new]])
+        if len(found) >= count:
+            chosen = found[:count]
+            return chosen[torch.randperm(count, generator=generator)]
+    raise CommandError(
+        f"only {len(found)} different pairs without an edge were found among {num_nodes} nodes\n"
+        f"set --canaries to {len(found) // 2} or less"
+    )
+
+
+def _random_matchings(part_of: Tensor, generator: torch.Generator) -> Tensor:
+    """A random matching of each graph's nodes: first one pair of each graph, then the next ones."""
+    nodes = torch.randperm(len(part_of), generator=generator)
+    nodes = nodes[part_of[nodes].argsort(stable=True)]
+    sizes = torch.bincount(part_of)
+    rank = torch.arange(len(part_of)) - (sizes.cumsum(0) - sizes)[part_of]
+    place = torch.nonzero((rank % 2 == 0) & (rank + 1 < sizes[part_of])).flatten()
+    # Whose turn is first is random, too.
+    place = place[torch.randperm(len(place), generator=generator)]
+    place = place[rank[place].argsort(stable=True)]
+    return torch.stack([nodes[place], nodes[place + 1]], 1).sort(dim=1).values
+
+
+def _keys(pairs: Tensor, original: Tensor) -> Tensor:
+    """One number for each pair of nodes of the private data: ``(P, 2)`` to ``(P,)``."""
+    first, second = original[pairs].sort(dim=1).values.T
+    return first * len(original) + second
+
+
+def _places_in_graph(data: Any) -> Places:
+    nodes = torch.arange(data.num_nodes)
+
+    def insert(pairs: Tensor) -> None:
+        edges, names = torch.cat([data.edges, pairs]), data.train_graph.node_names
+        data.train_graph = make_graph(edges, len(nodes), names)
+        data.edges = undirected_edges(data.train_graph)
+
+    part_of = torch.zeros_like(nodes)
+    return Places(data.train_graph, data.graph, part_of, nodes, len(nodes) // 2, insert)
+
+
+def _places_in_set(data: GraphSetDataModule) -> Places:
+    if data.record != "edge":
+        raise CommandError(
+            f"audit inserts edges, and a record of these data is a {data.record}\n"
+            "set data.init_args.record to edge"
+        )
+    if data.max_occurrences > 1:
+        raise CommandError(
+            "audit inserts an edge into one graph, and one edge can be "
+            f"{data.max_occurrences} edges of this set\nset data.init_args.max_occurrences to 1"
+        )
+    union = make_graph(data.edges, len(data.graph_of))
+    original = torch.arange(len(data.graph_of))
+    if isinstance(data, SubgraphDataModule):  # whose nodes are those of one graph, by name
+        names = [name for graph in data.graphs for name in graph.node_names]
+        original = torch.from_numpy(np.unique(names, return_inverse=True)[1])
+
+    def insert(pairs: Tensor) -> None:
+        graph = make_graph(torch.cat([data.edges, pairs]), len(data.graph_of))
+        data.edges = undirected_edges(graph)
+        parts = split_graphs(graph, data.sizes.tolist())
+        for old, part in zip(data.graphs, parts, strict=True):
+            old.edge_index = part.edge_index  # labels and features stay
+
+    enough = min(max(len(data.sizes), _FEW_GRAPHS), len(original) // 2)
+    return Places(union, union, data.graph_of, original, enough, insert)

@@ -1,0 +1,300 @@
+"""Attacks on what a release gives away of a private graph (read the private graph).
+
+Two aims: who is linked to whom, and who is who where names were removed. The scores of an attack are
+functions of what was released, and of what its docstring grants the attacker.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+from scipy.stats import beta, norm, rankdata
+from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.graph.expected_degrees import chung_lu_edges
+from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
+from lightning_dpg.graph.negative_sampling import degree_matched_non_edges, uniform_non_edges
+from lightning_dpg.graph.pair_indices import num_pairs
+from lightning_dpg.graph.spectral import diffused, spectrum
+from lightning_dpg.metrics.functional import degrees, local_clustering
+
+FALSE_ALARMS = 0.01
+CONFIDENCE = 0.95
+SEED = 0
+"""Public: seed of all choices."""
+_OTHERS_PER_EDGE = 10
+_MOST_NODES = 1000
+_RANK = 32
+_WALK = 4
+_ROWS = 256  # of distances that are held at a time
+
+
+class Published(NamedTuple):
+    """What an attacker has: graphs on the nodes of the real one, and perhaps scores of pairs."""
+
+    graphs: Sequence[Data]
+    score: Callable[[Tensor], Tensor] | None = None
+
+
+class Candidates(NamedTuple):
+    """Pairs to tell apart (private)."""
+
+    edges: Tensor
+    others: dict[str, Tensor]
+    """Pairs without an edge: any, or such whose ends have the degrees of the edges."""
+
+
+class Estimate(NamedTuple):
+    """A measured share or area, and its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Separation(NamedTuple):
+    """How well scores tell edges from other pairs; ties are broken by fair coins."""
+
+    auc: Estimate
+    """Probability that an edge scores above another pair."""
+    accuracy: Estimate
+    """Share of right answers if half of the pairs are edges and the better half is called so."""
+    found: Estimate
+    """Share of the edges that are found while 1 % of the other pairs raise an alarm."""
+
+
+def separation(edge_scores: Tensor, other_scores: Tensor) -> Separation:
+    """Measure an attack that knows no label.
+
+    The interval of the AUC is that of DeLong et al., "Comparing the areas under two or more correlated
+    receiver operating characteristic curves", 1988; the others are those of Clopper and Pearson, given
+    the threshold.
+
+    Args:
+        edge_scores: Scores of edges, shape ``(P,)`` with P at least 2.
+        other_scores: Scores of pairs without an edge, shape ``(Q,)`` with Q at least 2.
+    """
+    # scikit-learn takes almost a second to import.
+    from sklearn.metrics import roc_curve
+
+    count = len(edge_scores)
+    scores = torch.cat([edge_scores, other_scores]).double().cpu().numpy()
+    is_edge = np.arange(len(scores)) < count
+    alarms, found, _ = roc_curve(is_edge, scores, drop_intermediate=False)
+    # On the segments between the points of the curve ties are broken by coins.
+    right = float(np.interp(1.0, alarms + found, found))
+    return Separation(
+        _area(scores[:count], scores[count:]),
+        proportion(right * count, count),
+        proportion(float(np.interp(FALSE_ALARMS, alarms, found)) * count, count),
+    )
+
+
+def proportion(successes: float, trials: int) -> Estimate:
+    """A share with its exact binomial interval; ``successes`` may be an expected number."""
+    tail, failures = (1 - CONFIDENCE) / 2, trials - successes
+    low = beta.ppf(tail, successes, failures + 1) if successes > 0 else 0.0
+    high = beta.ppf(1 - tail, successes + 1, failures) if failures > 0 else 1.0
+    return Estimate(successes / trials, float(low), float(high))
+
+
+def _area(edge_scores: NDArray[np.float64], other_scores: NDArray[np.float64]) -> Estimate:
+    count, others = len(edge_scores), len(other_scores)
+    ranks = rankdata(np.concatenate([edge_scores, other_scores]))
+    below = (ranks[:count] - rankdata(edge_scores)) / others
+    above = 1 - (ranks[count:] - rankdata(other_scores)) / count
+    area = float(below.mean())
+    error = float(np.sqrt(below.var(ddof=1) / count + above.var(ddof=1) / others))
+    reach = float(norm.ppf((1 + CONFIDENCE) / 2)) * error
+    return Estimate(area, max(area - reach, 0.0), min(area + reach, 1.0))
+
+
+def candidates(real: Data, edges: Tensor) -> Candidates:
+    """Add ten pairs without an edge to each of the edges.
+
+    Args:
+        real: Real graph, with two pairs or more that are no edges.
+        edges: Some of its edges, shape ``(P, 2)``.
+    """
+    generator = torch.Generator().manual_seed(SEED)
+    available = num_pairs(real.num_nodes) - real.num_edges // 2
+    count = min(_OTHERS_PER_EDGE * len(edges), available)
+    many = edges.repeat(_OTHERS_PER_EDGE, 1)
+    others = {
+        "any": uniform_non_edges(real, count, generator),
+        "equal degrees": degree_matched_non_edges(real, many, generator),
+    }
+    return Candidates(edges, others)
+
+
+def steal_links(published: Published, pairs: Candidates) -> dict[tuple[str, str], Separation]:
+    """Success of each attack on links against each kind of other pairs."""
+    every = torch.cat([pairs.edges, *pairs.others.values()])
+    scores = {
+        "edges": edge_shares(published.graphs, every),
+        "common neighbours": adamic_adar(published.graphs, every),
+        "edges, then common neighbours": edges_then_neighbors(published.graphs, every),
+    }
+    if published.score is not None:
+        with torch.no_grad():
+            scores["scores of the generator"] = published.score(every).cpu()
+    sizes = [len(pairs.edges), *map(len, pairs.others.values())]
+    return {
+        (name, kind): separation(of_edges, of_others)
+        for name, values in scores.items()
+        for of_edges, *rest in [torch.split(values, sizes)]
+        for kind, of_others in zip(pairs.others, rest, strict=True)
+    }
+
+
+def with_degrees_alone(published: Published) -> Published:
+    """Random graphs that have of the published ones no more than their degrees."""
+    graphs = []
+    for seed, graph in enumerate(published.graphs):
+        generator = torch.Generator().manual_seed(SEED + seed)
+        degree = torch.from_numpy(degrees(graph))
+        edges = chung_lu_edges(degree, graph.num_edges // 2, generator)
+        graphs.append(make_graph(edges, graph.num_nodes, graph.node_names))
+    return Published(graphs)
+
+
+def predict_links(graphs: Sequence[Data], hidden: Candidates) -> Estimate:
+    """Accuracy of a spectral predictor on hidden links, half of the pairs being links.
+
+    Args:
+        graphs: Graphs whose mean scores count.
+        hidden: Links that none of the graphs was to show.
+    """
+    pairs = torch.cat([hidden.edges, hidden.others["any"]])
+    scores = torch.stack([spectral_scores(graph, pairs) for graph in graphs]).mean(dim=0)
+    return separation(scores[: len(hidden.edges)], scores[len(hidden.edges) :]).accuracy
+
+
+def reidentify(real: Data, graphs: Sequence[Data]) -> dict[str, Estimate]:
+    """Share of the nodes with an edge that are found in graphs without names, by what is known.
+
+    Args:
+        real: Real graph, from which the attacker knows the targets.
+        graphs: Graphs on the same nodes; the share is the mean over them.
+    """
+    linked = np.flatnonzero(degrees(real))
+    targets = np.random.default_rng(SEED).permutation(linked)[:_MOST_NODES]
+    found = {}
+    for name, describe in (
+        ("degree", by_degree),
+        ("degree and triangles", by_degree_and_triangles),
+        ("degrees of neighbours", by_neighbor_degrees),
+    ):
+        known = describe(real)
+        shares = [share_reidentified(known, describe(graph), targets) for graph in graphs]
+        found[name] = proportion(float(np.mean(shares)) * len(targets), len(targets))
+    return found
+
+
+def edge_shares(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
+    """Share of the graphs in which pairs of shape ``(P, 2)`` are edges: shape ``(P,)``."""
+    first, second = pairs.numpy().T
+    linked = [adjacency(graph)[first, second] for graph in graphs]
+    return torch.from_numpy(np.mean(linked, axis=0))
+
+
+def adamic_adar(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
+    r"""Evidence of common neighbours :math:`\sum_w 1 / \ln d_w`, mean over graphs.
+
+    * Adamic, Adar, "Friends and neighbors on the web", 2003.
+
+    Args:
+        graphs: Graphs on the same nodes.
+        pairs: Pairs of shape ``(P, 2)``.
+
+    Returns:
+        Scores of shape ``(P,)``.
+    """
+    first, second = pairs.numpy().T
+    scores = []
+    for graph in graphs:
+        linked = adjacency(graph)
+        # A common neighbour has two neighbours or more.
+        weighted = (linked * (1 / np.log(np.maximum(degrees(graph), 2)))).tocsr()
+        scores.append(weighted[first].multiply(linked[second]).sum(axis=1))
+    return torch.from_numpy(np.mean(scores, axis=0))
+
+
+def edges_then_neighbors(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
+    """Share of the graphs in which pairs are edges; equal shares by their common neighbours."""
+    neighbors = adamic_adar(graphs, pairs)
+    # Shares are whole multiples of one over the number of graphs.
+    return edge_shares(graphs, pairs) + neighbors / (1 + neighbors.max()) / len(graphs)
+
+
+def spectral_scores(graph: Data, pairs: Tensor) -> Tensor:
+    """Predict links: how much pairs of shape ``(P, 2)`` see of each other in walks of four steps."""
+    rank = max(min(_RANK, graph.num_nodes - 2), 1)
+    rows = diffused(spectrum(undirected_edges(graph), graph.num_nodes, rank), _WALK)
+    return (rows[pairs[:, 0]] * rows[pairs[:, 1]]).sum(dim=1)
+
+
+def aligned_by_degree(graph: Data, reference: Data, generator: torch.Generator) -> Data:
+    """Give the k-th largest node of a graph without names the number of the k-th one in another.
+
+    That is how Yang et al., "Secure Deep Graph Generation with Link Differential Privacy", 2021,
+    identify the nodes of a generated graph: the attacker knows all degrees of ``reference``.
+
+    Args:
+        graph: Graph of N nodes.
+        reference: Graph of N nodes.
+        generator: Breaks ties between equal degrees.
+    """
+    ranked = []
+    for each in (graph, reference):
+        order = torch.randperm(each.num_nodes, generator=generator)
+        degree = torch.from_numpy(degrees(each))
+        ranked.append(order[degree[order].argsort(descending=True, stable=True)])
+    numbers = torch.empty_like(ranked[0])
+    numbers[ranked[0]] = ranked[1]
+    return make_graph(numbers[undirected_edges(graph)], reference.num_nodes)
+
+
+def by_degree(graph: Data) -> NDArray[np.float64]:
+    """What an attacker may know of each node: its degree, shape ``(N, 1)``."""
+    return degrees(graph)[:, None].astype(np.float64)
+
+
+def by_degree_and_triangles(graph: Data) -> NDArray[np.float64]:
+    """Degree and number of triangles of each node, shape ``(N, 2)``; roots make them alike."""
+    degree = degrees(graph)
+    triangles = local_clustering(graph) * (degree * (degree - 1) / 2)
+    return np.sqrt(np.stack([degree, np.rint(triangles)], axis=1))
+
+
+def by_neighbor_degrees(graph: Data) -> NDArray[np.float64]:
+    """Roots of the numbers of neighbours of degree 1, 2, 4, 8, ... or more, shape ``(N, 32)``."""
+    least = 2.0 ** np.arange(32)
+    return np.sqrt(adjacency(graph) @ (degrees(graph)[:, None] >= least).astype(np.float64))
+
+
+def share_reidentified(
+    known: NDArray[np.float64], published: NDArray[np.float64], targets: NDArray[np.int64]
+) -> float:
+    """Share of the targets that are found in a graph whose names were removed.
+
+    The attacker takes the node whose published description is nearest to what is known of the target,
+    and any of equally near ones by chance. Hay et al., "Resisting structural re-identification in
+    anonymized social networks", 2008, ask the same of graphs that were not perturbed.
+
+    Args:
+        known: Description of each node in the real graph, shape ``(N, K)``.
+        published: The same in the published graph, whose row k is the same node.
+        targets: Numbers of the nodes that are looked for, shape ``(T,)``.
+    """
+    hits = 0.0
+    for low in range(0, len(targets), _ROWS):
+        wanted = targets[low : low + _ROWS]
+        distances = cdist(known[wanted], published, "cityblock")
+        nearest = distances <= distances.min(axis=1, keepdims=True) + 1e-9
+        hits += float((nearest[np.arange(len(wanted)), wanted] / nearest.sum(axis=1)).sum())
+    return hits / len(targets)

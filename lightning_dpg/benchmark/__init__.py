@@ -1,0 +1,1 @@
+"""The benchmark: methods, graphs, budgets and seeds, fitted, measured and reported."""

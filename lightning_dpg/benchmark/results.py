@@ -1,0 +1,338 @@
+"""The results of ``compare`` as tables: which rows there are, which is best, CSV and Markdown."""
+
+import csv
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from lightning_dpg.benchmark.tasks import Kind
+
+COLUMNS = (
+    *("method", "graph", "epsilon", "run", "query", "real", "synthetic", "error", "note"),
+    *("kind", "private", "relation", "mode", "spent_epsilon", "spent_delta", "accountant"),
+    *("fit_seconds", "draw_seconds", "conditional", "guarantee"),
+)
+
+MARK = "†"
+FOOTNOTE = f'{MARK} The guarantee holds under a condition, which its sentence says after "if".'
+
+# What a budget was kept by is rounded up to four digits behind the point.
+ROUNDING = 1e-4
+
+
+class Summary(NamedTuple):
+    """A number over the runs of a row."""
+
+    mean: float
+    """nan where no run has the number."""
+    sd: float
+    """Standard deviation with n - 1; nan below two runs."""
+    runs: int
+    """How many runs have the number."""
+
+
+class Row(NamedTuple):
+    """All runs of one method on one graph within one budget."""
+
+    method: str
+    kind: str
+    done: list[dict[str, Any]]
+    failed: list[dict[str, Any]]
+    is_private: bool
+    """Whether all runs prove a guarantee within the budget of the table."""
+
+    @property
+    def title(self) -> str:
+        """The method, and what must not be overlooked."""
+        name = f"{self.method} {MARK}" if self.is_conditional else self.method
+        return name if self.is_private or not self.done else f"{name} (not private)"
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the guarantee of a run holds under a condition only."""
+        return any(map(is_conditional, self.done))
+
+    @property
+    def guarantee(self) -> str:
+        """What the first run proves, in one sentence."""
+        return self.done[0]["privacy"]["guarantee"] if self.done else "no run came to an end"
+
+    def spent(self) -> Summary:
+        """Epsilon that was proved."""
+        values = [float(result["privacy"]["epsilon"]) for result in self.done]
+        return summarize(value for value in values if math.isfinite(value))
+
+    def seconds(self, what: str) -> Summary:
+        """Seconds of the ``fit`` or to ``draw`` one graph."""
+        return summarize(result["seconds"][what] for result in self.done)
+
+    def error(self, query: str) -> Summary:
+        """Error in a query, or the agreement that it is named after."""
+        return summarize(answer["error"] for answer in self._answers(query))
+
+    def asked(self, query: str) -> int:
+        """Runs that a query was asked of; some are asked of the first run only."""
+        return len(self._answers(query))
+
+    def is_complete(self, query: str) -> bool:
+        """Whether no run failed, and each has the number that was asked of it."""
+        return not self.failed and 0 < self.asked(query) == self.error(query).runs
+
+    def _answers(self, query: str) -> list[dict[str, Any]]:
+        return [result["answers"][query] for result in self.done if query in result["answers"]]
+
+
+class Table(NamedTuple):
+    """What was measured on one graph within one budget; rows without privacy are in all of them."""
+
+    graph: str
+    epsilon: float
+    rows: list[Row]
+
+
+def summarize(values: Iterable[float | None]) -> Summary:
+    """Mean and standard deviation of the numbers that there are."""
+    numbers = [value for value in values if value is not None]
+    mean = fmean(numbers) if numbers else math.nan
+    return Summary(mean, stdev(numbers) if len(numbers) > 1 else math.nan, len(numbers))
+
+
+def tables(results: Sequence[dict[str, Any]]) -> list[Table]:
+    """A table for each graph and budget, in the order of the results.
+
+    Args:
+        results: Contents of the cells, failed ones included.
+    """
+    graphs = dict.fromkeys(result["graph"] for result in results)
+    budgets = sorted({r["epsilon"] for r in results if r["epsilon"] != "inf"}) or [math.inf]
+    return [Table(graph, eps, _rows(results, graph, eps)) for graph in graphs for eps in budgets]
+
+
+def is_private(result: dict[str, Any]) -> bool:
+    """Whether a run proves a guarantee within its budget."""
+    if result["failure"] is not None or result["epsilon"] == "inf":
+        return False
+    return float(result["privacy"]["epsilon"]) <= result["epsilon"] + ROUNDING
+
+
+def is_conditional(result: dict[str, Any]) -> bool:
+    """Whether the guarantee of a run holds under a condition only."""
+    return bool(result["privacy"].get("conditional", False))  # runs of old versions do not say
+
+
+def _rows(results: Sequence[dict[str, Any]], graph: str, epsilon: float) -> list[Row]:
+    mine: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for result in results:
+        if result["graph"] == graph and result["epsilon"] in (epsilon, "inf"):
+            mine.setdefault((result["method"], result["kind"]), []).append(result)
+    rows = []
+    for (method, kind), runs in mine.items():
+        done = [result for result in runs if result["failure"] is None]
+        failed = [result for result in runs if result["failure"] is not None]
+        rows.append(Row(method, kind, done, failed, bool(done) and all(map(is_private, done))))
+    return rows
+
+
+def queries(results: Sequence[dict[str, Any]], kind: "Kind") -> list[str]:
+    """The queries that were asked; all of them where no run came to an end.
+
+    Args:
+        results: Contents of the cells, failed ones included.
+        kind: What is compared.
+    """
+    done = (result for result in results if result["failure"] is None)
+    asked = {query for result in done for query in result["answers"]}
+    return [query for query in kind.queries if query in asked or not asked]
+
+
+def best(rows: Sequence[Row], query: str, kind: "Kind") -> set[str]:
+    """The private row with the best mean and all that are not told from it by their deviations.
+
+    Where a method is among them, controls and what is untrained are not: they are no choice. A row
+    counts only if each of its runs has the number, since the others may be missing for a reason.
+
+    Args:
+        rows: Rows of a table.
+        query: Name of a query.
+        kind: What is compared.
+
+    Returns:
+        Names of the rows; none where they are all of the private ones, and nothing is set apart.
+    """
+    answers = [(row, row.error(query)) for row in rows if row.is_private and row.is_complete(query)]
+    if not answers:
+        return set()
+    choose = max if query in kind.higher_is_better else min
+    _, leader = choose(answers, key=lambda answer: answer[1].mean)
+    tied = [row for row, summary in answers if not _is_told_apart(summary, leader)]
+    if len(tied) == len(answers):
+        return set()
+    methods = [row for row in tied if row.kind == "method"]
+    return {row.method for row in methods or tied}
+
+
+def _is_told_apart(one: Summary, other: Summary) -> bool:
+    """Whether two means differ by more than two standard errors of their difference."""
+    squares = [s.sd**2 / s.runs for s in (one, other) if s.sd > 0]  # nan is no deviation either
+    return abs(one.mean - other.mean) > 2 * math.sqrt(math.fsum(squares))
+
+
+def wins(rows: Sequence[Row], row: Row, kind: "Kind") -> str:
+    """In how many of the queries that count a row beats the first control, ``"3 of 5"``.
+
+    A number that either lacks is no win. The control itself and rows without a run have none.
+
+    Args:
+        rows: Rows of a table.
+        row: One of them.
+        kind: What is compared.
+    """
+    control = next((other for other in rows if other.method == control_label(kind)), None)
+    if control is None or not control.done or not row.done or row is control:
+        return "-"
+    won = 0
+    for query in kind.counted:
+        if row.is_complete(query) and control.is_complete(query):
+            ahead = control.error(query).mean - row.error(query).mean
+            won += (-ahead if query in kind.higher_is_better else ahead) > 0
+    return f"{won} of {len(kind.counted)}"
+
+
+def control_label(kind: "Kind") -> str:
+    """Row of the first control.
+
+    Args:
+        kind: What is compared.
+    """
+    return f"{kind.controls[0]} (control)"
+
+
+def text(summary: Summary, runs: int) -> str:
+    """``mean ± sd`` for reading, and of how many runs if not of all."""
+    if not summary.runs:
+        return "-"
+    spread = f" ± {number(summary.sd, 2)}" if summary.sd > 0 else ""  # nan is no spread either
+    missing = f" ({summary.runs} of {runs})" if summary.runs < runs else ""
+    return f"{number(summary.mean)}{spread}{missing}"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A few digits that matter, but integers in full."""
+    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
+
+
+def write_csv(results: Sequence[dict[str, Any]], path: Path) -> None:
+    """Write a row per run and query; a failed run has a single one, whose note says why."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(csv_rows(results))
+
+
+def csv_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of the CSV file."""
+    rows = []
+    for result in results:
+        row = {key: result[key] for key in ("method", "kind", "graph", "epsilon", "run")}
+        if result["failure"] is not None:
+            rows.append(row | {"note": f"failed: {result['failure']}"})
+            continue
+        privacy = result["privacy"]
+        row |= {key: privacy[key] for key in ("relation", "mode", "accountant", "guarantee")}
+        row |= {
+            "private": is_private(result),
+            "conditional": is_conditional(result),
+            "spent_epsilon": privacy["epsilon"],
+            "spent_delta": privacy["delta"],
+            "fit_seconds": round(result["seconds"]["fit"], 6),
+            "draw_seconds": round(result["seconds"]["draw"], 6),
+        }
+        rows += [row | {"query": query} | answer for query, answer in result["answers"].items()]
+    return rows
+
+
+def markdown(results: Sequence[dict[str, Any]], kind: "Kind") -> str:
+    """All tables, methods by queries, and what each row guarantees.
+
+    Args:
+        results: Contents of the cells, failed ones included.
+        kind: What is compared.
+    """
+    asked = queries(results, kind)
+    higher = ", ".join(query for query in asked if query in kind.higher_is_better)
+    lines = [
+        "# Synthetic graphs compared",
+        "",
+        "**Not private**: the numbers were computed from the real graphs.",
+        "",
+        "Errors, mean ± standard deviation over the runs; 0 is best, save in the columns with ↑:",
+        f"{higher}, where more is better.",
+        "Bold: the best private row and all that two standard errors of the difference do not tell from",
+        "it, controls only where no method is among them; nothing is bold where this is every row.",
+        "Italics: no guarantee within the budget, out of competition.",
+        f"Controls: {kind.advice} What is untrained knows the releases before the first step.",
+        f"Wins are counted over {kind.counted[0]} to {kind.counted[-1]}. The first row holds no errors",
+        "but the values of the original. Seconds are those of `fit` and of one graph.",
+    ]
+    for table in tables(results):
+        lines += [
+            "",
+            f"## {table.graph}, epsilon {table.epsilon:g}",
+            "",
+            *_markdown_table(table, asked, kind),
+            *footnotes(table),
+        ]
+        failed = [
+            f"- {row.method}, run {result['run']} failed: {_one_line(result['failure'])}"
+            for row in table.rows
+            for result in row.failed
+        ]
+        lines += ["", *failed] if failed else []
+        lines += ["", "Guarantees (first run of each row):", ""]
+        lines += [f"- {row.title}: {_one_line(row.guarantee)}" for row in table.rows]
+    return "\n".join(lines) + "\n"
+
+
+def footnotes(table: Table) -> list[str]:
+    """What the marks of a table mean, after an empty line; nothing where there are none."""
+    return ["", FOOTNOTE] if any(row.is_conditional for row in table.rows) else []
+
+
+def original(rows: Iterable[Row], query: str) -> str:
+    """The answer of the real data, for reading; ``-`` where a query has no such."""
+    results = (result for row in rows for result in row.done)
+    values = (result["answers"].get(query, {}).get("real") for result in results)
+    value = next((value for value in values if value is not None), None)
+    return "-" if value is None else number(value)
+
+
+def _markdown_table(table: Table, asked: Sequence[str], kind: "Kind") -> list[str]:
+    heads = [f"{query} ↑" if query in kind.higher_is_better else query for query in asked]
+    winners = {query: best(table.rows, query, kind) for query in asked}
+    beats = f"beats {kind.controls[0]}"
+    values = [original(table.rows, query) for query in asked]
+    lines = [
+        f"| method | {' | '.join(heads)} | {beats} | epsilon proved | fit (s) | draw (s) |",
+        f"|---|{'---:|' * (len(heads) + 4)}",
+        f"| *original* | {' | '.join(f'*{value}*' for value in values)} | | | | |",
+    ]
+    for row in table.rows:
+        runs = len(row.done) + len(row.failed)
+        mark = "" if row.is_private else "*"
+        cells = [f"{mark}{row.title}{mark}"]
+        for query in asked:
+            bold = "**" if row.method in winners[query] else mark
+            missing = len(row.done) - row.asked(query)
+            cells.append(f"{bold}{text(row.error(query), runs - missing)}{bold}")
+        cells.append(f"{mark}{wins(table.rows, row, kind)}{mark}")
+        for summary in (row.spent(), row.seconds("fit"), row.seconds("draw")):
+            cells.append(f"{mark}{text(summary, runs)}{mark}")
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())

@@ -1,0 +1,72 @@
+"""YAML in which no key stands twice; of two, the last one would silently win."""
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lightning_dpg.errors import CommandError
+
+
+def read_yaml(path: Path) -> Any:
+    """Content of a file, whose keys are distinct."""
+    text = path.read_text(encoding="utf-8")
+    refuse_repeated_keys(text, str(path))
+    return yaml.safe_load(text)
+
+
+def check_section_file(path: Path) -> None:
+    """Check a file that an option names, such as ``--trainer trainer.yaml``, if it is one."""
+    if path.suffix in (".yaml", ".yml") and path.is_file():
+        with contextlib.suppress(yaml.YAMLError, UnicodeDecodeError):  # the parser says so
+            read_yaml(path)
+
+
+def refuse_repeated_keys(text: str, origin: str) -> None:
+    """Refuse YAML in which a key stands twice.
+
+    Args:
+        text: The YAML.
+        origin: Where it was read.
+
+    Raises:
+        CommandError: If a mapping has a key twice.
+        yaml.YAMLError: If it is not YAML.
+    """
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    nodes, seen = [root], set()
+    while nodes:
+        node = nodes.pop()
+        if id(node) in seen or not isinstance(node, yaml.CollectionNode):
+            continue
+        seen.add(id(node))  # an alias is the very node that it names
+        if isinstance(node, yaml.SequenceNode):
+            nodes += node.value
+            continue
+        lines: dict[str, int] = {}
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+                if key.value in lines:
+                    raise CommandError(
+                        f"{origin}, line {line}: the key {key.value!r} stands in line "
+                        f"{lines[key.value]} already; remove one of them"
+                    )
+                lines[key.value] = line
+            nodes.append(value)
+
+
+def load_distinct_keys() -> None:
+    """Let the parser refuse repeated keys in all YAML that it reads, also within an option."""
+    from jsonargparse import get_loader, set_loader
+
+    load = get_loader("yaml")
+    if getattr(load, "__module__", None) == __name__:
+        return  # another command of this process has done so
+
+    def load_distinct(text: str) -> Any:
+        refuse_repeated_keys(text, "YAML of an option or of a file that a configuration names")
+        return load(text)
+
+    set_loader("yaml", load_distinct)

@@ -1,0 +1,137 @@
+"""What is wrong with a configuration, in the user's words instead of the parser's types."""
+
+import importlib
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+
+from lightning_dpg.errors import nearest
+
+_MISSING = {
+    "privacy.epsilon": "every run states its budget: privacy: {epsilon: 2.0, delta: 1.0e-6}, "
+    "or privacy: {epsilon: .inf} for none",
+    "model": "give a configuration: --config dp_netgan.yaml, or see python -m lightning_dpg list",
+    "data": "give a configuration: --config dp_netgan.yaml, or see python -m lightning_dpg list",
+}
+
+
+def explain_parsing(message: str, options: Iterable[str]) -> str:
+    """Rewrite a message of jsonargparse.
+
+    Args:
+        message: Its text, which can be a tree of types and complaints.
+        options: Names of all options that exist, such as ``trainer.max_epochs``.
+    """
+    where = _last(r'Parser key "([^"]+)"', message)
+    first = _first(r'Parser key "([^"]+)"', message)
+    if name := _first(r"Expected a dot import path string: (\S+)", message):
+        near = nearest(name, [cls.__name__ for cls in _classes(message)])
+        return f"{first}: unknown class {name}{near or _listed(_ours(message))}"
+    if name := _first(r"Option '([^']+)' is not accepted", message):
+        taker, known = _parameters(message)
+        return f"{first}: {taker} has no option {name!r}{nearest(name, known) or _listed(known)}"
+    if name := _first(r"does not accept option '([^']+)'", message):
+        return f"unknown option {name!r}{nearest(name, options)}"
+    if name := _first(r"unrecognized arguments: --([^\s=]+)", message):
+        return f"unknown option --{name}{nearest(name, options)}"
+    if name := _first(r"arguments are required: (?:\w+\.)?(model|data|privacy\.\w+)", message):
+        return f"{name} is missing\n{_MISSING.get(name, '')}"
+    if cause := _import_failure(message):
+        return f"{first}: {cause}"
+    expected = [
+        _plain(kind)
+        for kind in re.findall(r"Expected a (.+?)(?:\. Got value: .*)?$", message, re.MULTILINE)
+        if "NoneType" not in kind
+    ]
+    value = _first(r"Got value: (.*)", message) or _last(r"Given value: (.*)", message)
+    if where and expected and value is not None:
+        path = where if where == first else f"{first}.{where}"
+        choices = re.findall(r"'([^']+)'", " ".join(expected))
+        return f"{path}: expected {' or '.join(expected)}, got {value!r}{nearest(value, choices)}"
+    return message
+
+
+def _import_failure(message: str) -> str | None:
+    """Why a class that is given by its import path cannot be taken; None if that is not it."""
+    path = _first(r"Problem with given class_path '([^']+)'", message) or ""
+    module, _, name = path.rpartition(".")
+    if missing := _first(r"No module named '([^']+)'", message):
+        if module == missing or module.startswith(f"{missing}."):
+            looked = "looked for in the current folder and among installed packages"
+            return f"there is no module {missing!r} to take {name} from\n{looked}"
+        return f"{module} cannot be imported: there is no module {missing!r}"
+    if _first(r"(module '[^']+' has no attribute)", message):
+        given = vars(importlib.import_module(module))
+        known = [key for key, value in given.items() if isinstance(value, type)]
+        return f"{module} has no class {name}{nearest(name, known)}"
+    if reason := _first(
+        r"Problem with given class_path '[^']+':\s+(cannot import name .+)", message
+    ):
+        return f"{module} cannot be imported: {reason}"
+    if reason := _first(r"- (.+ \(\S+\.py, line \d+\))$", message):
+        return f"a module cannot be imported: {reason}"
+    if base := _first(r"Import path does not correspond to a subclass of (\w+)", message):
+        given_path = _last(r"Given value: (.*)", message)
+        return f"expected a {base}, and {given_path} is none"
+    return None
+
+
+def _first(pattern: str, text: str) -> str | None:
+    match = re.search(pattern, text, re.MULTILINE)
+    return match[1] if match else None
+
+
+def _last(pattern: str, text: str) -> str | None:
+    found: list[str] = re.findall(pattern, text)
+    return found[-1] if found else None
+
+
+def _plain(kind: str) -> str:
+    """``int`` for ``<class 'int'>``, and the values of a literal."""
+    if match := re.fullmatch(r"<class '(?:\w+\.)*(\w+)'>", kind):
+        return match[1]
+    if match := re.fullmatch(r"typing\.Literal\[(.*)\]", kind):
+        return match[1].replace(", ", " or ")
+    return kind
+
+
+def _listed(known: list[str]) -> str:
+    return f"\nthere are: {', '.join(sorted(known))}" if known else ""
+
+
+def _classes(message: str) -> list[type]:
+    """The classes that the program offers where ``message`` complains."""
+    expected = _first(r"Subtypes: \[(?:<class '|[\w.]+\[)([\w.]+)", message)
+    if expected is None:
+        return []
+    module, _, name = expected.rpartition(".")
+    base: type = getattr(importlib.import_module(module), name)
+    return [cls for cls in _subclasses(base) if not _is_abstract(cls)]
+
+
+def _ours(message: str) -> list[str]:
+    """Names of those of our classes that would fit, or of all where none is ours."""
+    classes = _classes(message)
+    ours = [cls for cls in classes if cls.__module__.startswith("lightning_dpg.")]
+    return [cls.__name__ for cls in ours or classes]
+
+
+def _subclasses(base: type) -> Iterator[type]:
+    subclasses: list[type] = base.__subclasses__()
+    for cls in subclasses:
+        yield cls
+        yield from _subclasses(cls)
+
+
+def _is_abstract(cls: type) -> bool:
+    """Whether a method is left to subclasses; Lightning's classes have no metaclass to ask."""
+    members = (inspect.getattr_static(cls, name) for name in dir(cls))
+    return any(getattr(member, "__isabstractmethod__", False) for member in members)
+
+
+def _parameters(message: str) -> tuple[str, list[str]]:
+    """Who does not accept an option, and what it accepts."""
+    name = (_last(r"'class_path': '([^']+)'", message) or "").rpartition(".")[2]
+    takers = [cls for cls in _classes(message) if name in ("", cls.__name__)]
+    known = {option for cls in takers for option in inspect.signature(cls).parameters}
+    return name or "the class", sorted(known)

@@ -1,0 +1,349 @@
+"""Lightning's command line with a mandatory privacy budget."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+from jsonargparse import Namespace
+from pytorch_lightning.callbacks import Callback, ProgressBar
+from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
+from pytorch_lightning.loggers import Logger, WandbLogger
+from pytorch_lightning.utilities import rank_zero_info
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from pytorch_lightning.utilities.rank_zero import rank_zero_only
+
+# Imported for their classes, which configurations can then name without the module.
+import lightning_dpg.callbacks
+import lightning_dpg.datamodules
+import lightning_dpg.methods  # noqa: F401
+from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
+from lightning_dpg.callbacks.privacy_accountant import (
+    journal_state,
+    number_of_edges,
+    number_of_pairs,
+)
+from lightning_dpg.cli.checkpoints import (
+    read_checkpoint,
+    refuse_other_graph,
+    refuse_other_method,
+)
+from lightning_dpg.cli.distinct_keys import load_distinct_keys
+from lightning_dpg.cli.ends import early_end, farewell
+from lightning_dpg.cli.loggers import (
+    describe_run,
+    prepare_wandb,
+    public_name,
+    refuse_uploads,
+)
+from lightning_dpg.cli.parser import PrivateParser
+from lightning_dpg.cli.quiet import silence_lightning
+from lightning_dpg.cli.run_folder import RunFolder
+from lightning_dpg.errors import INTERRUPTED, CommandError, explain, is_interrupt
+from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
+
+
+class PrivateCLI(LightningCLI):
+    """``fit``, ``validate``, ``test`` and ``predict``.
+
+    Data are read and the budget is checked before a folder is made or an edge is used. Every run
+    has a folder of its own, ``runs/METHOD/version_K`` unless the configuration says otherwise.
+    """
+
+    def __init__(self, args: list[str]) -> None:
+        """Parse a command line and run it."""
+        silence_lightning()
+        load_distinct_keys()
+        self._data: pl.LightningDataModule | None = None
+        self._checkpoint: dict[str, Any] = {}
+        self._checkpoint_hparams: dict[str, Any] = {}
+        self._checkpoint_ledger = PrivacyLedger(Relation.EDGE)
+        self._folder: RunFolder | None = None
+        try:
+            self._run(args)
+        except BaseException as error:
+            self._end_early(error)
+            raise
+
+    def _run(self, args: list[str]) -> None:
+        super().__init__(
+            PrivateModule,
+            pl.LightningDataModule,
+            args=args,
+            parser_class=PrivateParser,
+            parser_kwargs={"prog": "lightning_dpg"},
+            save_config_kwargs={"overwrite": True},
+            seed_everything_default=0,
+            subclass_mode_model=True,
+            subclass_mode_data=True,
+            auto_configure_optimizers=False,  # it would replace the private optimizers
+            trainer_defaults={
+                "default_root_dir": "runs",
+                "log_every_n_steps": 1,
+                "num_sanity_val_steps": 0,
+                "use_distributed_sampler": False,  # Lightning's is not a Poisson sampler
+            },
+        )
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        """Ask for a budget in every configuration."""
+        parser.add_lightning_class_args(PrivacyAccountant, "privacy")
+
+    def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
+        """Parse without Lightning's warning about arguments given from Python."""
+        self.config = parser.parse_args(args)
+
+    @property
+    def _settings(self) -> Namespace:
+        """Configuration of the subcommand."""
+        return self.config[self.config.subcommand]
+
+    def _parse_ckpt_path(self) -> None:
+        """Take hyperparameters from the checkpoint, except where training goes on.
+
+        A resumed fit follows the configuration: changed noise must not be ignored silently.
+        """
+        command, path = self.config.subcommand, self._settings.ckpt_path
+        if path is None:
+            if command != "fit":
+                raise CommandError(
+                    f"{command} needs --ckpt_path FILE, a checkpoint of a run\n"
+                    "to draw graphs from a release: python -m lightning_dpg generate --run DIR"
+                )
+            return
+        checkpoint = read_checkpoint(Path(path))
+        if command == "fit" and "privacy_ledger" not in checkpoint:
+            raise CommandError(
+                f"--ckpt_path {path} holds no privacy ledger: what it has spent is unknown\n"
+                "start a new run, or resume from a checkpoint written by this program"
+            )
+        hparams = dict(checkpoint.get("hyper_parameters", {}))
+        hparams.pop("_instantiator", None)
+        if command == "fit":
+            refuse_other_method(Path(path), hparams, self._method_class())
+        self._checkpoint = checkpoint
+        class_path = hparams.pop("_class_path", self._settings.model.class_path)
+        if command == "fit":
+            self._checkpoint_hparams = hparams
+        else:
+            model = {"class_path": class_path, "init_args": hparams}
+            self.config = self.parser.parse_object({command: {"model": model}}, self.config)
+
+    def before_instantiate_classes(self) -> None:
+        """Check budget and data, so that bad ones end the run before it has left a trace."""
+        if self.config.subcommand != "predict":
+            self._data = self._read_data()
+            split = self._checkpoint.get(type(self._data).__qualname__)
+            if split is not None:
+                self._data.load_state_dict(split)  # as Lightning does, when there is a folder
+            if self._checkpoint:
+                graph = getattr(self._data, "graph", None)
+                refuse_other_graph(Path(self._settings.ckpt_path), self._checkpoint, graph)
+        if self.config.subcommand == "fit":
+            self._check_budget()
+            self._fill_num_nodes()
+            self._print_differences()
+        self._prepare_loggers()
+
+    def instantiate_classes(self) -> None:
+        """Build everything; the data module is the one that has read its data already."""
+        try:
+            super().instantiate_classes()
+            if self.config.subcommand == "fit":
+                accountant = PrivacyAccountant(**self._settings.privacy.as_dict())
+                accountant.check_run(self.trainer, self.model)
+        except Exception as error:
+            # The parser says of a refused argument that the whole model is of no known type.
+            reason = _first_cause(error)
+            if explain(error) is None and reason is not error:
+                raise reason from error
+            raise
+        if self._data is not None:
+            self.datamodule = self._data
+
+    def instantiate_trainer(self, **kwargs: Any) -> pl.Trainer:
+        """Add what every run has: a CSV log, a release, and a progress bar with the budget."""
+        settings = self._get(self.config_init, "trainer")
+        configured: list[Logger] = settings.logger if isinstance(settings.logger, list) else []
+        for logger in configured:
+            if isinstance(logger, WandbLogger):
+                describe_run(logger, self._facts())
+        given = settings.callbacks or []
+        callbacks: list[Callback] = list(given) if isinstance(given, list) else [given]
+        if not any(isinstance(callback, ReleaseWriter) for callback in callbacks):
+            callbacks.append(ReleaseWriter())
+        has_bar = any(isinstance(callback, ProgressBar) for callback in callbacks)
+        if settings.enable_progress_bar is not False and not has_bar:
+            callbacks.append(PrivacyProgressBar())
+        assert self._folder is not None  # claimed before anything is made
+        loggers = [self._folder.logger, *configured]
+        try:
+            return super().instantiate_trainer(callbacks=callbacks, logger=loggers, **kwargs)
+        except (TypeError, ValueError) as error:  # settings that do not go together
+            raise CommandError(str(error)) from error
+
+    def _facts(self) -> dict[str, Any]:
+        """What may be said of the run to anybody."""
+        data, budget = self._settings.data, PrivacyAccountant(**self._settings.privacy).budget
+        source = data.get("init_args", {}).get("name", data.class_path.rpartition(".")[2])
+        return {
+            "method": type(self.model).__name__,
+            "graph": public_name(source),
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "relation": self.model.relation.value,
+        }
+
+    def before_fit(self) -> None:
+        """Say what was read, and name a simpler method where one is known to do better.
+
+        Exact counts and names of the private graph go to the owner's terminal only: nothing is
+        tracked before the training begins.
+        """
+        if (summary := getattr(self.datamodule, "summary", None)) is not None:
+            rank_zero_info(summary)
+        advice = getattr(self.model, "advice", None)
+        if advice is not None and (line := advice(float(self._settings.privacy.epsilon))):
+            rank_zero_info(f"hint: {line}")
+
+    def after_fit(self) -> None:
+        """Say why it ended if it did early; close the trackers, as another run may follow."""
+        assert self._folder is not None
+        if line := early_end(self.trainer, self.model, self._folder, self._checkpoint):
+            rank_zero_info(line)
+        self._finish()
+
+    def after_validate(self) -> None:
+        """Close the trackers."""
+        self._finish()
+
+    def after_test(self) -> None:
+        """Close the trackers."""
+        self._finish()
+
+    def after_predict(self) -> None:
+        """Close the trackers."""
+        self._finish()
+
+    def _finish(self) -> None:
+        for logger in self.trainer.loggers:
+            if isinstance(logger, WandbLogger) and self.trainer.is_global_zero:
+                logger.experiment.finish()
+
+    def _read_data(self) -> pl.LightningDataModule:
+        section = self._settings.data
+        is_shipped = section.class_path.startswith("lightning_dpg.")
+        if is_shipped and section.init_args.get("name", "") is None:
+            raise CommandError(
+                "data.init_args.name is null: give a built-in graph, a data set, or the path of a "
+                "file, see python -m lightning_dpg list"
+            )
+        parser = PrivateParser()
+        parser.add_lightning_class_args(pl.LightningDataModule, "data", subclass_mode=True)
+        settings = parser.parse_object({"data": self._settings.data.as_dict()})
+        data: pl.LightningDataModule = parser.instantiate_classes(settings).data
+        data.prepare_data()
+        data.setup(self.config.subcommand)
+        return data
+
+    def _check_budget(self) -> None:
+        trainer, strategy = self._settings.trainer, self._settings.trainer.strategy
+        accountant = PrivacyAccountant(**self._settings.privacy.as_dict())
+        accountant.check(
+            min_epochs=trainer.min_epochs,
+            min_steps=trainer.min_steps,
+            strategy=strategy if isinstance(strategy, str) else strategy.class_path,
+            precision=str(trainer.precision),
+            num_edges=number_of_edges(self._data),
+            num_pairs=number_of_pairs(self._data),
+            is_pure=self._method_class().is_pure,
+        )
+        checkpoint, ledger = self._settings.ckpt_path, PrivacyLedger(Relation.EDGE)
+        if checkpoint is not None:
+            ledger = PrivacyLedger(Relation(self._checkpoint["privacy_ledger"]["relation"]))
+            ledger.load_state_dict(self._checkpoint["privacy_ledger"])
+        accountant.check_journal(checkpoint, ledger, journal_state(checkpoint))
+        self._method_class().check_data(self._data)
+
+    def _fill_num_nodes(self) -> None:
+        arguments = self._model_arguments
+        # Asked for by methods of one graph only: a set of graphs refuses them.
+        actual = getattr(self._data, "num_nodes", None) if "num_nodes" in arguments else None
+        if actual is None:
+            return
+        if arguments.num_nodes not in (None, actual):
+            raise MisconfigurationException(
+                f"model.init_args.num_nodes is {arguments.num_nodes}, but the graph has {actual} "
+                f"nodes: set it to {actual}, or leave it out"
+            )
+        arguments.num_nodes = actual
+
+    @property
+    def _model_arguments(self) -> Any:
+        """Arguments of the method; one without any has no such section."""
+        return self._settings.model.get("init_args", {})
+
+    def _print_differences(self) -> None:
+        arguments = self._model_arguments
+        for name, old in self._checkpoint_hparams.items():
+            if name in arguments and arguments[name] != old:
+                rank_zero_info(f"{name}: checkpoint {old}, now {arguments[name]}")
+
+    def _method_class(self) -> type[PrivateModule]:
+        package, _, name = self._settings.model.class_path.rpartition(".")
+        method: type[PrivateModule] = getattr(importlib.import_module(package), name)
+        return method
+
+    def _prepare_loggers(self) -> None:
+        """One folder for all loggers of the run, whose name no other run has."""
+        trainer = self._settings.trainer
+        trainer.logger = [
+            logger
+            for logger in (trainer.logger if isinstance(trainer.logger, list) else [trainer.logger])
+            if isinstance(logger, Namespace) and not logger.class_path.endswith(".CSVLogger")
+        ]
+        tracked = [
+            logger.init_args
+            for logger in trainer.logger
+            if logger.class_path.endswith(".WandbLogger")
+        ]
+        for arguments in tracked:
+            refuse_uploads(arguments, self._settings.privacy.upload_nonprivate)
+        self._folder = RunFolder(
+            trainer.default_root_dir or ".",
+            self._method_class().__module__.rpartition(".")[2],
+            self._settings.ckpt_path,
+            leaves_files=not (getattr(rank_zero_only, "rank", 0) or trainer.fast_dev_run),
+        )
+        for arguments in tracked:
+            prepare_wandb(arguments, self._folder.logger.log_dir)
+
+    def _end_early(self, error: BaseException) -> None:
+        """Say what a run that broke off has spent; leave no trace of one that has not begun."""
+        if self._folder is None:
+            return
+        trainer: pl.Trainer | None = getattr(self, "trainer", None)
+        if trainer is not None:
+            self._finish()
+        self._folder.remove_unused()
+        if trainer is None or not self._folder.has_booked or not trainer.is_global_zero:
+            return
+        if self.config.subcommand != "fit":
+            return
+        lines = farewell(trainer, self.model.ledger, self._folder)
+        if is_interrupt(error):
+            print("\n".join(["\ninterrupted", *lines]), file=sys.stderr)
+            raise SystemExit(INTERRUPTED) from error
+        text = explain(error) if isinstance(error, Exception) else None
+        if text is None:  # a fault of the program, whose traceback follows
+            print("\n".join(lines), file=sys.stderr)
+        else:
+            raise CommandError("\n".join([text.splitlines()[0], *lines])) from error
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error

@@ -1,0 +1,54 @@
+"""Shortest-path and Weisfeiler-Lehman kernels, without privacy: what private ones are held against."""
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lightning_dpg.methods.graph_features.base import Embedding, GraphLearner
+from lightning_dpg.metrics.graph_kernels import shortest_path_kernel, weisfeiler_lehman_kernel
+
+
+class GraphKernel(GraphLearner):
+    """Kernels of shortest paths (Borgwardt, Kriegel, 2005) and colors (Shervashidze et al., 2011).
+
+    They are computed from the private graphs as they are: no guarantee.
+
+    Args:
+        kernel: ``shortest_path`` or ``weisfeiler_lehman``.
+        labelled: Whether it reads the labels of nodes, from the columns of ``x`` that are 0 or 1.
+        iterations: Refinements of ``weisfeiler_lehman``.
+    """
+
+    adds_noise: ClassVar[bool] = False
+    embedding_names: ClassVar[tuple[str, ...]] = ("similarities",)
+    predicts_graphs: ClassVar[bool] = False
+    repeats_edges: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        kernel: Literal["shortest_path", "weisfeiler_lehman"] = "weisfeiler_lehman",
+        *,
+        labelled: bool = False,
+        iterations: int = 4,
+    ) -> None:
+        super().__init__()
+        if kernel not in ("shortest_path", "weisfeiler_lehman"):
+            raise ValueError(f"kernel must be shortest_path or weisfeiler_lehman, got {kernel!r}")
+        self.save_hyperparameters()
+
+    def embed(self, data: Any, epsilon: float) -> Embedding:
+        """Similarity of each graph and each other, shape ``(G, G)``."""
+        h = self.hparams
+        self.ledger.spend(self.unprotected("similarities", "computed from the graphs as they are"))
+        if h["kernel"] == "shortest_path":
+            gram = shortest_path_kernel(data.graphs, labelled=h["labelled"])
+        else:
+            gram = weisfeiler_lehman_kernel(data.graphs, h["iterations"], labelled=h["labelled"])
+        return {"similarities": torch.from_numpy(gram)}
+
+    def grams(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
+        """The kernel itself."""
+        return [embedding["similarities"].cpu().numpy()]

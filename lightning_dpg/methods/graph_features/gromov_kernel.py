@@ -1,0 +1,69 @@
+"""Gromov-Wasserstein discrepancies of graphs as they are, without privacy: what is to be reached."""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor
+
+from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.gromov import (
+    Space,
+    discrepancy_kernels,
+    pairwise_discrepancies,
+    path_distances,
+)
+from lightning_dpg.methods.graph_features.base import Embedding, GraphLearner
+from lightning_dpg.metrics.kernel_svm import clip_spectrum
+
+
+class GromovKernel(GraphLearner):
+    """Discrepancies of the shortest paths of two graphs, or fused ones of paths and node features.
+
+    They are computed from the private graphs as they are: no guarantee. The rows "SVM" of Table 1 of
+    Jin and Chen, "Gromov-Wasserstein Discrepancy with Local Differential Privacy for Distributed
+    Structural Graphs", 2022; Vayer et al., "Optimal transport for structured data with application on
+    graphs", 2019.
+
+    Args:
+        fused: Whether the features of nodes count, as much as the paths.
+    """
+
+    adds_noise: ClassVar[bool] = False
+    embedding_names: ClassVar[tuple[str, ...]] = ("discrepancies",)
+    predicts_graphs: ClassVar[bool] = False
+    repeats_edges: ClassVar[bool] = True
+
+    def __init__(self, fused: bool = False) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+
+    def embed(self, data: Any, epsilon: float) -> Embedding:
+        """Discrepancy of each graph and each other, shape ``(G, G)``."""
+        fused = self.hparams["fused"]
+        if fused and data.graphs[0].x is None:
+            raise MisconfigurationException(
+                "fused: true asks for node features, and there are none"
+            )
+        name = "discrepancies"
+        self.ledger.spend(self.unprotected(name, "computed from the graphs as they are"))
+        spaces = [
+            Space(
+                path_distances(undirected_edges(graph).numpy(), graph.num_nodes),
+                graph.x.double().numpy() if fused else None,
+            )
+            for graph in data.graphs
+        ]
+        # A run that was stopped goes on where it was, if it is told of the same place.
+        folder = Path(self.trainer.default_root_dir)
+        progress = self.trainer.progress_bar_callback is not None
+        found = pairwise_discrepancies(spaces, folder=folder, progress=progress)
+        return {name: torch.from_numpy(found)}
+
+    def grams(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
+        """Kernels of the discrepancies, without their negative eigenvalues."""
+        found = embedding["discrepancies"].cpu().numpy()
+        return [clip_spectrum(gram) for gram in discrepancy_kernels(found)]

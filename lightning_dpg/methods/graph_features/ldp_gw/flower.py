@@ -1,0 +1,183 @@
+"""Clients of federated averaging in processes of their own, which talk to the server over Flower.
+
+Weights go out and sums of updates come back by gRPC, unencrypted and hence on the loopback interface
+alone: who shares the machine could call as well, and would be sent the weights. It is the transport
+of Flower in which the server calls a round, as Lightning does; its newer one hands the loop to
+Flower.
+"""
+
+import logging
+import multiprocessing
+import os
+import socket
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from pytorch_lightning import Callback, Trainer
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+from lightning_dpg.methods.graph_features.ldp_gw.clients import Client, weighted_update
+from lightning_dpg.nn.node_encoders import NodeEncoder
+
+_SECONDS_TO_START = 120.0
+_SECONDS_TO_STOP = 10.0
+
+
+def check_installed() -> None:
+    """Refuse to go on without Flower, before anything is spent.
+
+    Raises:
+        MisconfigurationException: If it is not installed.
+    """
+    if find_spec("flwr") is None:
+        raise MisconfigurationException(
+            "flower_processes needs Flower, which is not installed\n"
+            'install the extra: pip install "lightning_dpg[flower]"'
+        )
+
+
+class FlowerClients:
+    """Processes that hold the clients, and the server that asks them for their updates.
+
+    Args:
+        shares: Clients of each process.
+        network: Encoder, of which each process gets a copy.
+        settings: Further arguments of ``weighted_update``.
+
+    Raises:
+        MisconfigurationException: If a process ends before it reports.
+    """
+
+    def __init__(
+        self, shares: Sequence[Sequence[Client]], network: NodeEncoder, settings: dict[str, Any]
+    ) -> None:
+        # Before the import: Flower reports its use to its makers otherwise.
+        os.environ["FLWR_TELEMETRY_ENABLED"] = "0"
+        from flwr.server import Server, SimpleClientManager
+        from flwr.server.superlink.fleet.grpc_bidi.grpc_server import start_grpc_server
+
+        _silence()
+        address = f"127.0.0.1:{_free_port()}"
+        self._manager = SimpleClientManager()
+        self._flower = Server(client_manager=self._manager)
+        self._server = start_grpc_server(self._manager, address)
+        context = multiprocessing.get_context("spawn")
+        self._processes = [
+            context.Process(
+                target=_report,
+                args=(address, number, list(share), network, settings),
+                daemon=True,
+                name=f"client process {number}",
+            )
+            for number, share in enumerate(shares)
+        ]
+        try:
+            for process in self._processes:
+                process.start()
+            self._wait()
+        except BaseException:  # a signal as well
+            self.close()
+            raise
+
+    def weighted_update(self, network: NodeEncoder) -> Tensor:
+        """Sum of the updates of all clients, each times its weight (private).
+
+        Args:
+            network: Encoder with the weights of the server.
+
+        Raises:
+            MisconfigurationException: If a process does not answer.
+        """
+        from flwr.common import FitIns, ndarrays_to_parameters, parameters_to_ndarrays
+        from flwr.server.server import fit_clients
+
+        weights = parameters_to_vector(network.parameters()).detach().cpu().numpy()
+        order = FitIns(ndarrays_to_parameters([weights]), {})
+        proxies = self._manager.all().values()
+        answers, failures = fit_clients([(proxy, order) for proxy in proxies], None, None, 0)
+        if failures or len(answers) < len(self._processes):
+            self._fail(f"{len(answers)} of {len(self._processes)} client processes answered")
+        # In the order of the processes: sums of floating-point numbers depend on theirs.
+        by_number = {int(answer.metrics["number"]): answer for _, answer in answers}
+        updates = [parameters_to_ndarrays(by_number[k].parameters)[0] for k in sorted(by_number)]
+        return torch.stack([torch.from_numpy(update) for update in updates]).sum(0)
+
+    def close(self) -> None:
+        """Send the processes home and stop the server; again is nothing."""
+        self._flower.disconnect_all_clients(timeout=_SECONDS_TO_STOP)
+        for process in self._processes:
+            if process.pid is not None:
+                process.join(_SECONDS_TO_STOP)
+                process.terminate()
+                process.join()
+        self._server.stop(None)
+
+    def _wait(self) -> None:
+        """Until all processes have called."""
+        end = time.monotonic() + _SECONDS_TO_START
+        while self._manager.num_available() < len(self._processes):
+            ended = [process for process in self._processes if process.exitcode is not None]
+            if ended or time.monotonic() > end:
+                there = self._manager.num_available()
+                self._fail(f"{there} of {len(self._processes)} client processes have called")
+            time.sleep(0.05)
+
+    def _fail(self, what: str) -> None:
+        self.close()
+        raise MisconfigurationException(
+            f"{what}; the error of the others is above\n"
+            "a script that calls fit needs the guard: if __name__ == '__main__'"
+        )
+
+
+class SendHome(Callback):
+    """Ends the processes with the run, however it ends: Python would wait for them forever."""
+
+    def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
+        """The budget or the run has ended before the rounds."""
+        pl_module.send_home()
+
+    def on_exception(self, trainer: Trainer, pl_module: Any, exception: BaseException) -> None:
+        """Or it was stopped."""
+        pl_module.send_home()
+
+
+def _report(
+    address: str,
+    number: int,
+    clients: Sequence[Client],
+    network: NodeEncoder,
+    settings: dict[str, Any],
+) -> None:
+    """What a process does: each time that weights come it trains its clients, and sends the sum."""
+    os.environ["no_grpc_proxy"] = "127.0.0.1"  # or updates leave the machine where a proxy is set
+    from flwr.client import NumPyClient, start_client
+
+    class Trainee(NumPyClient):  # type: ignore[misc, unused-ignore]
+        def fit(
+            self, parameters: list[Any], config: dict[str, Any]
+        ) -> tuple[list[Any], int, dict[str, Any]]:
+            weights = torch.from_numpy(parameters[0].copy())
+            vector_to_parameters(weights, network.parameters())
+            total = weighted_update(network, clients, **settings)
+            return [total.numpy()], len(clients), {"number": number}
+
+    _silence()
+    start_client(server_address=address, client=Trainee().to_client(), insecure=True)
+
+
+def _silence() -> None:
+    """Flower tells of each message, and that its older transport is the older one."""
+    logging.getLogger("flwr").setLevel(logging.CRITICAL)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port

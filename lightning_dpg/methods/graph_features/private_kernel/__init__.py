@@ -1,0 +1,1 @@
+"""Private graph kernels (Dubhashi et al., 2015)."""

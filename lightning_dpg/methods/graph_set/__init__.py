@@ -1,0 +1,1 @@
+"""Methods that learn from a set of graphs, and draw synthetic sets."""

@@ -1,0 +1,1 @@
+"""Variational autoencoders of graphs (Yang et al. 2021), with and without privacy."""

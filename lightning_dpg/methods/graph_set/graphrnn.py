@@ -1,0 +1,236 @@
+"""GraphRNN: recurrent models of graphs in breadth-first order (You et al., ICML 2018)."""
+
+from typing import ClassVar, Literal
+
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
+from torch.optim import Adam, Optimizer
+from torch_geometric.data import Data
+
+from lightning_dpg.graph.bfs import adjacency_rows, bandwidths, bfs_positions
+from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
+from lightning_dpg.nn.graphrnn import EdgeMLP, EdgeRNN, RowRNN
+from lightning_dpg.privacy.sampling import PoissonBatch
+
+_ORDERS = 20
+"""Random orders of each graph in which the look-back is measured."""
+
+
+class GraphRNN(GraphSetSynthesizer):
+    """Graphs as sequences of nodes with their links to the nodes before; **not private**.
+
+    You et al., "GraphRNN: Generating Realistic Graphs with Deep Auto-regressive Models", ICML 2018.
+    One model learns all graphs of the set, in new breadth-first orders at each step. A graph ends
+    at its public size; an empty row, which ends it there, begins a new component here. Steps draw
+    whole graphs by a public seed, whatever the batches of the data module hold.
+
+    Args:
+        edge_model: ``rnn`` draws the links of a node one by one: GraphRNN; ``mlp`` draws them
+            independently of one another: GraphRNN-S.
+        counts: Tell the model before each node how many nodes and edges are still to come, which
+            the private methods know of the graph they replace, too. That of the paper is not told.
+        look_back: Number W of nodes before each one that it can be linked with; by default the
+            widest bandwidth of the graphs in 20 random orders each, which is not private.
+        batch_size: Graphs per step.
+        embedding_dim: Width of an embedded row.
+        hidden_dim: Width of the state of a graph.
+        edge_embedding_dim: Width of an embedded link.
+        edge_hidden_dim: Width of the state of a row.
+        num_layers: Layers of either recurrent network; the paper takes 4, which need more steps.
+        learning_rate: Learning rate of Adam.
+    """
+
+    adds_noise: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        edge_model: Literal["rnn", "mlp"] = "rnn",
+        counts: bool = True,
+        look_back: int | None = None,
+        batch_size: int = 64,
+        embedding_dim: int = 64,
+        hidden_dim: int = 128,
+        edge_embedding_dim: int = 8,
+        edge_hidden_dim: int = 16,
+        num_layers: int = 1,
+        learning_rate: float = 3e-3,
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        self.automatic_optimization = True
+        if look_back is not None:
+            self._build(look_back)
+
+    def setup(self, stage: str) -> None:
+        """Measure the look-back, on which the shapes of the networks depend."""
+        super().setup(stage)
+        if self.hparams["look_back"] is not None or stage == "predict":
+            return
+        data = self.trainer.datamodule  # type: ignore[attr-defined]
+        if not hasattr(data, "sizes"):
+            raise MisconfigurationException(
+                f"GraphRNN learns a set of graphs, and {type(data).__name__} holds a single one: "
+                "use GraphSetDataModule or TUGraphDataModule"
+            )
+        generator = torch.Generator().manual_seed(0)  # all devices need the same
+        orders = (bfs_positions(data.edges, data.sizes, generator) for _ in range(_ORDERS))
+        widest = max(int(bandwidths(data.edges, data.sizes, order).max()) for order in orders)
+        self.hparams["look_back"] = widest
+        self._build(widest)
+
+    def on_fit_start(self) -> None:
+        """Book that nothing is protected, which a finite budget refuses."""
+        super().on_fit_start()
+        if not self.ledger.reasons:
+            self.ledger.spend(self.unprotected("training", "GraphRNN adds no noise"))
+        data = self.trainer.datamodule  # type: ignore[attr-defined]
+        counts = torch.bincount(data.graph_of[data.edges[:, 0]], minlength=len(data.sizes))
+        self.num_edges = counts.to(self.device)
+
+    def training_step(self, batch: PoissonBatch, batch_idx: int) -> Tensor:
+        """Cross entropy of the links of some graphs, each given those before it."""
+        data = self.trainer.datamodule  # type: ignore[attr-defined]
+        eligible = (data.sizes > 1).nonzero().squeeze(1)  # a single node has no row
+        drawn = eligible[torch.randperm(len(eligible))[: self.hparams["batch_size"]]]
+        chosen = torch.zeros(len(data.sizes), dtype=torch.bool)
+        chosen[drawn] = True
+        member = chosen[data.graph_of]
+        number = member.cumsum(0) - 1
+        edges = number[data.edges[member[data.edges[:, 0]]]]
+        loss = self.loss(edges, data.sizes[chosen], torch.default_generator)
+        self.log("nonprivate/loss", loss.detach(), batch_size=1, prog_bar=True)
+        return loss
+
+    def configure_optimizers(self) -> Optimizer:
+        """Adam."""
+        return Adam(self.parameters(), self.hparams["learning_rate"])
+
+    def loss(self, edges: Tensor, sizes: Tensor, generator: torch.Generator) -> Tensor:
+        """Cross entropy of all possible links of a set of graphs in random orders, mean.
+
+        Args:
+            edges: Edges of the union, shape ``(E, 2)``.
+            sizes: Number of nodes of each graph, at least 2, shape ``(B,)``.
+            generator: Source of the orders.
+        """
+        rows = adjacency_rows(
+            edges, sizes, bfs_positions(edges, sizes, generator), self.hparams["look_back"]
+        )
+        start = sizes.cumsum(0) - sizes
+        graph_of = torch.arange(len(sizes)).repeat_interleave(sizes)
+        position = torch.arange(len(rows)) - start[graph_of]
+        given, drawn = position < sizes[graph_of] - 1, position > 0
+        # Each of the R rows but the first of a graph is drawn given the one before it.
+        inputs, rows = rows[given], rows[drawn]
+        position, graph_of = position[drawn], graph_of[drawn]
+        if self.hparams["counts"]:
+            links = rows.sum(1).double()
+            total = torch.zeros(len(sizes)).double().index_add(0, graph_of, links)
+            before = links.cumsum(0) - links
+            left = (total.cumsum(0)[graph_of] - before).float()
+            inputs = torch.cat([inputs, self._counts(position, sizes[graph_of], left)], 1)
+        lengths = sizes - 1
+        padded = pad_sequence(list(torch.split(inputs, lengths.tolist())), batch_first=True)
+        states = self.rows(padded.to(self.device), lengths)  # (B, L, H)
+        is_row = torch.arange(padded.size(1)) < lengths[:, None]
+        widths = position.clamp(max=self.hparams["look_back"])
+        return self.links.loss(states[is_row.to(self.device)], rows.to(self.device), widths)
+
+    def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
+        """Draw the edges of one graph, shape ``(M, 2)``, ``num_edges`` being told to the model.
+
+        The graph may have more or fewer.
+
+        Raises:
+            ValueError: If the model is to be told the number of edges, and there is none.
+        """
+        if num_edges is None and self.hparams["counts"]:
+            raise ValueError("num_edges must be given to a model with counts, got None")
+        return self.draw_all(torch.tensor([size]), torch.tensor([num_edges or 0]), generator)[0]
+
+    def sample_set(self, generator: torch.Generator) -> list[Data]:
+        """Draw a graph in place of each of the originals, all at once, in their order."""
+        drawn = self.draw_all(self.sizes.cpu(), self.num_edges.cpu(), generator)
+        return [
+            make_graph(edges, size) for edges, size in zip(drawn, self.sizes.tolist(), strict=True)
+        ]
+
+    @torch.no_grad()
+    def draw_all(
+        self, sizes: Tensor, num_edges: Tensor, generator: torch.Generator
+    ) -> list[Tensor]:
+        """Draw the edges of many graphs at once.
+
+        Args:
+            sizes: Number of nodes of each graph, shape ``(B,)``.
+            num_edges: Number of edges of each that the model is told, shape ``(B,)``.
+            generator: Public source of the draws.
+
+        Returns:
+            Pairs of nodes of each graph, shape ``(M, 2)``.
+        """
+        # The longest sequences come first, so that those which are not at their end stay together.
+        order = sizes.argsort(descending=True, stable=True)
+        look_back = self.hparams["look_back"]
+        row, left, memory = torch.ones(len(sizes), look_back), num_edges[order].float(), None
+        found = [torch.empty(0, 3, dtype=torch.long)]
+        for position in range(1, int(sizes.max())):
+            active = int((sizes > position).sum())
+            row, left = row[:active], left[:active]
+            if memory is not None:
+                memory = memory[:, :active].contiguous()
+            if self.hparams["counts"]:
+                here = torch.full((active,), position)
+                row = torch.cat([row, self._counts(here, sizes[order[:active]], left)], 1)
+            state, memory = self.rows.step(row.to(self.device), memory)
+            width = min(position, look_back)
+            uniform = torch.rand(active, width, generator=generator).to(self.device)
+            links = self.links.sample(state, uniform).cpu()
+            left = left - links.sum(1)
+            graph, back = links.nonzero().T
+            ends = position - 1 - back, torch.full_like(back, position)
+            found.append(torch.stack([order[graph], *ends], 1))
+            row = F.pad(links, (0, look_back - width))
+        edges = torch.cat(found)
+        edges = edges[edges[:, 0].argsort(stable=True)]
+        number = torch.bincount(edges[:, 0], minlength=len(sizes))
+        return list(torch.split(edges[:, 1:], number.tolist()))
+
+    def released_state(self) -> dict[str, Tensor]:
+        """The networks, and the numbers of nodes and edges of each graph."""
+        return dict(self.state_dict())
+
+    def _build(self, look_back: int) -> None:
+        options = self.hparams
+        hidden, layers = options["hidden_dim"], options["num_layers"]
+        self.rows = RowRNN(
+            look_back, 3 * options["counts"], options["embedding_dim"], hidden, layers
+        )
+        self.links: EdgeRNN | EdgeMLP
+        if options["edge_model"] == "rnn":
+            self.links = EdgeRNN(
+                hidden, options["edge_embedding_dim"], options["edge_hidden_dim"], layers
+            )
+        else:
+            self.links = EdgeMLP(hidden, options["embedding_dim"], look_back)
+
+    def _counts(self, position: Tensor, sizes: Tensor, left: Tensor) -> Tensor:
+        """Nodes and edges to come, and the share of the possible ones that these are: ``(R, 3)``.
+
+        Args:
+            position: Places of the next nodes, from 1, shape ``(R,)``.
+            sizes: Number of nodes of their graphs, shape ``(R,)``.
+            left: Number of edges to come, shape ``(R,)``; below 0 counts as 0.
+        """
+        possible = self._pairs_before(sizes) - self._pairs_before(position)
+        left = left.clamp(min=0)
+        return torch.stack([(sizes - position).log(), left.log1p(), left / possible], 1)
+
+    def _pairs_before(self, position: Tensor) -> Tensor:
+        """Number of possible links among the nodes before a place."""
+        reach = position.clamp(max=self.hparams["look_back"] + 1)
+        return reach * (reach - 1) // 2 + (position - reach) * self.hparams["look_back"]

@@ -1,0 +1,84 @@
+"""CELL: low-rank logits of random walks, without privacy (Rendsburg et al., 2020)."""
+
+from typing import ClassVar, Literal
+
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor
+from torch.optim import Adam, Optimizer
+
+from lightning_dpg.graph.edge_sampling import MAX_NODES, draw_weighted
+from lightning_dpg.graph.pair_indices import numbered_pairs
+from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.nn import LowRankLogits
+from lightning_dpg.nn.low_rank import WEIGHT_DECAY
+from lightning_dpg.privacy.sampling import PoissonBatch
+
+
+class CELL(Synthesizer):
+    """NetGAN's random walks as a low-rank matrix of logits; no privacy.
+
+    Rendsburg, Heidrich, von Luxburg, "NetGAN without GAN: from random walks to low-rank
+    approximations", ICML 2020. Each training step descends the cross entropy of one step of a walk
+    along the edges of a batch, all edges at ``sample_rate: 1``. A graph takes pairs by the expected
+    traffic between their nodes. Fewer steps copy less: the paper stops at a share of edges that
+    the synthetic graph has in common with the original.
+
+    Args:
+        num_nodes: Number of nodes N, at most 6,000; the command line reads it from the data.
+        rank: Rank H of the logits.
+        learning_rate: Learning rate of Adam.
+    """
+
+    adds_noise: ClassVar[bool] = False
+    batches: ClassVar[Literal["edges", "walks", "any"]] = "edges"
+
+    def __init__(
+        self, num_nodes: int | None = None, rank: int = 9, learning_rate: float = 0.1
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        self.automatic_optimization = True
+        if num_nodes is None or num_nodes > MAX_NODES:
+            raise MisconfigurationException(
+                f"CELL holds an N x N matrix: num_nodes must be at most {MAX_NODES}, "
+                f"got {num_nodes}\ntake NetGAN for larger graphs"
+            )
+        self.model = LowRankLogits(num_nodes, rank)
+        self.num_edges: Tensor
+        self.register_buffer("num_edges", torch.tensor(0))
+
+    def on_fit_start(self) -> None:
+        """Book that nothing is protected, which a finite budget refuses."""
+        super().on_fit_start()
+        if not self.ledger.reasons:
+            self.ledger.spend(self.unprotected("training", "CELL adds no noise"))
+        self.num_edges.fill_(len(self.trainer.datamodule.edges))  # type: ignore[attr-defined]
+
+    def training_step(self, batch: PoissonBatch, batch_idx: int) -> Tensor | None:
+        """Cross entropy along the edges of a batch, which may be empty."""
+        if not len(batch.data):
+            return None
+        loss = self.model.loss(batch.data)
+        self.log("nonprivate/loss", loss.detach(), batch_size=1, prog_bar=True)
+        return loss
+
+    def configure_optimizers(self) -> Optimizer:
+        """Adam."""
+        return Adam(
+            self.model.parameters(), self.hparams["learning_rate"], weight_decay=WEIGHT_DECAY
+        )
+
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Draw pairs by traffic, one neighbor of each node first, so that few stay alone."""
+        traffic = self.model.likelihood().cpu()
+        numbers = draw_weighted(traffic, int(self.num_edges), generator)
+        return numbered_pairs(numbers, len(traffic))
+
+    def score(self, pairs: Tensor) -> Tensor:
+        """Traffic between pairs of shape ``(P, 2)``."""
+        return self.model.score(pairs.to(self.device))
+
+    def released_state(self) -> dict[str, Tensor]:
+        """The logits and the number of edges."""
+        return dict(self.state_dict())

@@ -1,0 +1,61 @@
+"""Chung-Lu: private degrees, and edges as they would fall by chance."""
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.graph.expected_degrees import chung_lu_edges
+from lightning_dpg.methods.evidence import degree_evidence
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.degree_release import check_shares, release_degrees
+
+
+class ChungLu(OneShotSynthesizer):
+    r"""Random graph with private expected degrees: the degree-only control.
+
+    Releases the number of edges, the ordered degrees and the degree of each node with discrete
+    Laplace noise, see :func:`release_degrees`; pure epsilon-DP. Who does not beat this row learned
+    no more of the graph than its degrees.
+
+    * Chung, Lu, "The average distances in random graphs with given expected degrees", 2002.
+
+    Args:
+        num_nodes: Number of nodes N (public); the command line reads it from the data.
+        count_share: Share of the budget for the number of edges.
+        sequence_share: Share of the budget for the ordered degrees; the degree of each node gets
+            the rest.
+    """
+
+    def __init__(
+        self,
+        num_nodes: int | None = None,
+        count_share: float = 0.05,
+        sequence_share: float = 0.25,
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        check_shares(count_share=count_share, sequence_share=sequence_share)
+        self.degrees: Tensor
+        self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
+
+    def release(self, edges: Tensor, epsilon: float) -> None:
+        """Spend all on the degrees."""
+        self.degrees = release_degrees(
+            self,
+            edges,
+            epsilon,
+            count_share=self.hparams["count_share"],
+            sequence_share=self.hparams["sequence_share"],
+        )
+
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Draw ``num_edges`` edges, hubs more often."""
+        return chung_lu_edges(self.degrees.cpu(), int(self.num_edges), generator)
+
+    def score(self, pairs: Tensor) -> Tensor:
+        """Product of the released degrees of pairs of shape ``(P, 2)``: shape ``(P,)``."""
+        return self.degrees.double()[pairs].prod(dim=1)
+
+    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
+        """What the degrees of both ends exceed the known ones by."""
+        return degree_evidence(self.degrees, pairs, known)

@@ -1,0 +1,82 @@
+"""NetGAN: a Wasserstein GAN of random walks (Bojchevski et al., ICML 2018). Not private."""
+
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from lightning_dpg.methods.single_graph.netgan.base import WalkGAN
+from lightning_dpg.metrics.functional import edge_overlap
+
+
+class NetGAN(WalkGAN):
+    """WGAN-GP over random walks; **not private**.
+
+    Args:
+        num_nodes: Number of nodes N (public); the command line reads it from the data.
+        walk_length: Tokens L of a walk; 2 makes it an edge.
+        latent_dim: Width of the latent vector.
+        generator_dim: Hidden width of the generator.
+        critic_dim: Hidden width of the critic.
+        embedding_dim: Width d of both embedding tables.
+        batch_size: Generated walks per step.
+        n_critic: Critic steps per generator step.
+        gp_weight: Weight lambda of the gradient penalty.
+        generator_lr: Learning rate of the generator.
+        critic_lr: Learning rate of the critic.
+        temperature: First temperature of the Gumbel softmax.
+        min_temperature: Last temperature.
+        temperature_decay: Factor per critic step.
+        num_samples: Edges (transitions of walks) drawn to assemble one graph; at least ten for each
+            edge of it are drawn.
+    """
+
+    adds_noise: ClassVar[bool] = False
+    batches: ClassVar[Literal["edges", "walks", "any"]] = "walks"
+
+    def __init__(
+        self,
+        num_nodes: int | None = None,
+        walk_length: int = 16,
+        latent_dim: int = 16,
+        generator_dim: int = 40,
+        critic_dim: int = 30,
+        embedding_dim: int = 128,
+        batch_size: int = 128,
+        n_critic: int = 3,
+        gp_weight: float = 10.0,
+        generator_lr: float = 1e-3,
+        critic_lr: float = 1e-3,
+        temperature: float = 3.0,
+        min_temperature: float = 0.5,
+        temperature_decay: float = 0.9998,
+        num_samples: int = 400_000,
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        self._build(walk_length, frozen=False)
+
+    def on_fit_start(self) -> None:
+        """Book the training, which protects nothing."""
+        super().on_fit_start()
+        if not self.ledger.entries:
+            self.ledger.spend(self.unprotected("training", "NetGAN adds no noise"))
+        self.num_edges.fill_(len(self.trainer.datamodule.edges))  # type: ignore[attr-defined]
+
+    def training_step(self, batch: Tensor, batch_idx: int) -> None:
+        """One critic step; a generator step after every ``n_critic`` of them.
+
+        Args:
+            batch: Real walks of shape ``(B, L)``.
+            batch_idx: Number of the batch.
+        """
+        self._step(batch)
+
+    def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
+        """Both stopping criteria of the paper: link prediction, and overlap with the input."""
+        super().validation_step(batch, batch_idx)
+        if self.trainer.sanity_checking:
+            return
+        graph = self.trainer.datamodule.train_graph  # type: ignore[attr-defined]
+        overlap = edge_overlap(self.sample(torch.Generator().manual_seed(0)), graph)
+        self.log("nonprivate/edge_overlap", overlap, batch_size=1)

@@ -1,0 +1,1 @@
+"""PrivCom (Zhang et al. 2020): community structure by a private spectral method."""

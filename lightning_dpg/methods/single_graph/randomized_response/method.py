@@ -1,0 +1,306 @@
+"""Randomized response on all pairs of nodes, and what can be made of it for free."""
+
+import math
+from typing import Literal
+
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.graph.edge_sampling import (
+    MAX_NODES,
+    above_diagonal,
+    draw_posterior,
+    probabilities,
+)
+from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
+from lightning_dpg.graph.spectral import shrunken
+from lightning_dpg.methods.advice import link_hint
+from lightning_dpg.methods.evidence import degree_evidence, weight
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.degree_release import release_degrees
+from lightning_dpg.methods.single_graph.randomized_response.spectral_structure import (
+    STRUCTURE,
+    Structure,
+    as_shares,
+    best_setting,
+    chance,
+    find_structure,
+    unreported_pairs,
+)
+from lightning_dpg.nn import InnerProducts, LowRankLogits
+from lightning_dpg.nn.low_rank import WEIGHT_DECAY
+from lightning_dpg.privacy.mechanisms import randomized_response, response_rates
+
+# Least part of the prior of a pair that knows degrees only, so that a model rules nothing out.
+_DEGREE_PRIOR = 0.1
+_LEAST_DEGREE = 0.5
+# The part of the reports by which the fit to the others is judged, drawn by public coins.
+_HIDDEN_SHARE = 0.3
+_COINS_SEED = 0
+_ROWS_AT_ONCE = 512
+
+
+class RandomizedResponse(OneShotSynthesizer):
+    r"""Exact randomized response on all pairs: pure edge-level DP, denoised for free if asked.
+
+    Each of the N (N - 1) / 2 pairs reports whether it is an edge, and lies with probability
+    :math:`1 / (1 + e^\epsilon)`. The number of edges M is released beside it.
+
+    ``denoise: none`` publishes reports, each kept with the probability for which about M remain;
+    reports that are not kept are never drawn, so that memory is linear in M. This is what "top
+    M-filter" (Nguyen, Imine, Rusinowitch, "Differentially private publication of social graphs at
+    linear cost", 2015) approximates.
+
+    The others keep all reports and fit a model to them, which costs nothing more; graphs are drawn
+    from the probabilities of pairs given model and reports. ``spectral``: leading eigenvectors of
+    the unbiased estimate of the adjacency matrix, and again of the reports weighed by how likely
+    the first ones make them. A public coin hides 30 % of the reports; which eigenvectors rank
+    pairs, how many and by what walks, is what ranks the hidden reports best after a fit to the
+    others. ``cell``: CELL (Rendsburg et al., 2020) in a
+    fixed number of steps; stopping it early by private edges would have to be paid.
+
+    ``degree_share`` moves a part of the budget to noisy degrees, by which ``spectral`` weighs the
+    reports; else their own sums have to do. They enter the scores, too.
+
+    Args:
+        num_nodes: Number of nodes N (public); the command line reads it from the data.
+        denoise: ``none``, ``spectral`` or ``cell``.
+        count_share: Share of the budget for the number of edges.
+        degree_share: Share of the budget for noisy degrees; with ``spectral`` only.
+        rank: Most eigenvectors of ``spectral``, or rank H of the logits of ``cell``.
+        steps: Optimization steps of ``cell``.
+        learning_rate: Learning rate of ``cell``.
+    """
+
+    def __init__(
+        self,
+        num_nodes: int | None = None,
+        denoise: Literal["none", "spectral", "cell"] = "none",
+        count_share: float = 0.05,
+        degree_share: float = 0.0,
+        rank: int = 128,
+        steps: int = 40,
+        learning_rate: float = 0.1,
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        if denoise not in ("none", "spectral", "cell"):
+            raise ValueError(f"denoise must be none, spectral or cell, got {denoise!r}")
+        if not (count_share > 0 and degree_share >= 0 and count_share + degree_share < 1):
+            raise ValueError(
+                "count_share must be positive, degree_share not negative, and their sum below 1, "
+                f"got {count_share} and {degree_share}"
+            )
+        if degree_share and denoise != "spectral":
+            raise MisconfigurationException(
+                f"degree_share {degree_share} is of use to denoise: spectral only; set it to 0"
+            )
+        if num_nodes is None:
+            raise MisconfigurationException(
+                "num_nodes is needed: the number of (public) nodes of the graph"
+            )
+        if denoise != "none" and num_nodes > MAX_NODES:
+            raise MisconfigurationException(
+                f"denoise: {denoise} models all pairs of nodes, which are too many for {num_nodes} "
+                f"nodes (at most {MAX_NODES})\nset it to none, or take ChungLu, BTER, PrivGraph, or PrivCom "
+                "with release: noisy_oja"
+            )
+        self.reported: Tensor
+        self.degrees: Tensor
+        self.report_epsilon: Tensor
+        self.register_buffer("reported", torch.empty(0, 2, dtype=torch.long))
+        self.register_buffer("degrees", torch.zeros(num_nodes))
+        self.register_buffer("report_epsilon", torch.tensor(0.0, dtype=torch.float64))
+        self.model = _model(denoise, num_nodes, rank)
+
+    def release(self, edges: Tensor, epsilon: float) -> None:
+        """Release the number of edges, perhaps degrees, and the reports; fit a model to them."""
+        h, n = self.hparams, self.hparams["num_nodes"]
+        if h["degree_share"]:
+            self._release_degrees(edges, epsilon)
+        else:
+            self.release_num_edges(edges, h["count_share"] * epsilon)
+        self.report_epsilon.fill_((1 - h["count_share"] - h["degree_share"]) * epsilon)
+        numbers = randomized_response(
+            pair_numbers(edges, n),
+            num_pairs(n),
+            self.ledger,
+            self.noise,
+            name="edges",
+            epsilon=float(self.report_epsilon),
+            thinning=self._thinning() if self.model is None else 1.0,
+            proof="pair_bit_sensitivity",
+        )
+        self.reported = numbered_pairs(numbers, n)
+        if not h["degree_share"]:
+            self._count_degrees()
+        if isinstance(self.model, InnerProducts):
+            self._fit_spectral(self.model)
+        elif isinstance(self.model, LowRankLogits):
+            self._fit_logits(self.model)
+
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """The reports themselves, or a draw given reports and model."""
+        if self.model is None:
+            return self.reported
+        num_edges = int(self.num_edges)
+        likelihood = above_diagonal(self.model.likelihood_rows())
+        total, structure = float(likelihood.sum(dtype=torch.double)), 1 - _DEGREE_PRIOR
+        if isinstance(self.model, InnerProducts):
+            # It estimates edges, and finds few where most structure drowned in noise.
+            structure = min(structure, total / max(num_edges, 1))
+        likelihood *= structure / max(total, 1e-30)
+        ends = self.degrees / self.degrees.sum()  # none is below _LEAST_DEGREE
+        blocks = torch.split(ends, _ROWS_AT_ONCE)
+        by_degrees = above_diagonal(block[:, None] * ends for block in blocks)
+        likelihood += (1 - structure) / max(float(by_degrees.sum()), 1e-30) * by_degrees
+        return draw_posterior(
+            probabilities(likelihood, num_edges),
+            self.reported,
+            float(self.report_epsilon),
+            len(ends),
+            num_edges,
+            generator,
+        )
+
+    def score(self, pairs: Tensor) -> Tensor:
+        """Affinity in the model of pairs of shape ``(P, 2)``, else the product of their degrees."""
+        if self.model is None:
+            return chance(self.degrees, pairs)
+        scores: Tensor = self.model.score(pairs)
+        if not self.hparams["degree_share"]:
+            return scores
+        return STRUCTURE * scores.clamp(min=0) + (1 - STRUCTURE) * chance(self.degrees, pairs)
+
+    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
+        """Whether each pair reported to be an edge, and what noisy degrees add to that."""
+        reports = self._report_evidence(
+            pair_numbers(self.reported, self.hparams["num_nodes"]), pairs
+        )
+        if not self.hparams["degree_share"]:
+            return reports
+        degrees = self.cost("degree of each node") * degree_evidence(self.degrees, pairs, known)
+        return reports + degrees
+
+    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+        """Evidence of the reports, too."""
+        if name == "edges":
+            return self._report_evidence(noisy, pairs)
+        return super().transcript_score(name, noisy, pairs, known)
+
+    def _report_evidence(self, numbers: Tensor, pairs: Tensor) -> Tensor:
+        """Logarithms of likelihood ratios of reports, for pairs of shape ``(P, 2)``.
+
+        Without thinning they are plus or minus epsilon. With it, an absent report says less.
+        """
+        reported = torch.isin(pair_numbers(pairs, self.hparams["num_nodes"]), numbers)
+        present = weight(float(self.report_epsilon))
+        absent, thinning = -present, 1.0 if self.model is not None else self._thinning()
+        if thinning < 1:
+            true_rate, false_rate = response_rates(present, thinning)
+            absent = math.log1p(-true_rate) - math.log1p(-false_rate)
+        return torch.where(reported, present, absent)
+
+    def advice(self, epsilon: float) -> str | None:
+        """What a large ``epsilon`` means here, or what does better at a small one, in one line."""
+        if epsilon < 4:
+            is_spectral = self.hparams["denoise"] == "spectral"
+            return link_hint(epsilon, self.hparams["num_nodes"]) if is_spectral else None
+        if epsilon == float("inf"):
+            return None
+        share = 1 - self.hparams["count_share"] - self.hparams["degree_share"]
+        lies = round(1 + math.exp(min(share * epsilon, 40.0)))
+        return (
+            f"at epsilon {epsilon:g} a pair of nodes lies once in {lies:,} times: whoever asks about "
+            "one edge mostly gets the truth, see `attack`"
+        )
+
+    def _thinning(self) -> float:
+        """Probability of keeping a report for which about ``num_edges`` remain."""
+        true_rate, false_rate = response_rates(float(self.report_epsilon))
+        others = num_pairs(self.hparams["num_nodes"]) - int(self.num_edges)
+        expected = true_rate * int(self.num_edges) + false_rate * others
+        # Neither is above 0 where there is no pair.
+        return min(1.0, int(self.num_edges) / expected) if expected else 1.0
+
+    def _release_degrees(self, edges: Tensor, epsilon: float) -> None:
+        h = self.hparams
+        share = h["count_share"] + h["degree_share"]
+        degrees = release_degrees(
+            self,
+            edges,
+            share * epsilon,
+            count_share=h["count_share"] / share,
+            sequence_share=h["degree_share"] / share / 4,
+        )
+        self.degrees = degrees.float().clamp(min=_LEAST_DEGREE)
+
+    def _count_degrees(self) -> None:
+        """Degrees as the reports estimate them."""
+        if self.model is None:
+            n = self.hparams["num_nodes"]
+            self.degrees = torch.bincount(self.reported.flatten(), minlength=n).float()
+            return
+        rates = response_rates(float(self.report_epsilon))
+        self.degrees = self._estimated_degrees(self.reported, rates)
+
+    def _estimated_degrees(self, reported: Tensor, rates: tuple[float, float]) -> Tensor:
+        """Degrees as reports of shape ``(K, 2)`` at the rates of a 1 and a 0 estimate them.
+
+        They are drawn together by the share of their variance that is noise. Else half of the nodes
+        are isolated where noise prevails, and each of those is a community of its own.
+        """
+        n, (true_rate, false_rate) = self.hparams["num_nodes"], rates
+        sums = torch.bincount(reported.flatten(), minlength=n).double()
+        estimates = (sums - false_rate * (n - 1)) / (true_rate - false_rate)
+        noise = n * false_rate * (1 - false_rate) / (true_rate - false_rate) ** 2
+        mean, variance = float(estimates.mean()), float(estimates.var(correction=0))
+        kept = max(0.0, 1 - noise / max(variance, noise, 1e-12))
+        return (mean + kept * (estimates - mean)).float().clamp(min=_LEAST_DEGREE)
+
+    def _fit_spectral(self, model: InnerProducts) -> None:
+        """Fit to a part of the reports, and to all of them as the others judge it best."""
+        coins = torch.Generator().manual_seed(_COINS_SEED)
+        is_hidden = torch.rand(len(self.reported), generator=coins) < _HIDDEN_SHARE
+        hidden = self.reported[is_hidden]
+        others = unreported_pairs(self.reported, self.hparams["num_nodes"], coins)
+        partial = self._structure(self.reported[~is_hidden], 1 - _HIDDEN_SHARE)
+        setting = best_setting(partial, hidden, others)
+        structure = self._structure(self.reported, 1.0)
+        model.fit(as_shares(setting.rows(structure)), shrunken(structure.found))
+
+    def _structure(self, reported: Tensor, share: float) -> Structure:
+        """Structure in those reports of shape ``(K, 2)`` that are a random ``share`` of all."""
+        epsilon = float(self.report_epsilon)
+        degrees = self.degrees
+        if not self.hparams["degree_share"]:
+            degrees = self._estimated_degrees(reported, response_rates(epsilon, share))
+        rank, num_edges = self.hparams["rank"], int(self.num_edges)
+        return find_structure(reported, degrees, rank, epsilon, share, num_edges)
+
+    def _fit_logits(self, model: LowRankLogits) -> None:
+        parameters = list(model.requires_grad_(True).parameters())
+        optimizer = torch.optim.Adam(
+            parameters, self.hparams["learning_rate"], weight_decay=WEIGHT_DECAY
+        )
+        # Lightning may call this where gradients are off.
+        with torch.enable_grad():
+            for _ in range(self.hparams["steps"]):
+                optimizer.zero_grad()
+                model.loss(self.reported).backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+        model.requires_grad_(False)
+
+
+def _model(denoise: str, num_nodes: int, rank: int) -> InnerProducts | LowRankLogits | None:
+    match denoise:
+        case "spectral":
+            return InnerProducts(num_nodes, rank)
+        case "cell":
+            start = torch.Generator().manual_seed(0)
+            logits: LowRankLogits = LowRankLogits(num_nodes, rank, start).requires_grad_(False)
+            return logits
+        case _:
+            return None

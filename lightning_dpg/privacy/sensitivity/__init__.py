@@ -1,0 +1,50 @@
+"""Declared sensitivities, one file per quantity that is bounded.
+
+Each docstring is the proof that ledger entries name.
+"""
+
+from lightning_dpg.privacy.sensitivity.counts import (
+    branch_sensitivity,
+    edge_count_sensitivity,
+    edge_partition_sensitivity,
+    edges_per_graph_sensitivity,
+    pair_bit_sensitivity,
+)
+from lightning_dpg.privacy.sensitivity.degrees import (
+    degree_l1_sensitivity,
+    degree_sensitivity,
+    largest_degrees_sensitivity,
+)
+from lightning_dpg.privacy.sensitivity.dendrograms import log_likelihood_sensitivity
+from lightning_dpg.privacy.sensitivity.gradients import (
+    client_update_sensitivity,
+    edge_gradient_sensitivity,
+)
+from lightning_dpg.privacy.sensitivity.joint_degrees import (
+    joint_degree_sensitivity,
+    weighted_joint_degree_sensitivity,
+)
+from lightning_dpg.privacy.sensitivity.neighbor_sums import (
+    aggregation_sensitivity,
+    earlier_neighbor_sensitivity,
+)
+from lightning_dpg.privacy.sensitivity.wedges import wedge_sensitivity
+
+__all__ = [
+    "aggregation_sensitivity",
+    "branch_sensitivity",
+    "client_update_sensitivity",
+    "degree_l1_sensitivity",
+    "degree_sensitivity",
+    "earlier_neighbor_sensitivity",
+    "edge_count_sensitivity",
+    "edge_gradient_sensitivity",
+    "edge_partition_sensitivity",
+    "edges_per_graph_sensitivity",
+    "joint_degree_sensitivity",
+    "largest_degrees_sensitivity",
+    "log_likelihood_sensitivity",
+    "pair_bit_sensitivity",
+    "wedge_sensitivity",
+    "weighted_joint_degree_sensitivity",
+]

@@ -1,0 +1,30 @@
+"""Sensitivity of degrees."""
+
+import math
+
+
+def degree_sensitivity() -> float:
+    """L2 sensitivity of the vector of node degrees under adding or removing an edge: sqrt(2).
+
+    The degrees of the two ends change by 1, all others stay.
+    """
+    return math.sqrt(2)
+
+
+def degree_l1_sensitivity() -> int:
+    """L1 sensitivity of the vector of node degrees under adding or removing an edge: 2.
+
+    The degrees of the two ends change by 1, all others stay. The same bound holds for the degrees
+    in descending order, where it no longer matters whose they are: two sorted vectors are at most
+    as far apart as the vectors themselves (Hay et al., "Accurate estimation of the degree
+    distribution of private networks", 2009).
+    """
+    return 2
+
+
+def largest_degrees_sensitivity() -> int:
+    """Sensitivity of the sum of the two largest degrees under adding or removing an edge: 2.
+
+    Each of the two changes by 1 at most, as all degrees do, whichever nodes have them.
+    """
+    return 2

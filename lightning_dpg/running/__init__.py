@@ -1,0 +1,1 @@
+"""Fits and releases inside this process, without the command line."""

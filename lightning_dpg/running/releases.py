@@ -1,0 +1,172 @@
+"""Methods rebuilt around released tensors. A release is data: no module that it names is imported."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from lightning_dpg import methods
+from lightning_dpg.callbacks.release_writer import RECIPE
+from lightning_dpg.errors import CommandError
+from lightning_dpg.methods.base import PrivateModule
+
+_FIELDS = {"method": str, "hparams": dict}
+
+
+def read_recipe(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Recipe and tensors of a release, both checked for what every method has in common.
+
+    Args:
+        path: Its file of tensors.
+
+    Raises:
+        CommandError: If the file is damaged, or not one of a release.
+    """
+    path.open("rb").close()  # safetensors takes a file that may not be read for a missing one
+    try:
+        with safe_open(path, framework="pt") as file:
+            text = (file.metadata() or {}).get(RECIPE, "")
+            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        recipe = json.loads(text)
+    except SafetensorError as error:
+        raise CommandError(f"{path} cannot be read: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"{path}: its metadata hold no recipe ({error})") from error
+    for field, kind in _FIELDS.items():
+        if not isinstance(recipe, dict) or not isinstance(recipe.get(field), kind):
+            raise CommandError(f"{path}: its recipe has no {field!r}, or one of another type")
+    _check_names(path, recipe)
+    for name, tensor in state.items():
+        _check_tensor(path, name, tensor)
+    return recipe, state
+
+
+def imported(name: str) -> type[PrivateModule]:
+    """The method ``MODULE.CLASS`` that the user has named, whose module is imported.
+
+    Raises:
+        CommandError: If there is none.
+    """
+    module, _, attribute = name.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise CommandError(f"--method {name}: it cannot be imported ({error})") from error
+    if not (isinstance(found, type) and issubclass(found, PrivateModule)):
+        raise CommandError(f"--method {name}: not a method")
+    return found
+
+
+def is_shipped(name: str) -> bool:
+    """Whether a recipe's method is one of ours."""
+    return name in _shipped()
+
+
+def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None = None) -> Any:
+    """The method that has written a release, around its tensors.
+
+    Args:
+        path: File of the tensors.
+        expected: Class that the method must be one of.
+        method_class: Its class, where the caller knows; by default the shipped or the already
+            imported class that the recipe names.
+
+    Raises:
+        CommandError: If there is no such class, or the recipe and the tensors do not suit it.
+    """
+    recipe, state = read_recipe(path)
+    found = _find(path, recipe["method"]) if method_class is None else method_class
+    named = recipe["method"].rpartition(".")[2]
+    if found.__name__ != named:
+        raise CommandError(f"{path}: released by {named}, not by {found.__name__}")
+    if not issubclass(found, expected):
+        raise CommandError(f"{path}: {recipe['method']} is not a {expected.__name__}")
+    try:
+        method: Any = found(**recipe["hparams"])
+        method.load_released_state(state)
+        released = method.released_state()
+    except Exception as error:
+        said = f"its recipe does not rebuild {named} ({first_line(error)})"
+        raise CommandError(f"{path}: {said}") from error
+    if odd := sorted((released.keys() ^ state.keys()) - (found.added_tensors - state.keys())):
+        kind = "lacks" if odd[0] in released else "has a foreign"
+        raise CommandError(f"{path}: {kind} tensor {odd[0]} for {named}")
+    for name, tensor in state.items():
+        if tensor.dtype != released[name].dtype:
+            said = f"{name} holds {tensor.dtype}, where {named} has {released[name].dtype}"
+            raise CommandError(f"{path}: {said}")
+    _check_ranges(path, recipe["hparams"], state)
+    method.node_names = recipe["node_names"]
+    return method
+
+
+def first_line(error: Exception) -> str:
+    """Kind and first line of an error."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # PyTorch names the class in the first line, and what is wrong with it in the second.
+    return f"{type(error).__name__}: {' '.join(lines[:2])}"[:300]
+
+
+def _shipped() -> dict[str, type]:
+    """Shipped classes by the names that recipes have for them."""
+    classes = [getattr(methods, exported) for exported in methods.__all__]
+    return {f"{method.__module__}.{method.__qualname__}": method for method in classes}
+
+
+def _find(path: Path, name: str) -> type[PrivateModule]:
+    """The shipped class of a name, or one of a module that is imported already."""
+    module, _, attribute = name.rpartition(".")
+    # vars(): looking up an attribute may run code of a module, or import another one.
+    found = _shipped().get(name) or vars(sys.modules.get(module, object)).get(attribute)
+    if isinstance(found, type) and issubclass(found, PrivateModule):
+        return found
+    raise CommandError(
+        f"{path}: {name} is not one of the shipped methods, and code that a release names is not "
+        f"run\nif you have this method and trust it: --method {name}"
+    )
+
+
+def _check_names(path: Path, recipe: dict[str, Any]) -> None:
+    """Refuse node names that are not those of all nodes, before anything of their size is made."""
+    names, num_nodes = recipe.get("node_names"), recipe["hparams"].get("num_nodes")
+    if "node_names" not in recipe:
+        raise CommandError(f"{path}: its recipe has no 'node_names'")
+    if names is None:
+        return
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise CommandError(f"{path}: node_names of its recipe are no list of names")
+    if len(set(names)) < len(names):
+        raise CommandError(f"{path}: node_names of its recipe name a node twice")
+    if "num_nodes" in recipe["hparams"] and num_nodes != len(names):
+        raise CommandError(
+            f"{path}: num_nodes of its recipe is {num_nodes!r}, but there are {len(names)} node_names"
+        )
+
+
+def _check_tensor(path: Path, name: str, tensor: Tensor) -> None:
+    """Refuse numbers that no method releases; only a single number, such as a budget, is infinite."""
+    if tensor.isnan().any() or (tensor.dim() and tensor.isinf().any()):
+        raise CommandError(f"{path}: its tensor {name} has values that are not finite")
+    if not tensor.is_floating_point() and (tensor < 0).any():
+        raise CommandError(f"{path}: its tensor {name} has values below 0")
+
+
+def _check_ranges(path: Path, hparams: dict[str, Any], state: dict[str, Tensor]) -> None:
+    """Refuse numbers of edges and degrees that no simple graph has."""
+    nodes = state.get("sizes", torch.tensor(hparams.get("num_nodes") or 0))
+    most = {"num_edges": nodes * (nodes - 1) // 2, "degrees": nodes - 1}
+    for name, limit in most.items():
+        tensor = state.get(name)
+        if tensor is None:
+            continue
+        if name == "num_edges" and tensor.shape != nodes.shape:
+            raise CommandError(f"{path}: its tensor {name} has the shape {tuple(tensor.shape)}")
+        if name == "degrees" and tensor.shape != (int(nodes),):
+            raise CommandError(f"{path}: its tensor {name} has the shape {tuple(tensor.shape)}")
+        if not tensor.is_floating_point() and (tensor > limit).any():
+            raise CommandError(f"{path}: its tensor {name} has values above {int(limit.max())}")

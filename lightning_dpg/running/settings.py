@@ -1,0 +1,119 @@
+"""Where configuration files are found: as a path, or inside the package."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import lightning_dpg
+from lightning_dpg.cli.distinct_keys import check_section_file, read_yaml
+from lightning_dpg.errors import CommandError, nearest
+
+
+def conf_folder() -> Path:
+    """The folder of the shipped configurations."""
+    return Path(lightning_dpg.__file__).parent / "conf"
+
+
+def shipped_configs() -> dict[str, Path]:
+    """Files of the shipped configurations by name, such as ``data/cora_ml``."""
+    folder = conf_folder()
+    return {
+        path.relative_to(folder).with_suffix("").as_posix(): path
+        for path in sorted(folder.rglob("*.yaml"))
+    }
+
+
+def find_config(name: str) -> Path:
+    """The file that ``--config name`` means.
+
+    Args:
+        name: Path of a file, or name of a shipped configuration, with or without its folder,
+            ``conf/`` before it and ``.yaml`` behind it.
+    """
+    if Path(name).is_file():
+        return Path(name)
+    shipped = shipped_configs()
+    short = name.removesuffix(".yaml").removeprefix("conf/")
+    matches = [key for key in shipped if short in (key, key.rpartition("/")[2])]
+    if short in shipped:
+        return shipped[short]
+    if len(matches) == 1:
+        return shipped[matches[0]]
+    if matches:
+        raise CommandError(f"--config {name} can mean {' or '.join(matches)}")
+    raise CommandError(
+        f"--config {name}: no such file, here or among the shipped ones{nearest(short, shipped)}\n"
+        "all of them: python -m lightning_dpg list"
+    )
+
+
+def find_configs(args: list[str]) -> list[str]:
+    """A command line with the file in place of the name after each ``--config``."""
+    found: list[str] = []
+    for i, arg in enumerate(args):
+        check_section_file(Path(arg.rpartition("=")[2]))
+        if i > 0 and args[i - 1] in ("--config", "-c"):
+            found.append(_readable(find_config(arg)))
+        elif arg.startswith("--config="):
+            found.append(f"--config={_readable(find_config(arg.removeprefix('--config=')))}")
+        else:
+            found.append(arg)
+    return found
+
+
+def refuse_foreign_code(config: Path) -> None:
+    """Refuse a configuration that lies beside a release and names more than shipped classes.
+
+    A class that is named in a configuration is imported, which runs code; so may whatever is read
+    from a file. A configuration that users name themselves is theirs, and not checked.
+
+    Args:
+        config: Its file.
+    """
+    content = yaml.safe_load(Path(_readable(config)).read_text(encoding="utf-8"))
+    for text in _strings(content):
+        named = text.startswith(_OUR_CODE) and text.replace(".", "").isidentifier()
+        is_file = any(folder.joinpath(text).exists() for folder in (Path(), config.parent))
+        if not named and (is_file or "." in text or "/" in text):
+            raise CommandError(
+                f"{config}: {text!r} is no shipped class, and code that a release comes with is not "
+                f"run\nif you trust it: --baseline-config {config}"
+            )
+
+
+_OUR_CODE = ("lightning_dpg.", "pytorch_lightning.")
+# Names of data and of folders, which no class is looked up by.
+_PLAIN = frozenset({"name", "split", "default_root_dir", "dirpath", "save_dir"})
+
+
+def _strings(content: Any) -> Iterator[str]:
+    """All texts of a configuration that may name code."""
+    match content:
+        case str():
+            yield content
+        case dict():
+            for key, value in content.items():
+                if key not in _PLAIN or not isinstance(value, str):
+                    yield from _strings(value)
+        case list():
+            for value in content:
+                yield from _strings(value)
+
+
+def _readable(path: Path) -> str:
+    """The path, if the file holds sections in YAML."""
+    try:
+        content = read_yaml(path)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 0
+        raise CommandError(f"{path}, line {line}: not YAML: {error.problem}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise CommandError(f"{path}: not YAML: {error}") from error
+    if not isinstance(content, dict):
+        raise CommandError(
+            f"{path}: expected the sections of a configuration (model, data, trainer, privacy), "
+            f"got {'an empty file' if content is None else type(content).__name__}"
+        )
+    return str(path)

@@ -1,0 +1,230 @@
+"""The report of ``compare`` in a browser: charts, choices, narrow screens, and no network."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+
+from lightning_dpg.benchmark import html as report
+from lightning_dpg.benchmark.figures import adjacency_picture, degree_curve
+from lightning_dpg.benchmark.results import COLUMNS
+from lightning_dpg.benchmark.tasks import SINGLE_GRAPHS
+from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.graph.io import from_networkx, write_graph
+from lightning_dpg.metrics.functional import degrees
+from lightning_dpg.metrics.queries import QUERIES
+
+METHODS = {
+    "private_gan": "method",
+    "private_gan (untrained)": "untrained",
+    "open_gan": "method",
+    "erdos_renyi (control)": "control",
+}
+EPSILONS = (0.5, 1.0, 2.0)
+EVIL = "</script><script>console.error('evil')</script><img src=x>"
+# Run in a copy of the page: says what it finds in an attribute, which the browser prints.
+PROBE = """
+<script>
+addEventListener("load", () => {
+  const chart = () => document.querySelector("#chart svg");
+  const lines = () => [...document.querySelectorAll("#chart polyline")].map((line) => line.getAttribute("points"));
+  const seen = { first: chart().dataset.query, lines: lines(), width: [document.documentElement.scrollWidth, innerWidth] };
+  const select = document.getElementById("query");
+  select.value = "triangles";
+  select.dispatchEvent(new Event("change"));
+  Object.assign(seen, { second: chart().dataset.query, redrawn: lines(), hash: location.hash });
+  const count = () => document.querySelectorAll("#chart g[data-method]").length;
+  seen.groups = count();
+  document.querySelector("#legend button").click();
+  seen.without = count();
+  seen.sections = [...document.querySelectorAll("section.result")].filter((section) => !section.hidden).map((section) => section.dataset.graph + section.dataset.epsilon);
+  seen.degrees = document.querySelectorAll("section.result:not([hidden]) .degrees svg").length;
+  const shapes = [...document.querySelectorAll("section.result:not([hidden]) figure img")].map((image) => image.getBoundingClientRect());
+  seen.square = shapes.length > 0 && shapes.every((box) => Math.abs(box.width - box.height) < 1);
+  seen.footer = document.querySelector("footer").getBoundingClientRect().left - document.querySelector("h1").getBoundingClientRect().left;
+  seen.unnamed = [...document.querySelectorAll("svg[role=img], img, select, button")].filter((node) => !(node.getAttribute("aria-label") || node.alt || node.labels?.length || node.textContent.trim())).length;
+  if (parent === window) document.body.dataset.seen = JSON.stringify(seen);
+  else parent.postMessage(JSON.stringify(seen), "*");
+});
+</script>
+"""
+NARROW = """<!doctype html><body><script>
+addEventListener("message", (event) => { document.body.dataset.seen = event.data; });
+</script><iframe src="probe.html" style="border: 0; width: 360px; height: 800px"></iframe>
+"""
+
+
+def cell(method, graph, epsilon, run, error):
+    is_open = method == "open_gan"
+    answers = {
+        query: {"real": 3.0, "synthetic": 2.0, "error": error * (1 + i), "note": ""}
+        for i, query in enumerate(QUERIES)
+    }
+    spent = "inf" if is_open else epsilon
+    return {
+        "name": f"{method}-{graph}-{epsilon}",
+        "method": method,
+        "kind": METHODS[method],
+        "graph": graph,
+        "epsilon": "inf" if is_open else epsilon,
+        "run": run,
+        "digest": "",
+        "failure": None,
+        "seconds": {"fit": 1.0, "draw": 0.1, "total": 1.2},
+        "privacy": {
+            "relation": "edge",
+            "mode": "plain",
+            "epsilon": spent,
+            "delta": 1e-6,
+            "accountant": "PRV",
+            "guarantee": f"what {method} guarantees",
+        },
+        "answers": answers,
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A report on two graphs, of which one has a name that must not be taken for HTML."""
+    folder = tmp_path_factory.mktemp("report")
+    rng = np.random.default_rng(0)
+    graphs = {name: from_networkx(nx.karate_club_graph()) for name in ("karate", EVIL)}
+    cells = []
+    for graph in graphs:
+        for method in METHODS:
+            for epsilon in EPSILONS if method != "open_gan" else EPSILONS[:1]:
+                errors = rng.uniform(0.1, 0.5, 2)
+                cells += [cell(method, graph, epsilon, run, errors[run]) for run in range(2)]
+        failure = {"run": 2, "failure": f"for want of {EVIL}", "privacy": None, "answers": None}
+        cells.append(cells[-1] | failure)
+    for method in METHODS:
+        place = folder / "runs" / f"{method}-karate-0.5" / "release"
+        place.mkdir(parents=True)
+        drawn = from_networkx(nx.gnm_random_graph(34, 78, seed=1))
+        write_graph(drawn, place / "synthetic-0.npz")
+    names = [path.name for path in report.write(cells, graphs, SINGLE_GRAPHS, folder)]
+    assert names == ["results.csv", "results.md", "report.html"]
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A function from a page to its DOM after its scripts have run, and to what it complained."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None:
+        pytest.skip(f"no browser on PATH, looked for {', '.join(names)}")
+    profile = tmp_path_factory.mktemp("browser")
+
+    def load(url):
+        options = [
+            *("--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"),
+            *("--enable-logging=stderr", "--virtual-time-budget=3000", "--window-size=1280,900"),
+            f"--user-data-dir={profile}",
+        ]
+        done = subprocess.run(
+            [program, *options, url], capture_output=True, text=True, timeout=60, check=True
+        )
+        said = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+        return done.stdout, said
+
+    return load
+
+
+def probe(folder, browser, page, fragment=""):
+    content = (folder / "report.html").read_text().replace("</body>", f"{PROBE}</body>")
+    (folder / "probe.html").write_text(content)
+    (folder / "narrow.html").write_text(NARROW)
+    dom, said = browser(f"{(folder / page).as_uri()}{fragment}")
+    assert not said
+    return json.loads(html.unescape(re.search(r'data-seen="([^"]*)"', dom)[1]))
+
+
+def test_page_draws_without_complaint(folder, browser):
+    dom, said = browser(f"{(folder / 'report.html').as_uri()}#query=modularity&epsilon=2")
+    assert not said
+    chart = dom[dom.index('id="chart"') : dom.index('id="legend"')]
+    assert 'data-query="modularity"' in chart
+    for method in METHODS:
+        assert f'data-method="{method}"' in chart
+    assert chart.count("<polyline") == 3
+    assert EVIL not in dom
+
+
+def test_choices_redraw(folder, browser):
+    seen = probe(folder, browser, "probe.html", "#query=modularity&graph=karate&epsilon=0.5")
+    assert (seen["first"], seen["second"]) == ("modularity", "triangles")
+    assert seen["lines"] != seen["redrawn"]
+    assert "query=triangles" in seen["hash"]
+    assert (seen["groups"], seen["without"]) == (len(METHODS), len(METHODS) - 1)
+    assert seen["sections"] == ["karate0.5"]
+    assert seen["degrees"] == 1 + len(METHODS)  # the real graph's, too
+    assert seen["unnamed"] == 0
+    assert seen["square"]
+    assert abs(seen["footer"]) < 1  # also of a page that is wider than its content
+
+
+def test_narrow_page_does_not_scroll_sideways(folder, browser):
+    seen = probe(folder, browser, "narrow.html")
+    assert seen["width"][1] == 360
+    assert seen["width"][0] <= 360
+
+
+def test_page_is_complete_without_network_and_script(folder):
+    page = (folder / "report.html").read_text()
+    assert not re.search(r'(src|href)="(?!data:)|url\(|@import|fetch\(', page)
+    assert "default-src 'none'" in page
+    assert "{{" not in page
+    assert EVIL not in page
+    body = page[: page.index('<script type="application/json"')]
+    assert "Not private." in body
+    assert body.count('<tr data-query="triangles">') == 2 * len(EPSILONS)
+    for method in METHODS:
+        assert f"what {method} guarantees" in body
+    assert body.count('class="failed"') == 2
+    assert body.count("data:image/png;base64,") == 2 * len(EPSILONS) + len(METHODS) + 2
+
+
+def test_weights_and_biases_gets_table_and_pictures(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    (tmp_path / "runs").symlink_to(folder / "runs")
+    graphs = {"karate": from_networkx(nx.karate_club_graph())}
+    cells = [cell(method, "karate", 0.5, 0, 0.25) for method in METHODS]
+    report.track(cells, graphs, SINGLE_GRAPHS, tmp_path)
+    (path,) = tmp_path.glob("wandb/offline-run-*/files/media/table/nonprivate/*.json")
+    table = json.loads(path.read_text())
+    assert tuple(table["columns"]) == COLUMNS
+    assert len(table["data"]) == len(METHODS) * len(QUERIES)
+    pictures = list(tmp_path.glob("wandb/offline-run-*/files/media/images/nonprivate/**/*.png"))
+    kinds = [path.name.partition("_")[0] for path in pictures]
+    assert sorted(kinds) == ["adjacency"] * len(METHODS) + ["degrees"] * len(METHODS)
+
+
+def test_adjacency_picture_against_the_matrix():
+    graph = nx.gnm_random_graph(40, 90, seed=3)
+    order = np.random.default_rng(0).permutation(40)
+    picture = adjacency_picture(from_networkx(graph), order)
+    matrix = nx.to_numpy_array(graph, nodelist=list(order))
+    np.testing.assert_array_equal(picture[..., 3] > 0, matrix > 0)
+    shown = adjacency_picture(from_networkx(graph), order[:10])
+    np.testing.assert_array_equal(shown[..., 3] > 0, matrix[:10, :10] > 0)
+    empty = make_graph(torch.empty(0, 2, dtype=torch.long), 3)
+    assert not adjacency_picture(empty, np.arange(3))[..., 3].any()
+    assert degree_curve(empty) == []
+
+
+def test_degree_curve_counts_nodes_of_at_least_each_degree():
+    graph = from_networkx(nx.barabasi_albert_graph(3000, 3, seed=0))
+    degree = degrees(graph)
+    curve = degree_curve(graph)
+    assert len(curve) <= 60
+    assert all(count == (degree >= value).sum() for value, count in curve)
+    assert curve[0][0] == degree.min()
+    assert curve[-1][0] == degree.max()

@@ -1,0 +1,110 @@
+"""The command ``attack``: what it prints and writes, what it fits again, and what it refuses."""
+
+import json
+
+import networkx as nx
+import pytest
+import yaml
+
+from lightning_dpg.commands.attack import settings_of
+from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.io import from_networkx, write_graph
+from lightning_dpg.main import main
+from lightning_dpg.running.settings import find_config
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LIGHTNING_DPG_DATA", raising=False)
+    write_graph(from_networkx(nx.gnm_random_graph(34, 78, seed=0)), tmp_path / "random.edges")
+    write_graph(from_networkx(nx.karate_club_graph()), tmp_path / "copy.npz")
+    return tmp_path
+
+
+def refuse(constant):
+    raise AssertionError(f"{constant} is not JSON")
+
+
+def report(path):
+    return json.loads(path.read_text(), parse_constant=refuse)
+
+
+def test_copies_are_told_from_random_graphs(folder, capsys):
+    for name in ("copy.npz", "random.edges"):
+        assert main(["attack", "karate", name, "--json", f"{name}.json"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("degrees alone: AUC") == 2
+    assert printed.count("not private") == 2
+    copy, other = (report(folder / f"{name}.json") for name in ("copy.npz", "random.edges"))
+    assert (copy["nodes"], copy["edges"], copy["graphs"], copy["targets"]) == (34, 78, 1, 4)
+    assert copy["baseline"] == "degrees alone"
+    rows = {(row["attack"], row["others"]): row for row in copy["link_stealing"]}
+    assert len(rows) == 6
+    assert rows["edges", "equal degrees"]["release"]["auc"]["value"] == 1
+    assert rows["edges", "equal degrees"]["baseline"]["auc"]["value"] < 1
+    assert other["link_stealing"][0]["release"]["auc"]["value"] < 1
+    known = {row["knowledge"]: row["release"]["value"] for row in copy["reidentification"]}
+    blind = {row["knowledge"]: row["release"]["value"] for row in other["reidentification"]}
+    assert known["degrees of neighbours"] > 0.5
+    assert blind["degrees of neighbours"] < 0.2
+
+
+def test_a_release_is_fitted_again_without_the_targets(folder, capsys):
+    """With next to no noise randomized response publishes the graph, and not what it never saw."""
+    options = ["--data.init_args.name", "karate", "--privacy.epsilon", "30"]
+    quiet = ["--trainer.enable_progress_bar", "false", "--trainer.default_root_dir", "runs"]
+    assert main(["fit", "--config", "randomized_response", *options, *quiet]) == 0
+    (run,) = folder.glob("runs/*/version_0")
+    before = sorted(folder.rglob("*"))
+    capsys.readouterr()
+    assert main(["attack", "karate", str(run), "--json", "out.json"]) == 0
+    assert sorted(folder.rglob("*")) == sorted([*before, folder / "out.json"])
+    printed = capsys.readouterr().out
+    assert "without them: AUC" in printed
+    assert "run folder" not in printed  # of the fits without the targets
+    numbers = report(folder / "out.json")
+    assert numbers["baseline"] == "fitted without the targets"
+    rows = {(row["attack"], row["others"]): row for row in numbers["link_stealing"]}
+    assert len(rows) == 8
+    edges = rows["edges", "any"]
+    assert edges["release"]["auc"]["value"] == edges["release"]["accuracy"]["value"] == 1
+    assert edges["baseline"]["auc"]["value"] == pytest.approx(0.5)
+    assert edges["baseline"]["found"]["value"] == pytest.approx(0.01)
+    # The same method from a configuration named by hand.
+    args = ["--baseline-config", "randomized_response", "--json", "named.json"]
+    assert main(["attack", "karate", str(run / "release"), *args]) == 0
+    named = report(folder / "named.json")
+    assert named["link_stealing"][0]["release"] == numbers["link_stealing"][0]["release"]
+
+
+def test_parts_of_a_graph_keep_all_nodes(folder):
+    config = yaml.safe_load(find_config("chung_lu").read_text())
+    config["data"]["init_args"] |= {"largest_component": True, "undirected": True}
+    path = folder / "run.yaml"
+    path.write_text(yaml.safe_dump(config))
+    data = settings_of(path)["data"]["init_args"]
+    assert not data["largest_component"]
+    assert not data["undirected"]
+    config["data"]["init_args"] = {"name": "cora_ml", "split": "cora_ml_train85"}
+    path.write_text(yaml.safe_dump(config))
+    with pytest.raises(CommandError, match="split names fixed edges"):
+        settings_of(path)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["karate"], "RELEASE|SYNTHETIC"),
+        (["karate", "nowhere.edges"], "nowhere.edges: no such file"),
+        (["karate", "."], "no release/generator.safetensors"),
+        (["karate", ".", "copy.npz"], "one release, or files of graphs"),
+        (["les_miserables", "copy.npz"], "has 77 nodes, what was published 34"),
+        (["karate", "copy.npz", "--baseline-config", "chung"], "did you mean chung_lu?"),
+        (["karate", "copy.npz", "--json", "none/out.json"], "its folder does not exist"),
+        (["full.edges", "full.edges"], "nothing to tell apart"),
+    ],
+)
+def test_mistakes(folder, fails, args, said):
+    write_graph(from_networkx(nx.complete_graph(6)), folder / "full.edges")
+    assert said in fails("attack", *args)

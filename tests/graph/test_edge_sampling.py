@@ -1,0 +1,86 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from lightning_dpg.graph.edge_sampling import (
+    above_diagonal,
+    draw_posterior,
+    draw_weighted,
+    probabilities,
+)
+from lightning_dpg.graph.pair_indices import numbered_pairs
+
+PAIRS = list(combinations(range(9), 2))
+
+
+def symmetric(values):
+    matrix = torch.zeros(9, 9)
+    for (i, j), value in zip(PAIRS, values, strict=True):
+        matrix[i, j] = matrix[j, i] = value
+    return matrix
+
+
+@pytest.mark.parametrize("rows", [1, 4, 9])
+def test_values_of_pairs_do_not_depend_on_the_blocks(rows):
+    values = torch.arange(36.0)
+    assert torch.equal(above_diagonal(symmetric(values).split(rows)), values)
+
+
+def test_probabilities_add_up_and_keep_proportions():
+    values = torch.arange(36.0) + 1
+    found = probabilities(values.clone(), 5)
+    np.testing.assert_allclose(found, 5 * values / values.sum(), rtol=1e-5)
+    crowded = probabilities(values.clone(), 24)
+    assert float(crowded.sum()) == pytest.approx(24, rel=0.01)
+    assert float(crowded.max()) < 1
+    assert not probabilities(torch.zeros(36), 5).any()
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 2.0])
+def test_pairs_are_drawn_by_bayes_rule(epsilon):
+    """Frequencies of 4000 draws beside the posterior, found one pair at a time."""
+    prior = probabilities(torch.linspace(1, 4, 36), 12)
+    reported = torch.tensor(PAIRS[::3])
+    odds = prior / (1 - prior)
+    odds = torch.where(torch.arange(36) % 3 == 0, odds * np.exp(epsilon), odds / np.exp(epsilon))
+    posterior = odds / (1 + odds)
+    count = round(float(posterior.sum()))
+    generator, hits = torch.Generator().manual_seed(0), torch.zeros(9, 9)
+    for _ in range(4000):
+        edges = draw_posterior(prior, reported, epsilon, 9, count, generator)
+        assert len(edges) == count
+        hits[edges[:, 0], edges[:, 1]] += 1
+    found = np.array([hits[i, j] / 4000 for i, j in PAIRS])
+    # The number of edges is fixed, so that probabilities are scaled to it.
+    np.testing.assert_allclose(found, posterior * count / posterior.sum(), atol=0.04)
+
+
+def test_certain_reports_are_the_graph():
+    reported = torch.tensor(PAIRS[5:11])
+    prior = probabilities(torch.rand(36, generator=torch.Generator().manual_seed(0)), 6)
+    drawn = draw_posterior(prior, reported, float("inf"), 9, 6, torch.Generator())
+    assert torch.equal(drawn, reported)
+
+
+def test_weighted_draw_without_replacement():
+    """Three pairs are sure, being each node's only likely neighbor; the fourth goes by weight."""
+    weights = torch.zeros(6, 6)
+    others = {(0, 2): 1.0, (1, 3): 2.0, (0, 5): 5.0}
+    for (i, j), weight in {**others, (0, 1): 1e9, (2, 3): 1e9, (4, 5): 1e9}.items():
+        weights[i, j] = weights[j, i] = weight
+    generator, seen = torch.Generator().manual_seed(0), []
+    for _ in range(1600):
+        edges = [tuple(e) for e in numbered_pairs(draw_weighted(weights, 4, generator), 6).tolist()]
+        assert {(0, 1), (2, 3), (4, 5)} < set(edges) and len(edges) == 4
+        seen += set(edges) & set(others)
+    counts = [seen.count(pair) for pair in others]
+    assert stats.chisquare(counts, [200, 400, 1000]).pvalue > 1e-3
+
+
+def test_nodes_without_weight_stay_alone():
+    weights = torch.zeros(5, 5)
+    weights[0, 1] = weights[1, 0] = 1.0
+    assert draw_weighted(weights, 1, torch.Generator()).tolist() == [0]

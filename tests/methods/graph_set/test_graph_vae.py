@@ -1,0 +1,314 @@
+"""Autoencoders of graph sets: what they book, what one edge can move, and what they release."""
+
+import functools
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from lightning_dpg.callbacks.privacy_accountant import PrivacyAccountant
+from lightning_dpg.datamodules.graph_set import GraphSetDataModule
+from lightning_dpg.graph.dense_batch import dense_adjacency, dense_blocks
+from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.methods.graph_set.graph_vae.dp_graph_gan import DPGGAN
+from lightning_dpg.methods.graph_set.graph_vae.dp_graph_vae import DPGVAE
+from lightning_dpg.methods.graph_set.graph_vae.graph_vae import GGAN, GVAE
+from lightning_dpg.metrics.functional import triangles
+from lightning_dpg.privacy.accounting import gaussian_sigma, noise_multiplier_for
+from lightning_dpg.privacy.ledger import PrivacyLedger
+from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.sampling import PoissonBatch
+from tests.training import quiet_trainer
+
+# Two latent vectors of 8 are one block of 16 draws, so that fewer edges draw the same ones.
+SMALL = {"feature_dim": 4, "hidden_dim": 8, "latent_dim": 8}
+PRIVATE = [DPGVAE, DPGGAN]
+
+
+def two_cliques(sizes=(8, 10, 12, 14)):
+    return [nx.disjoint_union(*[nx.complete_graph(n // 2)] * 2) for n in sizes]
+
+
+def fit(module, epsilon=4.0, delta=1e-4, graphs=None, rate=0.25, checkpoint=None, **options):
+    trainer = quiet_trainer(
+        PrivacyAccountant(epsilon, delta),
+        **{"max_epochs": 2} | options,
+    )
+    data = GraphSetDataModule(two_cliques() if graphs is None else graphs, sample_rate=rate)
+    trainer.fit(module, data, ckpt_path=checkpoint)
+    return module
+
+
+def small(method, **options):
+    torch.manual_seed(0)
+    return method(**SMALL | options)
+
+
+def sampled(module, seed=0):
+    graphs = module.sample_set(torch.Generator().manual_seed(seed))
+    return [undirected_edges(graph).tolist() for graph in graphs]
+
+
+@pytest.mark.parametrize("method", PRIVATE)
+def test_ledger_of_a_run_is_the_list_written_by_hand(method):
+    shares = {"count_share": 0.25, "aggregation_share": 0.5}
+    module = fit(small(method, max_grad_norm=1.0, hops=2, **shares))
+    booked = [
+        (e.name, e.mechanism, e.sensitivity, e.epsilon, e.sample_rate, e.steps)
+        for e in module.ledger.entries
+    ]
+    assert booked == [
+        ("number of edges of each graph", "pure", 1, 1.0, 1.0, 1),
+        ("sums over neighbors, hop 1", "gaussian", 2**0.5, 0.0, 1.0, 1),
+        ("sums over neighbors, hop 2", "gaussian", 2**0.5, 0.0, 1.0, 1),
+        ("gradient of edges", "gaussian", 1.0, 0.0, 0.25, 8),
+    ]
+    # Two hops on half of the budget's zCDP parameter: a quarter for each, which is twice the noise.
+    hops = [entry.noise_multiplier for entry in module.ledger.entries[1:3]]
+    assert hops == pytest.approx([2 * gaussian_sigma(4.0, 1e-4)] * 2)
+    spent = PrivacyLedger(module.relation)
+    for entry in module.ledger.entries[:3]:
+        spent.spend(entry)
+    expected = noise_multiplier_for(4.0, 1e-4, 0.25, 8, spent.rdp())
+    assert module.ledger.entries[3].noise_multiplier == expected
+    assert 0.99 * 4.0 < module.ledger.epsilon(1e-4) <= 4.0
+
+
+def halves(module, edges):
+    """Private and public half of the gradient, with the public randomness fixed."""
+    module.ledger = PrivacyLedger(module.relation)
+    module._noise = NoiseSource(unsafe_seed=1)
+    module._local.manual_seed(2)
+    torch.manual_seed(3)
+    public_terms, module._public_terms = module._public_terms, lambda: None
+    module.zero_grad()
+    module._edge_step(edges)
+    private = gradient(module)
+    module._public_terms = public_terms
+    module.zero_grad()
+    module._public_terms()
+    return private, gradient(module)
+
+
+def gradient(module):
+    zero = torch.zeros(1)
+    return torch.cat(
+        [(zero if p.grad is None else p.grad).flatten() for p in module.parameters()]
+    ).double()
+
+
+@pytest.mark.parametrize("method", PRIVATE)
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_one_edge_moves_the_private_half_by_c_and_the_public_half_not_at_all(method, scale):
+    module = fit(small(method, max_grad_norm=0.5), max_epochs=1)
+    module.log = lambda *args, **kwargs: None
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter *= scale
+    edges = module.trainer.datamodule.edges[::12]
+    size = module.sample_rate * int(module.num_edges.sum())
+    moved = []
+    for count in range(len(edges)):
+        fewer, public = halves(module, edges[:count])
+        more, same = halves(module, edges[: count + 1])
+        assert torch.equal(public, same)
+        moved.append(float((more - fewer).norm()) * size)
+    assert max(moved) <= 0.5 * (1 + 1e-4)
+    assert max(moved) > 0.1  # something is learned
+
+
+@pytest.mark.parametrize("method", PRIVATE)
+def test_public_half_reads_no_edge_at_all(method):
+    module = fit(small(method), max_epochs=1)
+    module.log = lambda *args, **kwargs: None
+    _, public = halves(module, torch.empty(0, 2, dtype=torch.long))
+    del module.trainer.datamodule.edges, module.trainer.datamodule.graphs
+    _, same = halves(module, torch.empty(0, 2, dtype=torch.long))
+    assert torch.equal(public, same)
+
+
+@pytest.mark.parametrize("method", PRIVATE)
+def test_the_public_random_stream_does_not_know_the_size_of_the_batch(method):
+    module = fit(small(method), max_epochs=1)
+    module.log = lambda *args, **kwargs: None
+    module.ledger = PrivacyLedger(module.relation)  # without the budget, which is spent
+    states = []
+    for count in (0, 3, 40):
+        torch.manual_seed(0)
+        module._edge_step(module.trainer.datamodule.edges[:count])
+        states.append(torch.get_rng_state())
+    assert torch.equal(states[0], states[1])
+    assert torch.equal(states[0], states[2])
+
+
+@pytest.mark.parametrize("method", PRIVATE)
+def test_one_edge_moves_the_sum_of_paper_mode_by_more_than_c(method):
+    """Theorem 1 of the paper says at most C; the norm of a node's gradient is no bound."""
+    torch.manual_seed(0)
+    module = method(mode="paper", noise_multiplier=5.0, feature_dim=16, latent_dim=16)
+    graph = nx.gnp_random_graph(12, 0.4, seed=0)
+    fit(module, math.inf, None, [graph], rate=1.0, max_epochs=1)
+    with torch.no_grad():
+        for parameter in module.encoder.parameters():
+            parameter *= 4  # no noise protects the encoder, so that any weights are possible
+    blocks = dense_blocks(module.sizes, torch.tensor([0]))
+    normal = torch.randn(1, 12, 16)
+
+    def clipped_sum(edges):
+        adjacency = dense_adjacency(edges, module.sizes, blocks)
+        mean, log_variance = module.encoder(module.features[blocks.nodes], adjacency)
+        latent = mean + (log_variance / 2).exp() * normal
+        total = module._node_sum(blocks, adjacency, latent.detach(), 0.1)
+        return torch.cat([gradient.flatten() for gradient in total.values()])
+
+    edges = module.trainer.datamodule.edges
+    whole = clipped_sum(edges)
+    moved = [
+        float((whole - clipped_sum(torch.cat([edges[:i], edges[i + 1 :]]))).norm())
+        for i in range(len(edges))
+    ]
+    assert max(moved) > 1.2 * 0.1
+
+
+@pytest.mark.parametrize("method", PRIVATE)
+def test_paper_mode_claims_by_its_formula_and_guarantees_nothing(method):
+    module = small(method, mode="paper", noise_multiplier=5.0)
+    fit(module, math.inf, 1e-5, max_epochs=3)
+    assert module.ledger.epsilon(1e-5) == math.inf
+    assert [e.mechanism for e in module.ledger.entries] == ["non_private"]
+    expected = 2 * 0.25 * math.sqrt(12 * math.log(1e5)) / 5.0
+    assert module.claimed_epsilon(1e-5) == pytest.approx(expected)
+    assert any("exact numbers of edges" in text for text in module.assumptions)
+    with pytest.raises(MisconfigurationException, match="mode: paper protects nothing"):
+        fit(small(method, mode="paper", noise_multiplier=5.0))
+
+
+@pytest.mark.parametrize("method", [GVAE, GGAN, DPGVAE, DPGGAN])
+def test_decoder_sizes_and_numbers_of_edges_are_all_that_generates(method):
+    epsilon = 4.0 if method in PRIVATE else math.inf
+    module = fit(small(method), epsilon)
+    released = module.released_state()
+    assert {name.split(".")[0] for name in released} == {
+        "decoder",
+        "offset",
+        "sizes",
+        "num_edges",
+    }
+    other = small(method)
+    other.load_released_state(released)
+    del other.encoder
+    module.trainer = None
+    assert sampled(other) == sampled(module)
+    assert sampled(other) != sampled(other, seed=1)
+
+
+def test_graphs_have_the_released_numbers_of_edges():
+    module = fit(small(DPGVAE))
+    assert [len(edges) for edges in sampled(module)] == module.num_edges.tolist()
+
+
+def test_draws_follow_the_odds_of_the_decoder():
+    """Given their number, pairs have about the law of independent ones; the worst case is small."""
+    module = small(GVAE)
+    torch.manual_seed(1)
+    logits = torch.randn(5, 5)
+    module.decoder.logits = lambda latent: (logits + logits.mT)[None]
+    generator = torch.Generator().manual_seed(0)
+    draws = torch.cat([module.draw(5, 4, generator) for _ in range(3000)])
+    rows, columns = torch.triu_indices(5, 5, 1)
+    counts = torch.bincount(5 * draws[:, 0] + draws[:, 1], minlength=25)[5 * rows + columns]
+    odds = (logits + logits.mT)[rows, columns].exp().double().numpy()
+
+    def ways(odds, count):
+        """Sum over all sets of ``count`` pairs of the product of their odds."""
+        return functools.reduce(np.polymul, ([o, 1.0] for o in odds))[-1 - count]
+
+    others = [ways(np.delete(odds, pair), 3) for pair in range(10)]
+    np.testing.assert_allclose(counts / 3000, odds * others / ways(odds, 4), atol=0.06)
+    module.offset.data.fill_(-1.0)  # without a number of edges each pair is drawn alone
+    total = sum(len(module.draw(5, None, generator)) for _ in range(3000))
+    expected = (odds / (odds + math.e)).sum()
+    assert total / 3000 == pytest.approx(float(expected), abs=0.1)
+
+
+@pytest.mark.parametrize("method", [GVAE, GGAN])
+def test_without_privacy_it_learns_cliques_and_draws_them_from_the_prior(method):
+    graphs = two_cliques(range(10, 20, 2)) * 4
+    torch.manual_seed(0)
+    module = method(kl_weight=0.1, learning_rate=0.02)
+    fit(module, math.inf, None, graphs, rate=0.5, max_epochs=50)
+    assert [entry.mechanism for entry in module.ledger.entries] == ["non_private"]
+    drawn = module.sample_set(torch.Generator().manual_seed(0))
+    uniform = [nx.gnm_random_graph(len(g), g.number_of_edges(), seed=0) for g in graphs]
+    expected = sum(sum(nx.triangles(graph).values()) / 3 for graph in uniform)
+    assert sum(map(triangles, drawn)) > 1.2 * expected
+
+
+def test_a_resumed_run_releases_nothing_twice(tmp_path):
+    options = {"default_root_dir": tmp_path, "enable_checkpointing": True}
+    first = fit(small(DPGGAN, noise_multiplier=3.0), max_epochs=1, **options)
+    checkpoint = first.trainer.checkpoint_callback.best_model_path
+    second = fit(small(DPGGAN, noise_multiplier=3.0), checkpoint=checkpoint, **options)
+    assert [entry.steps for entry in second.ledger.entries] == [1, 1, 8]
+    assert torch.equal(second.rows, first.rows)
+    assert torch.equal(second.num_edges, first.num_edges)
+    assert float(second.aggregation_noise) == float(first.aggregation_noise)
+
+
+def test_an_infinite_budget_trains_without_noise_and_without_a_guarantee():
+    module = fit(small(DPGGAN), math.inf, None)
+    assert module.ledger.reasons
+    assert float(module.noise_multiplier) == 0
+    assert module.num_edges.tolist() == [12, 20, 30, 42]
+
+
+def test_batches_of_another_rate_are_refused():
+    module = small(DPGVAE)
+    module.sample_rate = 0.1
+    with pytest.raises(ValueError, match=r"booked at 0\.1"):
+        module.training_step(PoissonBatch(torch.zeros(0, 2, dtype=torch.long), 0.2), 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "official"}, "mode must be"),
+        ({"count_share": 0.5, "aggregation_share": 0.5}, "sum below 1"),
+        ({"noise_multiplier": 0.0}, "must be positive or auto"),
+        ({"mode": "paper"}, "the paper takes 5"),
+    ],
+)
+def test_options_that_cannot_work_are_refused(options, message):
+    with pytest.raises((ValueError, MisconfigurationException), match=message):
+        DPGGAN(**options)
+
+
+def test_large_blocks_and_missing_budgets_are_refused():
+    with pytest.raises(MisconfigurationException, match="needs a budget"):
+        quiet_trainer().fit(small(DPGVAE), GraphSetDataModule(two_cliques()))
+    with pytest.raises(MisconfigurationException, match="lower"):
+        fit(small(GVAE), math.inf, None, [nx.path_graph(8200)])
+
+
+def test_shares_that_leave_nothing_are_refused_before_anything_is_spent():
+    module = small(DPGVAE, count_share=0.5, aggregation_share=0.45)
+    with pytest.raises(MisconfigurationException, match=r"count_share 0.5 and .* lower them"):
+        fit(module, epsilon=1.0, delta=1e-5)
+    assert not module.ledger.entries
+
+
+@pytest.mark.parametrize("method", PRIVATE)
+def test_small_budgets_are_told_of_the_control_that_does_better(method):
+    assert "ErdosRenyiSet" in method.advice(1.0)
+    assert method.advice(10.0) is None
+    assert method.advice(math.inf) is None
+
+
+def test_a_noise_multiplier_that_leaves_no_step_spends_nothing():
+    module = small(DPGVAE, noise_multiplier=0.1)
+    with pytest.raises(MisconfigurationException, match="does not pay for"):
+        fit(module)
+    assert not module.ledger.entries

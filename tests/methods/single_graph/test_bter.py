@@ -1,0 +1,194 @@
+"""BTER: what it releases, what that costs, and that its graphs have the released clustering."""
+
+import itertools
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.methods.single_graph import base as one_shot
+from lightning_dpg.methods.single_graph import bter
+from lightning_dpg.methods.single_graph import degree_release as private_degrees
+from lightning_dpg.methods.single_graph.bter import (
+    BTER,
+    closed_shares,
+    degree_classes,
+    merged_classes,
+)
+from lightning_dpg.metrics.functional import average_clustering, triangles
+from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded
+from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity
+from tests.graphs import EXTREMES, edges_of
+
+
+def released(graph, epsilon, seed=None):
+    method = BTER(graph.number_of_nodes())
+    method.ledger.budget = Budget(epsilon, 0.0)
+    if seed is not None:
+        method._noise = NoiseSource(unsafe_seed=seed)
+    method.release(edges_of(graph), epsilon)
+    return method
+
+
+def draw(method, seed=0):
+    return method.sample_edges(torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_neighbours_of_four_nodes_are_told_apart_by_epsilon_at_most(seed, monkeypatch):
+    """Given the same outputs so far, log ratios of the next ones add up to the budget at most."""
+    monkeypatch.setattr(bter, "_FITTING_STEPS", 1)
+    epsilon, mechanism = 0.7, bter.discrete_laplace
+    outputs, reads = [], []
+
+    def recorded(value, *_, epsilon, sensitivity, **__):
+        reads.append((value, epsilon / sensitivity))
+        return outputs[len(reads) - 1]
+
+    def first(value, *args, **options):
+        outputs.append(mechanism(value, *args, **options))
+        return outputs[-1]
+
+    def run(edges, released_by):
+        for module in (bter, one_shot, private_degrees):
+            monkeypatch.setattr(module, "discrete_laplace", released_by)
+        reads.clear()
+        method = BTER(4)
+        method._noise = NoiseSource(unsafe_seed=seed)
+        method.release(edges, epsilon)
+        return list(reads)
+
+    pairs = torch.combinations(torch.arange(4))
+    run(pairs[:4], first)
+    assert len(outputs) == 5
+    graphs = {
+        bits: run(pairs[torch.tensor(bits)], recorded)
+        for bits in itertools.product([False, True], repeat=6)
+    }
+    largest = 0.0
+    for bits, flipped in itertools.product(graphs, range(6)):
+        other = graphs[tuple(bit != (k == flipped) for k, bit in enumerate(bits))]
+        # P(k) of integer noise falls by the factor exp(-rate) per unit.
+        largest = max(
+            largest,
+            sum(
+                rate * int((a - b).abs().sum())
+                for (a, rate), (b, _) in zip(graphs[bits], other, strict=True)
+            ),
+        )
+    assert 0.69 * epsilon < largest <= epsilon * (1 + 1e-9)
+
+
+def test_edges_between_classes_move_within_their_sensitivity():
+    pairs = np.array(list(itertools.combinations(range(5), 2)))
+    bits, classes = np.arange(10), np.array([0, 1, 1, 2, 3])
+    counts = np.stack(
+        [bter.count_links(classes, pairs[(g >> bits) & 1 == 1]).ravel() for g in range(1024)]
+    )
+    for bit in bits:
+        changes = np.abs(counts - counts[np.arange(1024) ^ (1 << bit)]).sum(axis=1)
+        assert (changes == edge_partition_sensitivity()).all()
+
+
+def test_the_ledger_holds_five_releases():
+    method = released(nx.karate_club_graph(), 2.0)
+    booked = [(e.name, e.epsilon, e.sensitivity, e.proof) for e in method.ledger.entries]
+    assert booked == [
+        ("number of edges", pytest.approx(0.1), 1, "edge_count_sensitivity"),
+        ("ordered degrees", pytest.approx(0.4), 2, "degree_l1_sensitivity"),
+        ("degree of each node", pytest.approx(0.8), 2, "degree_l1_sensitivity"),
+        ("edges between classes of degrees", pytest.approx(0.1), 1, "edge_partition_sensitivity"),
+        ("wedges and closed wedges by degree", pytest.approx(0.6), 8, "wedge_sensitivity"),
+    ]
+    assert method.ledger.epsilon(0.0) == pytest.approx(2.0)
+    with pytest.raises(PrivacyBudgetExceeded):
+        method.release(torch.tensor([[0, 1]]), 0.1)
+
+
+def test_degrees_and_clustering_are_matched_without_noise():
+    graph = nx.powerlaw_cluster_graph(600, 5, 0.9, seed=0)
+    method = released(graph, math.inf)
+    real, sample = from_networkx(graph), method.sample(torch.Generator().manual_seed(0))
+    degrees = torch.bincount(sample.edge_index[0], minlength=600)
+    assert degrees.tolist() == [d for _, d in graph.degree()]
+    assert average_clustering(sample) == pytest.approx(average_clustering(real), rel=0.2)
+    assert triangles(sample) == pytest.approx(triangles(real), rel=0.25)
+
+
+def test_blocks_leave_the_released_mixing_alone():
+    graph = nx.powerlaw_cluster_graph(1000, 15, 0.5, seed=0)
+    method = released(graph, 1000.0, seed=0)
+    classes = degree_classes(method.degrees.numpy())
+    drawn = np.mean([bter.count_links(classes, draw(method, k).numpy()) for k in range(3)], axis=0)
+    # Blocks in the order of the degrees alone have 37 % more links within classes.
+    assert np.trace(drawn) == pytest.approx(np.trace(method.mixing.numpy()), rel=0.2)
+
+
+def test_noise_makes_no_triangles():
+    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(30, 30))
+    samples = [
+        released(graph, 1.0, seed).sample(torch.Generator().manual_seed(0)) for seed in range(5)
+    ]
+    # As clustered as a geometric graph, this one would have more than two thousand.
+    assert np.median([triangles(sample) for sample in samples]) < 30
+
+
+def test_scores_add_up_to_the_degrees_and_to_the_links_between_classes():
+    graph = nx.powerlaw_cluster_graph(120, 2, 0.8, seed=0)
+    degrees = np.array([d for _, d in graph.degree()])
+    method = released(graph, math.inf)
+    score = method.score(torch.cartesian_prod(torch.arange(120), torch.arange(120)))
+    score = score.view(120, 120).numpy()
+    assert score.sum(axis=1) == pytest.approx(degrees, rel=0.01)
+    low, high = (np.flatnonzero(degree_classes(degrees) == k) for k in (2, 4))
+    links = sum(graph.has_edge(i, j) for i in low for j in high)
+    assert score[np.ix_(low, high)].sum() == pytest.approx(links, rel=0.03)
+
+
+def test_released_state_draws_the_same_graph():
+    method = released(nx.karate_club_graph(), 100.0)  # at 1 it may have no edges at all
+    fresh = BTER(34)
+    fresh.load_released_state(method.released_state())
+    assert torch.equal(draw(method), draw(fresh))
+    pairs = torch.combinations(torch.arange(34))
+    assert torch.equal(method.score(pairs), fresh.score(pairs))
+    graphs = [{tuple(edge) for edge in draw(method, seed).tolist()} for seed in (0, 1)]
+    assert graphs[0] != graphs[1]
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, math.inf])
+@pytest.mark.parametrize("graph", EXTREMES.values(), ids=EXTREMES)
+def test_every_graph_gives_a_simple_one(graph, epsilon):
+    method = released(graph, epsilon)
+    sample = method.sample(torch.Generator().manual_seed(0))
+    assert sample.num_nodes == graph.number_of_nodes()
+    assert len(undirected_edges(sample)) == len(draw(method)) <= int(method.num_edges)
+    score = method.score(torch.combinations(torch.arange(sample.num_nodes)))
+    assert torch.isfinite(score).all() and (score >= 0).all()
+
+
+def test_classes_are_powers_of_two_apart():
+    degrees = np.arange(100)
+    assert degree_classes(degrees).tolist() == [int(d).bit_length() for d in degrees]
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=12), st.integers(0, 60))
+def test_groups_are_runs_of_classes_that_are_large_enough(sizes, least):
+    groups = merged_classes(np.array(sizes, dtype=np.float64), least)
+    assert groups[0] == 0 and set(np.diff(groups)) <= {0, 1}
+    if groups[-1] > 0:
+        assert np.bincount(groups, sizes).min() >= least
+
+
+def test_closed_shares_near_the_noise_are_shrunk():
+    counts = np.array([[1000, 1000, 1000, 5, 0], [500, 20, -30, 500, 0]])
+    assert closed_shares(counts, 0.0).tolist() == [0.5, 0.02, 0, 1, 0]
+    # Twice the scale is as large as 20, a twenty-fifth of 500; 5 wedges are taken for 100.
+    assert closed_shares(counts, 10.0) == pytest.approx([0.5 * (1 - 1 / 625), 0, 0, 1, 0])

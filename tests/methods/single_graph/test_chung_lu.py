@@ -1,0 +1,65 @@
+"""Chung-Lu: degrees and nothing else."""
+
+import math
+
+import networkx as nx
+import pytest
+import torch
+
+from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.methods.single_graph.chung_lu import ChungLu
+from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded
+from tests.graphs import EXTREMES, edges_of
+
+
+def released(graph, epsilon, **options):
+    method = ChungLu(graph.number_of_nodes(), **options)
+    method.ledger.budget = Budget(epsilon, 0.0)
+    method.release(edges_of(graph), epsilon)
+    return method
+
+
+def draw(method, seed=0):
+    return method.sample_edges(torch.Generator().manual_seed(seed))
+
+
+def test_it_spends_its_budget_exactly():
+    method = released(nx.karate_club_graph(), 1.0)
+    assert [entry.epsilon for entry in method.ledger.entries] == pytest.approx([0.05, 0.25, 0.7])
+    assert method.ledger.epsilon(0.0) == pytest.approx(1.0)
+    with pytest.raises(PrivacyBudgetExceeded):
+        method.release(torch.tensor([[0, 1]]), 1.0)
+
+
+def test_expected_degrees_are_met_without_noise():
+    graph = nx.barabasi_albert_graph(200, 3, seed=0)
+    method = released(graph, math.inf)
+    runs = 20
+    mean = sum(torch.bincount(draw(method, s).flatten(), minlength=200) for s in range(runs)) / runs
+    true = torch.tensor([d for _, d in graph.degree()])
+    assert len(draw(method)) == graph.number_of_edges()
+    # Fewer than one in a thousand Poisson means lie further off.
+    assert ((mean - true).abs() < 4 * (true / runs).sqrt() + 0.1).all()
+
+
+def test_score_is_the_product_of_degrees():
+    method = released(nx.star_graph(5), math.inf)
+    assert method.score(torch.tensor([[0, 1], [1, 2]])).tolist() == [5, 1]
+
+
+def test_released_state_draws_the_same_graph():
+    method = released(nx.karate_club_graph(), 100.0)  # at 1 it may have no edges at all
+    fresh = ChungLu(34)
+    fresh.load_released_state(method.released_state())
+    assert torch.equal(draw(method), draw(fresh))
+    assert not torch.equal(draw(method).sort(0).values, draw(method, 1).sort(0).values)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, math.inf])
+@pytest.mark.parametrize("graph", EXTREMES.values(), ids=EXTREMES)
+def test_every_graph_gives_a_simple_one(graph, epsilon):
+    method = released(graph, epsilon)
+    sample = method.sample(torch.Generator().manual_seed(0))
+    assert sample.num_nodes == graph.number_of_nodes()
+    assert len(undirected_edges(sample)) == len(draw(method)) <= int(method.num_edges)
+    assert torch.isfinite(method.score(torch.combinations(torch.arange(sample.num_nodes)))).all()

@@ -1,0 +1,156 @@
+"""Private degrees: three releases that together know how many nodes have which degree, and who."""
+
+import itertools
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import laplace
+
+from lightning_dpg.methods.single_graph import degree_release as private_degrees
+from lightning_dpg.methods.single_graph.chung_lu import ChungLu
+from lightning_dpg.methods.single_graph.degree_release import (
+    descending_degrees,
+    release_degrees,
+    sorting_effect,
+)
+from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.sensitivity import degree_l1_sensitivity, edge_count_sensitivity
+from tests.graphs import edges_of
+
+PAIRS = torch.combinations(torch.arange(4))
+
+
+def released(edges, num_nodes, epsilon, seed=None):
+    method = ChungLu(num_nodes)
+    if seed is not None:
+        method._noise = NoiseSource(unsafe_seed=seed)
+    degrees = release_degrees(method, edges, epsilon, count_share=0.1, sequence_share=0.3)
+    return method, degrees
+
+
+def log_pmf(outputs, value, rate):
+    return np.log(np.tanh(rate / 2)) - rate * np.abs(outputs - value)
+
+
+def test_all_graphs_of_four_nodes_and_their_neighbours():
+    """The statistics move within their sensitivities, and all outputs together keep epsilon."""
+    epsilon, shares = 0.8, (0.1, 0.3, 0.6)
+    sensitivities = (edge_count_sensitivity(), *[degree_l1_sensitivity()] * 2)
+
+    def values(bits):
+        edges = PAIRS[torch.tensor(bits, dtype=torch.bool)]
+        degrees = torch.bincount(edges.flatten(), minlength=4).numpy()
+        return np.array([len(edges)]), -np.sort(-degrees), degrees
+
+    outputs, largest = np.arange(-10, 15), 0.0
+    for bits in itertools.product([0, 1], repeat=6):
+        for flipped in range(6):
+            other = [bit ^ (k == flipped) for k, bit in enumerate(bits)]
+            loss = 0.0
+            parts = zip(values(bits), values(other), shares, sensitivities, strict=True)
+            for first, second, share, sensitivity in parts:
+                assert np.abs(first - second).sum() <= sensitivity
+                rate = share * epsilon / sensitivity
+                # Outputs are independent, so that the largest ratios of all come together.
+                ratios = log_pmf(outputs, first[:, None], rate) - log_pmf(
+                    outputs, second[:, None], rate
+                )
+                loss += ratios.max(axis=1).sum()
+            largest = max(largest, loss)
+    assert largest == pytest.approx(epsilon)
+
+
+def test_the_ledger_holds_three_releases():
+    method, _ = released(PAIRS, 4, 2.0)
+    booked = [(e.name, e.epsilon, e.sensitivity, e.proof) for e in method.ledger.entries]
+    assert booked == [
+        ("number of edges", pytest.approx(0.2), 1, "edge_count_sensitivity"),
+        ("ordered degrees", pytest.approx(0.6), 2, "degree_l1_sensitivity"),
+        ("degree of each node", pytest.approx(1.2), 2, "degree_l1_sensitivity"),
+    ]
+    assert {e.mechanism for e in method.ledger.entries} == {"pure"}
+    assert method.ledger.epsilon(0.0) == pytest.approx(2.0)
+
+
+@given(st.integers(2, 30), st.floats(0, 1), st.integers(0, 99))
+def test_without_noise_all_degrees_are_known(num_nodes, density, seed):
+    graph = nx.gnp_random_graph(num_nodes, density, seed=seed)
+    method, degrees = released(edges_of(graph), num_nodes, math.inf)
+    assert degrees.tolist() == [d for _, d in graph.degree()]
+    assert int(method.num_edges) == graph.number_of_edges()
+
+
+def noisy_degrees(true, scales, seed):
+    """Noisy degrees in descending order of the true ones, and in their own."""
+    rng = np.random.default_rng(seed)
+    ordered, by_node = (
+        true + rng.laplace(scale=scale, size=len(true)).round().astype(int) for scale in scales
+    )
+    return ordered, scales[0], -np.sort(-by_node), scales[1]
+
+
+def test_order_removes_most_of_the_noise():
+    graph = nx.barabasi_albert_graph(2000, 3, seed=0)
+    true = np.sort([d for _, d in graph.degree()])[::-1]
+    noisy = noisy_degrees(true, (10.0, 5.0), 0)
+    found = descending_degrees(*noisy, graph.number_of_edges())
+    assert np.abs(found - true).mean() < np.abs(noisy[0] - true).mean() / 5
+
+
+def test_degrees_of_hubs_come_from_both_releases(monkeypatch):
+    """Hubs are far apart, so that both tell their degrees: best by the inverse of the variances."""
+    monkeypatch.setattr(private_degrees, "_DITHER", 0.0)
+    true = np.r_[np.arange(900, 100, -40), np.full(980, 10)]
+    errors = []
+    for seed in range(30):
+        noisy = noisy_degrees(true, (4.0, 2.0), seed)
+        errors.append((descending_degrees(*noisy, true.sum() // 2) - true)[:20])
+    best = 1 / (1 / (2 * 4.0**2) + 1 / (2 * 2.0**2))
+    assert np.square(errors).mean() == pytest.approx(best, rel=0.25)
+
+
+def test_what_sorting_makes_of_noise():
+    """Against the mean and variance of the largest of many equal values with Laplace noise."""
+    bias, variance = sorting_effect(np.full(1000, 50.0), 8.0)
+    quantiles = np.linspace(0.05, 0.95, 19)
+    ranks = (1000 * (1 - quantiles)).astype(int)
+    assert bias[ranks] == pytest.approx(laplace.ppf(quantiles, scale=8), abs=1.0)
+    assert variance[ranks].max() < 4
+    # One value alone has the variance of its noise.
+    assert sorting_effect(np.array([5000.0, 0.0]), 8.0)[1][0] == pytest.approx(2 * 8**2, rel=0.8)
+
+
+def test_degrees_have_few_gaps_at_a_small_budget():
+    """Descending steps would leave out most of the degrees, and the smallest ones altogether."""
+    true = -np.sort(-np.random.default_rng(0).poisson(9, 1000))
+    missing = []
+    for seed in range(10):
+        noisy = noisy_degrees(true, (20.0, 10.0), seed)
+        found = descending_degrees(*noisy, true.sum() // 2)
+        missing.append(1 - np.isin(true, found).mean())
+    assert np.mean(missing) < 0.01
+
+
+def test_nodes_are_ranked_by_their_noisy_degrees():
+    assert released(edges_of(nx.star_graph(60)), 61, 5.0, seed=0)[1].argmax() == 0
+
+
+def test_equal_noisy_degrees_are_not_told_apart_by_the_numbers_of_nodes(monkeypatch):
+    descending = torch.arange(200, 0, -1)
+    outputs = {"ordered degrees": descending, "degree of each node": torch.zeros(200)}
+    monkeypatch.setattr(private_degrees, "discrete_laplace", lambda *_, name, **__: outputs[name])
+    monkeypatch.setattr(ChungLu, "release_num_edges", lambda self, *_: self.num_edges.fill_(9000))
+    _, degrees = released(edges_of(nx.empty_graph(200)), 200, 1.0)
+    assert len(degrees.unique()) > 10
+    assert abs(np.corrcoef(degrees, descending)[0, 1]) < 0.2  # three standard deviations
+
+
+@pytest.mark.parametrize("shares", [(0.0, 0.5), (0.5, 0.0), (0.5, 0.5), (0.9, 0.2)])
+def test_refuses_shares_that_leave_nothing(shares):
+    with pytest.raises(ValueError, match="shares must be positive"):
+        release_degrees(ChungLu(4), PAIRS, 1.0, count_share=shares[0], sequence_share=shares[1])

@@ -1,0 +1,210 @@
+import itertools
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+
+from lightning_dpg.graph.communities import count_neighbors, earlier_first, turn_stops
+from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.io import from_networkx, read_graph
+from lightning_dpg.graph.stubs import count_links
+from lightning_dpg.methods.single_graph.privgraph import PrivGraph
+from lightning_dpg.metrics.communities import (
+    louvain,
+    modularity,
+    normalized_mutual_information,
+)
+from lightning_dpg.metrics.functional import degrees, triangles
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
+from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.sensitivity import (
+    earlier_neighbor_sensitivity,
+    edge_partition_sensitivity,
+)
+from tests.flip_law import flip_law
+from tests.graphs import EXTREMES, edges_of
+
+PAIRS = list(itertools.combinations(range(4), 2))
+
+
+def fitted(graph, epsilon, seed=0, **settings):
+    method = PrivGraph(graph.num_nodes, **settings)
+    method._noise = NoiseSource(unsafe_seed=seed)
+    method.ledger.budget = Budget(epsilon, 0.0)
+    method.release(undirected_edges(graph), epsilon)
+    return method
+
+
+def planted(sizes, inside, outside, seed=0):
+    probabilities = np.full((len(sizes), len(sizes)), outside) + np.diag(
+        [inside - outside] * len(sizes)
+    )
+    return from_networkx(nx.stochastic_block_model(sizes, probabilities, seed=seed))
+
+
+GRAPHS = [
+    edges for count in range(len(PAIRS) + 1) for edges in itertools.combinations(PAIRS, count)
+]
+# All graphs of 4 nodes, by number, with all graphs that lack one of their edges.
+NEIGHBORS = [
+    (GRAPHS.index(edges), GRAPHS.index(tuple(edge for edge in edges if edge != gone)))
+    for edges in GRAPHS
+    for gone in edges
+]
+
+
+def as_edges(pairs):
+    return torch.tensor(pairs, dtype=torch.long).view(-1, 2)
+
+
+def turns(edges, communities, order, first, count):
+    """The counts of all turns, each given the communities of the earlier ones."""
+    ends = earlier_first(as_edges(edges), order)
+    stops = [first, *turn_stops(first, len(order), 2.0)]
+    return [count_neighbors(ends, communities[:a], b, count) for a, b in itertools.pairwise(stops)]
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 0, 3, 1]])
+def test_one_edge_moves_counts_by_at_most_their_sensitivities(order):
+    changes, links = set(), set()
+    for labels in itertools.product(range(2), repeat=4):
+        communities = torch.tensor(labels)
+        tables = [
+            torch.cat(turns(edges, communities, torch.tensor(order), 1, 2)) for edges in GRAPHS
+        ]
+        counts = [count_links(np.array(labels), as_edges(edges).numpy()) for edges in GRAPHS]
+        changes |= {int((tables[a] - tables[b]).abs().sum()) for a, b in NEIGHBORS}
+        links |= {int(np.abs(counts[a] - counts[b]).sum()) for a, b in NEIGHBORS}
+    assert changes == {0, earlier_neighbor_sensitivity()}  # 0 where both ends have one turn
+    assert links == {edge_partition_sensitivity()}
+
+
+@pytest.mark.parametrize("rate", [0.3, 1.5])
+def test_laws_of_communities_and_links_are_within_epsilon_of_neighbours(rate):
+    link_rate, losses, totals = 0.2, [], np.zeros(len(GRAPHS))
+    for labels in itertools.product([0], range(2), range(2), range(2)):
+        communities = torch.tensor(labels)
+        logs, counts = [], []
+        for edges in GRAPHS:
+            rows = torch.cat(turns(edges, communities, torch.arange(4), 1, 2)).tolist()
+            laws = [flip_law(row, rate)[c] for row, c in zip(rows, labels[1:], strict=True)]
+            logs.append(np.log(laws).sum())
+            counts.append(count_links(np.array(labels), as_edges(edges).numpy()))
+        totals += np.exp(logs)
+        # Discrete Laplace noise turns a change by k into a log ratio of k times its rate at most.
+        losses += [
+            abs(logs[a] - logs[b]) + link_rate * np.abs(counts[a] - counts[b]).sum()
+            for a, b in NEIGHBORS
+        ]
+    assert totals == pytest.approx(1)  # all communities were seen
+    assert 0.5 * rate < max(losses) <= rate + link_rate + 1e-9
+
+
+def test_ledger_of_one_fit():
+    method = fitted(from_networkx(nx.karate_club_graph()), 2.0)
+    expected = [
+        ("number of edges", 0.1, 1, "edge_count_sensitivity"),
+        ("ordered degrees", 0.125, 2, "degree_l1_sensitivity"),
+        ("degree of each node", 0.275, 2, "degree_l1_sensitivity"),
+        ("communities", 1.4, 1, "earlier_neighbor_sensitivity"),
+        ("edges within and between communities", 0.1, 1, "edge_partition_sensitivity"),
+    ]
+    assert method.ledger.entries == [
+        LedgerEntry(
+            name=name,
+            relation=Relation.EDGE,
+            mechanism="pure",
+            sensitivity=sensitivity,
+            epsilon=entry.epsilon,
+            proof=proof,
+        )
+        for entry, (name, _, sensitivity, proof) in zip(
+            method.ledger.entries, expected, strict=True
+        )
+    ]
+    booked = [entry.epsilon for entry in method.ledger.entries]
+    assert booked == pytest.approx([epsilon for _, epsilon, _, _ in expected])
+    assert method.ledger.epsilon(0.0) == pytest.approx(2.0)
+
+
+def test_without_noise_degrees_communities_and_links_are_those_of_the_graph():
+    graph = planted([60, 50, 40], 0.4, 0.02)
+    method = fitted(graph, math.inf, num_communities=6)
+    assert method.degrees.tolist() == degrees(graph).tolist()
+    communities = method.communities.numpy()
+    links = count_links(communities, undirected_edges(graph).numpy())
+    assert np.array_equal(method.links.numpy(), links)
+    block = np.repeat(np.arange(3), [60, 50, 40])
+    # Founders may share a block, which they then divide, but no community has two blocks.
+    assert max(np.bincount(block[communities == c]).max() for c in range(6)) > 30
+    assert modularity(graph, communities) > 0.3
+
+    sample = method.sample(torch.Generator().manual_seed(0))
+    assert degrees(sample).tolist() == degrees(graph).tolist()
+    drawn = count_links(communities, undirected_edges(sample).numpy())
+    assert np.abs(drawn - links).max() < 30
+    # The expected numbers of edges add up to the degrees, but for pairs of a node with itself.
+    everything = torch.cartesian_prod(torch.arange(150), torch.arange(150))
+    expected = method.score(everything).view(150, 150)
+    assert expected.sum(dim=1).numpy() == pytest.approx(degrees(graph), rel=1e-3, abs=0.05)
+
+
+def test_planted_communities_are_found_at_a_small_budget():
+    graph = planted([150] * 4, 0.25, 0.005)
+    block = np.repeat(np.arange(4), 150)
+    method = fitted(graph, 2.0)
+    assert normalized_mutual_information(method.communities.numpy(), block) > 0.5
+    sample = method.sample(torch.Generator().manual_seed(0))
+    assert normalized_mutual_information(louvain(sample), block) > 0.5
+    uniform = from_networkx(nx.gnm_random_graph(600, sample.num_edges // 2, seed=0))
+    assert triangles(sample) > 1.5 * triangles(uniform)
+    inside, outside = torch.tensor([[0, 1], [200, 220]]), torch.tensor([[0, 200], [220, 500]])
+    assert method.score(inside).sum() > 2 * method.score(outside).sum()
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, math.inf])
+@pytest.mark.parametrize("name", EXTREMES)
+def test_extreme_graphs(name, epsilon):
+    graph = make_graph(edges_of(EXTREMES[name]), len(EXTREMES[name]))
+    for seed in range(3):
+        method = fitted(graph, epsilon, seed=seed)
+        sample = method.sample(torch.Generator().manual_seed(seed))
+        assert sample.num_nodes == graph.num_nodes
+        pairs = undirected_edges(sample)
+        assert len(pairs) == sample.num_edges // 2 == len(set(map(tuple, pairs.tolist())))
+        assert len(pairs) <= int(method.num_edges)
+        assert int(method.links.tril().sum()) == int(method.num_edges)
+        every = torch.combinations(torch.arange(graph.num_nodes))
+        assert bool(method.score(every).isfinite().all())
+
+
+def test_released_state_restores_it():
+    graph = from_networkx(nx.les_miserables_graph())
+    method = fitted(graph, 1.0)
+    fresh = PrivGraph(graph.num_nodes)
+    fresh.load_released_state(method.released_state())
+    first, same, other = (
+        m.sample_edges(torch.Generator().manual_seed(seed)).tolist()
+        for m, seed in ((method, 1), (fresh, 1), (method, 2))
+    )
+    assert first == same != other
+    assert torch.equal(method.score(as_edges(PAIRS)), fresh.score(as_edges(PAIRS)))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"degree_share": 0.0}, {"degree_share": 0.7, "block_share": 0.3}, {"num_communities": 0}],
+)
+def test_refuses_shares_and_numbers_that_leave_nothing(settings):
+    with pytest.raises(ValueError, match="must be positive"):
+        PrivGraph(10, **settings)
+
+
+def test_communities_of_facebook(data_root):
+    graph = read_graph(data_root / "graphs" / "Facebook.edges.gz", keep_gaps=True)
+    sample = fitted(graph, 1.0).sample(torch.Generator().manual_seed(0))
+    assert sample.num_edges == pytest.approx(graph.num_edges, rel=0.003)
+    found = normalized_mutual_information(louvain(graph), louvain(sample))
+    assert found > 0.3  # PrivGraph's own code: 0.167

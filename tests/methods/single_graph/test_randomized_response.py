@@ -1,0 +1,261 @@
+import itertools
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from sklearn.metrics import normalized_mutual_info_score
+
+from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.graph.negative_sampling import uniform_non_edges
+from lightning_dpg.methods import RandomizedResponse
+from lightning_dpg.metrics.link_prediction import link_prediction
+from lightning_dpg.privacy.ledger import Budget
+from lightning_dpg.privacy.mechanisms import response_rates
+
+PAIRS = list(itertools.combinations(range(4), 2))
+
+
+def released(edges, num_nodes, epsilon, **arguments):
+    method = RandomizedResponse(num_nodes=num_nodes, **arguments)
+    method.ledger.budget = Budget(epsilon, 0.0)
+    method.release(edges, epsilon)
+    return method
+
+
+def planted(seed=0):
+    """Five communities of 40 nodes, about 11 neighbors inside and 2 outside of the own one."""
+    graph = nx.planted_partition_graph(5, 40, 0.28, 0.012, seed=seed)
+    return torch.tensor(sorted(tuple(sorted(edge)) for edge in graph.edges)), 200
+
+
+def entries(method):
+    return [(e.name, e.mechanism, e.sensitivity, e.proof, e.epsilon) for e in method.ledger.entries]
+
+
+def test_ledger_by_hand():
+    edges, n = planted()
+    method = released(edges, n, 2.0)
+    assert entries(method) == [
+        ("number of edges", "pure", 1, "edge_count_sensitivity", 0.1),
+        ("edges", "pure", 1, "pair_bit_sensitivity", pytest.approx(1.9)),
+    ]
+    method = released(edges, n, 2.0, denoise="spectral", degree_share=0.4)
+    assert entries(method) == [
+        ("number of edges", "pure", 1, "edge_count_sensitivity", pytest.approx(0.1)),
+        ("ordered degrees", "pure", 2, "degree_l1_sensitivity", pytest.approx(0.2)),
+        ("degree of each node", "pure", 2, "degree_l1_sensitivity", pytest.approx(0.6)),
+        ("edges", "pure", 1, "pair_bit_sensitivity", pytest.approx(1.1)),
+    ]
+    assert method.ledger.headline(0.0) == (pytest.approx(2.0), "sum of pure epsilons")
+
+
+@pytest.mark.parametrize("epsilon", [0.7, 6.0])
+def test_no_outcome_tells_neighbours_apart_by_more_than_epsilon(epsilon):
+    """Exact joint law of number and reports, for all graphs of 4 nodes and all single flips."""
+    method = RandomizedResponse(num_nodes=4)
+    method.report_epsilon.fill_(0.95 * epsilon)
+    rates = []
+    for count in range(7):  # the reports' law depends on the graph through this release only
+        method.num_edges.fill_(count)
+        rates.append(response_rates(0.95 * epsilon, method._thinning()))
+    reports = np.array(list(itertools.product((False, True), repeat=6)))
+    worst = 0.0
+    for graph in reports:
+        for bit in range(6):
+            other = graph.copy()
+            other[bit] ^= True
+            for true_rate, false_rate in rates[1:]:
+                laws = []
+                for bits in (graph, other):
+                    chance = np.where(bits, true_rate, false_rate)
+                    laws.append(np.where(reports, chance, 1 - chance).prod(1))
+                of_count = 0.05 * epsilon  # the most that discrete Laplace noise gives away
+                worst = max(worst, of_count + np.abs(np.log(laws[0] / laws[1])).max())
+    assert worst <= epsilon * (1 + 1e-9)
+    assert worst >= 0.9 * epsilon
+
+
+def test_as_many_reports_as_edges_and_as_many_true_ones_as_can_be():
+    edges, n = planted()
+    pairs = n * (n - 1) // 2
+    for epsilon in (1.0, 4.0, 8.0):
+        methods = [released(edges, n, epsilon) for _ in range(20)]
+        sizes = [len(m.reported) for m in methods]
+        assert np.mean(sizes) == pytest.approx(len(edges), rel=0.1)
+        true = [int((edges[:, None] == m.reported).all(2).any(1).sum()) for m in methods]
+        # A true edge is at most exp(epsilon) times as likely as a false one.
+        share = math.exp(0.95 * epsilon)
+        best = share / (share * len(edges) + pairs - len(edges)) * len(edges)
+        assert np.mean(true) / len(edges) == pytest.approx(min(best, 1), abs=0.03)
+
+
+@pytest.mark.parametrize("denoise", ["none", "spectral", "cell"])
+def test_without_noise_the_graph_itself_remains(denoise):
+    edges, n = planted()
+    method = released(edges, n, math.inf, denoise=denoise, rank=8)
+    assert torch.equal(method.sample_edges(torch.Generator()), edges)
+    assert method.ledger.reasons
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"denoise": "spectral"}, {"denoise": "spectral", "degree_share": 0.1}]
+)
+def test_denoised_scores_find_edges_that_were_held_out(arguments):
+    edges, n = planted()
+    order = torch.randperm(len(edges), generator=torch.Generator().manual_seed(0))
+    held_out, kept = edges[order[:100]], edges[order[100:].sort().values]
+    others = uniform_non_edges(make_graph(edges, n), 100, torch.Generator().manual_seed(0))
+    method = released(kept, n, 6.0, **arguments)
+    auc, _ = link_prediction(method.score(held_out), method.score(others))
+    # 0.85 is the most that the communities give; 0.79 with a deviation of 0.02 in the worse case.
+    assert auc > 0.7
+    reports = released(kept, n, 6.0)
+    assert link_prediction(reports.score(held_out), reports.score(others))[0] < 0.65
+
+
+@pytest.mark.parametrize("degree", [20, 50])
+def test_scores_fit_dense_communities(degree):
+    """Walks and ranks that suit sparse graphs drown four communities in noise of the graph's own."""
+    inside = degree * 0.6 / 75
+    graph = nx.planted_partition_graph(4, 75, inside, degree * 0.4 / 225, seed=1)
+    edges = torch.tensor(sorted(tuple(sorted(edge)) for edge in graph.edges))
+    order = torch.randperm(len(edges), generator=torch.Generator().manual_seed(0))
+    held_out, kept = edges[order[:300]], edges[order[300:].sort().values]
+    others = uniform_non_edges(make_graph(edges, 300), 3000, torch.Generator().manual_seed(0))
+    method = released(kept, 300, 8.0, denoise="spectral")
+    community = torch.arange(300) // 75
+    known = [
+        (community[pairs[:, 0]] == community[pairs[:, 1]]).float() for pairs in (held_out, others)
+    ]
+    found, _ = link_prediction(method.score(held_out), method.score(others))
+    best, _ = link_prediction(*known)
+    assert found > best - 0.03
+
+
+def test_reports_estimate_degrees_together_where_noise_prevails():
+    """A lattice has no degree but 6, and the hub of a star keeps its own."""
+    lattice = nx.circulant_graph(300, [1, 2, 3])
+    edges = torch.tensor(sorted(tuple(sorted(edge)) for edge in lattice.edges))
+    noisy = released(edges, 300, 1.0, denoise="spectral").degrees
+    assert float((noisy - noisy.mean()).abs().mean()) < 6  # 10 if each node had its own estimate
+    star = torch.tensor([(0, i) for i in range(1, 300)])
+    degrees = released(star, 300, 4.0, denoise="spectral").degrees
+    assert float(degrees[0]) == pytest.approx(299, rel=0.1)
+
+
+def families(n, seed):
+    """Graphs of mean degree 4 to 30: with and without communities, triangles and hubs."""
+    tree = nx.random_labeled_tree(n, seed=seed)
+    tree.add_edges_from(nx.gnm_random_graph(n, n, seed=seed).edges)
+    return [
+        nx.planted_partition_graph(10, n // 10, 0.35, 0.012, seed=seed),
+        nx.planted_partition_graph(4, n // 4, 0.4, 0.05, seed=seed),
+        nx.powerlaw_cluster_graph(n, 5, 0.8, seed=seed),
+        nx.watts_strogatz_graph(n, 10, 0.1, seed=seed),
+        nx.random_geometric_graph(n, (20 / math.pi / n) ** 0.5, seed=seed),
+        tree,
+    ]
+
+
+def errors(graph, drawn, seed):
+    """One minus the NMI of communities, and errors of degrees and triangles over the truth."""
+    synthetic = nx.empty_graph(len(graph))
+    synthetic.add_edges_from(drawn.tolist())
+    labels = []
+    for each in (graph, synthetic):
+        parts = nx.community.louvain_communities(each, seed=seed)
+        owner = {node: k for k, part in enumerate(parts) for node in part}
+        labels.append([owner[node] for node in range(len(graph))])
+    degrees = [np.sort([degree for _, degree in each.degree]) for each in (graph, synthetic)]
+    triangles = [sum(nx.triangles(each).values()) + 1 for each in (graph, synthetic)]
+    return [
+        1 - normalized_mutual_info_score(*labels),
+        np.abs(degrees[0] - degrees[1]).mean() / degrees[0].mean(),
+        min(abs(triangles[1] / triangles[0] - 1), 2),
+    ]
+
+
+@pytest.mark.slow
+def test_more_budget_does_not_hurt():
+    """Mean errors over six kinds of graphs; isolated nodes once were communities at epsilon 0.5."""
+    epsilons, means = (0.5, 1.0, 2.0, 5.0), []
+    for epsilon in epsilons:
+        found = []
+        for seed in range(2):
+            for graph in families(200, seed):
+                edges = torch.tensor(sorted(tuple(sorted(edge)) for edge in graph.edges))
+                method = released(edges, 200, epsilon, denoise="spectral")
+                drawn = method.sample_edges(torch.Generator().manual_seed(seed))
+                found.append(errors(graph, drawn, seed))
+        means.append(np.mean(found, axis=0))
+    rises = np.diff(means, axis=0)
+    # Triangles vary most from run to run.
+    assert (rises < [0.03, 0.03, 0.1]).all(), np.round(means, 3)
+    assert (means[-1] < means[0]).all()
+
+
+def test_a_draw_is_nearer_to_the_graph_than_the_reports_are():
+    edges, n = planted()
+    overlap = torch.zeros(2)
+    for _ in range(5):
+        method = released(edges, n, 3.0, denoise="spectral")
+        raw = released(edges, n, 3.0)
+        drawn = method.sample_edges(torch.Generator().manual_seed(0))
+        for k, found in enumerate((drawn, raw.reported)):
+            overlap[k] += (edges[:, None] == found).all(2).any(1).sum()
+    assert overlap[0] > 1.06 * overlap[1]  # 1.147 in the mean, sd .015
+    assert len(drawn) == int(method.num_edges)
+
+
+@pytest.mark.parametrize("denoise", ["none", "spectral", "cell"])
+def test_released_state_is_all_that_a_draw_needs(denoise):
+    edges, n = planted()
+    method = released(edges, n, 3.0, denoise=denoise, rank=8, steps=3)
+    fresh = RandomizedResponse(num_nodes=n, denoise=denoise, rank=8)
+    fresh.load_released_state(method.released_state())
+    draws = [m.sample_edges(torch.Generator().manual_seed(5)) for m in (method, fresh)]
+    assert torch.equal(*draws)
+    pairs = torch.tensor([[0, 1], [5, 180]])
+    torch.testing.assert_close(method.score(pairs), fresh.score(pairs))
+    if denoise != "none":
+        assert not torch.equal(draws[0], method.sample_edges(torch.Generator().manual_seed(6)))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sets(st.sampled_from(list(itertools.combinations(range(7), 2)))),
+    st.sampled_from([0.01, 1.0, 9.0]),
+    st.sampled_from(["none", "spectral", "cell"]),
+)
+def test_any_graph_and_budget_gives_a_simple_graph(edges, epsilon, denoise):
+    rows = torch.tensor(sorted(edges), dtype=torch.long).view(-1, 2)
+    method = released(rows, 7, epsilon, denoise=denoise, rank=3, steps=2)
+    drawn = method.sample_edges(torch.Generator().manual_seed(0))
+    assert bool((drawn[:, 0] < drawn[:, 1]).all())
+    assert len(drawn.unique(dim=0)) == len(drawn)
+    assert torch.isfinite(method.score(torch.tensor([[0, 1]]))).all()
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(MisconfigurationException, match=r"at most 6000(.|\n)*noisy_oja"):
+        RandomizedResponse(num_nodes=6001, denoise="spectral")
+    RandomizedResponse(num_nodes=10**6)
+    with pytest.raises(MisconfigurationException, match="spectral only"):
+        RandomizedResponse(num_nodes=9, degree_share=0.1)
+    with pytest.raises(MisconfigurationException, match="num_nodes"):
+        RandomizedResponse()
+    for arguments in ({"denoise": "nmf"}, {"count_share": 0.0}, {"count_share": 1.0}):
+        with pytest.raises(ValueError, match="must be"):
+            RandomizedResponse(num_nodes=9, **arguments)
+
+
+def test_advice_speaks_of_the_budget_that_the_reports_get():
+    method = RandomizedResponse(num_nodes=9, count_share=0.2)
+    assert "once in 56 times" in method.advice(5.0)  # 1 + exp(4)
+    assert method.advice(1.0) is None
+    assert method.advice(math.inf) is None

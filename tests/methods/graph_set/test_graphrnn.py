@@ -11,7 +11,7 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.methods.graph_set.base import graphrnn
+from lightning_dpg.methods.graph_set import graphrnn
 from lightning_dpg.methods.graph_set.graphrnn import GraphRNN
 from lightning_dpg.metrics.functional import triangles
 from tests.training import quiet_trainer

@@ -28,11 +28,7 @@ from lightning_dpg.methods.single_graph.privcom.settings import checked_num_node
 from lightning_dpg.nn.oja import Oja, orthonormal
 from lightning_dpg.privacy.calibration import remaining_noise_multiplier
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
-from lightning_dpg.privacy.mechanisms import (
-    gaussian,
-    randomized_response,
-    response_rates,
-)
+from lightning_dpg.privacy.mechanisms import gaussian, randomized_response, response_rates
 from lightning_dpg.privacy.sensitivity.matrix_products import node_edge_count_sensitivity
 
 # Public: the signs from which the eigenvectors start.

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.interfaces import BatchRequest, GraphRecords, Records, ServesRecords
 from lightning_dpg.metrics.functional import STATISTICS
 from lightning_dpg.metrics.link_prediction import degree_product, link_prediction
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall, smallest_epsilon
@@ -34,8 +35,10 @@ class PrivateModule(pl.LightningModule):
         added_tensors: Released tensors that releases of earlier versions lack; the values that a new
             object has stand for them.
         assumptions: What the guarantee takes as public, one sentence each.
+        reads: The protocol of the records that it reads: ``GraphRecords`` or ``GraphSetRecords``.
     """
 
+    reads: ClassVar[type] = GraphRecords
     relation: Relation = Relation.EDGE
     is_pure: ClassVar[bool] = False
     adds_noise: ClassVar[bool] = True
@@ -56,6 +59,28 @@ class PrivateModule(pl.LightningModule):
         if self._noise is None:
             self._noise = NoiseSource()
         return self._noise
+
+    @property
+    def records(self) -> Records:
+        """Records of the data module in use (private); subclasses narrow the type.
+
+        Raises:
+            MisconfigurationException: If the data module serves none, or those of another kind.
+        """
+        data = getattr(self.trainer, "datamodule", None)
+        records = data.records if isinstance(data, ServesRecords) else None
+        if records is not None and isinstance(records, self.reads):
+            return records
+        raise MisconfigurationException(
+            f"{type(self).__name__} reads {self.reads.__name__}, and {type(data).__name__} serves none"
+        )
+
+    def batch_request(self) -> BatchRequest:
+        """The batches that the data module is to serve, by the settings of the method alone.
+
+        By default each epoch is one step that gets all records.
+        """
+        return BatchRequest("all", steps_per_epoch=1)
 
     @classmethod
     def check_data(cls, data: Any) -> None:

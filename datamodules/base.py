@@ -18,6 +18,7 @@ from torch_geometric.data import Data
 from lightning_dpg.datamodules.loading import load_reading
 from lightning_dpg.graph.conversion import NodeSet
 from lightning_dpg.graph.graph import largest_component, make_graph
+from lightning_dpg.graph.pair_indices import num_pairs
 
 Batch = TypeVar("Batch")
 
@@ -191,6 +192,16 @@ class GraphDataModule(pl.LightningDataModule):
     def num_nodes(self) -> int:
         """Number of nodes N (public)."""
         return int(self.graph.num_nodes)
+
+    @property
+    def num_edges(self) -> int:
+        """Number of undirected edges (private), those that are held out among them."""
+        return int(self.graph.num_edges) // 2
+
+    @property
+    def num_pairs(self) -> int:
+        """Number of pairs of nodes (public)."""
+        return num_pairs(self.num_nodes)
 
     def predict_dataloader(self) -> DataLoader[Tensor]:
         """The seeds of the graphs to generate, one scalar tensor each."""

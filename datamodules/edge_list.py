@@ -17,6 +17,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.base import Batches, GraphDataModule
 from lightning_dpg.datamodules.loading import data_root
+from lightning_dpg.datamodules.records import OneGraph
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.negative_sampling import degree_matched_non_edges, uniform_non_edges
 from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
@@ -170,6 +171,11 @@ class EdgeListDataModule(GraphDataModule):
             self._split_as_published(self.split)
         self.train_graph = make_graph(self.edges, self.num_nodes, self.graph.node_names)
         self._is_set_up = True
+
+    @property
+    def records(self) -> OneGraph:
+        """The training records (private), after ``setup``."""
+        return OneGraph(self.train_graph, self.edges, self.assumptions)
 
     def state_dict(self) -> dict[str, Any]:
         """The numbering of the nodes, and what decides which edges are held out (public)."""

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import networkx as nx
@@ -16,9 +17,11 @@ from torch_geometric.data import Data
 from lightning_dpg.datamodules.base import Batches
 from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIONS
 from lightning_dpg.datamodules.edge_list import EdgeRecords
+from lightning_dpg.datamodules.records import GraphSet
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import GraphFormatError, from_networkx, from_pyg
 from lightning_dpg.graph.node_names import natural_key, natural_order
+from lightning_dpg.graph.pair_indices import num_pairs
 from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
 
 
@@ -141,6 +144,34 @@ class GraphSetDataModule(pl.LightningDataModule):
             else "The kinds of labels and of node features are public."
         )
         self._is_set_up = True
+
+    @property
+    def records(self) -> GraphSet:
+        """The training records (private), after ``setup``."""
+        return GraphSet(
+            self.graphs,
+            self.edges,
+            self.sizes,
+            self.graph_of,
+            self.labels,
+            max_occurrences=self.max_occurrences,
+            assumptions=self.assumptions,
+            preparation=self.preparation,
+        )
+
+    @property
+    def num_edges(self) -> int:
+        """Number of undirected edges of all graphs (private)."""
+        return len(self.edges)
+
+    @property
+    def num_pairs(self) -> int:
+        """Number of pairs of nodes of one graph (public)."""
+        return sum(map(num_pairs, self.sizes.tolist()))
+
+    def write_key(self, path: Path) -> bool:
+        """Write nothing: a set publishes no numbers for names."""
+        return False
 
     @property
     def num_nodes(self) -> int:

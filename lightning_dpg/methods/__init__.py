@@ -19,6 +19,7 @@ from lightning_dpg.methods.single_graph.chung_lu import ChungLu
 from lightning_dpg.methods.single_graph.dk2 import DK2
 from lightning_dpg.methods.single_graph.erdos_renyi import ErdosRenyi
 from lightning_dpg.methods.single_graph.hrg import HRG
+from lightning_dpg.methods.single_graph.netgan.as_published import DPNetGANAsPublished
 from lightning_dpg.methods.single_graph.netgan.dp_netgan import DPNetGAN
 from lightning_dpg.methods.single_graph.netgan.netgan import NetGAN
 from lightning_dpg.methods.single_graph.privcom.method import PrivCom
@@ -36,6 +37,7 @@ __all__ = [
     "HRG",
     "ChungLu",
     "DPNetGAN",
+    "DPNetGANAsPublished",
     "ErdosRenyi",
     "ErdosRenyiSet",
     "GraphKernel",

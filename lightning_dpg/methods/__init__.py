@@ -8,6 +8,10 @@ from lightning_dpg.methods.graph_features.ldp_gw.method import LDPGromovWasserst
 from lightning_dpg.methods.graph_features.private_kernel.method import PrivateGraphKernel
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.erdos_renyi_set import ErdosRenyiSet
+from lightning_dpg.methods.graph_set.graph_vae.as_published import (
+    DPGGANAsPublished,
+    DPGVAEAsPublished,
+)
 from lightning_dpg.methods.graph_set.graph_vae.dp_graph_gan import DPGGAN
 from lightning_dpg.methods.graph_set.graph_vae.dp_graph_vae import DPGVAE
 from lightning_dpg.methods.graph_set.graph_vae.graph_vae import GGAN, GVAE
@@ -36,6 +40,8 @@ __all__ = [
     "GVAE",
     "HRG",
     "ChungLu",
+    "DPGGANAsPublished",
+    "DPGVAEAsPublished",
     "DPNetGAN",
     "DPNetGANAsPublished",
     "ErdosRenyi",

@@ -14,6 +14,7 @@ from lightning_dpg.graph.katz import inverse_katz
 from lightning_dpg.graph.low_rank_edges import Affinity, degrees_by_rows, low_rank_edges
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
 from lightning_dpg.graph.spectral import noise_scale, shrunken, spectrum
+from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.evidence import degree_evidence, weight
 from lightning_dpg.methods.product_evidence import estimate_evidence, release_evidence
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
@@ -74,7 +75,7 @@ class PrivCom(OneShotSynthesizer):
         relation: ``edge`` or ``node``.
         mode: ``corrected`` or ``paper``.
         rank: Number of eigenvectors K.
-        iterations: Steps T, at most the batches of the run.
+        iterations: Steps T, all of them in the first epoch.
         momentum: Weight of the earlier steps, out of which noise averages.
         clip: Length to which rows of V are shortened, over that of the rows of a flat basis,
             :math:`\sqrt{K/N}`.
@@ -126,6 +127,12 @@ class PrivCom(OneShotSynthesizer):
         self.matrix = PrivateMatrix(self.relation, size, rank, hops, bound, mode == "paper")
         self._adjacency: csr_array | None = None
         self._shown = self.vectors.detach()
+
+    def batch_request(self) -> BatchRequest:
+        """All records at each iteration."""
+        h = self.hparams
+        is_iterated = h["release"] == "noisy_oja"
+        return BatchRequest("all", steps_per_epoch=h["iterations"] if is_iterated else 1)
 
     def configure_optimizers(self) -> Oja:
         """Oja's rule, without momentum where the paper has none."""

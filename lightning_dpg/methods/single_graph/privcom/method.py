@@ -24,7 +24,7 @@ from lightning_dpg.methods.single_graph.privcom.as_published import (
     printed_edges,
     printed_sigma,
 )
-from lightning_dpg.methods.single_graph.privcom.matrix import PrivateMatrix
+from lightning_dpg.methods.single_graph.privcom.matrix import PrivateMatrix, asked_steps
 from lightning_dpg.methods.single_graph.privcom.settings import checked_num_nodes, degree_assumption
 from lightning_dpg.nn.oja import Oja, orthonormal
 from lightning_dpg.privacy.calibration import remaining_noise_multiplier
@@ -130,9 +130,7 @@ class PrivCom(OneShotSynthesizer):
 
     def batch_request(self) -> BatchRequest:
         """All records at each iteration."""
-        h = self.hparams
-        is_iterated = h["release"] == "noisy_oja"
-        return BatchRequest("all", steps_per_epoch=h["iterations"] if is_iterated else 1)
+        return BatchRequest("all", steps_per_epoch=asked_steps(self.hparams))
 
     def configure_optimizers(self) -> Oja:
         """Oja's rule, without momentum where the paper has none."""
@@ -161,9 +159,7 @@ class PrivCom(OneShotSynthesizer):
             epsilon: That of the whole budget; noise is settled for what is left.
         """
         h = self.hparams
-        batches = self.trainer.estimated_stepping_batches
-        is_iterated = h["release"] == "noisy_oja"
-        self.steps_planned.fill_(int(min(h["iterations"], batches)) if is_iterated else 1)
+        self.steps_planned.fill_(int(min(asked_steps(h), self.trainer.estimated_stepping_batches)))
         if h["mode"] == "paper":
             self.num_edges.fill_(len(edges))
             releases = int(self.steps_planned) + h["rank"]
@@ -181,7 +177,7 @@ class PrivCom(OneShotSynthesizer):
             sensitivity = node_edge_count_sensitivity(h["max_degree"])
             terms = sensitivity, "node_edge_count_sensitivity", self.matrix.record
             self.release_num_edges(edges, h["degree_share"] * epsilon, *terms)
-        if is_iterated:
+        if h["release"] == "noisy_oja":
             sigma = remaining_noise_multiplier(self.ledger)
             steps = int(self.steps_planned) / (1 - h["value_share"])
             multipliers = [sigma * math.sqrt(steps), sigma / math.sqrt(h["value_share"])]

@@ -28,7 +28,7 @@ class PosteriorDPGVAE(DPGVAEAsPublished):
 
     def on_fit_start(self):
         super().on_fit_start()
-        private = adjacency(make_graph(self.trainer.datamodule.edges, NODES)).toarray()
+        private = adjacency(make_graph(self.records.edges, NODES)).toarray()
         values, vectors = torch.linalg.eigh(torch.from_numpy(private).float())
         largest = values.abs().argsort(descending=True)[: self.features.shape[1]]
         self.features = vectors[:, largest] * math.sqrt(NODES)
@@ -48,7 +48,7 @@ def right_guesses(seed):
     """Guesses that are right, of 60 in and 60 out, and the epsilon of the paper's formula."""
     torch.manual_seed(seed)
     graph = nx.watts_strogatz_graph(NODES, 4, 0.1, seed=seed)
-    data = GraphSetDataModule([graph], sample_rate=1.0, steps_per_epoch=STEPS)
+    data = GraphSetDataModule([graph], steps_per_epoch=STEPS)
     data.setup("fit")
     places = find_places(data)
     pairs = spread_non_edges(places, CANARIES, torch.Generator().manual_seed(seed))

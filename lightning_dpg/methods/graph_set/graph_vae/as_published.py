@@ -1,7 +1,7 @@
 """DPGVAE and DPGGAN as published (Yang et al., 2021, Algorithm 1). Not private."""
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.optim import Optimizer
 
 from lightning_dpg.graph.dense_batch import DenseBlocks, dense_adjacency
-from lightning_dpg.interfaces import BatchRequest
+from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.graph_vae.decoding import (
     draw_pairs,
@@ -98,14 +98,13 @@ class DPGVAEAsPublished(GraphSetSynthesizer):
     @property
     def _edges(self) -> Tensor:
         """All edges (private), shape ``(M, 2)``."""
-        edges: Tensor = self.trainer.datamodule.edges  # type: ignore[attr-defined]
-        return edges.to(self.device)
+        return self.records.edges.to(self.device)
 
     def configure_optimizers(self) -> list[Optimizer]:
         """Adam for the autoencoder."""
         return optimizers(self.hparams["learning_rate"], self.parameters())
 
-    def training_step(self, batch: Any, batch_idx: int) -> None:
+    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
         """One step on some graphs, drawn by a public seed."""
         (optimizer,) = zeroed_optimizers(self)
         self._autoencoder_step(*self._graphs())
@@ -133,7 +132,7 @@ class DPGVAEAsPublished(GraphSetSynthesizer):
     def _autoencoder_step(self, blocks: DenseBlocks, adjacency: Tensor) -> None:
         """Gradients of the decoder, by clipped nodes, and of the encoder, without protection."""
         h = self.hparams
-        latent, *law = posterior(self.encoder, self.features[blocks.nodes], adjacency)
+        latent, mean, log_variance = posterior(self.encoder, self.features[blocks.nodes], adjacency)
         node_step(
             self,
             self.decoder,
@@ -143,7 +142,7 @@ class DPGVAEAsPublished(GraphSetSynthesizer):
             expected_size=h["sample_rate"] * int(self.sizes.sum()),
         )
         rebuilt = self._reconstruction(blocks, adjacency, self.decoder.logits(latent))
-        loss = encoder_loss(rebuilt, *law, blocks, h["kl_weight"])
+        loss = encoder_loss(rebuilt, mean, log_variance, blocks, h["kl_weight"])
         self.public_backward(loss, list(self.encoder.parameters()))
 
     def claimed_epsilon(self, delta: float) -> float | None:
@@ -230,8 +229,7 @@ class DPGGANAsPublished(GraphSetSynthesizer):
     @property
     def _edges(self) -> Tensor:
         """All edges (private), shape ``(M, 2)``."""
-        edges: Tensor = self.trainer.datamodule.edges  # type: ignore[attr-defined]
-        return edges.to(self.device)
+        return self.records.edges.to(self.device)
 
     def configure_optimizers(self) -> list[Optimizer]:
         """Adam for the autoencoder, and for the discriminator."""
@@ -240,7 +238,7 @@ class DPGGANAsPublished(GraphSetSynthesizer):
             self.hparams["learning_rate"], autoencoder, self.discriminator.parameters()
         )
 
-    def training_step(self, batch: Any, batch_idx: int) -> None:
+    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
         """One step of the autoencoder, and one of the discriminator, on graphs drawn by a public seed."""
         optimizer, other = zeroed_optimizers(self)
         self._autoencoder_step(*self._graphs())
@@ -290,7 +288,7 @@ class DPGGANAsPublished(GraphSetSynthesizer):
     def _autoencoder_step(self, blocks: DenseBlocks, adjacency: Tensor) -> None:
         """Gradients of the decoder, by clipped nodes, and of the encoder, without protection."""
         h = self.hparams
-        latent, *law = posterior(self.encoder, self.features[blocks.nodes], adjacency)
+        latent, mean, log_variance = posterior(self.encoder, self.features[blocks.nodes], adjacency)
         node_step(
             self,
             self.decoder,
@@ -300,7 +298,7 @@ class DPGGANAsPublished(GraphSetSynthesizer):
             expected_size=h["sample_rate"] * int(self.sizes.sum()),
         )
         rebuilt = self._reconstruction(blocks, adjacency, self.decoder.logits(latent))
-        loss = encoder_loss(rebuilt, *law, blocks, h["kl_weight"])
+        loss = encoder_loss(rebuilt, mean, log_variance, blocks, h["kl_weight"])
         self.public_backward(loss, list(self.encoder.parameters()))
 
     def claimed_epsilon(self, delta: float) -> float | None:

@@ -1,6 +1,6 @@
 """DPGGAN: DPGVAE with a discriminator of whole graphs, which costs nothing."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -74,7 +74,6 @@ class DPGGAN(GraphSetSynthesizer):
         learning_rate: Learning rate of Adam.
     """
 
-    batches: ClassVar[Literal["edges", "walks", "any"]] = "edges"
     features: Tensor
 
     def __init__(
@@ -127,7 +126,7 @@ class DPGGAN(GraphSetSynthesizer):
         num_nodes = int(self.sizes.sum())
         self.features = public_features(num_nodes, self.hparams["feature_dim"]).to(self.device)
         if self.dpsgd.begin(self):
-            self._release(self.trainer.datamodule.edges)  # type: ignore[attr-defined]
+            self._release(self.records.edges)
 
     def _release(self, edges: Tensor) -> None:
         """Numbers of edges, then sums over neighbors, of all edges of shape ``(M, 2)`` (private)."""

@@ -1,6 +1,6 @@
 """GVAE and GGAN: autoencoders of graphs without privacy, one model for a whole set."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +8,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.optim import Optimizer
 
 from lightning_dpg.graph.dense_batch import DenseBlocks, dense_adjacency
-from lightning_dpg.interfaces import BatchRequest
+from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.graph_vae.decoding import (
     GraphOdds,
@@ -134,8 +134,7 @@ class GVAE(GraphSetSynthesizer):
     @property
     def _edges(self) -> Tensor:
         """All edges (private), shape ``(M, 2)``."""
-        edges: Tensor = self.trainer.datamodule.edges  # type: ignore[attr-defined]
-        return edges.to(self.device)
+        return self.records.edges.to(self.device)
 
     @property
     def _odds(self) -> GraphOdds:
@@ -152,7 +151,7 @@ class GVAE(GraphSetSynthesizer):
         """Adam for the autoencoder."""
         return optimizers(self.hparams["learning_rate"], self.parameters())
 
-    def training_step(self, batch: Any, batch_idx: int) -> None:
+    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
         """One step on some graphs, drawn by a public seed."""
         (optimizer,) = zeroed_optimizers(self)
         blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
@@ -225,8 +224,7 @@ class GGAN(GraphSetSynthesizer):
     @property
     def _edges(self) -> Tensor:
         """All edges (private), shape ``(M, 2)``."""
-        edges: Tensor = self.trainer.datamodule.edges  # type: ignore[attr-defined]
-        return edges.to(self.device)
+        return self.records.edges.to(self.device)
 
     @property
     def _odds(self) -> GraphOdds:
@@ -246,7 +244,7 @@ class GGAN(GraphSetSynthesizer):
             self.hparams["learning_rate"], autoencoder, self.discriminator.parameters()
         )
 
-    def training_step(self, batch: Any, batch_idx: int) -> None:
+    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
         """One step of the autoencoder and one of the discriminator."""
         optimizer, other = zeroed_optimizers(self)
         blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -57,8 +57,6 @@ class DPNetGANAsPublished(WalkGAN):
         num_samples: Edges drawn to assemble one graph; at least ten for each edge of it are drawn.
     """
 
-    batches: ClassVar[Literal["edges", "walks", "any"]] = "edges"
-
     def __init__(
         self,
         num_nodes: int | None = None,
@@ -103,7 +101,7 @@ class DPNetGANAsPublished(WalkGAN):
     def on_fit_start(self) -> None:
         """Settle the noise of the steps; take over the number of edges."""
         super().on_fit_start()
-        exact = len(self.trainer.datamodule.edges)  # type: ignore[attr-defined]
+        exact = len(self.records.edges)
         self.assumptions.append("The exact number of edges is public, as the paper takes it.")
         self.dpsgd.begin(self)
         if self.dpsgd.adds_none:

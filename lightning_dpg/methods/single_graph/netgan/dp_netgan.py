@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -70,8 +70,6 @@ class DPNetGAN(WalkGAN):
         num_samples: Edges drawn to assemble one graph; at least ten for each edge of it are drawn.
     """
 
-    batches: ClassVar[Literal["edges", "walks", "any"]] = "edges"
-
     def __init__(
         self,
         num_nodes: int | None = None,
@@ -137,7 +135,7 @@ class DPNetGAN(WalkGAN):
     def on_fit_start(self) -> None:
         """Settle the noise of the steps, then release the number of edges (and degrees)."""
         super().on_fit_start()
-        edges = self.trainer.datamodule.edges  # type: ignore[attr-defined]
+        edges = self.records.edges
         if self.hparams["num_edges"] is not None:
             self.assumptions.append("The number of edges in the configuration is public.")
         is_new = self.dpsgd.begin(self)

@@ -79,9 +79,10 @@ def test_ledger_of_a_run_is_the_list_written_by_hand(method):
     spent = PrivacyLedger(module.relation)
     for entry in module.ledger.entries[:3]:
         spent.spend(entry)
-    expected = noise_multiplier_for(4.0, 1e-4, 0.25, 8, spent.rdp())
-    assert module.ledger.entries[3].noise_multiplier == expected
-    assert 0.99 * 4.0 < module.ledger.epsilon(1e-4) <= 4.0
+    # Renyi DP alone, which the pure release makes loose, would ask for more noise than the ledger does.
+    renyi = noise_multiplier_for(4.0, 1e-4, 0.25, 8, spent.rdp())
+    assert 0.5 * renyi < module.ledger.entries[3].noise_multiplier <= renyi
+    assert 0.99 * 4.0 < module.ledger.headline(1e-4)[0] <= 4.0
 
 
 def halves(module, edges):
@@ -275,7 +276,6 @@ def test_an_infinite_budget_trains_without_noise_and_without_a_guarantee():
 
 def test_batches_of_another_rate_are_refused():
     module = small(DPGVAE, sample_rate=0.1)
-    fit(module, max_epochs=1)
     with pytest.raises(ValueError, match=r"booked at 0\.1"):
         module.training_step(PoissonBatch(torch.zeros(0, 2, dtype=torch.long), 0.2), 0)
 

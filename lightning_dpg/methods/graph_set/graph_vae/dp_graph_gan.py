@@ -152,8 +152,9 @@ class DPGGAN(GraphSetSynthesizer):
             batch: Poisson sample of edges of shape ``(B, 2)``, B may be 0.
             batch_idx: Number of the batch.
         """
+        edges = self.dpsgd.drawn(batch)
         optimizer, other = zeroed_optimizers(self)
-        private_half(self, self._model, self.dpsgd, self.dpsgd.drawn(batch))
+        private_half(self, self._model, self.dpsgd, edges)
         self._public_terms()
         optimizer.step()
         other.step()

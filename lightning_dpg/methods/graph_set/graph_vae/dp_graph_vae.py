@@ -135,8 +135,9 @@ class DPGVAE(GraphSetSynthesizer):
             batch: Poisson sample of edges of shape ``(B, 2)``, B may be 0.
             batch_idx: Number of the batch.
         """
+        edges = self.dpsgd.drawn(batch)
         (optimizer,) = zeroed_optimizers(self)
-        private_half(self, self._model, self.dpsgd, self.dpsgd.drawn(batch))
+        private_half(self, self._model, self.dpsgd, edges)
         self._public_terms()
         optimizer.step()
 

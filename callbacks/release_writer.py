@@ -18,6 +18,7 @@ from torch_geometric.data import Data
 from lightning_dpg.callbacks.checksums import write_sums
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
 from lightning_dpg.graph.io import check_edge_list_names, write_graph
+from lightning_dpg.interfaces import GraphRecords, serves_records
 
 Format = Literal["edges", "graphml", "npz"]
 FORMATS: tuple[Format, ...] = ("edges", "graphml", "npz")
@@ -28,6 +29,8 @@ KEY = "node_names.csv"
 FEATURES = "features.npz"
 STATEMENT = "privacy.json"
 CARD = "MODEL_CARD.md"
+SCHEMA_VERSION = 2
+"""Version of the recipe and of the statement; both of 0.1.0 state none, which stands for 1."""
 RECIPE = "lightning_dpg"
 """Metadata of these tensors' files: the method, its hyperparameters, node names, and privacy."""
 
@@ -53,19 +56,20 @@ class ReleaseWriter(Callback):
 
     def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Refuse node names that the formats cannot hold, before anything is spent."""
-        graph = getattr(getattr(trainer, "datamodule", None), "train_graph", None)
-        if graph is not None and "edges" in self.formats:
-            check_edge_list_names(graph.node_names)
+        data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
+        records = data.records if serves_records(data) else None
+        if isinstance(records, GraphRecords) and "edges" in self.formats:
+            check_edge_list_names(records.node_names)
 
     def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
         """Write the release."""
         folder = trainer.log_dir  # asks all ranks, as does the statement
-        statement = privacy_statement(pl_module)
+        statement = _statement(pl_module)
         if folder is None or not trainer.is_global_zero:
             return
         release = Path(folder) / "release"
-        write_key = getattr(getattr(trainer, "datamodule", None), "write_key", None)
-        if write_key is not None and write_key(Path(folder) / KEY):
+        data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
+        if serves_records(data) and data.write_key(Path(folder) / KEY):
             print(f"names of the node numbers, for you only: {Path(folder) / KEY}")
         write_folder(release, lambda place: self._fill(place, pl_module, statement))
         print(f"run folder: {folder}\nrelease: {release}")
@@ -89,7 +93,7 @@ class ReleaseWriter(Callback):
             for path in _write_graph(outputs, place, int(batch), self.formats):
                 print(f"synthetic graph: {path}")
         elif isinstance(outputs, dict):
-            statement = privacy_statement(pl_module)
+            statement = _statement(pl_module)
 
             def fill(made: Path) -> None:
                 np.savez_compressed(made / FEATURES, **outputs)
@@ -160,7 +164,8 @@ def save_generator(method: Any, statement: dict[str, Any], path: Path) -> None:
     # Lightning's own keys, which say how the command line made the object, start with "_".
     hparams = {key: value for key, value in method.hparams.items() if not key.startswith("_")}
     recipe = {
-        "method": f"{type(method).__module__}.{type(method).__qualname__}",
+        "schema_version": SCHEMA_VERSION,
+        "method": type(method).public_path(),
         "hparams": hparams,
         "node_names": method.node_names,
         "privacy": statement,
@@ -198,6 +203,10 @@ _FEATURES_TEXT = """\
 
 What was released of each graph of a private set, with the public labels: `features.npz`, to be
 read with `numpy.load`. Any classifier may learn from it at no cost of privacy."""
+
+
+def _statement(module: Any) -> dict[str, Any]:
+    return {"schema_version": SCHEMA_VERSION, **privacy_statement(module)}
 
 
 def _write_statement(statement: dict[str, Any], folder: Path) -> None:

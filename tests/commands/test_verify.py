@@ -20,7 +20,7 @@ def fitted(folder, module, *budget):
     trainer = quiet_trainer(
         PrivacyAccountant(*budget), ReleaseWriter(1, formats=["npz"]), default_root_dir=folder
     )
-    trainer.fit(module, EdgeListDataModule("karate", sample_rate=0.2))
+    trainer.fit(module, EdgeListDataModule("karate"))
     return folder / "release"
 
 
@@ -111,6 +111,14 @@ def test_edited_statements_are_named_even_under_new_checksums(release, capsys, c
     assert code == 1
     assert said in out
     assert "generator.safetensors" in out or "no privacy statement" in out
+
+
+def test_a_statement_of_a_later_version_is_not_judged(release, capsys):
+    edited(release, schema_version=99)
+    code, out = verify(release, capsys)
+    assert code == 1
+    assert "install a newer lightning_dpg" in out
+    assert "1 fault" in out
 
 
 def test_a_cheaper_entry_is_found_by_the_other_copy(release, capsys):

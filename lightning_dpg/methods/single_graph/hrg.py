@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from lightning_dpg.graph.dendrogram import (
     log_likelihoods,
 )
 from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.evidence import weight
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
 from lightning_dpg.methods.single_graph.degree_release import check_shares
@@ -136,15 +137,13 @@ class HRG(OneShotSynthesizer):
                 f"HRG keeps a bit for each node in each branch, which is too much for {num_nodes} "
                 f"nodes (at most {MAX_NODES})\ntake PrivGraph or BTER"
             )
-        if num_nodes is not None and steps_per_node is not None:
-            _check_steps(num_nodes, steps_per_node)
         self.dendrogram: Tensor
         self.counts: Tensor
         self.register_buffer("dendrogram", torch.empty(0, 3, dtype=torch.long))
         self.register_buffer("counts", torch.empty(0, dtype=torch.long))
         self._trace: list[tuple[int, float]] = []
 
-    def training_step(self, batch: Any, batch_idx: int) -> None:
+    def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
         """Release, and log how the chain went (private)."""
         super().training_step(batch, batch_idx)
         for step, value in self._trace:
@@ -177,6 +176,13 @@ class HRG(OneShotSynthesizer):
         if per_node is None:
             per_node = max(_STEPS_PER_NODE, least_steps_per_node(size))
         return int(per_node * size)
+
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+        """Also refuse too short a chain: here, since releases of 0.1.0 that had one still open."""
+        super().check_budget(budget, steps)
+        h = self.hparams
+        if h["num_nodes"] is not None and h["steps_per_node"] is not None:
+            _check_steps(h["num_nodes"], h["steps_per_node"])
 
     def delta_setting(self) -> str | None:
         """Gaussian noise."""

@@ -766,12 +766,12 @@ def test_a_number_of_edges_passed_off_as_private_is_found(monkeypatch, tmp_path)
 @pytest.mark.parametrize(
     ("case", "sensitivity"),
     [
-        ("chung_lu", "methods.private_degrees.degree_l1_sensitivity"),
-        ("dk2", "methods.dk2.weighted_joint_degree_sensitivity"),
-        ("dk2_uniform", "methods.dk2.joint_degree_sensitivity"),
-        ("hrg", "methods.hrg.log_likelihood_sensitivity"),
-        ("dpgvae", "privacy.aggregation.aggregation_sensitivity"),
-        ("kernel, walks", "methods.kernel_features.walk_sensitivity"),
+        ("chung_lu", "methods.single_graph.degree_release.degree_l1_sensitivity"),
+        ("dk2", "methods.single_graph.dk2.weighted_joint_degree_sensitivity"),
+        ("dk2_uniform", "methods.single_graph.dk2.joint_degree_sensitivity"),
+        ("hrg", "methods.single_graph.hrg.log_likelihood_sensitivity"),
+        ("dpgvae", "privacy.aggregation_perturbation.aggregation_sensitivity"),
+        ("kernel, walks", "methods.graph_features.private_kernel.counts.walk_sensitivity"),
     ],
 )
 def test_a_sensitivity_that_is_too_small_is_found(case, sensitivity, monkeypatch):

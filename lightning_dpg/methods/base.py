@@ -34,6 +34,7 @@ class PrivateModule(pl.LightningModule):
             without a step is an untrained method and not nothing at all.
         added_tensors: Released tensors that releases of earlier versions lack; the values that a new
             object has stand for them.
+        removed_tensors: Released tensors of earlier versions that nothing reads any more.
         assumptions: What the guarantee takes as public, one sentence each.
         reads: The protocol of the records that it reads: ``GraphRecords`` or ``GraphSetRecords``.
     """
@@ -45,6 +46,7 @@ class PrivateModule(pl.LightningModule):
     batches: ClassVar[Literal["edges", "walks", "any"]] = "any"
     is_trained: ClassVar[bool] = True
     added_tensors: ClassVar[frozenset[str]] = frozenset()
+    removed_tensors: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self) -> None:
         super().__init__()

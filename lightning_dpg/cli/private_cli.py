@@ -19,11 +19,7 @@ import lightning_dpg.callbacks
 import lightning_dpg.datamodules
 import lightning_dpg.methods  # noqa: F401
 from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
-from lightning_dpg.callbacks.privacy_accountant import (
-    journal_state,
-    number_of_edges,
-    number_of_pairs,
-)
+from lightning_dpg.callbacks.privacy_accountant import journal_state
 from lightning_dpg.cli.checkpoints import (
     read_checkpoint,
     refuse_other_graph,
@@ -41,6 +37,7 @@ from lightning_dpg.cli.parser import PrivateParser
 from lightning_dpg.cli.quiet import silence_lightning
 from lightning_dpg.cli.run_folder import RunFolder
 from lightning_dpg.errors import INTERRUPTED, CommandError, explain, is_interrupt
+from lightning_dpg.interfaces import GraphRecords, ServesRecords
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 
@@ -154,6 +151,8 @@ class PrivateCLI(LightningCLI):
             if self.config.subcommand == "fit":
                 accountant = PrivacyAccountant(**self._settings.privacy.as_dict())
                 accountant.check_run(self.trainer, self.model)
+                if isinstance(self._data, ServesRecords):
+                    self._data.check_request(self.model.batch_request())
         except Exception as error:
             # The parser says of a refused argument that the whole model is of no known type.
             reason = _first_cause(error)
@@ -250,14 +249,16 @@ class PrivateCLI(LightningCLI):
 
     def _check_budget(self) -> None:
         trainer, strategy = self._settings.trainer, self._settings.trainer.strategy
+        self._method_class().check_data(self._data)
+        assert isinstance(self._data, ServesRecords)  # or it has been refused
         accountant = PrivacyAccountant(**self._settings.privacy.as_dict())
         accountant.check(
             min_epochs=trainer.min_epochs,
             min_steps=trainer.min_steps,
             strategy=strategy if isinstance(strategy, str) else strategy.class_path,
             precision=str(trainer.precision),
-            num_edges=number_of_edges(self._data),
-            num_pairs=number_of_pairs(self._data),
+            num_edges=self._data.num_edges,
+            num_pairs=self._data.num_pairs,
             is_pure=self._method_class().is_pure,
         )
         checkpoint, ledger = self._settings.ckpt_path, PrivacyLedger(Relation.EDGE)
@@ -265,14 +266,13 @@ class PrivateCLI(LightningCLI):
             ledger = PrivacyLedger(Relation(self._checkpoint["privacy_ledger"]["relation"]))
             ledger.load_state_dict(self._checkpoint["privacy_ledger"])
         accountant.check_journal(checkpoint, ledger, journal_state(checkpoint))
-        self._method_class().check_data(self._data)
 
     def _fill_num_nodes(self) -> None:
         arguments = self._model_arguments
-        # Asked for by methods of one graph only: a set of graphs refuses them.
-        actual = getattr(self._data, "num_nodes", None) if "num_nodes" in arguments else None
-        if actual is None:
+        records = self._data.records if isinstance(self._data, ServesRecords) else None
+        if not isinstance(records, GraphRecords) or "num_nodes" not in arguments:
             return
+        actual = records.num_nodes
         if arguments.num_nodes not in (None, actual):
             raise MisconfigurationException(
                 f"model.init_args.num_nodes is {arguments.num_nodes}, but the graph has {actual} "

@@ -30,7 +30,7 @@ def planted(num_nodes: int, degree: float) -> Data:
 def fitted(graph: Data, epsilon: float, delta: float, max_degree: int) -> NodePrivCom:
     """The method after a fit, with noise of the operating system."""
     method = NodePrivCom(max_degree, graph.num_nodes, rank=RANK)
-    data = EdgeListDataModule(graph, steps_per_epoch=method.hparams["iterations"])
+    data = EdgeListDataModule(graph)
     fit_quietly(method, data, epsilon, delta)
     return method
 

@@ -19,7 +19,7 @@ from lightning_dpg.callbacks.trainer_check import (
     check_sampler,
     check_trainer,
 )
-from lightning_dpg.interfaces import ServesRecords
+from lightning_dpg.interfaces import serves_records
 from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
 
 JOURNAL = "ledger.jsonl"
@@ -132,7 +132,7 @@ class PrivacyAccountant(Callback):
         """Hand the budget to the ledger, before the method plans its noise."""
         withhold_nonprivate(trainer, upload=self.upload_nonprivate)
         data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
-        serves = isinstance(data, ServesRecords)
+        serves = serves_records(data)
         if stage == "fit" or (stage == "predict" and pl_module.predicts_graphs):
             if data is not None:
                 pl_module.check_data(data)

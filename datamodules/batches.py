@@ -1,7 +1,8 @@
 """The batches that a method requests, made in the same way for one graph and for a set of graphs."""
 
 import math
-from collections.abc import Sequence, Sized
+from collections.abc import Iterator, Sequence, Sized
+from itertools import repeat
 from typing import TypeVar
 
 from pytorch_lightning import Trainer
@@ -13,9 +14,6 @@ from lightning_dpg.interfaces import BatchRequest, Records, RequestsBatches
 from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
 
 Batch = TypeVar("Batch")
-TrainBatches = DataLoader[PoissonBatch] | DataLoader[Tensor] | list[Records]
-"""What gives the batches of a training: Poisson samples, walks, or the same records at each step."""
-
 _SAMPLE_RATE = 0.1  # where no method asks
 _STEPS = {"all": 10, "walks": 100}  # per epoch, where nobody says how many
 
@@ -36,8 +34,29 @@ class Batches(Dataset[Batch]):
         return self.batches[index]
 
 
+class AllRecords:
+    """The records object itself as the batch of each step."""
+
+    def __init__(self, records: Records, steps: int) -> None:
+        """Remember what to give, and how often."""
+        self.records = records
+        self.steps = steps
+
+    def __len__(self) -> int:
+        """Number of batches."""
+        return self.steps
+
+    def __iter__(self) -> Iterator[Records]:
+        """The same object again and again."""
+        return repeat(self.records, self.steps)
+
+
 class PoissonRecords(Dataset[PoissonBatch], Sized):
     """Records that are indexed once per batch, with a tensor of their numbers."""
+
+
+TrainBatches = DataLoader[PoissonBatch] | DataLoader[Tensor] | AllRecords
+"""What gives the batches of a training: Poisson samples, walks, or all records."""
 
 
 def request_of(trainer: Trainer | None, sample_rate: float | None) -> BatchRequest:

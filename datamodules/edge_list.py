@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.base import GraphDataModule
 from lightning_dpg.datamodules.batches import (
+    AllRecords,
     Batches,
     PoissonRecords,
     TrainBatches,
@@ -233,7 +234,7 @@ class EdgeListDataModule(GraphDataModule):
         request = self.request
         steps = number_of_steps(request, self.steps_per_epoch)
         if request.kind == "all":
-            return [self.records] * steps
+            return AllRecords(self.records, steps)
         if request.kind == "walks":
             rank, world_size = place(self.trainer)
             share = request._replace(num_walks=max(1, request.num_walks // world_size))

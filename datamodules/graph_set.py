@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader
 from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.batches import (
+    AllRecords,
     Batches,
     PoissonRecords,
     TrainBatches,
@@ -175,7 +176,7 @@ class GraphSetDataModule(pl.LightningDataModule):
         request = self.request
         steps = number_of_steps(request, self.steps_per_epoch)
         if request.kind == "all":
-            return [self.records] * steps
+            return AllRecords(self.records, steps)
         rate = request.sample_rate
         return poisson_loader(self.edge_records(rate), rate, steps, self.trainer)
 

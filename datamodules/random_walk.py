@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from pytorch_lightning.utilities import rank_zero_info
+
 from lightning_dpg.datamodules.edge_list import EdgeListDataModule
 from lightning_dpg.interfaces import BatchRequest
 
@@ -76,6 +78,14 @@ class RandomWalkDataModule(EdgeListDataModule):
         self.batch_size = batch_size
         self.p = p
         self.q = q
+
+    def setup(self, stage: str) -> None:
+        """Read the graph; name the successor."""
+        if stage == "fit" and self.trainer is None:
+            rank_zero_info(
+                "RandomWalkDataModule is EdgeListDataModule now, and settings of walks are NetGAN's"
+            )
+        super().setup(stage)
 
     @property
     def request(self) -> BatchRequest:

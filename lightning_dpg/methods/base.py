@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.interfaces import BatchRequest, GraphRecords, Records, ServesRecords
+from lightning_dpg.interfaces import BatchRequest, GraphRecords, Records, serves_records
 from lightning_dpg.methods.data_check import check_records, data_of, served_records
 from lightning_dpg.metrics.functional import STATISTICS
 from lightning_dpg.metrics.link_prediction import degree_product, link_prediction
@@ -97,7 +97,7 @@ class PrivateModule(pl.LightningModule):
         if data is None or (stage == "predict" and not self.predicts_graphs):
             return
         self.check_data(data)
-        if stage == "fit" and isinstance(data, ServesRecords):
+        if stage == "fit" and serves_records(data):
             data.check_request(self.batch_request())
 
     def check_new(self) -> None:

@@ -3,7 +3,7 @@
 from pytorch_lightning import Trainer
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from lightning_dpg.interfaces import GraphRecords, GraphSetRecords, Records, ServesRecords
+from lightning_dpg.interfaces import GraphRecords, GraphSetRecords, Records, serves_records
 
 _READS: dict[type, tuple[str, str]] = {
     GraphRecords: ("a single graph", "EdgeListDataModule, or a method for sets: ErdosRenyiSet"),
@@ -52,7 +52,7 @@ def served_records(method: str, reads: type, data: object) -> Records:
         MisconfigurationException: If it serves no records, or those of another kind.
     """
     learned, fits = _READS[reads]
-    if not isinstance(data, ServesRecords):
+    if not serves_records(data):
         raise MisconfigurationException(
             f"{method} learns {learned}, and {type(data).__name__} serves no records\n"
             f"use {fits}; or add what lightning_dpg.interfaces.ServesRecords asks of a data module"

@@ -82,7 +82,7 @@ def test_ranks_share_one_batch():
 
 def test_loader_takes_rank_and_world_size_of_the_trainer():
     datamodule = set_up("karate")
-    datamodule.trainer = SimpleNamespace(global_rank=1, world_size=2)
+    datamodule.trainer = SimpleNamespace(global_rank=1, world_size=2, lightning_module=None)
     sampler = datamodule.train_dataloader().sampler
     assert (sampler.rank, sampler.world_size) == (1, 2)
 

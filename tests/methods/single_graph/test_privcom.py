@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy.sparse.linalg import eigsh
 
@@ -35,9 +36,11 @@ def planted(sizes, inside, outside):
     return from_networkx(nx.stochastic_block_model(sizes, table, seed=0))
 
 
-def fit(graph, epsilon=8.0, delta=1e-5, steps=24, max_epochs=1, run=None, make=PrivCom, **options):
+def fit(graph, epsilon=8.0, delta=1e-5, max_epochs=1, run=None, make=PrivCom, **options):
     """Fit; ``run`` are a folder for checkpoints, one to resume from, and a callback."""
     folder, checkpoint, *callbacks = run or (None, None)
+    if folder is not None:
+        callbacks.append(ModelCheckpoint(every_n_train_steps=8))
     trainer = quiet_trainer(
         *callbacks,
         PrivacyAccountant(epsilon, delta),
@@ -47,8 +50,7 @@ def fit(graph, epsilon=8.0, delta=1e-5, steps=24, max_epochs=1, run=None, make=P
     )
     method = make(num_nodes=graph.num_nodes, **options)
     method._noise = NoiseSource(unsafe_seed=0)
-    data = EdgeListDataModule(graph, steps_per_epoch=steps)
-    trainer.fit(method, data, ckpt_path=checkpoint)
+    trainer.fit(method, EdgeListDataModule(graph), ckpt_path=checkpoint)
     return method
 
 
@@ -110,7 +112,7 @@ def test_noise_of_the_products_has_its_standard_deviation():
 
             pl_module.ledger.witness = witness
 
-    method = fit(graph, 1.0, steps=60, iterations=60, run=(None, None, Witness()))
+    method = fit(graph, 1.0, iterations=60, run=(None, None, Witness()))
     scaled = torch.cat(scaled) / float(method.noise_multipliers[0])
     assert len(scaled) == 60 * 800
     assert float(scaled.std()) == pytest.approx(1, abs=0.01)
@@ -171,11 +173,11 @@ PUBLISHED = {"make": PrivComAsPublished}
 
 @pytest.mark.parametrize("options", [{}, NODE, PUBLISHED])
 def test_a_resumed_run_goes_on_and_pays_nothing_twice(tmp_path, options):
-    stopped = fit(KARATE, steps=8, max_epochs=3, run=(tmp_path, None, Stop(16, False)), **options)
+    stopped = fit(KARATE, run=(tmp_path, None, Stop(16, False)), **options)
     assert (int(stopped.steps_made), bool(stopped.is_released)) == (16, False)
     (checkpoint,) = tmp_path.rglob("*.ckpt")
-    resumed = fit(KARATE, steps=8, max_epochs=3, run=(tmp_path / "2", checkpoint), **options)
-    assert booked(resumed) == booked(fit(KARATE, steps=8, max_epochs=3, **options))
+    resumed = fit(KARATE, run=(tmp_path / "2", checkpoint), **options)
+    assert booked(resumed) == booked(fit(KARATE, **options))
     assert (int(resumed.steps_made), bool(resumed.is_released)) == (24, True)
     assert int(resumed.num_edges) == int(stopped.num_edges)
     # The momentum went on, too: it is a part of the checkpoint.
@@ -185,9 +187,9 @@ def test_a_resumed_run_goes_on_and_pays_nothing_twice(tmp_path, options):
 
 def test_what_a_killed_run_has_spent_after_its_checkpoint_is_not_spent_again(tmp_path):
     with pytest.raises(InterruptedError):
-        fit(KARATE, steps=8, max_epochs=3, run=(tmp_path, None, Stop(19, True)))
+        fit(KARATE, run=(tmp_path, None, Stop(19, True)))
     (checkpoint,) = tmp_path.rglob("*.ckpt")
-    resumed = fit(KARATE, steps=8, max_epochs=3, run=(tmp_path, checkpoint))
+    resumed = fit(KARATE, run=(tmp_path, checkpoint))
     # Of 24 steps 19 were made, 16 of which the checkpoint knows: five are left.
     assert int(resumed.steps_made) == 21
     assert [steps for *_, steps in booked(resumed)] == [1, 1, 1, 24, 1]
@@ -196,9 +198,9 @@ def test_what_a_killed_run_has_spent_after_its_checkpoint_is_not_spent_again(tmp
 
 
 def test_a_finished_run_is_not_run_again(tmp_path):
-    whole = fit(KARATE, steps=8, max_epochs=3, run=(tmp_path, None))
+    whole = fit(KARATE, run=(tmp_path, None))
     (checkpoint,) = tmp_path.rglob("*.ckpt")
-    again = fit(KARATE, steps=8, max_epochs=5, run=(tmp_path, checkpoint))
+    again = fit(KARATE, max_epochs=2, run=(tmp_path, checkpoint))
     assert booked(again) == booked(whole)
     assert torch.equal(again.vectors, whole.vectors)
 
@@ -207,7 +209,7 @@ def test_a_trainer_that_ends_before_the_last_step_is_refused_before_anything_is_
     method = PrivCom(34, iterations=24)
     trainer = quiet_trainer(PrivacyAccountant(2.0, 1e-5), max_steps=5)
     with pytest.raises(MisconfigurationException, match="iterations is 24, and the trainer ends"):
-        trainer.fit(method, EdgeListDataModule(KARATE, steps_per_epoch=24))
+        trainer.fit(method, EdgeListDataModule(KARATE))
     assert not method.ledger.entries
 
 
@@ -250,7 +252,7 @@ def test_with_hops_eigenvalues_are_those_of_the_adjacency_matrix():
     graph = planted([40, 40], 0.6, 0.05)
     degree = int(adjacency(graph).sum(axis=0).max())
     settings = {"rank": 2, "hops": 2, "max_degree": degree, "clip": 10.0, "iterations": 100}
-    method = fit(graph, 1e6, 1e-5, steps=100, make=KatzPrivCom, **settings)
+    method = fit(graph, 1e6, 1e-5, make=KatzPrivCom, **settings)
     assert booked(method)[3:] == [
         ("products", "gaussian", "katz_sensitivity", 100),
         ("eigenvalues", "gaussian", "katz_sensitivity", 1),

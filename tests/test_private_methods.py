@@ -167,6 +167,7 @@ LEDGERS |= {
         for hop in (1, 2)
     ],
 }
+RELATIONS = {"ldp_gw": "local_graph", "privcom_node": "node"}
 LEDGERS["dpggan"] = LEDGERS["dpgvae"]  # its discriminator reads no edge
 LEDGERS["private_kernel"] = [
     ("number of edges", "pure", 1, 2 / (1 + 42 ** (2 / 3)), 1),
@@ -213,9 +214,9 @@ CASES = {name: (name, {}) for name in CONFIGS} | {
         {"release": "ldp", "weights": "private", "split_seed": 3, "max_update_norm": 0.01},
     ),
     "dp_netgan, paper mode": PAPER,
-    "privcom, as published": ("privcom", {"hops": 1}),
+    "privcom, paper mode": ("privcom", {"hops": 1}),
 }
-OTHER_METHODS = {"privcom, as published": "PrivComAsPublished"}
+OTHER_METHODS = {"privcom, paper mode": "PrivComAsPublished"}
 """Methods of cases that take another one than their configuration."""
 
 SETS = {
@@ -669,7 +670,7 @@ def test_ledger_of_a_run_is_the_list_written_by_hand(name):
             case amount:
                 expected = amount
         assert booked[-1] == (*by_hand[:3], pytest.approx(expected, rel=1e-3), by_hand[4])
-        assert entry.relation == ("local_graph" if name == "ldp_gw" else "edge")
+        assert entry.relation == RELATIONS.get(name, "edge")
         assert entry.partition is None
         assert entry.delta == (budget["delta"] if entry.mechanism == "approximate" else 0)
         assert entry.sample_rate == (0.1 if by_hand[3] == "the rest" else 1.0)

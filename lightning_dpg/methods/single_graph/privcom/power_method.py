@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.graph.katz import inverse_katz
 from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
+from lightning_dpg.interfaces import BatchRequest, GraphRecords
 from lightning_dpg.methods.base import Synthesizer
 from lightning_dpg.methods.evidence import (
     count_evidence,
@@ -57,6 +58,7 @@ class NoisyPowerMethod(Synthesizer):
 
     is_trained: ClassVar[bool] = False
     record: ClassVar[str] = "undirected edge"
+    records: GraphRecords
 
     def __init__(self, num_nodes: int | None, rank: int, iterations: int) -> None:
         super().__init__()
@@ -114,6 +116,10 @@ class NoisyPowerMethod(Synthesizer):
     def check_records(self, edges: Tensor) -> None:
         """Refuse records, and state assumptions about them, before anything is released."""
 
+    def batch_request(self) -> BatchRequest:
+        """All records at each of the T steps."""
+        return BatchRequest("all", steps_per_epoch=self.hparams["iterations"])
+
     def configure_optimizers(self) -> Oja:
         """Oja's rule."""
         return Oja([self.vectors], self.hparams["momentum"])
@@ -121,10 +127,9 @@ class NoisyPowerMethod(Synthesizer):
     def on_fit_start(self) -> None:
         """Release the counts, and settle the noise of the steps."""
         super().on_fit_start()
-        edges = self.trainer.datamodule.edges  # type: ignore[attr-defined]
+        edges = self.records.edges
         self.check_records(edges)
         if not self.steps_planned:  # else a resumed run, which has released them
-            self._check_steps()
             multipliers = self.calibrated(self.budget)
             self.steps_planned.fill_(self.hparams["iterations"])
             self.release_counts(edges, self.budget.epsilon)
@@ -132,16 +137,6 @@ class NoisyPowerMethod(Synthesizer):
         self.announce()
         if not self.is_released and not self.ledger.affords(*self.step_entries()):
             self._finish()  # a run that was killed has spent more than its checkpoint knows
-
-    def _check_steps(self) -> None:
-        """Refuse a trainer that would end before the last step, which releases the eigenvalues."""
-        batches, asked = self.trainer.estimated_stepping_batches, self.hparams["iterations"]
-        if batches < asked:
-            raise MisconfigurationException(
-                f"iterations is {asked}, and the trainer ends after {batches} steps\n"
-                "leave out trainer.max_steps and trainer.limit_train_batches, or set "
-                f"model.init_args.iterations to {batches}"
-            )
 
     def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
@@ -238,12 +233,11 @@ class NoisyPowerMethod(Synthesizer):
     def times(self, block: Tensor) -> Tensor:
         """Product of the matrix and a block of vectors of shape ``(N, K)`` (private)."""
         if self._adjacency is None:
-            graph = self.trainer.datamodule.train_graph  # type: ignore[attr-defined]
-            self._adjacency = adjacency(graph)
+            self._adjacency = adjacency(self.records.graph)
         return self.matrix.times(self._adjacency, block)
 
-    def training_step(self, batch: Any, batch_idx: int) -> None:
-        """One step of Oja's rule on all records, whatever the batch holds; the last one finishes."""
+    def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
+        """One step of Oja's rule on all records; the last one finishes."""
         if self.is_released:
             self.trainer.should_stop = True
             return

@@ -51,6 +51,7 @@ SMALL = {
     "DPGVAE": SMALL_VAE,
     "DPGGAN": SMALL_VAE,
     "HRG": {"steps_per_node": 100},
+    "NodePrivCom": {"max_degree": 13, "clip": 0.75},
     "LDPGromovWasserstein": {"width": 3, "num_clients": 2, "local_epochs": 1},
 }
 
@@ -109,10 +110,10 @@ LEDGERS = {
         ("products", "gaussian", 0.378, ("all the rest", 0.98 / 24), 24),
         ("eigenvalues", "gaussian", ANY, ("all the rest", 0.02), 1),
     ],
-    # Of degrees up to 50, which the rest of these graphs is far below.
     "privcom_node": [
-        ("number of edges", "pure", 50, 0.8, 1),
-        ("products", "gaussian", ANY, ("all the rest", 0.98 / 24), 24),
+        ("number of edges", "pure", 13, 0.8, 1),
+        # The root of 13 neighbors and of 13 rows of 3/4 of the length of flat ones, in four digits.
+        ("products", "gaussian", 3.885, ("all the rest", 0.98 / 24), 24),
         ("eigenvalues", "gaussian", ANY, ("all the rest", 0.02), 1),
     ],
     "privcom_katz": [

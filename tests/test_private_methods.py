@@ -113,8 +113,8 @@ LEDGERS = {
     "privcom_node": [
         ("number of edges", "pure", 13, 0.8, 1),
         # The root of 13 neighbors and of 13 rows of 3/4 of the length of flat ones, in four digits.
-        ("products", "gaussian", 3.885, ("all the rest", 0.98 / 24), 24),
-        ("eigenvalues", "gaussian", ANY, ("all the rest", 0.02), 1),
+        ("products", "gaussian", 3.885, ("sigma at 0.8", 0.98 / 24), 24),
+        ("eigenvalues", "gaussian", ANY, ("sigma at 0.8", 0.02), 1),
     ],
     "privcom_katz": [
         ("number of edges", "pure", 1, 0.16, 1),
@@ -659,6 +659,10 @@ def test_ledger_of_a_run_is_the_list_written_by_hand(name):
             case ("all the rest", part):  # of its zCDP parameter, for Gaussian noise alone
                 paid = [entry for entry in ledger.entries if entry.mechanism == "pure"]
                 expected = rest_of_the_budget(paid, budget, 1.0, 1) / math.sqrt(part)
+            case (str(words), part):  # a share of epsilon and all of delta, then a part of mu ** 2
+                share = float(words.removeprefix("sigma at "))
+                whole = gaussian_sigma(share * budget["epsilon"], budget["delta"])
+                expected = whole / math.sqrt(part)
             case "the rest":
                 expected = rest_of_the_budget(ledger.entries[:-1], budget, 0.1, by_hand[4])
             case str(words) if words.startswith(

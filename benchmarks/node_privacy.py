@@ -9,10 +9,10 @@ from scipy.sparse.linalg import eigsh
 from torch import Tensor
 from torch_geometric.data import Data
 
-from benchmarks.fitting import fit_quietly
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.methods import NodePrivCom
+from lightning_dpg.running.fit import fit_method
 
 RANK = 2
 INSIDE = 5 / 6  # share of the edges within the two blocks, which are the even and the odd nodes
@@ -30,8 +30,7 @@ def planted(num_nodes: int, degree: float) -> Data:
 def fitted(graph: Data, epsilon: float, delta: float, max_degree: int) -> NodePrivCom:
     """The method after a fit, with noise of the operating system."""
     method = NodePrivCom(max_degree, graph.num_nodes, rank=RANK)
-    data = EdgeListDataModule(graph)
-    fit_quietly(method, data, epsilon, delta)
+    fit_method(method, EdgeListDataModule(graph), epsilon, delta)
     return method
 
 

@@ -26,7 +26,6 @@ from scipy.special import ndtr
 from torch_geometric.utils import subgraph
 
 from lightning_dpg import callbacks, datamodules, methods
-from lightning_dpg.commands.generate import load_release
 from lightning_dpg.datamodules.edge_list import EdgeRecords
 from lightning_dpg.graph import spectral
 from lightning_dpg.graph.dendrogram import branch_edges, branch_pairs, log_likelihoods
@@ -38,6 +37,7 @@ from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.running.releases import open_release
 from lightning_dpg.running.settings import shipped_configs
 from tests.training import quiet_trainer
 
@@ -604,7 +604,7 @@ def test_private_edges_are_read_in_training_steps_only(case, monkeypatch, tmp_pa
         len(data.edges)
     trainer.datamodule = None
     del data
-    rebuilt = load_release(tmp_path / "release")
+    rebuilt = open_release(tmp_path / "release").method
     if case in LEARNERS:
         kernels = rebuilt.grams(rebuilt.embedding, rebuilt.sizes)
         assert np.array_equal(kernels, module.grams(module.embedding, module.sizes))
@@ -772,7 +772,7 @@ def test_public_seeds_fix_everything_but_the_noise(case, monkeypatch, tmp_path):
     assert json.loads((release / "privacy.json").read_text())["noise_source"] == "os"
     if case in LEARNERS:  # which draws nothing
         return
-    generator = load_release(release)
+    generator = open_release(release).method
     assert isinstance(generator, Synthesizer)
     graphs = []
     with torch.no_grad():
@@ -799,12 +799,12 @@ def test_a_number_of_edges_passed_off_as_private_is_found(monkeypatch, tmp_path)
 @pytest.mark.parametrize(
     ("case", "sensitivity"),
     [
-        ("chung_lu", "methods.private_degrees.degree_l1_sensitivity"),
-        ("dk2", "methods.dk2.weighted_joint_degree_sensitivity"),
-        ("dk2_uniform", "methods.dk2.joint_degree_sensitivity"),
-        ("hrg", "methods.hrg.log_likelihood_sensitivity"),
-        ("dpgvae", "privacy.aggregation.aggregation_sensitivity"),
-        ("kernel, walks", "methods.kernel_features.walk_sensitivity"),
+        ("chung_lu", "methods.single_graph.degree_release.degree_l1_sensitivity"),
+        ("dk2", "methods.single_graph.dk2.weighted_joint_degree_sensitivity"),
+        ("dk2_uniform", "methods.single_graph.dk2.joint_degree_sensitivity"),
+        ("hrg", "methods.single_graph.hrg.log_likelihood_sensitivity"),
+        ("dpgvae", "privacy.aggregation_perturbation.aggregation_sensitivity"),
+        ("kernel, walks", "methods.graph_features.private_kernel.counts.walk_sensitivity"),
     ],
 )
 def test_a_sensitivity_that_is_too_small_is_found(case, sensitivity, monkeypatch):

@@ -88,21 +88,21 @@ class OneShotSynthesizer(Synthesizer):
         """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
         self.num_edges = noisy_num_edges(self, edges, epsilon)
 
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Evidence of a noisy number of edges, or of noisy degrees."""
-        match name:
-            case "number of edges":
-                return count_evidence(noisy, pairs, known, self.cost(name))
-            case "ordered degrees":
-                return ordered_evidence(noisy, pairs, known, self.cost(name))
-            case "degree of each node":
-                return self.cost(name) * degree_evidence(noisy, pairs, known)
+        match key:
+            case "num_edges":
+                return count_evidence(noisy, pairs, known, self.cost(key))
+            case "ordered_degrees":
+                return ordered_evidence(noisy, pairs, known, self.cost(key))
+            case "degrees":
+                return self.cost(key) * degree_evidence(noisy, pairs, known)
             case _:
                 return torch.zeros(len(pairs))
 
-    def cost(self, name: str) -> float:
+    def cost(self, key: str) -> float:
         """What the ledger says that a release has cost, as a finite weight of its evidence."""
-        return weight(next(e.epsilon for e in self.ledger.entries if e.name == name))
+        return weight(next(e.epsilon for e in self.ledger.entries if e.key == key))
 
     def released_state(self) -> dict[str, Tensor]:
         """Everything that is kept."""
@@ -131,6 +131,7 @@ def noisy_num_edges(
         torch.tensor(len(edges)),
         method.ledger,
         method.noise,
+        key="num_edges",
         name="number of edges",
         epsilon=epsilon,
         sensitivity=sensitivity,

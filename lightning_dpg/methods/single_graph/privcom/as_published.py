@@ -135,11 +135,11 @@ class PrivComAsPublished(NoisyPowerMethod):
         first, second = pairs.to(self.rows.device).T
         return (self.rows[first] * self.rows[second]).sum(dim=1)
 
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Evidence of products only: squared eigenvalues say next to nothing."""
-        if name != "products":
+        if key != "products":
             return torch.zeros(len(pairs))
-        return super().transcript_score(name, noisy, pairs, known)
+        return super().transcript_score(key, noisy, pairs, known)
 
 
 def printed_decay(num_nodes: int, rank: int) -> float:

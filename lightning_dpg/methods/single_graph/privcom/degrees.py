@@ -31,13 +31,15 @@ def planned_counts(epsilon: float) -> list[LedgerEntry]:
     Args:
         epsilon: What all releases together cost.
     """
-    parts = {
-        "number of edges": _COUNT_PART,
-        "ordered degrees": _SEQUENCE_PART,
-        "degree of each node": 1 - _COUNT_PART - _SEQUENCE_PART,
-    }
+    by_node = 1 - _COUNT_PART - _SEQUENCE_PART
+    releases = (
+        ("num_edges", "number of edges", _COUNT_PART, edge_count_sensitivity),
+        ("ordered_degrees", "ordered degrees", _SEQUENCE_PART, degree_l1_sensitivity),
+        ("degrees", "degree of each node", by_node, degree_l1_sensitivity),
+    )
     return [
         LedgerEntry(
+            key=key,
             name=name,
             relation=Relation.EDGE,
             mechanism="pure",
@@ -46,9 +48,5 @@ def planned_counts(epsilon: float) -> list[LedgerEntry]:
             proof=sensitivity.__name__,
             record="undirected edge",
         )
-        for (name, part), sensitivity in zip(
-            parts.items(),
-            (edge_count_sensitivity, degree_l1_sensitivity, degree_l1_sensitivity),
-            strict=True,
-        )
+        for key, name, part, sensitivity in releases
     ]

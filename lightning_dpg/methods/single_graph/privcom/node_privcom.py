@@ -100,6 +100,7 @@ class NodePrivCom(NoisyPowerMethod):
         """The number of edges."""
         return [
             LedgerEntry(
+                key="num_edges",
                 name="number of edges",
                 relation=self.relation,
                 mechanism="pure",

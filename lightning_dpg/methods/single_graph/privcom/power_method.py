@@ -210,6 +210,7 @@ class NoisyPowerMethod(Synthesizer):
         self, name: str, sensitivity: float, proof: str, noise_multiplier: float
     ) -> dict[str, Any]:
         return {
+            "key": name,
             "name": name,
             "sensitivity": rounded_up(sensitivity),
             "proof": proof,
@@ -297,23 +298,23 @@ class NoisyPowerMethod(Synthesizer):
         """What the estimate and the degrees exceed those of the known edges by."""
         rows, signs, basis = self.rows.cpu(), self.signs.cpu(), self.vectors.detach().cpu()
         scores = estimate_evidence(rows, signs, basis, self.product_std(), pairs, known)
-        paid = [e.epsilon for e in self.ledger.entries if e.name == "degree of each node"]
+        paid = [e.epsilon for e in self.ledger.entries if e.key == "degrees"]
         if not paid:
             return scores
         return scores + weight(paid[0]) * degree_evidence(self.degrees.cpu(), pairs, known)
 
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Evidence of counts, products and eigenvalues."""
         entry = self.ledger.entries[-1]
-        match name:
-            case "number of edges":
+        match key:
+            case "num_edges":
                 return count_evidence(noisy, pairs, known, weight(entry.epsilon))
-            case "ordered degrees":
+            case "ordered_degrees":
                 return ordered_evidence(noisy, pairs, known, weight(entry.epsilon))
-            case "degree of each node":
+            case "degrees":
                 return weight(entry.epsilon) * degree_evidence(noisy, pairs, known)
             case "products" | "eigenvalues":
-                block = (self._shown if name == "products" else self.vectors.detach()).cpu()
+                block = (self._shown if key == "products" else self.vectors.detach()).cpu()
                 return release_evidence(self.matrix, noisy.cpu(), block, entry, pairs, known)
             case _:
                 return torch.zeros(len(pairs))

@@ -67,6 +67,7 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
         """The number of edges, the degrees and the reports."""
         share = self.hparams["degree_share"]
         reports = LedgerEntry(
+            key="edge_reports",
             name="edges",
             relation=self.relation,
             mechanism="pure",
@@ -87,6 +88,7 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
             num_pairs(size),
             self.ledger,
             self.noise,
+            key="edge_reports",
             name="edges",
             epsilon=report_epsilon,
             proof="pair_bit_sensitivity",
@@ -112,11 +114,11 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
         rows, signs, basis = self.rows.cpu(), self.signs.cpu(), self.vectors.cpu()
         scores = estimate_evidence(rows, signs, basis, 0.0, pairs, known)
         degrees = degree_evidence(self.degrees.cpu(), pairs, known)
-        return scores + self.cost("degree of each node") * degrees
+        return scores + self.cost("degrees") * degrees
 
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Evidence of reports, too."""
-        if name != "edges":
-            return super().transcript_score(name, noisy, pairs, known)
+        if key != "edge_reports":
+            return super().transcript_score(key, noisy, pairs, known)
         reported = torch.isin(pair_numbers(pairs, self.hparams["num_nodes"]), noisy)
         return weight(self.ledger.entries[-1].epsilon) * (2.0 * reported - 1)

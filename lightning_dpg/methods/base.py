@@ -31,6 +31,7 @@ class PrivateModule(PlannedModule):
             without a step is an untrained method and not nothing at all.
         added_tensors: Released tensors that releases of earlier versions lack; the values that a new
             object has stand for them.
+        removed_tensors: Released tensors of earlier versions that nothing reads any more.
         assumptions: What the guarantee takes as public, one sentence each.
         reads: The protocol of the records that it reads: ``GraphRecords`` or ``GraphSetRecords``.
         repeats_edges: Whether it multiplies its sensitivities by ``max_occurrences`` of a set; if
@@ -46,6 +47,7 @@ class PrivateModule(PlannedModule):
     adds_noise: ClassVar[bool] = True
     is_trained: ClassVar[bool] = True
     added_tensors: ClassVar[frozenset[str]] = frozenset()
+    removed_tensors: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.graph.counts import fitting_counts
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
+from lightning_dpg.methods.single_graph.base import CountsEdges, num_edges_entry
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.sensitivity import degree_l1_sensitivity
@@ -52,7 +52,7 @@ def degree_entries(
 
 
 def release_degrees(
-    method: OneShotSynthesizer,
+    method: CountsEdges,
     edges: Tensor,
     epsilon: float,
     *,

@@ -26,19 +26,18 @@ from scipy.special import ndtr
 from torch_geometric.utils import subgraph
 
 from lightning_dpg import callbacks, datamodules, methods
-from lightning_dpg.commands.generate import load_release
 from lightning_dpg.datamodules.edge_list import EdgeRecords
 from lightning_dpg.graph import spectral
 from lightning_dpg.graph.dendrogram import branch_edges, branch_pairs, log_likelihoods
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods.base import PrivateModule, Synthesizer
-from lightning_dpg.methods.earlier import translate
 from lightning_dpg.privacy import mechanisms, multi_bit
 from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.running.releases import open_release
 from lightning_dpg.running.settings import shipped_configs
 from tests.training import quiet_trainer
 
@@ -52,6 +51,7 @@ SMALL = {
     "DPGVAE": SMALL_VAE,
     "DPGGAN": SMALL_VAE,
     "HRG": {"steps_per_node": 100},
+    "NodePrivCom": {"max_degree": 13, "clip": 0.75},
     "LDPGromovWasserstein": {"width": 3, "num_clients": 2, "local_epochs": 1},
 }
 
@@ -110,6 +110,20 @@ LEDGERS = {
         ("products", "gaussian", 0.378, ("all the rest", 0.98 / 24), 24),
         ("eigenvalues", "gaussian", ANY, ("all the rest", 0.02), 1),
     ],
+    "privcom_node": [
+        ("number of edges", "pure", 13, 0.8, 1),
+        # The root of 13 neighbors and of 13 rows of 3/4 of the length of flat ones, in four digits.
+        ("products", "gaussian", 3.885, ("sigma at 0.8", 0.98 / 24), 24),
+        ("eigenvalues", "gaussian", ANY, ("sigma at 0.8", 0.02), 1),
+    ],
+    "privcom_katz": [
+        ("number of edges", "pure", 1, 0.16, 1),
+        ("ordered degrees", "pure", 2, 0.2, 1),
+        ("degree of each node", "pure", 2, 0.44, 1),
+        # The root of 2 times 1 / 100 + 2 / 200 + 3 / 400, in four digits.
+        ("products", "gaussian", 0.0389, ("all the rest", 0.98 / 24), 24),
+        ("eigenvalues", "gaussian", 0.0389, ("all the rest", 0.02), 1),
+    ],
     "privcom_rr": [
         ("number of edges", "pure", 1, 0.08, 1),
         ("ordered degrees", "pure", 2, 0.1, 1),
@@ -154,6 +168,7 @@ LEDGERS |= {
         for hop in (1, 2)
     ],
 }
+RELATIONS = {"ldp_gw": "local_graph", "privcom_node": "node"}
 LEDGERS["dpggan"] = LEDGERS["dpgvae"]  # its discriminator reads no edge
 LEDGERS["private_kernel"] = [
     ("number of edges", "pure", 1, 2 / (1 + 42 ** (2 / 3)), 1),
@@ -200,9 +215,10 @@ CASES = {name: (name, {}) for name in CONFIGS} | {
         {"release": "ldp", "weights": "private", "split_seed": 3, "max_update_norm": 0.01},
     ),
     "dp_netgan, paper mode": PAPER,
-    "privcom, paper mode": ("privcom", {"mode": "paper", "relation": "node", "hops": 1}),
-    "privcom, node": ("privcom", {"relation": "node", "max_degree": N - 1}),
+    "privcom, paper mode": ("privcom", {"hops": 1}),
 }
+OTHER_METHODS = {"privcom, paper mode": "PrivComAsPublished"}
+"""Methods of cases that take another one than their configuration."""
 
 SETS = {
     case
@@ -218,6 +234,12 @@ LEARNERS = {
     if issubclass(getattr(methods, parsed(name)["model"]["class_path"]), methods.GraphLearner)
 }
 
+
+def method_of(case):
+    """The class that a case tries."""
+    return getattr(methods, OTHER_METHODS.get(case, parsed(CASES[case][0])["model"]["class_path"]))
+
+
 every_case = pytest.mark.parametrize("case", CASES)
 
 
@@ -225,9 +247,8 @@ def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, **changes):
     """Fit a case on a graph and give the trainer; ``changes`` are of data and trainer."""
     name, options = CASES[case]
     config = parsed(name)
-    name, given = config["model"]["class_path"], config["model"].get("init_args", {})
-    name, arguments, _ = translate(name, given | SMALL.get(name, {}) | options)
-    method = getattr(methods, name)
+    method = method_of(case)
+    arguments = config["model"].get("init_args", {}) | SMALL.get(method.__name__, {}) | options
     if "num_nodes" in inspect.signature(method).parameters:
         arguments |= {"num_nodes": graph.num_nodes}
     changes = {"max_epochs": 2, "options": {}} | changes
@@ -433,7 +454,8 @@ def test_all_private_methods_are_here():
         if not any(getattr(getattr(cls, name), "__isabstractmethod__", False) for name in dir(cls))
     }
     complete = [name for name in shipped_configs() if "/" not in name and "model" in parsed(name)]
-    assert concrete <= {parsed(name)["model"]["class_path"] for name in complete}
+    configured = {parsed(name)["model"]["class_path"] for name in complete}
+    assert concrete <= configured | set(OTHER_METHODS.values())
     assert set(LEDGERS) == set(CONFIGS)
 
 
@@ -582,7 +604,7 @@ def test_private_edges_are_read_in_training_steps_only(case, monkeypatch, tmp_pa
         len(data.edges)
     trainer.datamodule = None
     del data
-    rebuilt = load_release(tmp_path / "release")
+    rebuilt = open_release(tmp_path / "release").method
     if case in LEARNERS:
         kernels = rebuilt.grams(rebuilt.embedding, rebuilt.sizes)
         assert np.array_equal(kernels, module.grams(module.embedding, module.sizes))
@@ -637,6 +659,10 @@ def test_ledger_of_a_run_is_the_list_written_by_hand(name):
             case ("all the rest", part):  # of its zCDP parameter, for Gaussian noise alone
                 paid = [entry for entry in ledger.entries if entry.mechanism == "pure"]
                 expected = rest_of_the_budget(paid, budget, 1.0, 1) / math.sqrt(part)
+            case (str(words), part):  # a share of epsilon and all of delta, then a part of mu ** 2
+                share = float(words.removeprefix("sigma at "))
+                whole = gaussian_sigma(share * budget["epsilon"], budget["delta"])
+                expected = whole / math.sqrt(part)
             case "the rest":
                 expected = rest_of_the_budget(ledger.entries[:-1], budget, 0.1, by_hand[4])
             case str(words) if words.startswith(
@@ -649,7 +675,7 @@ def test_ledger_of_a_run_is_the_list_written_by_hand(name):
             case amount:
                 expected = amount
         assert booked[-1] == (*by_hand[:3], pytest.approx(expected, rel=1e-3), by_hand[4])
-        assert entry.relation == ("local_graph" if name == "ldp_gw" else "edge")
+        assert entry.relation == RELATIONS.get(name, "edge")
         assert entry.partition is None
         assert entry.delta == (budget["delta"] if entry.mechanism == "approximate" else 0)
         assert entry.sample_rate == (0.1 if by_hand[3] == "the rest" else 1.0)
@@ -694,7 +720,7 @@ def rest_of_the_budget(entries, budget, sample_rate, steps):
 def test_no_budget_and_no_shares_are_overspent(case, data):
     name, options = CASES[case]
     config = parsed(name)
-    method = getattr(methods, config["model"]["class_path"])
+    method = method_of(case)
     defaults = {k: p.default for k, p in inspect.signature(method).parameters.items()}
     arguments = defaults | config["model"].get("init_args", {}) | options
     # Parts of 1, of which the last one is what the shares leave over; one of 0 is a switch.
@@ -747,7 +773,7 @@ def test_public_seeds_fix_everything_but_the_noise(case, monkeypatch, tmp_path):
     assert json.loads((release / "privacy.json").read_text())["noise_source"] == "os"
     if case in LEARNERS:  # which draws nothing
         return
-    generator = load_release(release)
+    generator = open_release(release).method
     assert isinstance(generator, Synthesizer)
     graphs = []
     with torch.no_grad():
@@ -774,12 +800,12 @@ def test_a_number_of_edges_passed_off_as_private_is_found(monkeypatch, tmp_path)
 @pytest.mark.parametrize(
     ("case", "sensitivity"),
     [
-        ("chung_lu", "methods.private_degrees.degree_l1_sensitivity"),
-        ("dk2", "methods.dk2.weighted_joint_degree_sensitivity"),
-        ("dk2_uniform", "methods.dk2.joint_degree_sensitivity"),
-        ("hrg", "methods.hrg.log_likelihood_sensitivity"),
-        ("dpgvae", "privacy.aggregation.aggregation_sensitivity"),
-        ("kernel, walks", "methods.kernel_features.walk_sensitivity"),
+        ("chung_lu", "methods.single_graph.degree_release.degree_l1_sensitivity"),
+        ("dk2", "methods.single_graph.dk2.weighted_joint_degree_sensitivity"),
+        ("dk2_uniform", "methods.single_graph.dk2.joint_degree_sensitivity"),
+        ("hrg", "methods.single_graph.hrg.log_likelihood_sensitivity"),
+        ("dpgvae", "privacy.aggregation_perturbation.aggregation_sensitivity"),
+        ("kernel, walks", "methods.graph_features.private_kernel.counts.walk_sensitivity"),
     ],
 )
 def test_a_sensitivity_that_is_too_small_is_found(case, sensitivity, monkeypatch):

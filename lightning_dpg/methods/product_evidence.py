@@ -1,7 +1,5 @@
 """What noisy products with the adjacency matrix tell an attacker who knows all edges but a few."""
 
-from typing import Any
-
 import numpy as np
 import torch
 from scipy.sparse import csr_array
@@ -9,7 +7,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import adjacency
-from lightning_dpg.methods.single_graph.privcom.matrix import PrivateMatrix
+from lightning_dpg.methods.single_graph.privcom.matrix import KatzMatrix
 from lightning_dpg.privacy.ledger import LedgerEntry
 
 # Where there is no noise, evidence would be infinite.
@@ -17,7 +15,7 @@ _LEAST_STD = 1e-3
 
 
 def release_evidence(
-    matrix: PrivateMatrix,
+    matrix: KatzMatrix,
     noisy: Tensor,
     block: Tensor,
     entry: LedgerEntry,
@@ -49,7 +47,7 @@ def release_evidence(
 
 
 def estimate_evidence(
-    rows: Tensor, signs: Tensor, basis: Tensor, terms: dict[str, Any], pairs: Tensor, known: Data
+    rows: Tensor, signs: Tensor, basis: Tensor, std: float, pairs: Tensor, known: Data
 ) -> Tensor:
     """How much a low-rank estimate of the adjacency matrix speaks for each pair.
 
@@ -57,13 +55,12 @@ def estimate_evidence(
         rows: Rows x of the estimate, shape ``(N, K)``.
         signs: Signs of the estimate, shape ``(K,)``.
         basis: Eigenvectors of shape ``(N, K)``.
-        terms: On which products were released.
+        std: Standard deviation of the noise in a product.
         pairs: Canaries of shape ``(P, 2)``.
         known: Graph of all other edges.
     """
     expected = torch.from_numpy(_half_canaries(pairs, known) @ basis.numpy())
     surplus = (rows * signs) @ (rows.T @ basis) - expected
-    std = terms["sensitivity"] * terms["noise_multiplier"]
     return _change(surplus, basis, pairs) / max(std, _LEAST_STD) ** 2
 
 

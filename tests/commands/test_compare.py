@@ -250,9 +250,13 @@ def test_mistakes_are_told_before_anything_starts(tmp_path, fails, options, said
 def test_a_control_that_is_named_is_there_once(monkeypatch):
     folder = conf_folder()
     monkeypatch.chdir(folder.parent)
-    names = ["conf/erdos_renyi.yaml", "paper/000_citeseer_eps16", *SINGLE_GRAPHS.controls]
+    names = [
+        "conf/baselines/erdos_renyi.yaml",
+        "papers/zheng2021/citeseer_eps16",
+        *SINGLE_GRAPHS.controls,
+    ]
     found = compare._find(names)
-    assert list(found) == ["erdos_renyi", "paper/000_citeseer_eps16", "chung_lu"]
+    assert list(found) == ["erdos_renyi", "papers/zheng2021/citeseer_eps16", "chung_lu"]
 
 
 def markdown_row(lines, title):

@@ -10,6 +10,10 @@ _EDGE = (*_POWER_METHOD, "hops", "max_degree")
 _RESPONSES = (*_EDGE, "iterations", "momentum", "clip", "value_share")
 _PUBLISHED = (*_POWER_METHOD, "momentum", "clip", "degree_share", "value_share", "max_degree")
 
+# Settings of the earlier DPGVAE and DPGGAN that one mode of two had a use for.
+_CORRECTED_STEPS = ("count_share", "aggregation_share", "hops", "public_pairs")
+_PUBLISHED_STEPS = ("clip_decay",)
+
 
 def translate(
     class_name: str, settings: Mapping[str, Any]
@@ -33,6 +37,10 @@ def translate(
             return _by_noise("HRG", settings, {"laplace": "HRG", "gaussian": "GaussianHRG"})
         case "DK2":
             return _by_noise("DK2", settings, {"weighted": "DK2", "uniform": "UniformDK2"})
+        case "DPNetGAN":
+            return _by_mode(class_name, settings, ("count_epsilon", "degree_share"))
+        case "DPGVAE" | "DPGGAN":
+            return _by_mode(class_name, settings, _CORRECTED_STEPS)
         case _:
             return class_name, dict(settings), []
 
@@ -53,6 +61,20 @@ def _privcom(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[str
             return _without("PrivCom", settings, _POWER_METHOD, "KatzPrivCom")
         case _:
             return "PrivCom", dict(settings), []
+
+
+def _by_mode(
+    class_name: str, settings: Mapping[str, Any], corrected_only: tuple[str, ...]
+) -> tuple[str, dict[str, Any], list[str]]:
+    """A class for each of two modes; settings without an effect in its mode are left out."""
+    match settings.get("mode", "corrected"):
+        case "corrected":
+            return _without(class_name, settings, ("mode", *_PUBLISHED_STEPS), class_name)
+        case "paper":
+            left_out = ("mode", *corrected_only)
+            return _without(class_name, settings, left_out, f"{class_name}AsPublished")
+        case _:
+            return class_name, dict(settings), []
 
 
 def _by_noise(

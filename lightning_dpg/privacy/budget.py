@@ -52,9 +52,12 @@ class Budget(NamedTuple):
 def _parts(whole: float, shares: list[float]) -> list[float]:
     """Parts of a number, whose exact sum is at most the whole."""
     parts = [share * whole for share in shares]
+    if math.isinf(whole):
+        return parts
     largest = parts.index(max(parts))
-    while math.isfinite(whole) and whole and sum(map(Fraction, parts)) > Fraction(whole):
-        parts[largest] = math.nextafter(parts[largest], 0)
+    while (excess := sum(map(Fraction, parts)) - Fraction(whole)) > 0:
+        less = float(Fraction(parts[largest]) - excess)
+        parts[largest] = min(less, math.nextafter(parts[largest], 0))
     return parts
 
 
@@ -68,10 +71,13 @@ def smallest_epsilon(fits: Callable[[float], bool]) -> float | None:
         An epsilon for which ``fits`` was asked and held while it failed for the number of three
         digits below; None if there is none up to 10^9.
     """
-    # Numbers of three digits in ascending order: 900 per power of ten.
-    low, high = 900 * -6, 900 * 9
-    if not fits(_three_digits(high)):
+    # Numbers of three digits in ascending order: 900 per power of ten. Powers of ten are tried upwards,
+    # since the accountants give up on the little noise of plans for astronomic budgets.
+    powers = range(900 * -6, 900 * 9 + 1, 900)
+    high = next((power for power in powers if fits(_three_digits(power))), None)
+    if high is None:
         return None
+    low = high - 900
     while high - low > 1:
         middle = (low + high) // 2
         if fits(_three_digits(middle)):

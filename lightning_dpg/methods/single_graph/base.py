@@ -17,8 +17,8 @@ from lightning_dpg.methods.evidence import (
     ordered_evidence,
     weight,
 )
-from lightning_dpg.privacy.ledger import PrivacyLedger
-from lightning_dpg.privacy.mechanisms import discrete_laplace
+from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
+from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import edge_count_sensitivity
 
@@ -107,6 +107,12 @@ class OneShotSynthesizer(Synthesizer):
     def released_state(self) -> dict[str, Tensor]:
         """Everything that is kept."""
         return dict(self.state_dict())
+
+
+def num_edges_entry(epsilon: float) -> LedgerEntry:
+    """Planned release of the number of edges, see :func:`noisy_num_edges`."""
+    sensitivity, proof = edge_count_sensitivity(), "edge_count_sensitivity"
+    return pure_entry("num_edges", "number of edges", epsilon, sensitivity, proof)
 
 
 def noisy_num_edges(

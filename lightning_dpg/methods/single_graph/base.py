@@ -109,12 +109,6 @@ class OneShotSynthesizer(Synthesizer):
         return dict(self.state_dict())
 
 
-def num_edges_entry(epsilon: float) -> LedgerEntry:
-    """Planned release of the number of edges, see :func:`noisy_num_edges`."""
-    sensitivity, proof = edge_count_sensitivity(), "edge_count_sensitivity"
-    return pure_entry("num_edges", "number of edges", epsilon, sensitivity, proof)
-
-
 def noisy_num_edges(
     method: CountsEdges,
     edges: Tensor,
@@ -146,6 +140,12 @@ def noisy_num_edges(
     )
     num_nodes = method.hparams["num_nodes"]
     return noisy.clamp(0, num_nodes * (num_nodes - 1) // 2)
+
+
+def num_edges_entry(epsilon: float) -> LedgerEntry:
+    """Planned release of the number of edges, see ``OneShotSynthesizer.release_num_edges``."""
+    sensitivity, proof = edge_count_sensitivity(), "edge_count_sensitivity"
+    return pure_entry("num_edges", "number of edges", epsilon, sensitivity, proof)
 
 
 def _resize_buffers(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: Any) -> None:

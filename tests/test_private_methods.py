@@ -32,6 +32,7 @@ from lightning_dpg.graph.dendrogram import branch_edges, branch_pairs, log_likel
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods.base import PrivateModule, Synthesizer
+from lightning_dpg.methods.earlier import translate
 from lightning_dpg.privacy import mechanisms, multi_bit
 from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD

@@ -58,7 +58,7 @@ def planned(h: Any) -> list[Counted]:
         if feature == "edges":
             proof = "edges_per_graph_sensitivity"
             moved = edges_per_graph_sensitivity(1)
-            plan.append(Counted("num_edges", "number of edges", ("edges",), moved, proof, 1))
+            plan.append(Counted("edge_counts", "number of edges", ("edges",), moved, proof, 1))
         elif feature in WALKS:
             for length in range(1, h["length"] + 1):
                 name = f"walks of length {length}"

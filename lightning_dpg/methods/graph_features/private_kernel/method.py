@@ -8,10 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Data
 
-from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods.evidence import turns
 from lightning_dpg.methods.graph_features.base import Embedding, GraphLearner
 from lightning_dpg.methods.graph_features.private_kernel.counts import (
     check_magnitude,
@@ -179,49 +176,6 @@ class PrivateGraphKernel(GraphLearner):
         return math.fsum(entry.epsilon for entry in self.ledger.entries) / math.fsum(
             self._paper_costs()
         )
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """Logarithm of the likelihood ratio of the noisy counts; none where they are of a sample."""
-        if self.is_sampled or not self.counts:
-            return torch.zeros(len(pairs))
-        columns = [len(one.columns) for one in self.counts]
-        parts = torch.split(self.embedding["features"], columns, dim=1)
-        return self._evidence(dict(enumerate(parts)), pairs, known)
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """The same of a single release; the only one with Gaussian noise is in the features."""
-        places = [place for place, one in enumerate(self.counts) if one.key == key]
-        if self.is_sampled or not places:
-            return torch.zeros(len(pairs))
-        return self._evidence({places[0]: noisy}, pairs, known)
-
-    def _evidence(self, noisy: dict[int, Tensor], pairs: Tensor, known: Data) -> Tensor:
-        """Likelihood of releases, by their places in the plan, with each canary over that without it.
-
-        Other canaries of the same graph are taken as absent, which weakens the attack.
-        """
-        power = 2 if self.hparams["mechanism"] == "gaussian" else 1
-        columns = [len(one.columns) for one in self.counts]
-        scales = torch.split(self.noise_scales.cpu(), columns)
-        edges, graphs = undirected_edges(known).cpu(), self.graph_of(pairs[:, 0])
-        nodes = self.graph_of(torch.arange(known.num_nodes))
-
-        def distances(extra: Tensor) -> Tensor:
-            records = torch.cat([edges, extra])
-            exact = list(counted(self.hparams, records, nodes, len(self.sizes)))
-            total = torch.zeros(len(self.sizes), dtype=torch.double)
-            for place, value in noisy.items():
-                off = (value.cpu().double() - exact[place]) / scales[place]
-                total += off.abs().pow(power).sum(1) / power
-            return total
-
-        without = distances(pairs[:0])
-        scores = torch.zeros(len(pairs), dtype=torch.double)
-        order = turns(graphs)
-        for turn in range(int(order.max()) + 1):
-            mine = order == turn
-            scores[mine] = (without - distances(pairs[mine]))[graphs[mine]]
-        return scores
 
     def _laplace(self, counts: Sequence[Tensor], epsilons: Sequence[float]) -> Tensor:
         """Discrete Laplace noise on each release by itself."""

@@ -10,7 +10,6 @@ import yaml
 
 from lightning_dpg.cli.quiet import quiet
 from lightning_dpg.errors import CommandError
-from lightning_dpg.running.graph_arguments import load
 from lightning_dpg.running.settings import find_config, refuse_foreign_code
 
 if TYPE_CHECKING:
@@ -60,6 +59,9 @@ def run(args: list[str]) -> None:
     if options.json is not None and not options.json.absolute().parent.is_dir():
         raise CommandError(f"--json {options.json}: its folder does not exist")
     config = None if options.baseline_config is None else find_config(options.baseline_config)
+    # Start-up time: a wrong option is refused before PyTorch is imported.
+    from lightning_dpg.running.graph_arguments import load
+
     folders = [Path(name) for name in options.published if Path(name).is_dir()]
     if folders and len(options.published) > 1:
         raise CommandError(f"{folders[0]}: give one release, or files of graphs")
@@ -155,9 +157,9 @@ def settings_of(config: Path) -> dict[str, Any]:
     Args:
         config: Its file.
     """
-    from lightning_dpg.commands.compare import parse_settings
+    from lightning_dpg.running.complete import method_settings
 
-    settings = parse_settings(config)
+    settings = method_settings(config)
     data = settings["data"]["init_args"]
     if data.get("split") is not None:
         raise CommandError(
@@ -249,10 +251,10 @@ def _config_of(folder: Path) -> Path | None:
 
 
 def _learns_sets(settings: dict[str, Any]) -> bool:
+    from lightning_dpg.benchmark.grid import common_task
     from lightning_dpg.benchmark.tasks import GRAPH_SETS
-    from lightning_dpg.commands.compare import common_kind
 
-    return common_kind({"REAL": settings}) is GRAPH_SETS
+    return common_task({"REAL": settings}) is GRAPH_SETS
 
 
 def _open_release(folder: Path, real: "Data", named: str | None) -> "Published":

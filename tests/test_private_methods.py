@@ -26,6 +26,7 @@ from scipy.special import ndtr
 from torch_geometric.utils import subgraph
 
 from lightning_dpg import callbacks, datamodules, methods
+from lightning_dpg.classes import is_abstract
 from lightning_dpg.datamodules.edge_list import EdgeRecords
 from lightning_dpg.graph import spectral
 from lightning_dpg.graph.dendrogram import branch_edges, branch_pairs, log_likelihoods
@@ -428,7 +429,7 @@ def test_all_private_methods_are_here():
         cls.__name__
         for cls in exported
         if issubclass(cls, PrivateModule) and cls is not PrivateModule
-        if not any(getattr(getattr(cls, name), "__isabstractmethod__", False) for name in dir(cls))
+        if not is_abstract(cls)
     }
     complete = [name for name in shipped_configs() if "/" not in name and "model" in parsed(name)]
     assert concrete <= {parsed(name)["model"]["class_path"] for name in complete}

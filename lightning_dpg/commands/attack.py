@@ -64,13 +64,13 @@ def _attacked(options: argparse.Namespace, config: Path | None) -> tuple[dict[st
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.auditing import attacks
     from lightning_dpg.auditing.graph_set_attacks import attack_set
+    from lightning_dpg.benchmark.grid import common_task
     from lightning_dpg.benchmark.tasks import GRAPH_SETS
-    from lightning_dpg.commands.compare import common_kind
     from lightning_dpg.running.graph_arguments import load
     from lightning_dpg.running.releases import imported, open_release
 
     settings = None if config is None else attacks.settings_for_parts(config)
-    if settings is not None and common_kind({"REAL": settings}) is GRAPH_SETS:
+    if settings is not None and common_task({"REAL": settings}) is GRAPH_SETS:
         report = attack_set(GRAPH_SETS.load(options.real, options.undirected), settings)
         return report, set_lines(report)
     real, (first, *_) = load(options.real, options.undirected), options.published

@@ -164,9 +164,9 @@ class HRG(OneShotSynthesizer):
             per_node = max(_STEPS_PER_NODE, least_steps_per_node(size))
         return int(per_node * size)
 
-    def check_budget(self, budget: Budget) -> None:
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
         """Also refuse too short a chain: here, since releases of 0.1.0 that had one still open."""
-        super().check_budget(budget)
+        super().check_budget(budget, steps)
         h = self.hparams
         if h["num_nodes"] is not None and h["steps_per_node"] is not None:
             _check_steps(h["num_nodes"], h["steps_per_node"])

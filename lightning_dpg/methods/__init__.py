@@ -21,7 +21,13 @@ from lightning_dpg.methods.single_graph.erdos_renyi import ErdosRenyi
 from lightning_dpg.methods.single_graph.hrg import HRG
 from lightning_dpg.methods.single_graph.netgan.dp_netgan import DPNetGAN
 from lightning_dpg.methods.single_graph.netgan.netgan import NetGAN
+from lightning_dpg.methods.single_graph.privcom.as_published import PrivComAsPublished
+from lightning_dpg.methods.single_graph.privcom.katz_privcom import KatzPrivCom
 from lightning_dpg.methods.single_graph.privcom.method import PrivCom
+from lightning_dpg.methods.single_graph.privcom.node_privcom import NodePrivCom
+from lightning_dpg.methods.single_graph.privcom.randomized_response_privcom import (
+    RandomizedResponsePrivCom,
+)
 from lightning_dpg.methods.single_graph.privgraph import PrivGraph
 from lightning_dpg.methods.single_graph.randomized_response.method import RandomizedResponse
 
@@ -43,13 +49,17 @@ __all__ = [
     "GraphRNN",
     "GraphSetSynthesizer",
     "GromovKernel",
+    "KatzPrivCom",
     "LDPGromovWasserstein",
     "NetGAN",
+    "NodePrivCom",
     "OneShotSynthesizer",
     "PrivCom",
+    "PrivComAsPublished",
     "PrivGraph",
     "PrivateGraphKernel",
     "PrivateModule",
     "RandomizedResponse",
+    "RandomizedResponsePrivCom",
     "Synthesizer",
 ]

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
+from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.methods.graph_set.base import check_edge_set, resized
+from lightning_dpg.methods.graph_set.base import resized
 from lightning_dpg.metrics.kernel_svm import Accuracy, cross_validated_accuracy, predicted_labels
 from lightning_dpg.privacy.ledger import PrivacyLedger
 
@@ -29,14 +30,13 @@ class GraphLearner(PrivateModule):
         labels: Label of each graph (public), shape ``(G,)``; empty without labels.
         max_occurrences: How many edges of the set are one edge of the private data at most (public).
         embedding_names: Names of the tensors of an embedding, which are buffers.
-        repeats_edges: Whether the method multiplies its sensitivities by ``max_occurrences``.
-        predicts_graphs: Whether ``predict`` reads graphs, those of which the labels are asked for.
     """
 
     embedding_names: ClassVar[tuple[str, ...]] = ("features",)
     predicts_graphs: ClassVar[bool] = True
     is_trained: ClassVar[bool] = False
-    repeats_edges: ClassVar[bool] = False
+    reads: ClassVar[type] = GraphSetRecords
+    records: GraphSetRecords
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,11 +55,11 @@ class GraphLearner(PrivateModule):
         self.register_load_state_dict_pre_hook(resized(*names))  # type: ignore[no-untyped-call]
 
     @abstractmethod
-    def embed(self, data: Any, epsilon: float) -> Embedding:
-        """Release an embedding of all graphs of a data module (noisy).
+    def embed(self, data: GraphSetRecords, epsilon: float) -> Embedding:
+        """Release an embedding of all graphs of a set (noisy).
 
         Args:
-            data: A ``GraphSetDataModule`` that has been set up (private).
+            data: The graphs (private).
             epsilon: What all releases together may cost; infinite where nothing is noised.
         """
 
@@ -120,26 +120,24 @@ class GraphLearner(PrivateModule):
         """Number of the graph of each node, of the same shape."""
         return torch.searchsorted(self.sizes.cumsum(0).cpu(), nodes.contiguous(), right=True)
 
-    def public_sizes(self, data: Any) -> Tensor:
+    def public_sizes(self, data: GraphSetRecords) -> Tensor:
         """Numbers of rows that an embedding has of each graph, shape ``(G,)``: those of nodes."""
-        sizes: Tensor = data.sizes
-        return sizes
+        return data.sizes
 
     def on_fit_start(self) -> None:
         """Take over the public facts of the data."""
         self.check_new()
-        data = self.trainer.datamodule  # type: ignore[attr-defined]
-        self._take_over(data)
+        data = self.records
+        self.max_occurrences = data.max_occurrences
         self.sizes = self.public_sizes(data).to(self.device)
         if data.labels is not None:
             self.labels = data.labels.to(self.device)
         self.assumptions = list(data.assumptions)
 
-    def training_step(self, batch: Any, batch_idx: int) -> None:
+    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
         """Release, once; a resumed run has done so already."""
         if not self.is_released:
-            data = self.trainer.datamodule  # type: ignore[attr-defined]
-            self._keep(self.embed(data, self.budget.epsilon))
+            self._keep(self.embed(batch, self.budget.epsilon))
             self.is_released.fill_(True)
         self.trainer.should_stop = True
 
@@ -147,10 +145,10 @@ class GraphLearner(PrivateModule):
         """None: there is no gradient."""
         return None
 
-    def validation_step(self, batch: Any, batch_idx: int) -> None:
+    def validation_step(self, batch: Tensor, batch_idx: int) -> None:
         """Nothing: no graph is held out."""
 
-    def test_step(self, batch: Any, batch_idx: int) -> None:
+    def test_step(self, batch: Tensor, batch_idx: int) -> None:
         """Accuracy of what was released, beside the share of the most frequent label.
 
         Nothing else is read: the accuracy is public for a release that is private. Those of numbers
@@ -182,28 +180,23 @@ class GraphLearner(PrivateModule):
         self.ledger = PrivacyLedger(self.relation)
         self.ledger.budget = budget
         self._check_labels()
-        data = self.trainer.datamodule  # type: ignore[attr-defined]
-        self._take_over(data)
+        data = self.records
+        self.max_occurrences = data.max_occurrences
         again = (
             "No edge of these graphs is one of the data that the labels were learned from; of such "
             "an edge this is a second release, and the epsilons and deltas of both add up."
         )
         self.assumptions = [*data.assumptions, again]
 
-    def predict_step(self, batch: Any, batch_idx: int) -> dict[str, NDArray[Any]]:
+    def predict_step(self, batch: Tensor, batch_idx: int) -> dict[str, NDArray[Any]]:
         """Embed new graphs through the mechanism of ``fit``, and tell their labels."""
-        data = self.trainer.datamodule  # type: ignore[attr-defined]
+        data = self.records
         new = self.embed(data, self.budget.epsilon)
         old = self.embedding
         both = {name: torch.cat([old[name], new[name]]) for name in self.embedding_names}
         grams = self.grams(both, torch.cat([self.sizes, data.sizes]))
         labels = predicted_labels(grams, self.labels.numpy())
         return {"labels": labels} | {name: tensor.numpy() for name, tensor in new.items()}
-
-    def _take_over(self, data: Any) -> None:
-        """Check the data that are read next, and what one private edge is in them."""
-        check_edge_set(self, data)
-        self.max_occurrences = data.max_occurrences
 
     def _keep(self, embedding: Embedding) -> None:
         for name in self.embedding_names:

@@ -1,12 +1,13 @@
 """Shortest-path and Weisfeiler-Lehman kernels, without privacy: what private ones are held against."""
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.base import Embedding, GraphLearner
 from lightning_dpg.metrics.graph_kernels import shortest_path_kernel, weisfeiler_lehman_kernel
 
@@ -39,7 +40,7 @@ class GraphKernel(GraphLearner):
             raise ValueError(f"kernel must be shortest_path or weisfeiler_lehman, got {kernel!r}")
         self.save_hyperparameters()
 
-    def embed(self, data: Any, epsilon: float) -> Embedding:
+    def embed(self, data: GraphSetRecords, epsilon: float) -> Embedding:
         """Similarity of each graph and each other, shape ``(G, G)``."""
         h = self.hparams
         self.ledger.spend(self.unprotected("similarities", "computed from the graphs as they are"))

@@ -1,7 +1,7 @@
 """Gromov-Wasserstein discrepancies of graphs as they are, without privacy: what is to be reached."""
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from lightning_dpg.graph.gromov import (
     pairwise_discrepancies,
     path_distances,
 )
+from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.base import Embedding, GraphLearner
 from lightning_dpg.metrics.kernel_svm import clip_spectrum
 
@@ -41,7 +42,7 @@ class GromovKernel(GraphLearner):
         super().__init__()
         self.save_hyperparameters()
 
-    def embed(self, data: Any, epsilon: float) -> Embedding:
+    def embed(self, data: GraphSetRecords, epsilon: float) -> Embedding:
         """Discrepancy of each graph and each other, shape ``(G, G)``."""
         fused = self.hparams["fused"]
         if fused and data.graphs[0].x is None:

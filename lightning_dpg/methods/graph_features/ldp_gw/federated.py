@@ -13,6 +13,7 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 
+from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.graph_features.base import GraphLearner
 from lightning_dpg.methods.graph_features.ldp_gw.clients import (
     dealt,
@@ -119,6 +120,11 @@ class FederatedLearner(GraphLearner):
         """
         self.dims = torch.tensor([feature_dim, num_classes])
         self.network = self.encoder_class()(feature_dim, self.hparams["width"], num_classes)
+
+    def batch_request(self) -> BatchRequest:
+        """All records at each round."""
+        h = self.hparams
+        return BatchRequest("all", steps_per_epoch=1 if h["weights"] == "random" else h["rounds"])
 
     def configure_optimizers(self) -> torch.optim.Optimizer | None:
         """The server's; none where nothing is trained."""

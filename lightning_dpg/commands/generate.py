@@ -41,7 +41,7 @@ def run(args: list[str]) -> None:
         released_tensors,
     )
 
-    tensors = released_tensors(options.run)
+    tensors = released_tensors(options.run).absolute()
     if tensors.name == LEARNER:
         raise CommandError(
             f"--run {options.run}: its method learns labels of graphs, and draws none\n"

@@ -47,18 +47,9 @@ def modules():
     return found
 
 
-# These are being taken apart.
-PENDING = {"commands.attack", "commands.audit", "auditing.graph_set_attacks"}
-
-
 def imports():
     """All imports of ours."""
-    return [
-        found
-        for name, path in modules().items()
-        if name not in PENDING
-        for found in _imports_of(name, path)
-    ]
+    return [found for name, path in modules().items() for found in _imports_of(name, path)]
 
 
 def _imports_of(module, path):

@@ -51,8 +51,9 @@ def small_graphs(features=False):
 
 def fit(graphs=None, *, epsilon=math.inf, delta=1e-5, steps=3, seed=0, **options):
     pl.seed_everything(seed, verbose=False)
-    method = LDPGromovWasserstein(**{"width": 4, "num_clients": 3, "local_epochs": 2} | options)
-    trainer = quiet_trainer(PrivacyAccountant(epsilon, delta), max_steps=steps, max_epochs=-1)
+    small = {"width": 4, "num_clients": 3, "local_epochs": 2, "rounds": steps}
+    method = LDPGromovWasserstein(**small | options)
+    trainer = quiet_trainer(PrivacyAccountant(epsilon, delta))
     data = TUGraphDataModule(small_graphs() if graphs is None else graphs)
     trainer.fit(method, data)
     return method

@@ -79,14 +79,19 @@ def _faults_of_files(release: Path) -> Iterator[str]:
 def _faults_of_statement(release: Path) -> Iterator[str]:
     """What privacy.json, its own entries, the card and the tensors contradict each other in."""
     from lightning_dpg.callbacks.release_writer import CARD, STATEMENT
+    from lightning_dpg.running.releases import check_schema_version
 
     try:
         statement = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
+        check_schema_version(Path(STATEMENT), statement)
         proved = _proved(statement)
         stated = float(statement["epsilon"])
         sentence, assumptions = statement["guarantee"], list(statement["assumptions"])
     except FileNotFoundError:
         yield f"{STATEMENT}: missing"
+        return
+    except CommandError as error:
+        yield str(error)
         return
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         yield f"{STATEMENT}: no privacy statement ({type(error).__name__}: {error})"

@@ -52,6 +52,18 @@ class PrivateModule(pl.LightningModule):
         self.assumptions: list[str] = []
         self._noise: NoiseSource | None = None
 
+    @classmethod
+    def public_path(cls) -> str:
+        """Dotted path of the class in a release, which holds wherever the modules of the package move.
+
+        A shipped class is named in ``lightning_dpg.methods``, a class of the user in its own module.
+        """
+        from lightning_dpg import methods  # late: the package imports this module
+
+        if getattr(methods, cls.__name__, None) is cls:
+            return f"{methods.__name__}.{cls.__name__}"
+        return f"{cls.__module__}.{cls.__qualname__}"
+
     @property
     def noise(self) -> NoiseSource:
         """The secret noise source; made when first asked for, so that all ranks can share it."""

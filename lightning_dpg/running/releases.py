@@ -10,8 +10,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from lightning_dpg import methods
-from lightning_dpg.callbacks.release_writer import RECIPE
+from lightning_dpg import __version__, methods
+from lightning_dpg.callbacks.release_writer import RECIPE, SCHEMA_VERSION
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import PrivateModule
 
@@ -37,6 +37,8 @@ def read_recipe(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise CommandError(f"{path} cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:
         raise CommandError(f"{path}: its metadata hold no recipe ({error})") from error
+    if isinstance(recipe, dict):
+        check_schema_version(path, recipe)
     for field, kind in _FIELDS.items():
         if not isinstance(recipe, dict) or not isinstance(recipe.get(field), kind):
             raise CommandError(f"{path}: its recipe has no {field!r}, or one of another type")
@@ -44,6 +46,26 @@ def read_recipe(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     for name, tensor in state.items():
         _check_tensor(path, name, tensor)
     return recipe, state
+
+
+def check_schema_version(path: Path, stated: dict[str, Any]) -> None:
+    """Refuse a recipe or a privacy statement that a later version has written.
+
+    Args:
+        path: Its file.
+        stated: The recipe or the statement; one of 0.1.0 states no version, which stands for 1.
+
+    Raises:
+        CommandError: If its version is not one that can be read.
+    """
+    version = stated.get("schema_version", 1)
+    if type(version) is not int or version < 1:
+        raise CommandError(f"{path}: its schema_version is {version!r}, not a number from 1 on")
+    if version > SCHEMA_VERSION:
+        raise CommandError(
+            f"{path}: its schema_version is {version}, and lightning_dpg {__version__} reads up "
+            f"to {SCHEMA_VERSION}: install a newer lightning_dpg to open it"
+        )
 
 
 def imported(name: str) -> type[PrivateModule]:
@@ -64,7 +86,7 @@ def imported(name: str) -> type[PrivateModule]:
 
 def is_shipped(name: str) -> bool:
     """Whether a recipe's method is one of ours."""
-    return name in _shipped()
+    return _shipped(name) is not None
 
 
 def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None = None) -> Any:
@@ -112,19 +134,32 @@ def first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(lines[:2])}"[:300]
 
 
-def _shipped() -> dict[str, type]:
-    """Shipped classes by the names that recipes have for them."""
-    classes = [getattr(methods, exported) for exported in methods.__all__]
-    return {f"{method.__module__}.{method.__qualname__}": method for method in classes}
+def _is_of_the_package(name: str) -> bool:
+    return name.startswith(f"{methods.__name__}.")
+
+
+def _shipped(name: str) -> type | None:
+    """The shipped class of a recipe's name, if any.
+
+    Recipes of 0.1.0 name the module of the class, which may have moved, so only its own name counts.
+    """
+    attribute = name.rpartition(".")[2]
+    is_shipped = _is_of_the_package(name) and attribute in methods.__all__
+    return getattr(methods, attribute) if is_shipped else None
 
 
 def _find(path: Path, name: str) -> type[PrivateModule]:
     """The shipped class of a name, or one of a module that is imported already."""
     module, _, attribute = name.rpartition(".")
     # vars(): looking up an attribute may run code of a module, or import another one.
-    found = _shipped().get(name) or vars(sys.modules.get(module, object)).get(attribute)
+    found = _shipped(name) or vars(sys.modules.get(module, object)).get(attribute)
     if isinstance(found, type) and issubclass(found, PrivateModule):
         return found
+    if _is_of_the_package(name):
+        raise CommandError(
+            f"{path}: lightning_dpg {__version__} has no method {attribute}\n"
+            "open it with the version of lightning_dpg that has written it"
+        )
     raise CommandError(
         f"{path}: {name} is not one of the shipped methods, and code that a release names is not "
         f"run\nif you have this method and trust it: --method {name}"

@@ -105,7 +105,9 @@ def test_a_method_that_is_imported_already_is_used(tmp_path):
     assert type(load_generator(release)) is Own
 
 
-@pytest.mark.parametrize("name", ["subprocess.Popen", "torch.nn.Linear", "nowhere", "", 5, None])
+@pytest.mark.parametrize(
+    "name", ["subprocess.Popen", "torch.nn.Linear", "elsewhere.ChungLu", "nowhere", "", 5, None]
+)
 def test_no_other_class_is_taken_for_a_method(fails, tampered, name):
     tampered({"method": name})
     assert "generator.safetensors" in fails("generate", "--run", ".")

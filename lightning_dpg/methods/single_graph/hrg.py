@@ -26,6 +26,7 @@ from lightning_dpg.methods.evidence import weight
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import check_shares
 from lightning_dpg.privacy.accounting import gaussian_sigma
+from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian
 from lightning_dpg.privacy.selection import choose_by_chain
 from lightning_dpg.privacy.sensitivity import branch_sensitivity, log_likelihood_sensitivity
@@ -127,8 +128,6 @@ class HRG(OneShotSynthesizer):
                 f"HRG keeps a bit for each node in each branch, which is too much for {num_nodes} "
                 f"nodes (at most {MAX_NODES})\ntake PrivGraph or BTER"
             )
-        if num_nodes is not None and steps_per_node is not None:
-            _check_steps(num_nodes, steps_per_node)
         self.dendrogram: Tensor
         self.counts: Tensor
         self.register_buffer("dendrogram", torch.empty(0, 3, dtype=torch.long))
@@ -168,6 +167,13 @@ class HRG(OneShotSynthesizer):
         if per_node is None:
             per_node = max(_STEPS_PER_NODE, least_steps_per_node(size))
         return int(per_node * size)
+
+    def check_budget(self, budget: Budget) -> None:
+        """Also refuse too short a chain: here, since releases of 0.1.0 that had one still open."""
+        super().check_budget(budget)
+        h = self.hparams
+        if h["num_nodes"] is not None and h["steps_per_node"] is not None:
+            _check_steps(h["num_nodes"], h["steps_per_node"])
 
     def delta_setting(self) -> str | None:
         """Gaussian noise."""

@@ -278,12 +278,13 @@ def test_refuses_what_leaves_nothing(settings, message):
     ("num_nodes", "few"), [(3, 1), (77, 1), (77, 99), (1222, 1000), (5242, 1000)]
 )
 def test_refuses_fewer_steps_than_forget_the_start(num_nodes, few):
+    budget = Budget(1.0, 0.0)
     with pytest.raises(MisconfigurationException, match="PrivGraph and BTER") as refusal:
-        HRG(num_nodes, steps_per_node=few)
+        HRG(num_nodes, steps_per_node=few).check_budget(budget)
     assert len(str(refusal.value).splitlines()) <= 5
     assert HRG(num_nodes)._steps >= num_nodes**2 * math.log(num_nodes) / 8
     assert HRG(num_nodes)._steps >= 1000 * num_nodes
-    HRG(num_nodes, steps_per_node=least_steps_per_node(num_nodes))
+    HRG(num_nodes, steps_per_node=least_steps_per_node(num_nodes)).check_budget(budget)
 
 
 def leads(num_nodes, states):

@@ -43,15 +43,15 @@ class Lying:
         self._ledger.spend(replace(entry, **self._claim))
 
 
-def plant(monkeypatch, factor, names=None):
+def plant(monkeypatch, factor, keys=None):
     """Multiply the noise of some releases, or of all, while the ledger says that nothing changed."""
 
-    def planted(mechanism, key):
+    def planted(mechanism, setting):
         def noisy(*args, **settings):
-            value = settings[key]
-            if names is not None and settings["name"] not in names:
+            value = settings[setting]
+            if keys is not None and settings["key"] not in keys:
                 return mechanism(*args, **settings)
-            if key == "epsilon":
+            if setting == "epsilon":
                 # Reports have no law without noise.
                 most = 1e6 * value if isinstance(value, torch.Tensor) else math.inf
                 less = value / factor if factor else most
@@ -61,17 +61,17 @@ def plant(monkeypatch, factor, names=None):
             else:
                 less, claim = value * factor, value
             place = next(k for k, arg in enumerate(args) if hasattr(arg, "spend"))
-            args = (*args[:place], Lying(args[place], **{key: claim}), *args[place + 1 :])
+            args = (*args[:place], Lying(args[place], **{setting: claim}), *args[place + 1 :])
             settings.pop("cost", None)
-            return mechanism(*args, **{**settings, key: less})
+            return mechanism(*args, **{**settings, setting: less})
 
         return noisy
 
     names_of = pkgutil.walk_packages(lightning_dpg.methods.__path__, "lightning_dpg.methods.")
     for module in (aggregation, *(import_module(found.name) for found in names_of)):
-        for name, key in _MECHANISMS.items():
+        for name, setting in _MECHANISMS.items():
             if hasattr(module, name):
-                monkeypatch.setattr(module, name, planted(getattr(module, name), key))
+                monkeypatch.setattr(module, name, planted(getattr(module, name), setting))
 
 
 def plant_in_steps(monkeypatch, factor):
@@ -116,11 +116,12 @@ def outcome_of(make, data, budget, canaries, epochs, seed):
     places.insert(pairs[inserted])
     method = make(known.num_nodes)
 
-    def observe(name, noisy):
-        score = method.transcript_score(name, noisy, pairs, known).detach().double()
+    def observe(key, noisy):
+        score = method.transcript_score(key, noisy, pairs, known).detach().double()
+        name = method.ledger.last_entry(key).name
         scores[name] = scores.get(name, 0) + score
 
-    method.ledger.budget, method.ledger.witness = Budget(*budget), observe
+    method.ledger.budget, method.ledger.observer = Budget(*budget), observe
     if type(method).training_step is OneShotSynthesizer.training_step:
         method.release(data.edges, budget[0])
     else:

@@ -183,8 +183,9 @@ class _AuditedFit(PrivateCLI):
         if not isinstance(self.model, Synthesizer | GraphLearner):
             raise CommandError("audit asks for a method that publishes graphs or their features")
         if self._view == "transcript":
-            self.model.ledger.witness = self._observe
+            self.model.ledger.observer = self._observe
 
-    def _observe(self, name: str, noisy: Tensor) -> None:
-        score = self.model.transcript_score(name, noisy, self.canaries, self.known)
+    def _observe(self, key: str, noisy: Tensor) -> None:
+        score = self.model.transcript_score(key, noisy, self.canaries, self.known)
+        name = self.model.ledger.last_entry(key).name
         self.scores[name] = self.scores.get(name, 0) + score.detach().double().cpu()

@@ -282,13 +282,13 @@ class Synthesizer(PrivateModule):
         """
         return self.score(pairs)
 
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Like :meth:`audit_score`, of a single noisy value at the moment of its release.
 
         The audit adds them up over all releases, as logarithms of likelihood ratios.
 
         Args:
-            name: Name of the release in the ledger, whose last entry it is.
+            key: Key of the release in the ledger, whose last entry it is.
             noisy: What was released.
             pairs: Canaries of shape ``(P, 2)``.
             known: Graph of all other training edges.

@@ -34,12 +34,12 @@ def critic_evidence(
         Logarithms of likelihood ratios, roughly, of shape ``(P,)``.
     """
     std = entry.sensitivity * entry.noise_multiplier
-    match entry.name:
-        case "number of edges":
+    match entry.key:
+        case "num_edges":
             return count_evidence(noisy, pairs, known, entry.epsilon)
         case "degrees":
             return surplus_degrees(noisy, pairs, known)[pairs].sum(1) / max(std, 1e-6) ** 2
-        case "critic gradient":
+        case "critic_gradient":
             return _gradient_evidence(critic, noisy, entry, std, pairs, undirected_edges(known))
         case _:
             return torch.zeros(len(pairs))

@@ -40,7 +40,7 @@ def release_evidence(
         Tensor of shape ``(P,)``, higher speaks for an edge.
     """
     expected = matrix.times(_half_canaries(pairs, known), block)
-    if entry.name == "products":
+    if entry.key == "products":
         surplus = noisy - expected
     else:
         surplus = block @ (noisy - block.T @ expected)

@@ -67,11 +67,11 @@ class PrivacyLedger:
 
     Attributes:
         relation: The one neighbouring relation of all entries.
-        entries: What was released so far; equal successive releases of one name are one entry.
+        entries: What was released so far; equal successive releases under one key are one entry.
         budget: What may be spent; None refuses nothing.
         journal: File to which each release is written before it is booked, so that a run that was
             killed still knows what it released. A new file starts with what was booked before.
-        witness: Is shown the name and the noisy value of each release, as an audit wants it.
+        observer: Receives the key and the noisy value of each release, for an audit.
     """
 
     def __init__(self, relation: Relation) -> None:
@@ -80,7 +80,7 @@ class PrivacyLedger:
         self.entries: list[LedgerEntry] = []
         self.budget: Budget | None = None
         self.journal: Path | None = None
-        self.witness: Callable[[str, Tensor], None] | None = None
+        self.observer: Callable[[str, Tensor], None] | None = None
 
     @property
     def steps(self) -> int:
@@ -122,11 +122,22 @@ class PrivacyLedger:
             self._write(self.journal, entry)
         self._book(entry)
 
-    def disclose(self, name: str, noisy: Tensor) -> Tensor:
-        """Show a paid release to the witness, if there is one, and hand it on."""
-        if self.witness is not None:
-            self.witness(name, noisy)
+    def publish(self, key: str, noisy: Tensor) -> Tensor:
+        """Return the noisy value of a paid release, after the observer, if any, has received it."""
+        if self.observer is not None:
+            self.observer(key, noisy)
         return noisy
+
+    def last_entry(self, key: str) -> LedgerEntry:
+        """The entry that was booked last under ``key``.
+
+        Raises:
+            KeyError: If there is none.
+        """
+        for entry in reversed(self.entries):
+            if entry.key == key:
+                return entry
+        raise KeyError(key)
 
     def affords(self, *entries: LedgerEntry) -> bool:
         """Whether all of ``entries`` together still fit the budget."""
@@ -260,7 +271,7 @@ class PrivacyLedger:
     def _book(self, entry: LedgerEntry) -> None:
         for i in reversed(range(len(self.entries))):
             last = self.entries[i]
-            if last.name == entry.name:
+            if last.key == entry.key:
                 if _kind(last) == _kind(entry):
                     self.entries[i] = replace(last, steps=last.steps + entry.steps)
                     return

@@ -116,9 +116,9 @@ def test_missing_integer_noise_is_caught(audit, monkeypatch, view, fits):
 
 
 def test_an_exact_number_of_edges_that_is_called_private_is_caught(audit, monkeypatch):
-    def exact(value, ledger, noise, *, name, epsilon, sensitivity, proof, record):
-        mechanisms.spend_pure(ledger, name, epsilon, sensitivity, proof, record)
-        return ledger.disclose(name, value)
+    def exact(value, ledger, noise, *, key, name, epsilon, sensitivity, proof, record):
+        mechanisms.spend_pure(ledger, key, name, epsilon, sensitivity, proof, record)
+        return ledger.publish(key, value)
 
     monkeypatch.setattr(one_shot, "discrete_laplace", exact)
     runs = ("--runs", "8", "--confidence", "0.8")
@@ -166,9 +166,9 @@ def test_the_scored_releases_are_named_each_with_what_is_claimed_up_to_it(audit,
 
 
 def test_a_release_that_no_score_reads_is_named(audit, monkeypatch, capsys):
-    def blind(self, name, noisy, pairs, known):
-        score = scored(self, name, noisy, pairs, known)
-        return torch.zeros_like(score) if name == "ordered degrees" else score
+    def blind(self, key, noisy, pairs, known):
+        score = scored(self, key, noisy, pairs, known)
+        return torch.zeros_like(score) if key == "ordered_degrees" else score
 
     scored = one_shot.OneShotSynthesizer.transcript_score
     monkeypatch.setattr(one_shot.OneShotSynthesizer, "transcript_score", blind)
@@ -178,7 +178,7 @@ def test_a_release_that_no_score_reads_is_named(audit, monkeypatch, capsys):
 
 
 def test_missing_noise_of_one_release_is_caught_and_named(audit, monkeypatch, capsys):
-    plant(monkeypatch, 0, ["edges between classes of degrees"])
+    plant(monkeypatch, 0, ["degree_mixing"])
     runs = ("--view", "transcript", "--runs", "8", "--canaries", "10")
     code, result = audit("--config", "bter", "--privacy.epsilon", "0.5", *runs)
     assert code == 1 and result["refuted"] is True

@@ -158,7 +158,9 @@ def test_counts_weigh_as_their_likelihood_ratio_also_where_canaries_share_a_grap
     method = ErdosRenyiSet()
     method.sizes = SIZES
     method.ledger.spend(entry(NUM_EDGES, mechanism="pure", epsilon=epsilon, noise_multiplier=0.0))
-    found = method.transcript_score(NUM_EDGES, torch.tensor(noisy), torch.tensor(pairs), KNOWN)
+    found = method.transcript_score(
+        "num_edges_per_graph", torch.tensor(noisy), torch.tensor(pairs), KNOWN
+    )
 
     def likelihood(adjacency):
         counts = adjacency[:4, :4].sum() / 2, adjacency[4:, 4:].sum() / 2
@@ -193,7 +195,7 @@ def test_the_second_hop_sums_up_what_the_first_one_released():
         name = f"sums over neighbors, hop {number}"
         method.ledger.spend(entry(name))
         noisy = hops[number - 1]
-        found = method.transcript_score(name, noisy, pairs, KNOWN)
+        found = method.transcript_score(f"neighbor_sums_{number}", noisy, pairs, KNOWN)
         expected = sum_evidence(summed, noisy, method.ledger.entries[-1], pairs, KNOWN)
         assert torch.equal(found, expected)
     assert method.transcript_score("another", hops[0], pairs, KNOWN).tolist() == [0, 0]

@@ -31,10 +31,10 @@ def test_degrees_weigh_as_the_likelihood_ratio_of_their_noise():
 def test_a_number_of_edges_says_the_same_of_all_pairs():
     method, seen = ErdosRenyi(6), {}
     method.ledger.budget = Budget(0.8, 0.0)
-    method.ledger.witness = lambda name, noisy: seen.update({name: noisy})
+    method.ledger.observer = lambda name, noisy: seen.update({name: noisy})
     method.release(torch.tensor([[0, 1], [0, 3], [1, 2], [2, 3], [4, 5]]), 0.8)
-    noisy = seen["number of edges"]
-    scores = method.transcript_score("number of edges", noisy, PAIRS, KNOWN)
+    noisy = seen["num_edges"]
+    scores = method.transcript_score("num_edges", noisy, PAIRS, KNOWN)
     # Four edges are known, and the other canary is one more, or not.
     chances = [sum(math.exp(-0.8 * abs(int(noisy) - 4 - k - j)) for j in (0, 1)) for k in (0, 1)]
     assert scores.tolist() == pytest.approx([math.log(chances[1] / chances[0])] * 2)
@@ -46,14 +46,14 @@ def test_a_number_of_edges_says_the_same_of_all_pairs():
 def test_reports_weigh_their_epsilon(degree_share):
     method = RandomizedResponse(6, "spectral", degree_share=degree_share, rank=2)
     method.ledger.budget, seen = Budget(200.0, 0.0), {}
-    method.ledger.witness = lambda name, noisy: seen.update(
+    method.ledger.observer = lambda name, noisy: seen.update(
         {name: method.transcript_score(name, noisy, PAIRS, KNOWN)}
     )
     edges = torch.tensor([[0, 1], [0, 3], [1, 2], [2, 3], [4, 5]])
     method.release(edges, 200.0)  # so much that nothing is wrong but once in 10 ** 4 runs
     weight = min((0.95 - degree_share) * 200, 100.0)  # which is taken for certain
-    torch.testing.assert_close(seen["edges"], torch.tensor([weight, -weight]))
-    assert ("degree of each node" in seen) == bool(degree_share)
+    torch.testing.assert_close(seen["edge_reports"], torch.tensor([weight, -weight]))
+    assert ("degrees" in seen) == bool(degree_share)
     inside, outside = method.audit_score(PAIRS, KNOWN).tolist()
     assert inside >= weight > -weight >= outside
 
@@ -64,6 +64,7 @@ def test_a_choice_weighs_as_the_likelihood_ratio_of_two_candidates():
     method.ledger.budget = Budget(10.0, 0.0)
     method.ledger.spend(
         LedgerEntry(
+            key="communities",
             name="communities",
             relation=Relation.EDGE,
             mechanism="pure",
@@ -106,6 +107,7 @@ def test_a_noisy_gradient_speaks_for_the_canary_that_it_holds():
     torch.manual_seed(0)
     critic = WalkCritic(6, 12, 8, frozen=True)
     entry = LedgerEntry(
+        key="critic_gradient",
         name="critic gradient",
         relation=Relation.EDGE,
         mechanism="gaussian",

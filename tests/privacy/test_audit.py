@@ -151,7 +151,7 @@ def test_without_noise_the_coins_are_found():
     torch.testing.assert_close(estimate, coins.float() - 0.5, rtol=0, atol=1e-3)
 
 
-def test_a_witness_sees_what_is_released_and_nothing_else_changes():
+def test_an_observer_receives_what_is_released_and_nothing_else_changes():
     releases = {
         "gaussian": partial(gaussian, torch.zeros(3), sensitivity=1.0, noise_multiplier=2.0),
         "laplace": partial(discrete_laplace, torch.arange(3), epsilon=1.0),
@@ -169,9 +169,9 @@ def test_a_witness_sees_what_is_released_and_nothing_else_changes():
     for is_watched in (True, False):
         ledger, noise, seen = PrivacyLedger(Relation.EDGE), NoiseSource(unsafe_seed=0), []
         if is_watched:
-            ledger.witness = lambda name, noisy, seen=seen: seen.append((name, noisy))
+            ledger.observer = lambda key, noisy, seen=seen: seen.append((key, noisy))
         results = {
-            name: release(ledger=ledger, noise=noise, name=name, proof="by hand")
+            name: release(ledger=ledger, noise=noise, key=name, name="any", proof="by hand")
             for name, release in releases.items()
         }
         assert all(results[name] is noisy for name, noisy in seen)
@@ -189,7 +189,7 @@ def train(inserted, noise, *, sigma=1.0, rate=0.5, booked_rate=None, copies=1, s
     """Sum of the noisy gradients of each canary's parameter, and the ledger."""
     weight, ledger = nn.Parameter(torch.zeros(COUNT)), PrivacyLedger(Relation.EDGE)
     seen = torch.zeros(COUNT)
-    ledger.witness = lambda _, noisy: seen.add_(noisy)
+    ledger.observer = lambda _, noisy: seen.add_(noisy)
     entry = LedgerEntry(
         name="gradient",
         relation=Relation.EDGE,

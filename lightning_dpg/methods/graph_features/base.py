@@ -129,7 +129,7 @@ class GraphLearner(PrivateModule):
         """
         return torch.zeros(len(pairs))
 
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Like :meth:`audit_score`, of a single noisy value; by default the release has them all."""
         return torch.zeros(len(pairs))
 

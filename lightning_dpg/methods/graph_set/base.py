@@ -104,6 +104,7 @@ class GraphSetSynthesizer(Synthesizer):
             counts,
             self.ledger,
             self.noise,
+            key="num_edges_per_graph",
             name=NUM_EDGES,
             epsilon=epsilon,
             sensitivity=edges_per_graph_sensitivity(self.max_occurrences),
@@ -118,9 +119,9 @@ class GraphSetSynthesizer(Synthesizer):
             return torch.zeros(len(pairs))
         return self.count_evidence(self.num_edges, pairs, known)
 
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Evidence of the noisy numbers of edges."""
-        if name != NUM_EDGES:
+        if key != "num_edges_per_graph":
             return torch.zeros(len(pairs))
         return self.count_evidence(noisy, pairs, known)
 
@@ -135,7 +136,7 @@ class GraphSetSynthesizer(Synthesizer):
         Returns:
             Logarithms of the likelihood ratios of discrete Laplace noise, shape ``(P,)``.
         """
-        entries = [entry for entry in self.ledger.entries if entry.name == NUM_EDGES]
+        entries = [entry for entry in self.ledger.entries if entry.key == "num_edges_per_graph"]
         rate = weight(min((e.epsilon / e.sensitivity for e in entries), default=math.inf))
         size = len(self.sizes)
         graphs = self.graph_of(pairs[:, 0]).cpu()

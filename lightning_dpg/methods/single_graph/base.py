@@ -75,6 +75,7 @@ class OneShotSynthesizer(Synthesizer):
             torch.tensor(len(edges)),
             self.ledger,
             self.noise,
+            key="num_edges",
             name="number of edges",
             epsilon=epsilon,
             sensitivity=sensitivity,
@@ -84,21 +85,21 @@ class OneShotSynthesizer(Synthesizer):
         num_nodes = self.hparams["num_nodes"]
         self.num_edges = noisy.clamp(0, num_nodes * (num_nodes - 1) // 2)
 
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Evidence of a noisy number of edges, or of noisy degrees."""
-        match name:
-            case "number of edges":
-                return count_evidence(noisy, pairs, known, self.cost(name))
-            case "ordered degrees":
-                return ordered_evidence(noisy, pairs, known, self.cost(name))
-            case "degree of each node":
-                return self.cost(name) * degree_evidence(noisy, pairs, known)
+        match key:
+            case "num_edges":
+                return count_evidence(noisy, pairs, known, self.cost(key))
+            case "ordered_degrees":
+                return ordered_evidence(noisy, pairs, known, self.cost(key))
+            case "degrees":
+                return self.cost(key) * degree_evidence(noisy, pairs, known)
             case _:
                 return torch.zeros(len(pairs))
 
-    def cost(self, name: str) -> float:
+    def cost(self, key: str) -> float:
         """What the ledger says that a release has cost, as a finite weight of its evidence."""
-        return weight(next(e.epsilon for e in self.ledger.entries if e.name == name))
+        return weight(next(e.epsilon for e in self.ledger.entries if e.key == key))
 
     def released_state(self) -> dict[str, Tensor]:
         """Everything that is kept."""

@@ -120,6 +120,7 @@ class BTER(OneShotSynthesizer):
             torch.from_numpy(count_links(classes, edges.numpy())),
             self.ledger,
             self.noise,
+            key="degree_mixing",
             name="edges between classes of degrees",
             epsilon=epsilon,
             sensitivity=edge_partition_sensitivity(),
@@ -152,6 +153,7 @@ class BTER(OneShotSynthesizer):
             torch.from_numpy(counts(edges.numpy())),
             self.ledger,
             self.noise,
+            key="wedges",
             name="wedges and closed wedges by degree",
             epsilon=epsilon,
             sensitivity=sensitivity,
@@ -217,18 +219,18 @@ class BTER(OneShotSynthesizer):
         """What the degrees of both ends exceed the known ones by."""
         return degree_evidence(self.degrees, pairs, known)
 
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Evidence of the edges between classes and of the wedges, too."""
-        match name:
-            case "edges between classes of degrees":
+        match key:
+            case "degree_mixing":
                 classes = torch.from_numpy(degree_classes(self.degrees.cpu().numpy()))
                 lower = noisy[*np.tril_indices(len(noisy))]
-                return links_evidence(lower, classes, pairs, known, self.cost(name))
-            case "wedges and closed wedges by degree":
-                rate = self.cost(name) / wedge_sensitivity(_CLOSURES_PER_EDGE)
+                return links_evidence(lower, classes, pairs, known, self.cost(key))
+            case "wedges":
+                rate = self.cost(key) / wedge_sensitivity(_CLOSURES_PER_EDGE)
                 return counts_evidence(noisy, self._count_wedges, pairs, known, rate)
             case _:
-                return super().transcript_score(name, noisy, pairs, known)
+                return super().transcript_score(key, noisy, pairs, known)
 
     def _released(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         return (

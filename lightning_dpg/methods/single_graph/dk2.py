@@ -110,6 +110,7 @@ class DK2(OneShotSynthesizer):
             degrees.topk(2).values.sum(),
             self.ledger,
             self.noise,
+            key="largest_degrees",
             name="sum of the two largest degrees",
             epsilon=epsilon,
             sensitivity=largest_degrees_sensitivity(),
@@ -135,6 +136,7 @@ class DK2(OneShotSynthesizer):
             counts,
             self.ledger,
             self.noise,
+            key="joint_degrees",
             name="joint degrees",
             epsilon=epsilon,
             sensitivity=sensitivity,
@@ -189,21 +191,21 @@ class DK2(OneShotSynthesizer):
 
     def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
         """What the degrees of both ends exceed the known ones by."""
-        return self.cost("degree of each node") * degree_evidence(self.degrees, pairs, known)
+        return self.cost("degrees") * degree_evidence(self.degrees, pairs, known)
 
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Evidence of the two largest degrees, and of the joint degrees, too."""
-        match name:
-            case "sum of the two largest degrees":
-                rate = self.cost(name) / largest_degrees_sensitivity()
+        match key:
+            case "largest_degrees":
+                rate = self.cost(key) / largest_degrees_sensitivity()
                 return counts_evidence(noisy, self._count_largest_two, pairs, known, rate)
-            case "joint degrees":
+            case "joint_degrees":
                 cells = degree_cells(self._largest_two, self.hparams["num_nodes"] - 1)
                 sensitivity, scales = self._calibration(cells)
-                rates = self.cost(name) / (scales * sensitivity)
+                rates = self.cost(key) / (scales * sensitivity)
                 return counts_evidence(noisy, self._count_joint, pairs, known, rates)
             case _:
-                return super().transcript_score(name, noisy, pairs, known)
+                return super().transcript_score(key, noisy, pairs, known)
 
     def _count_largest_two(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.sort(self._count_degrees(edges))[-2:].sum(keepdims=True)

@@ -40,4 +40,4 @@ class ErdosRenyi(OneShotSynthesizer):
 
     def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
         """Evidence of the number of edges, the same for all pairs."""
-        return count_evidence(self.num_edges, pairs, known, self.cost("number of edges"))
+        return count_evidence(self.num_edges, pairs, known, self.cost("num_edges"))

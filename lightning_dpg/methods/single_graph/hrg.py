@@ -188,6 +188,7 @@ class HRG(OneShotSynthesizer):
             self._steps,
             self.ledger,
             self.noise,
+            key="dendrogram",
             name="dendrogram",
             epsilon=h["dendrogram_share"] * epsilon,
             sensitivity=log_likelihood_sensitivity(h["num_nodes"]),
@@ -207,6 +208,7 @@ class HRG(OneShotSynthesizer):
                 counts,
                 self.ledger,
                 self.noise,
+                key="branch_edges",
                 name=_BRANCHES,
                 epsilon=epsilon,
                 sensitivity=branch_sensitivity(),
@@ -219,6 +221,7 @@ class HRG(OneShotSynthesizer):
             counts,
             self.ledger,
             self.noise,
+            key="branch_edges",
             name=_BRANCHES,
             sensitivity=branch_sensitivity(),
             noise_multiplier=sigma,
@@ -242,13 +245,13 @@ class HRG(OneShotSynthesizer):
         branches = self._branch_evidence(self.counts, pairs, known)
         return branches + self._choice_evidence(self.dendrogram, pairs, known)
 
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Evidence of the dendrogram and of its branches, too."""
-        if name == "dendrogram":
+        if key == "dendrogram":
             return self._choice_evidence(noisy, pairs, known)
-        if name == _BRANCHES:
+        if key == "branch_edges":
             return self._branch_evidence(noisy, pairs, known)
-        return super().transcript_score(name, noisy, pairs, known)
+        return super().transcript_score(key, noisy, pairs, known)
 
     def _choice_evidence(self, chosen: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """How much likelier an edge makes the dendrogram, but for what it does to all others."""
@@ -269,6 +272,6 @@ class HRG(OneShotSynthesizer):
         expected += np.bincount(branch, minlength=len(expected)) / 2
         surplus = (counts.double().cpu() - torch.from_numpy(expected))[torch.from_numpy(branch)]
         if self.hparams["noise"] == "laplace":
-            return self.cost(_BRANCHES) * surplus.clamp(-0.5, 0.5)
-        sigma = next(e.noise_multiplier for e in self.ledger.entries if e.name == _BRANCHES)
+            return self.cost("branch_edges") * surplus.clamp(-0.5, 0.5)
+        sigma = next(e.noise_multiplier for e in self.ledger.entries if e.key == "branch_edges")
         return weight(sigma**-2 if sigma else math.inf) * surplus

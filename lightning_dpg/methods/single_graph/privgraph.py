@@ -118,6 +118,7 @@ class PrivGraph(OneShotSynthesizer):
             utilities,
             self.ledger,
             self.noise,
+            key="communities",
             name="communities",
             epsilon=epsilon,
             sensitivity=earlier_neighbor_sensitivity(),
@@ -132,6 +133,7 @@ class PrivGraph(OneShotSynthesizer):
             torch.from_numpy(counts[cells]),
             self.ledger,
             self.noise,
+            key="community_links",
             name="edges within and between communities",
             epsilon=epsilon,
             sensitivity=edge_partition_sensitivity(),
@@ -160,17 +162,17 @@ class PrivGraph(OneShotSynthesizer):
 
     def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
         """What the degrees exceed the known ones by, and what edges would make of the choices."""
-        degrees = self.cost("degree of each node") * degree_evidence(self.degrees, pairs, known)
+        degrees = self.cost("degrees") * degree_evidence(self.degrees, pairs, known)
         chosen = self.communities[self.degrees.argsort(descending=True, stable=True)]
         return degrees + self._choice_evidence(chosen, pairs, known)
 
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Evidence of the choices of communities, and of the edges between these, too."""
-        if name == "communities":
+        if key == "communities":
             return self._choice_evidence(noisy, pairs, known)
-        if name == "edges within and between communities":
-            return links_evidence(noisy, self.communities, pairs, known, self.cost(name))
-        return super().transcript_score(name, noisy, pairs, known)
+        if key == "community_links":
+            return links_evidence(noisy, self.communities, pairs, known, self.cost(key))
+        return super().transcript_score(key, noisy, pairs, known)
 
     def _choice_evidence(self, chosen: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """How much likelier an edge makes the choice of its later end, given all other edges.

@@ -305,7 +305,9 @@ def test_audit_reads_the_likelihood_of_the_reports(options):
             expected += direction * float(told.sum())
         assert score == pytest.approx(expected, abs=1e-8)
         assert 0 < abs(score) <= epsilon
-    seen = method.transcript_score(REPORTS, torch.sign(method.features - 0.5), pairs, known)
+    seen = method.transcript_score(
+        "embedding_reports", torch.sign(method.features - 0.5), pairs, known
+    )
     if not options:
         torch.testing.assert_close(seen, found)
 

@@ -110,7 +110,9 @@ def test_evidence_is_the_likelihood_ratio_of_the_noise(noisy):
     method.release_num_edges_per_graph(torch.tensor([[0, 1]]), 0.7)
     ratio = math.log(math.exp(-0.7 * abs(noisy - 2)) / math.exp(-0.7 * abs(noisy - 1)))
     released = torch.tensor([1, 0, noisy, 0])
-    assert method.transcript_score(NUM_EDGES, released, pairs, known).item() == pytest.approx(ratio)
+    assert method.transcript_score(
+        "num_edges_per_graph", released, pairs, known
+    ).item() == pytest.approx(ratio)
     assert method.transcript_score("another", released, pairs, known).tolist() == [0]
 
 

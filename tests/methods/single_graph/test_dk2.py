@@ -25,11 +25,11 @@ from lightning_dpg.privacy.sensitivity import (
 from tests.graphs import EXTREMES, edges_of
 
 
-def fitted(graph, epsilon, seed=0, delta=0.0, witness=None, **settings):
+def fitted(graph, epsilon, seed=0, delta=0.0, observer=None, **settings):
     method = DK2(graph.num_nodes, **settings)
     method._noise = NoiseSource(unsafe_seed=seed)
     method.ledger.budget = Budget(epsilon, delta)
-    method.ledger.witness = witness
+    method.ledger.observer = observer
     method.release(undirected_edges(graph), epsilon)
     return method
 
@@ -89,12 +89,12 @@ def test_two_stars_nearly_reach_both_sensitivities():
 def test_uniform_noise_has_the_scale_and_the_delta_that_are_declared():
     graph = make_graph(torch.empty(0, 2, dtype=torch.long), 60)  # what is released is the noise
     noisy = {}
-    method = fitted(graph, 4.0, delta=1e-6, witness=noisy.__setitem__, noise="uniform")
+    method = fitted(graph, 4.0, delta=1e-6, observer=noisy.__setitem__, noise="uniform")
     assert method._largest_two == 118  # noise of scale 10, and 139 more, are cut there
     entry = method.ledger.entries[-1]
     assert (entry.mechanism, entry.delta, entry.sensitivity) == ("approximate", 1e-6, 237)
     assert entry.epsilon == pytest.approx(0.7 * 4)
-    drawn = noisy["joint degrees"].double().abs()
+    drawn = noisy["joint_degrees"].double().abs()
     assert len(drawn) == 59 * 60 / 2
     assert float(drawn.mean()) == pytest.approx(237 / 2.8, rel=0.1)
     assert method.ledger.delta(4.0) == pytest.approx(1e-6)
@@ -104,9 +104,9 @@ def test_uniform_noise_has_the_scale_and_the_delta_that_are_declared():
 def test_noise_is_in_proportion_to_the_larger_degree():
     graph = from_networkx(nx.star_graph(120))
     noisy = {}
-    method = fitted(graph, 4.0, witness=noisy.__setitem__)
+    method = fitted(graph, 4.0, observer=noisy.__setitem__)
     cells = degree_cells(method._largest_two, 120)
-    drawn = noisy["joint degrees"].double().numpy()
+    drawn = noisy["joint_degrees"].double().numpy()
     counts = (cells == [1, 120]).all(axis=1) * 120
     scaled = np.abs(drawn - counts) / (4 * cells[:, 1] / 3.0)
     for low, high in ((1, 30), (30, 70), (70, 120)):
@@ -158,7 +158,7 @@ def test_evidence_is_the_log_ratio_of_the_noise():
             open_count, closed_count = {(1, 2): (2, 0), (2, 2): (1, 4)}[cell]
             seen = noisy.get(cell, 0)
             expected += rate / cell[1] * (abs(seen - open_count) - abs(seen - closed_count))
-        found = method.transcript_score("joint degrees", values, pair, path)
+        found = method.transcript_score("joint_degrees", values, pair, path)
         assert found.tolist() == pytest.approx([expected])
 
 

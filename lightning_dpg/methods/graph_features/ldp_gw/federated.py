@@ -161,6 +161,7 @@ class FederatedLearner(GraphLearner):
             return []
         return [
             LedgerEntry(
+                key="client_updates",
                 name=UPDATES,
                 relation=self.relation,
                 mechanism="gaussian",
@@ -217,6 +218,7 @@ class FederatedLearner(GraphLearner):
                 total,
                 self.ledger,
                 self.noise,
+                key="client_updates",
                 name=UPDATES,
                 sensitivity=self._update_sensitivity(),
                 noise_multiplier=float(self.update_noise),

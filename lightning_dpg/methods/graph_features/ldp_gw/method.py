@@ -20,10 +20,9 @@ from lightning_dpg.graph.gromov import (
 from lightning_dpg.graph.gromov_kmeans import gromov_kmeans
 from lightning_dpg.methods.embedding_evidence import report_evidence
 from lightning_dpg.methods.graph_features.base import Embedding
-from lightning_dpg.methods.graph_features.ldp_gw.federated import UPDATES, FederatedLearner
+from lightning_dpg.methods.graph_features.ldp_gw.federated import FederatedLearner
 from lightning_dpg.methods.graph_features.ldp_gw.release import (
     BOUNDS,
-    REPORTS,
     assumptions,
     check_settings,
     node_inputs,
@@ -293,21 +292,21 @@ class LDPGromovWasserstein(FederatedLearner):
                 total += sum_evidence(summed, noisy, self.ledger.entries[0], pairs.cpu(), known)
         return total
 
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """The same of a single release, or of a sum of clients' updates."""
-        if name == REPORTS:
+        if key == "embedding_reports":
             return self._report_evidence(noisy.double(), pairs, known)
         data = self.trainer.datamodule  # type: ignore[attr-defined]
-        if name == UPDATES:
+        if key == "client_updates":
             return update_evidence(
                 noisy,
                 lambda edges: self.updates_of(node_inputs(data, edges), edges, data.graph_of),
                 self.client_of(data.graph_of[pairs[:, 0].cpu()]),
-                next(entry for entry in self.ledger.entries if entry.name == UPDATES),
+                next(entry for entry in self.ledger.entries if entry.key == "client_updates"),
                 pairs,
                 known,
             )
-        summed = public_features(data) if name.endswith("hop 1") else self._last_sums
+        summed = public_features(data) if key == "neighbor_sums_1" else self._last_sums
         self._last_sums = noisy
         return sum_evidence(summed, noisy, self.ledger.entries[-1], pairs.cpu(), known)
 

@@ -113,7 +113,15 @@ class PrivateGraphKernel(GraphLearner):
         h = self.hparams
         check_magnitude(h, len(data.graph_of))
         if not self.plan:
-            spend_pure(self.ledger, "number of nodes", 0.0, 0.0, "it is public", "undirected edge")
+            spend_pure(
+                self.ledger,
+                "num_nodes",
+                "number of nodes",
+                0.0,
+                0.0,
+                "it is public",
+                "undirected edge",
+            )
             return {"features": torch.empty(len(data.sizes), 0, dtype=torch.double)}
         if self.is_sampled:
             noisy = (estimates if math.isinf(epsilon) else sampled)(self, data, epsilon)
@@ -180,9 +188,9 @@ class PrivateGraphKernel(GraphLearner):
         parts = torch.split(self.embedding["features"], columns, dim=1)
         return self._evidence(dict(enumerate(parts)), pairs, known)
 
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """The same of a single release; the only one with Gaussian noise is in the features."""
-        places = [place for place, one in enumerate(self.plan) if one.name == name]
+        places = [place for place, one in enumerate(self.plan) if one.key == key]
         if self.is_sampled or not places:
             return torch.zeros(len(pairs))
         return self._evidence({places[0]: noisy}, pairs, known)
@@ -225,6 +233,7 @@ class PrivateGraphKernel(GraphLearner):
                     value,
                     self.ledger,
                     self.noise,
+                    key=one.key,
                     name=one.name,
                     epsilon=epsilon,
                     sensitivity=sensitivity,
@@ -252,6 +261,7 @@ class PrivateGraphKernel(GraphLearner):
             torch.cat(list(counts), dim=1) / roots,
             self.ledger,
             self.noise,
+            key="counts",
             name=COUNTS,
             sensitivity=moved,
             noise_multiplier=multiplier,

@@ -192,6 +192,7 @@ class DPGVAE(NodeClipping):
             return []
         return [
             LedgerEntry(
+                key="edge_gradient",
                 name="gradient of edges",
                 relation=self.relation,
                 mechanism="gaussian",
@@ -219,17 +220,17 @@ class DPGVAE(NodeClipping):
             )
         return None
 
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Also evidence of noisy sums over neighbors, and of noisy gradients."""
         entry = self.ledger.entries[-1]
-        if name == "gradient of edges":
+        if key == "edge_gradient":
             inputs = self._inputs(torch.arange(len(self.rows), device=self.device))
             return gradient_evidence(self._networks, inputs, noisy, entry, pairs, known)
-        if name.startswith("sums over neighbors"):
-            summed = self.features if name.endswith("hop 1") else self._sums
+        if key.startswith("neighbor_sums_"):
+            summed = self.features if key == "neighbor_sums_1" else self._sums
             self._sums = noisy
             return sum_evidence(summed, noisy, entry, pairs, known)
-        return super().transcript_score(name, noisy, pairs, known)
+        return super().transcript_score(key, noisy, pairs, known)
 
     def training_step(self, batch: PoissonBatch, batch_idx: int) -> None:
         """One private step of the autoencoder.

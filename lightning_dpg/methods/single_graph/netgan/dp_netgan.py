@@ -181,6 +181,7 @@ class DPNetGAN(WalkGAN):
             torch.tensor(num_edges),
             self.ledger,
             self.noise,
+            key="num_edges",
             name="number of edges",
             epsilon=self.hparams["count_epsilon"],
             sensitivity=edge_count_sensitivity(),
@@ -195,6 +196,7 @@ class DPNetGAN(WalkGAN):
             torch.bincount(edges.flatten(), minlength=self.hparams["num_nodes"]).double(),
             self.ledger,
             self.noise,
+            key="degrees",
             name="degrees",
             sensitivity=degree_sensitivity(),
             noise_multiplier=gaussian_sigma(*self.budget) / self.hparams["degree_share"] ** 0.5,
@@ -321,7 +323,7 @@ class DPNetGAN(WalkGAN):
         """The critic's parameters without its table, whose rows are dealt with apart."""
         return {name: p for name, p in self.critic.named_parameters() if name != "table"}
 
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Evidence of noisy degrees and gradients."""
         return critic_evidence(self.critic, noisy, self.ledger.entries[-1], pairs, known)
 

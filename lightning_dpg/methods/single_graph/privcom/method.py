@@ -298,6 +298,7 @@ class PrivCom(OneShotSynthesizer):
             num_pairs(size),
             self.ledger,
             self.noise,
+            key="edge_reports",
             name="edges",
             epsilon=epsilon,
             proof="pair_bit_sensitivity",
@@ -329,19 +330,19 @@ class PrivCom(OneShotSynthesizer):
         terms = self._product_terms(self._flat())
         rows, signs, basis = self.rows.cpu(), self.signs.cpu(), self.vectors.detach().cpu()
         scores = estimate_evidence(rows, signs, basis, terms, pairs, known)
-        if "degree of each node" not in [entry.name for entry in self.ledger.entries]:
+        if "degrees" not in [entry.key for entry in self.ledger.entries]:
             return scores
         degrees = degree_evidence(self.degrees.cpu(), pairs, known)
-        return scores + self.cost("degree of each node") * degrees
+        return scores + self.cost("degrees") * degrees
 
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Evidence of products, eigenvalues and reports, too."""
         entry = self.ledger.entries[-1]
-        is_root = name == "eigenvalues" and self.hparams["mode"] == "paper"
-        if name == "edges":
+        is_root = key == "eigenvalues" and self.hparams["mode"] == "paper"
+        if key == "edge_reports":
             reported = torch.isin(pair_numbers(pairs, self.hparams["num_nodes"]), noisy)
             return weight(entry.epsilon) * (2.0 * reported - 1)
-        if is_root or name not in ("products", "eigenvalues"):
-            return super().transcript_score(name, noisy, pairs, known)
-        block = (self._shown if name == "products" else self.vectors.detach()).cpu()
+        if is_root or key not in ("products", "eigenvalues"):
+            return super().transcript_score(key, noisy, pairs, known)
+        block = (self._shown if key == "products" else self.vectors.detach()).cpu()
         return release_evidence(self.matrix, noisy.cpu(), block, entry, pairs, known)

@@ -128,6 +128,7 @@ class RandomizedResponse(OneShotSynthesizer):
             num_pairs(n),
             self.ledger,
             self.noise,
+            key="edge_reports",
             name="edges",
             epsilon=float(self.report_epsilon),
             thinning=self._thinning() if self.model is None else 1.0,
@@ -181,14 +182,14 @@ class RandomizedResponse(OneShotSynthesizer):
         )
         if not self.hparams["degree_share"]:
             return reports
-        degrees = self.cost("degree of each node") * degree_evidence(self.degrees, pairs, known)
+        degrees = self.cost("degrees") * degree_evidence(self.degrees, pairs, known)
         return reports + degrees
 
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
         """Evidence of the reports, too."""
-        if name == "edges":
+        if key == "edge_reports":
             return self._report_evidence(noisy, pairs)
-        return super().transcript_score(name, noisy, pairs, known)
+        return super().transcript_score(key, noisy, pairs, known)
 
     def _report_evidence(self, numbers: Tensor, pairs: Tensor) -> Tensor:
         """Logarithms of likelihood ratios of reports, for pairs of shape ``(P, 2)``.

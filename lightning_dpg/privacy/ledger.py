@@ -5,13 +5,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from torch import Tensor
 
 from lightning_dpg.privacy import accounting
 from lightning_dpg.privacy.accounting import ORDERS, Curve
+from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 
 __all__ = ["Budget", "LedgerEntry", "PrivacyBudgetExceeded", "PrivacyLedger", "Relation"]
@@ -27,13 +28,6 @@ APPROXIMATE = "sum of epsilons and of deltas"
 
 class PrivacyBudgetExceeded(RuntimeError):
     """A release was refused because it would overspend the budget. Nothing was booked."""
-
-
-class Budget(NamedTuple):
-    """The largest (epsilon, delta) that a ledger may reach; an infinite epsilon refuses nothing."""
-
-    epsilon: float
-    delta: float
 
 
 def _compose(entries: Sequence[LedgerEntry], cost: Callable[[LedgerEntry], T], zero: T) -> T:

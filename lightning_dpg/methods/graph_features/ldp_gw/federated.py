@@ -96,9 +96,9 @@ class FederatedLearner(GraphLearner):
         is_open = self.hparams["weights"] == "trained" and not self.updates_are_free
         return "weights: trained" if is_open else None
 
-    def check_budget(self, budget: Budget) -> None:
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
         """Also refuse Flower where there is none."""
-        super().check_budget(budget)
+        super().check_budget(budget, steps)
         if self.hparams["flower_processes"]:
             check_installed()
 

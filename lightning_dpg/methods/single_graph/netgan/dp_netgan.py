@@ -154,9 +154,9 @@ class DPNetGAN(WalkGAN):
         if self.hparams["num_edges"] is not None:
             self.num_edges.fill_(self.hparams["num_edges"])
 
-    def check_budget(self, budget: Budget) -> None:
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
         """Also refuse one that the counts leave nothing of, whatever the noise of the training."""
-        super().check_budget(budget)
+        super().check_budget(budget, steps)
         if self.hparams["noise_multiplier"] == "auto" and math.isfinite(budget.epsilon):
             check_counts(self.hparams, budget)
 

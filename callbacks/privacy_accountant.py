@@ -126,7 +126,7 @@ class PrivacyAccountant(Callback):
     def setup(self, trainer: Trainer, pl_module: Any, stage: str) -> None:
         """Hand the budget to the ledger, before the method plans its noise."""
         withhold_nonprivate(trainer, upload=self.upload_nonprivate)
-        reads = stage == "predict" and getattr(pl_module, "predicts_graphs", False)
+        reads = stage == "predict" and getattr(pl_module, "is_inductive", False)
         if stage == "fit" or reads:
             self.check(
                 min_epochs=trainer.min_epochs,

@@ -228,7 +228,7 @@ class GraphSetDataModule(pl.LightningDataModule):
     def _are_predicted(self) -> bool:
         """Whether the method predicts something of these graphs, instead of drawing others."""
         method = None if self.trainer is None else self.trainer.lightning_module
-        return getattr(method, "predicts_graphs", False)
+        return getattr(method, "is_inductive", False)
 
     def _check_arguments(self) -> None:
         if self.record not in ("edge", "graph"):

@@ -14,7 +14,7 @@ from lightning_dpg.cli import PrivateCLI
 from lightning_dpg.cli.quiet import quiet
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import Synthesizer
-from lightning_dpg.methods.graph_features.base import GraphLearner
+from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 
@@ -180,7 +180,7 @@ class _AuditedFit(PrivateCLI):
 
     def before_fit(self) -> None:
         """Watch the releases."""
-        if not isinstance(self.model, Synthesizer | GraphLearner):
+        if not isinstance(self.model, Synthesizer | GraphFeatureRelease):
             raise CommandError("audit asks for a method that publishes graphs or their features")
         if self._view == "transcript":
             self.model.ledger.observer = self._observe

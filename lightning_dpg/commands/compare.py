@@ -252,12 +252,12 @@ def common_kind(methods: dict[str, dict[str, Any]]) -> "Kind":
     """
     from lightning_dpg.benchmark.tasks import kind_of
     from lightning_dpg.methods.base import Synthesizer
-    from lightning_dpg.methods.graph_features.base import GraphLearner
+    from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 
     kinds = {}
     for label, settings in methods.items():
         method = _class(settings["model"])
-        if not issubclass(method, Synthesizer | GraphLearner):
+        if not issubclass(method, Synthesizer | GraphFeatureRelease):
             raise CommandError(f"--methods {label}: {method.__name__} releases nothing to compare")
         kinds[label] = kind_of(method)
     (first, kind), *rest = kinds.items()

@@ -99,13 +99,13 @@ def load_release(release: Path, method_class: type | None = None) -> Any:
         method_class: Class of its method, as in :func:`load_generator`.
     """
     from lightning_dpg.callbacks.release_writer import LEARNER
-    from lightning_dpg.methods.graph_features.base import GraphLearner
+    from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
     from lightning_dpg.running.releases import rebuild
 
     if not (release / LEARNER).is_file():
         return load_generator(release, method_class)
     _refuse_changes(release, LEARNER)
-    return rebuild(release / LEARNER, GraphLearner, method_class)
+    return rebuild(release / LEARNER, GraphFeatureRelease, method_class)
 
 
 def _refuse_changes(release: Path, name: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 from torch import Tensor
 
@@ -71,11 +71,12 @@ class BatchRequest(NamedTuple):
 
     Attributes:
         kind: ``all`` gives the records object itself as the batch, which stays on the CPU;
-            ``poisson`` a :class:`PoissonBatch` of edges; ``walks`` random walks of shape
+            ``poisson`` a ``PoissonBatch`` of edges; ``walks`` random walks of shape
             ``(num_walks, walk_length)``.
-        sample_rate: Probability q with which a record is drawn into a ``poisson`` batch.
-        steps_per_epoch: Batches of an epoch. None leaves them to ``steps_per_epoch`` of the data
-            module, which is 1 / q rounded up where it is not set.
+        sample_rate: Probability q with which a record is drawn into a ``poisson`` batch; of ``all``,
+            the share of them that a step of the method uses.
+        steps_per_epoch: Batches of an epoch. None leaves their number to the data module: its own
+            ``steps_per_epoch`` or else, of batches that are drawn, 1 / q rounded up.
         num_walks: Walks of a batch, over all processes.
         walk_length: Nodes of a walk.
         p: Return parameter of node2vec.
@@ -92,6 +93,24 @@ class BatchRequest(NamedTuple):
 
 
 @runtime_checkable
+class RequestsBatches(Protocol):
+    """A method that says which batches it needs."""
+
+    def batch_request(self) -> BatchRequest:
+        """The batches, by the settings of the method alone."""
+
+
+@runtime_checkable
+class PredictsGraphs(Protocol):
+    """A method whose ``predict`` may read graphs.
+
+    Attributes:
+        is_inductive: Whether it does; if not, ``predict`` draws graphs from seeds.
+    """
+
+    is_inductive: bool
+
+
 class ServesRecords(Protocol):
     """A data module that serves records and the batches that a method requests."""
 
@@ -107,5 +126,17 @@ class ServesRecords(Protocol):
     def num_pairs(self) -> int:
         """Number of pairs of nodes within a graph (public)."""
 
+    def check_request(self, request: BatchRequest) -> None:
+        """Refuse batches that it cannot serve, before anything is spent."""
+
+    def train_dataloader(self) -> object:
+        """The batches that the method of the trainer requests."""
+
     def write_key(self, path: Path) -> bool:
         """Write which number stands for which name (private); return whether there is a key."""
+
+
+def serves_records(data: object) -> TypeGuard[ServesRecords]:
+    """Whether a data module serves records. Unlike ``isinstance`` it does not read any of them."""
+    asked = [name for name in vars(ServesRecords) if not name.startswith("_")]
+    return all(hasattr(type(data), name) for name in asked)

@@ -20,15 +20,15 @@ LINKED = {"datamodules", "callbacks", "conf"}
 
 # What a room may import of ours, beside itself.
 _CORE = {"privacy", "nn", "graph", "metrics"}
-_FIT = {"methods", "callbacks", "datamodules", "errors", "__version__"}
+_FIT = {"interfaces", "methods", "callbacks", "datamodules", "errors", "__version__"}
 ALLOWED = {
     "privacy": set(),
     "nn": set(),
     "graph": set(),
     "metrics": {"graph"},
-    "methods": _CORE,
-    "datamodules": {"privacy.sampling", "privacy.noise", "graph"},
-    "callbacks": {"privacy.ledger", "privacy.sampling", "metrics", "graph"},
+    "methods": _CORE | {"interfaces"},
+    "datamodules": {"interfaces", "privacy.sampling", "privacy.noise", "graph"},
+    "callbacks": {"interfaces", "privacy.ledger", "privacy.sampling", "metrics", "graph"},
     "cli": _CORE | _FIT,
     "running": _CORE | _FIT | {"cli"},
     "auditing": _CORE | _FIT | {"cli", "running", "commands"},

@@ -166,12 +166,18 @@ ROWS = {
 
 # Few edges beside the canaries, whose coins of the sampling would hide one.
 FEW = nx.disjoint_union(nx.path_graph(4), nx.empty_graph(26))
-OFTEN = partial(EdgeListDataModule, FEW, sample_rate=0.9)
-SMALL = {"batch_size": 16, "generator_dim": 8, "critic_dim": 16, "num_samples": 100}
+OFTEN = partial(EdgeListDataModule, FEW)
+SMALL = {
+    "batch_size": 16,
+    "sample_rate": 0.9,
+    "generator_dim": 8,
+    "critic_dim": 16,
+    "num_samples": 100,
+}
 NETGAN = partial(DPNetGAN, degree_share=0.0, count_epsilon=0.02, max_grad_norm=0.02, **SMALL)
-SET = partial(GraphSetDataModule, labelled(20, 10), sample_rate=0.5)
+SET = partial(GraphSetDataModule, labelled(20, 10))
 KERNEL = lambda _: PrivateGraphKernel(features=["edges", "gk-c3"], max_degree=8)
-VAE = {"latent_dim": 4, "feature_dim": 4, "hidden_dim": 8, "public_pairs": 64}
+VAE = {"sample_rate": 0.5, "latent_dim": 4, "feature_dim": 4, "hidden_dim": 8, "public_pairs": 64}
 GW = {"width": 3, "num_clients": 4, "local_epochs": 1}
 
 ROWS |= {
@@ -181,7 +187,7 @@ ROWS |= {
     "DPNetGAN steps off": Row(
         *(NETGAN, 1, 8, 12, partial(plant_in_steps, factor=0)),
         delta=1e-5,
-        read=partial(EdgeListDataModule, LES_MISERABLES, sample_rate=0.9),
+        read=partial(EdgeListDataModule, LES_MISERABLES),
         epochs=3,
     ),
     "DPNetGAN clipping off": Row(

@@ -16,6 +16,7 @@ from lightning_dpg.callbacks.graph_statistics import (
     community_order,
     degree_figure,
 )
+from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx
 from tests.training import quiet_trainer
@@ -48,8 +49,9 @@ class Sampler(pl.LightningModule):
         return make_graph(torch.stack([torch.zeros_like(leaves), leaves], dim=1), 34)
 
 
-class Batches(pl.LightningDataModule):
-    train_graph = ORIGINAL
+class Batches(EdgeListDataModule):
+    def __init__(self):
+        super().__init__(ORIGINAL)
 
     def train_dataloader(self):
         return DataLoader(torch.arange(5.0))
@@ -57,7 +59,7 @@ class Batches(pl.LightningDataModule):
 
 class ClosedBatches(Batches):
     @property
-    def train_graph(self):
+    def records(self):
         raise AssertionError("the private graph was read")
 
 

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.methods.graph_set.base import check_edge_set, resized
+from lightning_dpg.methods.graph_set.base import resized
 from lightning_dpg.metrics.kernel_svm import Accuracy, cross_validated_accuracy, predicted_labels
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.ledger import PrivacyLedger
@@ -32,14 +32,11 @@ class GraphFeatureRelease(PrivateModule):
         labels: Label of each graph (public), shape ``(G,)``; empty without labels.
         max_occurrences: How many edges of the set are one edge of the private data at most (public).
         embedding_names: Names of the tensors of an embedding, which are buffers.
-        repeats_edges: Whether the method multiplies its sensitivities by ``max_occurrences``.
-        is_inductive: Whether ``predict`` releases features of new graphs, and predicts their labels.
     """
 
     embedding_names: ClassVar[tuple[str, ...]] = ("features",)
     is_inductive: ClassVar[bool] = True
     is_trained: ClassVar[bool] = False
-    repeats_edges: ClassVar[bool] = False
     reads: ClassVar[type] = GraphSetRecords
     records: GraphSetRecords
 
@@ -148,7 +145,6 @@ class GraphFeatureRelease(PrivateModule):
     def on_fit_start(self) -> None:
         """Take over the public facts of the data."""
         self.check_new()
-        check_edge_set(self, self.trainer.datamodule)  # type: ignore[attr-defined]
         records = self.records
         self.max_occurrences = records.max_occurrences
         self.sizes = self.public_sizes(records).to(self.device)
@@ -159,7 +155,7 @@ class GraphFeatureRelease(PrivateModule):
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
         """Release, once; a resumed run has done so already."""
         if not self.is_released:
-            self._keep(self.release_features(self.records, self.budget))
+            self._keep(self.release_features(batch, self.budget))
             self.is_released.fill_(True)
         self.trainer.should_stop = True
 
@@ -202,7 +198,6 @@ class GraphFeatureRelease(PrivateModule):
         self.ledger = PrivacyLedger(self.relation)
         self.ledger.budget = budget
         self._check_labels()
-        check_edge_set(self, self.trainer.datamodule)  # type: ignore[attr-defined]
         records = self.records
         self.max_occurrences = records.max_occurrences
         again = (

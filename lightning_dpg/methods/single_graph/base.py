@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch_geometric.data import Data
 
+from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.base import Synthesizer
 from lightning_dpg.methods.evidence import (
     count_evidence,
@@ -22,13 +23,14 @@ from lightning_dpg.privacy.sensitivity import edge_count_sensitivity
 class OneShotSynthesizer(Synthesizer):
     """A synthesizer whose only training step spends the whole budget on a few releases.
 
-    All buffers and parameters of a subclass are released tensors, or made of such. The step reads
-    all records of the data module, whatever its batches hold. On several devices each one makes
+    All buffers and parameters of a subclass are released tensors, or made of such. The step gets
+    all records as its batch. On several devices each one makes
     the same releases with the shared secret noise. With an infinite budget nothing is noised.
     """
 
     is_pure: ClassVar[bool] = True
     is_trained: ClassVar[bool] = False
+    records: GraphRecords
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,11 +52,10 @@ class OneShotSynthesizer(Synthesizer):
             epsilon: What all releases together may cost; infinite where nothing is noised.
         """
 
-    def training_step(self, batch: Any, batch_idx: int) -> None:
+    def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
         """Release, once; a resumed run has done so already."""
         if not self.is_released:
-            data = self.trainer.datamodule  # type: ignore[attr-defined]
-            self.release(data.edges, self.budget.epsilon)
+            self.release(batch.edges, self.budget.epsilon)
             self.is_released.fill_(True)
         self.trainer.should_stop = True
 

@@ -1,7 +1,7 @@
 """HRG: a private dendrogram, and private numbers of edges of its branches."""
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from lightning_dpg.graph.dendrogram import (
     log_likelihoods,
 )
 from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.evidence import weight
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import check_shares
@@ -134,7 +135,7 @@ class HRG(OneShotSynthesizer):
         self.register_buffer("counts", torch.empty(0, dtype=torch.long))
         self._trace: list[tuple[int, float]] = []
 
-    def training_step(self, batch: Any, batch_idx: int) -> None:
+    def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
         """Release, and log how the chain went (private)."""
         super().training_step(batch, batch_idx)
         for step, value in self._trace:

@@ -32,19 +32,19 @@ def two_cliques(sizes=(8, 10, 12, 14)):
     return [nx.disjoint_union(*[nx.complete_graph(n // 2)] * 2) for n in sizes]
 
 
-def fit(module, epsilon=4.0, delta=1e-4, graphs=None, rate=0.25, checkpoint=None, **options):
+def fit(module, epsilon=4.0, delta=1e-4, graphs=None, checkpoint=None, **options):
     trainer = quiet_trainer(
         PrivacyAccountant(epsilon, delta),
         **{"max_epochs": 2} | options,
     )
-    data = GraphSetDataModule(two_cliques() if graphs is None else graphs, sample_rate=rate)
+    data = GraphSetDataModule(two_cliques() if graphs is None else graphs)
     trainer.fit(module, data, ckpt_path=checkpoint)
     return module
 
 
 def small(method, **options):
     torch.manual_seed(0)
-    return method(**SMALL | options)
+    return method(**SMALL | {"sample_rate": 0.25} | options)
 
 
 def sampled(module, seed=0):
@@ -150,7 +150,7 @@ def test_one_edge_moves_the_sum_of_paper_mode_by_more_than_c(method):
     torch.manual_seed(0)
     module = method(mode="paper", noise_multiplier=5.0, feature_dim=16, latent_dim=16)
     graph = nx.gnp_random_graph(12, 0.4, seed=0)
-    fit(module, math.inf, None, [graph], rate=1.0, max_epochs=1)
+    fit(module, math.inf, None, [graph], max_epochs=1)
     with torch.no_grad():
         for parameter in module.encoder.parameters():
             parameter *= 4  # no noise protects the encoder, so that any weights are possible
@@ -238,8 +238,8 @@ def test_draws_follow_the_odds_of_the_decoder():
 def test_without_privacy_it_learns_cliques_and_draws_them_from_the_prior(method):
     graphs = two_cliques(range(10, 20, 2)) * 4
     torch.manual_seed(0)
-    module = method(kl_weight=0.1, learning_rate=0.02)
-    fit(module, math.inf, None, graphs, rate=0.5, max_epochs=50)
+    module = method(kl_weight=0.1, learning_rate=0.02, sample_rate=0.5)
+    fit(module, math.inf, None, graphs, max_epochs=50)
     assert [entry.mechanism for entry in module.ledger.entries] == ["non_private"]
     drawn = module.sample_set(torch.Generator().manual_seed(0))
     uniform = [nx.gnm_random_graph(len(g), g.number_of_edges(), seed=0) for g in graphs]

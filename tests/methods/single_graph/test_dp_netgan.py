@@ -26,7 +26,7 @@ def make_module(**options):
 
 def fit(module, epsilon=4.0, delta=1e-4, max_epochs=3, name="les_miserables"):
     trainer = quiet_trainer(PrivacyAccountant(epsilon, delta), max_epochs=max_epochs)
-    trainer.fit(module, EdgeListDataModule(name, sample_rate=0.1))
+    trainer.fit(module, EdgeListDataModule(name))
     return module
 
 
@@ -152,7 +152,7 @@ def test_a_resumed_run_follows_the_configuration_and_releases_no_count_again(tmp
             enable_checkpointing=True,
         )
         module = make_module(**options)
-        trainer.fit(module, EdgeListDataModule(sample_rate=0.1), ckpt_path=checkpoint)
+        trainer.fit(module, EdgeListDataModule(), ckpt_path=checkpoint)
         rates = [optimizer.param_groups[0]["lr"] for optimizer in trainer.optimizers]
         return module, trainer.checkpoint_callback.best_model_path, rates
 
@@ -203,9 +203,9 @@ def test_without_noise_it_learns_two_blocks():
     pairs = torch.combinations(torch.arange(24))
     inside = pairs[:, 0] // 12 == pairs[:, 1] // 12
     torch.manual_seed(0)
-    options = SMALL | {"latent_dim": 16}
+    options = SMALL | {"latent_dim": 16, "sample_rate": 0.2}
     module = DPNetGAN(24, frozen_embedding=False, batch_size=64, temperature_decay=0.998, **options)
-    data = EdgeListDataModule(make_graph(pairs[inside], 24), sample_rate=0.2, steps_per_epoch=1000)
+    data = EdgeListDataModule(make_graph(pairs[inside], 24), steps_per_epoch=1000)
     trainer = quiet_trainer(PrivacyAccountant(float("inf")))
     trainer.fit(module, data)
     scores = module.score(pairs)

@@ -47,13 +47,15 @@ def right_guesses(seed):
     """Guesses that are right, of 60 in and 60 out, and the epsilon of the paper's formula."""
     torch.manual_seed(seed)
     graph = nx.watts_strogatz_graph(NODES, 4, 0.1, seed=seed)
-    data = GraphSetDataModule([graph], sample_rate=1.0, steps_per_epoch=STEPS)
+    data = GraphSetDataModule([graph], steps_per_epoch=STEPS)
     data.setup("fit")
     places = find_places(data)
     pairs = spread_non_edges(places, CANARIES, torch.Generator().manual_seed(seed))
     inserted = torch.rand(CANARIES) < 0.5
     places.insert(pairs[inserted])
-    method = PosteriorDPGVAE("paper", SIGMA, 5.0, feature_dim=32, learning_rate=1e-3)
+    method = PosteriorDPGVAE(
+        "paper", SIGMA, 5.0, feature_dim=32, learning_rate=1e-3, sample_rate=1.0
+    )
     trainer = quiet_trainer(PrivacyAccountant(math.inf, 1e-5))
     trainer.fit(method, data)
     order = method.posterior_scores(pairs).argsort()

@@ -181,7 +181,7 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         super().on_fit_start()
         self.train_mask = torch.zeros(len(self.sizes), dtype=torch.bool, device=self.device)
         if self.num_rounds:
-            self._check_rounds()
+            self._check_processes()
             self._check_labels()
             fraction = self.hparams["train_fraction"]
             chosen = draw_train_mask(self.labels.cpu(), fraction, self.hparams["seed"])
@@ -200,7 +200,7 @@ class GromovWassersteinRelease(GraphFeatureRelease):
             batch_idx: Number of the batch.
         """
         if not self.is_released and self.rounds_made < self.num_rounds:
-            self._make_round(self.records)
+            self._make_round(batch)
         if self.rounds_made < self.num_rounds:
             return
         self.shut_down()
@@ -288,14 +288,8 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         settings = (h["num_clients"], h["concentration"], h["seed"])
         return partition_dirichlet(self.labels.cpu(), self.train_mask.cpu(), *settings)
 
-    def _check_rounds(self) -> None:
-        """Refuse a trainer that ends before the rounds."""
-        asked, steps = self.num_rounds, self.trainer.estimated_stepping_batches
-        if steps < asked:
-            raise MisconfigurationException(
-                f"rounds: {asked} take {asked} steps, and the trainer makes {int(steps)}\n"
-                "raise trainer.max_epochs or max_steps, or lower rounds"
-            )
+    def _check_processes(self) -> None:
+        """Refuse client processes beside those of Lightning."""
         if self.hparams["flower_processes"] and self.trainer.world_size > 1:
             raise MisconfigurationException(
                 "flower_processes takes one process of Lightning, whose clients have their own: "

@@ -50,7 +50,7 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
             trains clients one after another, or in the processes of Lightning.
     """
 
-    repeats_edges: ClassVar[bool] = False
+    repeats_edges: ClassVar[bool] = False  # the sensitivity of its sums is that of one edge
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
             batch_idx: Number of the batch.
         """
         if not len(self.rows):
-            self.rows = self._noisy_rows(self.records).to(self.device)
+            self.rows = self._noisy_rows(batch).to(self.device)
         super().training_step(batch, batch_idx)
 
     def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:

@@ -48,6 +48,7 @@ class DPGGAN(DPGVAE):
         kl_weight: Weight lambda_1 of the divergence from the prior.
         gan_weight: Weight lambda_2 of the GAN, in ``mode: corrected`` also of the distance.
         learning_rate: Learning rate of Adam.
+        sample_rate: Probability q with which an edge is in the batch of a step.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class DPGGAN(DPGVAE):
         kl_weight: float = 0.3,
         gan_weight: float = 0.1,
         learning_rate: float = 1e-2,
+        sample_rate: float = 0.1,
     ) -> None:
         super().__init__(
             mode,
@@ -81,6 +83,7 @@ class DPGGAN(DPGVAE):
             latent_dim,
             kl_weight,
             learning_rate,
+            sample_rate,
         )
         self.save_hyperparameters()
         describe: RowDescriber | GCNDescriber

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.dense_batch import random_pairs
+from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.graph_set.base import resized
 from lightning_dpg.methods.graph_set.graph_vae.as_published import NodeClipping
 from lightning_dpg.methods.row_evidence import gradient_evidence, sum_evidence
@@ -61,9 +62,8 @@ class DPGVAE(NodeClipping):
         latent_dim: Width of the latent vectors.
         kl_weight: Weight lambda_1 of the divergence from the prior.
         learning_rate: Learning rate of Adam.
+        sample_rate: Probability q with which an edge is in the batch of a step.
     """
-
-    batches: ClassVar[Literal["edges", "walks", "any"]] = "edges"
 
     def __init__(
         self,
@@ -80,6 +80,7 @@ class DPGVAE(NodeClipping):
         latent_dim: int = 4,
         kl_weight: float = 0.3,
         learning_rate: float = 1e-2,
+        sample_rate: float = 0.1,
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
@@ -101,6 +102,7 @@ class DPGVAE(NodeClipping):
                 f"noise_multiplier must be positive or auto, got {noise_multiplier}; to train "
                 "without noise set privacy.epsilon to .inf"
             )
+        self.sample_rate = sample_rate
         self._build_decoder(CONTEXT_DIM if mode == "corrected" else 0)
         self.encoder: RowEncoder | GCNEncoder
         if mode == "corrected":
@@ -118,11 +120,14 @@ class DPGVAE(NodeClipping):
         self._local = torch.Generator()
         self._local.seed()
 
+    def batch_request(self) -> BatchRequest:
+        """Poisson samples of the edges."""
+        return BatchRequest("poisson", self.sample_rate)
+
     def on_fit_start(self) -> None:
         """Make the releases that the training reads, then settle its noise."""
         super().on_fit_start()
-        data, h = self.trainer.datamodule, self.hparams  # type: ignore[attr-defined]
-        self.sample_rate = data.sample_rate
+        data, h = self.records, self.hparams
         if h["mode"] == "paper":
             self.assumptions.append(
                 "The exact numbers of edges are public, as the paper takes them."

@@ -11,6 +11,7 @@ from torch.optim import Adam, Optimizer
 
 from lightning_dpg.graph.dense_batch import DenseBlocks, dense_adjacency, dense_blocks
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs
+from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.nn.graph_vae import (
     CONTEXT_DIM,
@@ -111,25 +112,24 @@ class GraphVAE(GraphSetSynthesizer):
 
     def _random_blocks(self) -> DenseBlocks:
         """Blocks of different graphs, as large a share of the set as a batch is of the edges."""
-        data = self.trainer.datamodule  # type: ignore[attr-defined]
-        count = math.ceil(len(self.sizes) * data.sample_rate / self.trainer.world_size)
+        count = math.ceil(len(self.sizes) * self.hparams["sample_rate"] / self.trainer.world_size)
         graphs = torch.randperm(len(self.sizes), device=self.device)[:count]
         largest = int(self.sizes[graphs].max())
         if count * largest**2 > MAX_ENTRIES:
             raise MisconfigurationException(
                 f"{count} graphs of up to {largest} nodes do not fit into dense blocks\n"
-                "set data.init_args.sample_rate lower, or leave out the largest graphs"
+                "set model.init_args.sample_rate lower, or leave out the largest graphs"
             )
         return dense_blocks(self.sizes, graphs)
 
     def _adjacency(self, blocks: DenseBlocks) -> Tensor:
         """Adjacency matrices of shape ``(B, n, n)`` (private)."""
-        edges = self.trainer.datamodule.edges  # type: ignore[attr-defined]
+        edges = self.records.edges
         return dense_adjacency(edges.to(self.device), self.sizes, blocks)
 
     def _exact_num_edges(self) -> Tensor:
         """Number of edges of each graph (private), shape ``(G,)``."""
-        edges = self.trainer.datamodule.edges  # type: ignore[attr-defined]
+        edges = self.records.edges
         return torch.bincount(self.graph_of(edges[:, 0].to(self.device)), minlength=len(self.sizes))
 
     def _zeroed_optimizers(self) -> list[Any]:
@@ -179,6 +179,7 @@ class GVAE(GraphVAE):
         latent_dim: Width of the latent vectors.
         kl_weight: Weight of the divergence from the prior.
         learning_rate: Learning rate of Adam.
+        sample_rate: Share of the graphs that a step reads.
     """
 
     adds_noise: ClassVar[bool] = False
@@ -190,11 +191,16 @@ class GVAE(GraphVAE):
         latent_dim: int = 2,
         kl_weight: float = 0.3,
         learning_rate: float = 1e-2,
+        sample_rate: float = 0.1,
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
         self._build_decoder()
         self.encoder = GCNEncoder(feature_dim + CONTEXT_DIM, hidden_dim, latent_dim)
+
+    def batch_request(self) -> BatchRequest:
+        """All graphs at each step, which draws a share of them."""
+        return BatchRequest("all", self.hparams["sample_rate"])
 
     def on_fit_start(self) -> None:
         """Book the training, which protects nothing; take the exact numbers of edges."""
@@ -204,8 +210,8 @@ class GVAE(GraphVAE):
             self.ledger.spend(self.unprotected("training", why))
         self.num_edges = self._exact_num_edges()
 
-    def training_step(self, batch: Any, batch_idx: int) -> None:
-        """One step on some graphs; the edges of the batch are not needed."""
+    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
+        """One step on some graphs; drawn by a public seed."""
         (optimizer,) = self._zeroed_optimizers()
         blocks = self._random_blocks()
         loss, _ = self._evidence_bound(blocks, self._adjacency(blocks))
@@ -246,6 +252,7 @@ class GGAN(GVAE):
         kl_weight: Weight lambda_1 of the divergence from the prior.
         gan_weight: Weight lambda_2 of the GAN and of the distance.
         learning_rate: Learning rate of Adam.
+        sample_rate: Share of the graphs that a step reads.
     """
 
     def __init__(
@@ -256,8 +263,9 @@ class GGAN(GVAE):
         kl_weight: float = 0.3,
         gan_weight: float = 0.1,
         learning_rate: float = 1e-2,
+        sample_rate: float = 0.1,
     ) -> None:
-        super().__init__(feature_dim, hidden_dim, latent_dim, kl_weight, learning_rate)
+        super().__init__(feature_dim, hidden_dim, latent_dim, kl_weight, learning_rate, sample_rate)
         self.save_hyperparameters()
         self.discriminator = nn.ModuleDict(
             {
@@ -266,7 +274,7 @@ class GGAN(GVAE):
             }
         )
 
-    def training_step(self, batch: Any, batch_idx: int) -> None:
+    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
         """One step of the autoencoder and one of the discriminator."""
         optimizer, other = self._zeroed_optimizers()
         blocks = self._random_blocks()

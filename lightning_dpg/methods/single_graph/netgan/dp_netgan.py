@@ -3,13 +3,14 @@
 import math
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.advice import link_hint
 from lightning_dpg.methods.critic_evidence import critic_evidence
 from lightning_dpg.methods.single_graph.netgan.base import WalkGAN
@@ -70,9 +71,8 @@ class DPNetGAN(WalkGAN):
         min_temperature: Last temperature.
         temperature_decay: Factor per critic step.
         num_samples: Edges drawn to assemble one graph; at least ten for each edge of it are drawn.
+        sample_rate: Probability q with which an edge is in the batch of a step.
     """
-
-    batches: ClassVar[Literal["edges", "walks", "any"]] = "edges"
 
     def __init__(
         self,
@@ -97,6 +97,7 @@ class DPNetGAN(WalkGAN):
         min_temperature: float = 0.5,
         temperature_decay: float = 0.9988,
         num_samples: int = 400_000,
+        sample_rate: float = 0.1,
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
@@ -114,15 +115,18 @@ class DPNetGAN(WalkGAN):
         self._build(2, frozen=frozen_embedding)
         self.noise_multiplier: Tensor
         self.register_buffer("noise_multiplier", torch.tensor(float("nan"), dtype=torch.float64))
-        self.sample_rate = float("nan")
+        self.sample_rate = sample_rate
         self._local = torch.Generator()
         self._local.seed()
+
+    def batch_request(self) -> BatchRequest:
+        """Poisson samples of the edges."""
+        return BatchRequest("poisson", self.sample_rate)
 
     def on_fit_start(self) -> None:
         """Settle the noise multiplier, then release the number of edges (and degrees)."""
         super().on_fit_start()
-        data = self.trainer.datamodule  # type: ignore[attr-defined]
-        self.sample_rate = data.sample_rate
+        data = self.records
         if self.hparams["mode"] == "paper":
             self.assumptions.append("The exact number of edges is public, as the paper takes it.")
         elif self.hparams["num_edges"] is not None:

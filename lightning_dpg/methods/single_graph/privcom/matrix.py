@@ -129,3 +129,8 @@ class PrivateMatrix(NamedTuple):
         if self.max_degree is None:
             raise ValueError("the node relation and Katz matrices need max_degree")
         return self.max_degree
+
+
+def asked_steps(h: Any) -> int:
+    """Number of steps by hyperparameters h: one makes all reports of randomized response."""
+    return int(h["iterations"]) if h["release"] == "noisy_oja" else 1

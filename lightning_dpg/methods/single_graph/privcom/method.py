@@ -14,6 +14,7 @@ from lightning_dpg.graph.katz import inverse_katz
 from lightning_dpg.graph.low_rank_edges import Affinity, degrees_by_rows, low_rank_edges
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
 from lightning_dpg.graph.spectral import noise_scale, shrunken, spectrum
+from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.evidence import degree_evidence, weight
 from lightning_dpg.methods.product_evidence import estimate_evidence, release_evidence
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
@@ -23,7 +24,7 @@ from lightning_dpg.methods.single_graph.privcom.as_published import (
     printed_edges,
     printed_sigma,
 )
-from lightning_dpg.methods.single_graph.privcom.matrix import PrivateMatrix
+from lightning_dpg.methods.single_graph.privcom.matrix import PrivateMatrix, asked_steps
 from lightning_dpg.methods.single_graph.privcom.settings import checked_num_nodes, degree_assumption
 from lightning_dpg.nn.oja import Oja, orthonormal
 from lightning_dpg.privacy.calibration import remaining_noise_multiplier
@@ -74,7 +75,7 @@ class PrivCom(OneShotSynthesizer):
         relation: ``edge`` or ``node``.
         mode: ``corrected`` or ``paper``.
         rank: Number of eigenvectors K.
-        iterations: Steps T, at most the batches of the run.
+        iterations: Steps T, all of them in the first epoch.
         momentum: Weight of the earlier steps, out of which noise averages.
         clip: Length to which rows of V are shortened, over that of the rows of a flat basis,
             :math:`\sqrt{K/N}`.
@@ -127,6 +128,10 @@ class PrivCom(OneShotSynthesizer):
         self._adjacency: csr_array | None = None
         self._shown = self.vectors.detach()
 
+    def batch_request(self) -> BatchRequest:
+        """All records at each iteration."""
+        return BatchRequest("all", steps_per_epoch=asked_steps(self.hparams))
+
     def configure_optimizers(self) -> Oja:
         """Oja's rule, without momentum where the paper has none."""
         h = self.hparams
@@ -154,9 +159,7 @@ class PrivCom(OneShotSynthesizer):
             epsilon: That of the whole budget; noise is settled for what is left.
         """
         h = self.hparams
-        batches = self.trainer.estimated_stepping_batches
-        is_iterated = h["release"] == "noisy_oja"
-        self.steps_planned.fill_(int(min(h["iterations"], batches)) if is_iterated else 1)
+        self.steps_planned.fill_(int(min(asked_steps(h), self.trainer.estimated_stepping_batches)))
         if h["mode"] == "paper":
             self.num_edges.fill_(len(edges))
             releases = int(self.steps_planned) + h["rank"]
@@ -174,7 +177,7 @@ class PrivCom(OneShotSynthesizer):
             sensitivity = node_edge_count_sensitivity(h["max_degree"])
             terms = sensitivity, "node_edge_count_sensitivity", self.matrix.record
             self.release_num_edges(edges, h["degree_share"] * epsilon, *terms)
-        if is_iterated:
+        if h["release"] == "noisy_oja":
             sigma = remaining_noise_multiplier(self.ledger)
             steps = int(self.steps_planned) / (1 - h["value_share"])
             multipliers = [sigma * math.sqrt(steps), sigma / math.sqrt(h["value_share"])]

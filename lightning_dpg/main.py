@@ -2,10 +2,10 @@
 
 import os
 import sys
-import warnings
 from collections.abc import Sequence
 
 from lightning_dpg import __version__
+from lightning_dpg.cli.quiet import mute_known_warnings
 from lightning_dpg.errors import INTERRUPTED, CommandError, explain, is_interrupt, nearest
 
 DEBUG_VARIABLE = "LIGHTNING_DPG_DEBUG"
@@ -98,12 +98,12 @@ def _dispatch(command: str, args: list[str]) -> int:
         case "attack":
             from lightning_dpg.commands import attack
 
-            _mute_known_warnings()
+            mute_known_warnings()
             attack.run(args)
         case "audit":
             from lightning_dpg.commands import audit
 
-            _mute_known_warnings()
+            mute_known_warnings()
             audit.run(args)
         case "plan":
             from lightning_dpg.commands import plan
@@ -139,20 +139,7 @@ def _run_lightning(command: str, args: list[str]) -> None:
     from lightning_dpg.running.settings import find_configs
 
     args = find_configs(args)  # a missing file is noticed before seconds of imports
-    _mute_known_warnings()
+    mute_known_warnings()
     from lightning_dpg.cli import PrivateCLI
 
     PrivateCLI([command, *args])
-
-
-def _mute_known_warnings() -> None:
-    # Told to developers of Lightning and of its loggers, not to their users.
-    warnings.filterwarnings("ignore", r".*LeafSpec.*deprecated", FutureWarning)
-    warnings.filterwarnings("ignore", r".*does not have many workers", UserWarning)
-    warnings.filterwarnings("ignore", r"Experiment logs directory .* exists", UserWarning)
-    # True and meant: a graph without a split has no validation, and each run has its own folder.
-    warnings.filterwarnings("ignore", r"Total length of `\w+` across ranks is zero", UserWarning)
-    warnings.filterwarnings("ignore", r"The dirpath has changed", UserWarning)
-    # A method that reads the graph once has no gradient to descend, and no loss to return.
-    warnings.filterwarnings("ignore", r".*configure_optimizers` returned `None`", UserWarning)
-    warnings.filterwarnings("ignore", r".*training_step` returned `None`", UserWarning)

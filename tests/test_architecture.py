@@ -31,7 +31,7 @@ ALLOWED = {
     "callbacks": {"interfaces", "privacy.ledger", "privacy.sampling", "metrics", "graph"},
     "cli": _CORE | _FIT,
     "running": _CORE | _FIT | {"cli"},
-    "auditing": _CORE | _FIT | {"cli", "running", "commands"},
+    "auditing": _CORE | _FIT | {"cli", "running"},
     "benchmark": _CORE | _FIT | {"cli", "running", "commands", "main"},
     "commands": _CORE | _FIT | {"cli", "running", "auditing", "benchmark", "main"},
 }

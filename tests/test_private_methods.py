@@ -26,7 +26,6 @@ from scipy.special import ndtr
 from torch_geometric.utils import subgraph
 
 from lightning_dpg import callbacks, datamodules, methods
-from lightning_dpg.commands.generate import load_release
 from lightning_dpg.datamodules.edge_list import EdgeRecords
 from lightning_dpg.graph import spectral
 from lightning_dpg.graph.dendrogram import branch_edges, branch_pairs, log_likelihoods
@@ -38,6 +37,7 @@ from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.running.releases import open_release
 from lightning_dpg.running.settings import shipped_configs
 from tests.training import quiet_trainer
 
@@ -214,7 +214,7 @@ SETS = {
 LEARNERS = {
     case
     for case, (name, _) in CASES.items()
-    if issubclass(getattr(methods, parsed(name)["model"]["class_path"]), methods.GraphLearner)
+    if issubclass(getattr(methods, parsed(name)["model"]["class_path"]), methods.GraphFeatureRelease)
 }
 
 every_case = pytest.mark.parametrize("case", CASES)
@@ -580,7 +580,7 @@ def test_private_edges_are_read_in_training_steps_only(case, monkeypatch, tmp_pa
         len(data.edges)
     trainer.datamodule = None
     del data
-    rebuilt = load_release(tmp_path / "release")
+    rebuilt = open_release(tmp_path / "release").method
     if case in LEARNERS:
         kernels = rebuilt.grams(rebuilt.embedding, rebuilt.sizes)
         assert np.array_equal(kernels, module.grams(module.embedding, module.sizes))
@@ -744,7 +744,7 @@ def test_public_seeds_fix_everything_but_the_noise(case, monkeypatch, tmp_path):
     assert json.loads((release / "privacy.json").read_text())["noise_source"] == "os"
     if case in LEARNERS:  # which draws nothing
         return
-    generator = load_release(release)
+    generator = open_release(release).method
     assert isinstance(generator, Synthesizer)
     graphs = []
     with torch.no_grad():

@@ -10,10 +10,10 @@ from torch_geometric.data import Data
 
 from lightning_dpg.benchmark.jobs import DRAWN
 from lightning_dpg.benchmark.results import Row
-from lightning_dpg.callbacks.graph_statistics import community_order
 from lightning_dpg.datamodules.graph_set import split_graphs
 from lightning_dpg.graph.io import read_graph
 from lightning_dpg.metrics.communities import LOUVAIN_SEED
+from lightning_dpg.metrics.figures import community_order
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.queries import align
 

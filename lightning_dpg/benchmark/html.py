@@ -40,8 +40,8 @@ from lightning_dpg.benchmark.results import (
     write_csv,
 )
 from lightning_dpg.benchmark.tasks import Kind
-from lightning_dpg.callbacks.graph_statistics import degree_figure
 from lightning_dpg.cli.loggers import why_offline
+from lightning_dpg.metrics.figures import degree_figure
 from lightning_dpg.metrics.functional import degrees
 
 TEMPLATE = Path(__file__).with_name("report.html")

@@ -158,9 +158,9 @@ def fit_and_evaluate(cell: Cell, folder: Path) -> dict[str, Any]:
     from torch_geometric.data import Data
 
     from lightning_dpg.benchmark.tasks import kind_of
-    from lightning_dpg.commands.generate import load_release
     from lightning_dpg.graph.io import write_graph
     from lightning_dpg.main import main
+    from lightning_dpg.running.releases import open_release
 
     torch.set_num_threads(1)
     place = folder / "runs" / cell.name
@@ -175,7 +175,7 @@ def fit_and_evaluate(cell: Cell, folder: Path) -> dict[str, Any]:
     if code:
         raise FitError(code)
     (release,) = place.glob("*/*/release")
-    method = load_release(release)
+    method = open_release(release).method
     kind = kind_of(type(method))
     with torch.no_grad():
         drawing = time.perf_counter()

@@ -303,31 +303,6 @@ class Synthesizer(PrivateModule):
     def score(self, pairs: Tensor) -> Tensor:
         """Likeliness of pairs of nodes to be linked: ``(P, 2)`` to ``(P,)``, higher is likelier."""
 
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What an attacker reads off the release: how much of it speaks for each pair as an edge.
-
-        Args:
-            pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-            known: Graph of all other training edges, which the attacker knows.
-
-        Returns:
-            Scores of shape ``(P,)``, higher is likelier.
-        """
-        return self.score(pairs)
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Like :meth:`audit_score`, of a single noisy value at the moment of its release.
-
-        The audit adds them up over all releases, as logarithms of likelihood ratios.
-
-        Args:
-            key: Key of the release in the ledger, whose last entry it is.
-            noisy: What was released.
-            pairs: Canaries of shape ``(P, 2)``.
-            known: Graph of all other training edges.
-        """
-        return torch.zeros(len(pairs))
-
     @abstractmethod
     def released_state(self) -> dict[str, Tensor]:
         """Tensors that :meth:`sample` and :meth:`score` read, by name in the state dict."""

@@ -1,21 +1,97 @@
-"""Methods rebuilt around released tensors. A release is data: no module that it names is imported."""
+"""Releases, opened. A release is data: no module that it names is imported."""
 
 import importlib
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
+from torch_geometric.data import Data
 
 from lightning_dpg import __version__, methods
-from lightning_dpg.callbacks.release_writer import RECIPE, SCHEMA_VERSION
+from lightning_dpg.callbacks.checksums import SUMS, digest, read_sums
+from lightning_dpg.callbacks.release_writer import GENERATOR, LEARNER, RECIPE, SCHEMA_VERSION
 from lightning_dpg.errors import CommandError
-from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.methods.base import PrivateModule, Synthesizer
+from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 
 _FIELDS = {"method": str, "hparams": dict}
+_WRITTEN_BY = {GENERATOR: Synthesizer, LEARNER: GraphFeatureRelease}
+
+
+class Release(NamedTuple):
+    """An open release."""
+
+    method: Any
+    """Synthesizer or learner of graphs around its released tensors."""
+    statement: dict[str, Any]
+    """Content of ``privacy.json``; empty if the tensors carry none."""
+
+    @property
+    def guarantee(self) -> str:
+        """The guarantee in one sentence."""
+        return str(self.statement["guarantee"])
+
+    def sample(self, seed: int) -> Data:
+        """A synthetic graph.
+
+        Args:
+            seed: Public seed.
+        """
+        with torch.no_grad():
+            graph: Data = self.method.eval().sample(torch.Generator().manual_seed(seed))
+        return graph
+
+
+def open_release(folder: Path, method_class: type[PrivateModule] | None = None) -> Release:
+    """Open a release.
+
+    Args:
+        folder: Folder of a release, or of a run that has one.
+        method_class: Class of its method; by default the shipped or the already imported class that
+            the release names.
+
+    Raises:
+        CommandError: If there is no release, or it is damaged or changed.
+    """
+    path = released_tensors(folder)
+    _refuse_changes(path)
+    method = rebuild(path, _WRITTEN_BY[path.name], method_class)
+    return Release(method, read_recipe(path)[0].get("privacy") or {})
+
+
+def released_tensors(folder: Path) -> Path:
+    """File of the tensors of a release.
+
+    Args:
+        folder: Folder of a release, or of a run that has one.
+
+    Raises:
+        CommandError: If there is none.
+    """
+    for release in (folder / "release", folder):
+        for name in _WRITTEN_BY:
+            if (release / name).is_file():
+                return release.absolute() / name
+    runs = sorted(path.parent.parent for path in Path().glob("runs/*/*/release/privacy.json"))
+    near = f"\nruns with a release here: {', '.join(map(str, runs[-3:]))}" if runs else ""
+    raise CommandError(f"{folder}: no release/{GENERATOR} in it{near}")
+
+
+def _refuse_changes(path: Path) -> None:
+    """Refuse tensors that do not have their checksum, where the release has checksums."""
+    sums = path.with_name(SUMS)
+    if not sums.is_file():  # a release of an earlier version
+        return
+    if read_sums(sums).get(path.name) != digest(path):
+        raise CommandError(
+            f"{path}: not the file of which {SUMS} has the checksum\n"
+            f"see what else differs: python -m lightning_dpg verify {path.parent}\n"
+            "ask for the release again, or remove its checksums to draw from what is there"
+        )
 
 
 def read_recipe(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:

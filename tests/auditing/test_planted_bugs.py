@@ -1,6 +1,6 @@
 """Mistakes planted in the noise of every private method, and whether an audit finds them.
 
-Each row states what is audited: the view is ``transcript``, the epsilon is that of the whole method,
+Each row states what is audited: the view is ``white_box``, the epsilon is that of the whole method,
 and a fit has so many canaries. A halved sensitivity is halved noise, since noise is in proportion to
 it. Rows whose bug no audit of this size can find are in ``BEYOND``, each with the reason.
 """
@@ -15,6 +15,7 @@ import torch
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from lightning_dpg.auditing.bounds import epsilon_lower_bound
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.graph.graph import make_graph
@@ -37,7 +38,6 @@ from lightning_dpg.methods import (
 )
 from lightning_dpg.methods.single_graph.bter import degree_classes
 from lightning_dpg.privacy.accounting import gdp_delta
-from lightning_dpg.privacy.audit import epsilon_lower_bound
 from lightning_dpg.privacy.sensitivity import wedge_sensitivity
 from tests.planting import audited, plant, plant_in_steps, plant_no_clipping
 

@@ -11,12 +11,12 @@ from safetensors import safe_open
 from lightning_dpg import methods
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.callbacks.release_writer import RECIPE, SCHEMA_VERSION, write_folder
-from lightning_dpg.commands.generate import load_generator
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import read_graph
 from lightning_dpg.methods import DPNetGAN
 from lightning_dpg.privacy.ledger import LedgerEntry
+from lightning_dpg.running.releases import open_release
 from tests.training import quiet_trainer
 
 KEYS = {
@@ -134,7 +134,7 @@ def test_release_does_not_depend_on_unreleased_state(run):
 
 def test_rebuilt_generator_draws_the_same_graphs(run):
     trainer, release = run
-    trained, rebuilt = trainer.lightning_module.eval(), load_generator(release)
+    trained, rebuilt = trainer.lightning_module.eval(), open_release(release).method
     for seed in (0, 7):
         assert torch.equal(sample(rebuilt, seed).edge_index, sample(trained, seed).edge_index)
     assert sample(rebuilt, 0).node_names == sample(trained, 0).node_names

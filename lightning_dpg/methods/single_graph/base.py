@@ -6,16 +6,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch_geometric.data import Data
 
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.base import Synthesizer
-from lightning_dpg.methods.evidence import (
-    count_evidence,
-    degree_evidence,
-    ordered_evidence,
-    weight,
-)
 from lightning_dpg.privacy.mechanisms import discrete_laplace
 from lightning_dpg.privacy.sensitivity import edge_count_sensitivity
 
@@ -85,22 +78,6 @@ class OneShotSynthesizer(Synthesizer):
         )
         num_nodes = self.hparams["num_nodes"]
         self.num_edges = noisy.clamp(0, num_nodes * (num_nodes - 1) // 2)
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of a noisy number of edges, or of noisy degrees."""
-        match key:
-            case "num_edges":
-                return count_evidence(noisy, pairs, known, self.cost(key))
-            case "ordered_degrees":
-                return ordered_evidence(noisy, pairs, known, self.cost(key))
-            case "degrees":
-                return self.cost(key) * degree_evidence(noisy, pairs, known)
-            case _:
-                return torch.zeros(len(pairs))
-
-    def cost(self, key: str) -> float:
-        """What the ledger says that a release has cost, as a finite weight of its evidence."""
-        return weight(next(e.epsilon for e in self.ledger.entries if e.key == key))
 
     def released_state(self) -> dict[str, Tensor]:
         """Everything that is kept."""

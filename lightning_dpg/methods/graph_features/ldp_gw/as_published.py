@@ -5,21 +5,18 @@ from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.base import Embedding
 from lightning_dpg.methods.graph_features.ldp_gw.base import GromovWassersteinRelease
 from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs, num_features
 from lightning_dpg.methods.graph_features.ldp_gw.reports import (
-    REPORTS_KEY,
     choose_reports_per_row,
     equal_epsilons,
     release_signs,
     report_assumptions,
     reports_entry,
 )
-from lightning_dpg.methods.graph_features.ldp_gw.scores import report_score
 from lightning_dpg.nn.node_encoders import GCN, GIN, NodeEncoder
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Relation
@@ -126,21 +123,11 @@ class LDPGromovWassersteinAsPublished(GromovWassersteinRelease):
         """Epsilon that the paper prints: that of the reports, and nothing of the weights."""
         return float(self._report_epsilons(self.sizes).max()) if len(self.sizes) else None
 
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """Log-likelihood ratios of the reports."""
-        return self._score(self.embedding["features"].cpu(), pairs, known)
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Log-likelihood ratios of the reports; 0 of the updates, which take no attack."""
-        if key == REPORTS_KEY:
-            return self._score(noisy.double(), pairs, known)
-        return torch.zeros(len(pairs))
-
-    def _score(self, signs: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    def epsilon_per_report(self) -> Tensor:
+        """Epsilon of a single report of each graph (public), shape ``(G,)``."""
         sizes = self.sizes.cpu()
         epsilons = self._report_epsilons(sizes)
-        per_report = epsilons / (self._reports_per_row(epsilons) * sizes)
-        return report_score(self, self.records, signs, per_report, pairs, known)
+        return epsilons / (self._reports_per_row(epsilons) * sizes)
 
     def _report_epsilons(self, sizes: Tensor) -> Tensor:
         """Epsilon of the reports of each graph, shape ``(G,)``."""

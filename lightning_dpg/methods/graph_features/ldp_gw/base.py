@@ -30,6 +30,7 @@ from lightning_dpg.methods.graph_features.ldp_gw.clients import (
     build_clients,
     draw_train_mask,
     partition_dirichlet,
+    weighted_update,
 )
 from lightning_dpg.methods.graph_features.ldp_gw.flower import (
     FlowerClients,
@@ -263,6 +264,30 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         """Also the discrepancies of all graphs, and the mask of those that trained the encoder."""
         names = ("discrepancies", "train_mask")
         return super().released_arrays() | {n: getattr(self, n).cpu().numpy() for n in names}
+
+    def client_updates(self, records: GraphSetRecords, inputs: Tensor, edges: Tensor) -> Tensor:
+        """Updates of all clients if they had other edges, as an audit supposes.
+
+        Args:
+            records: The graphs, of which the numbers of nodes are read.
+            inputs: Input of the encoder of each node, shape ``(N, d)``.
+            edges: The other edges, shape ``(M, 2)``.
+
+        Returns:
+            Clipped updates times the weights of the clients, shape ``(C, K)``.
+        """
+        network, training = self._encoder(), self.local_training()
+        clients = build_clients(
+            self.client_parts(), inputs, edges, records.graph_of, self.labels.cpu(), self.device
+        )
+        return torch.stack([weighted_update(network, [client], training) for client in clients])
+
+    def client_of(self, graphs: Tensor) -> Tensor:
+        """Number of the client that has each graph, -1 for a test graph: same shape."""
+        owners = torch.full((len(self.sizes),), -1)
+        for number, part in enumerate(self.client_parts()):
+            owners[part] = number
+        return owners[graphs]
 
     def unprotected_updates(self, rounds: int = 1) -> LedgerEntry:
         """Ledger entry of rounds whose updates nothing protects."""

@@ -5,7 +5,6 @@ from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.base import Embedding
@@ -16,7 +15,6 @@ from lightning_dpg.methods.graph_features.ldp_gw.inputs import (
     scaled,
 )
 from lightning_dpg.methods.graph_set.base import resized
-from lightning_dpg.methods.row_evidence import sum_evidence
 from lightning_dpg.nn.node_encoders import NodeEncoder, RowNet
 from lightning_dpg.privacy.aggregation_perturbation import noisy_aggregation
 from lightning_dpg.privacy.budget import Budget
@@ -73,7 +71,6 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
         self.save_hyperparameters()
         self.settle_training(("random", "trained"))
         self.rows: Tensor
-        self._last_sums = torch.empty(0)  # the sums that an audit saw last
         self.register_buffer("rows", torch.empty(0))
         self.register_load_state_dict_pre_hook(resized("rows"))  # type: ignore[no-untyped-call]
 
@@ -124,21 +121,6 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
     def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
         """Encode the noisy sums of all graphs, those of the first one first, as ``features``."""
         return {"features": self.encoded(*self.encoder_inputs(records))}
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """Log-likelihood ratios of the sums of all hops."""
-        total = torch.zeros(len(pairs), dtype=torch.double)
-        x, *sums = self.rows.cpu().chunk(1 + self.hparams["hops"], 1)
-        for summed, noisy in zip([x, *sums], sums, strict=False):
-            total += sum_evidence(summed, noisy, self.ledger.entries[0], pairs.cpu(), known)
-        return total
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Log-likelihood ratios of the sums of one hop."""
-        is_first = key == "neighbor_sums_1"
-        summed = public_features(self.records) if is_first else self._last_sums
-        self._last_sums = noisy
-        return sum_evidence(summed, noisy, self.ledger.entries[-1], pairs.cpu(), known)
 
     def _noisy_rows(self, records: GraphSetRecords) -> Tensor:
         """Public features and their noisy sums over neighbors, shape ``(N, (1 + hops) d)``."""

@@ -118,6 +118,11 @@ class GromovWassersteinFeatures(GromovWassersteinRelease):
         )
         return {"features": reports}
 
+    def epsilon_per_report(self) -> Tensor:
+        """Epsilon of a single report of each graph (public), shape ``(G,)``; of reports only."""
+        total: float = self.hparams["report_epsilon"]
+        return total / (self._reports_per_row() * self.sizes.cpu().double())
+
     def _rows_entry(self) -> LedgerEntry:
         epsilon = self.hparams["report_epsilon"]
         if epsilon is None:

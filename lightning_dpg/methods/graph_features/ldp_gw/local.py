@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.base import Embedding
@@ -19,15 +18,12 @@ from lightning_dpg.methods.graph_features.ldp_gw.base import (
 from lightning_dpg.methods.graph_features.ldp_gw.clients import client_weight
 from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs, num_features
 from lightning_dpg.methods.graph_features.ldp_gw.reports import (
-    BOUNDS,
-    REPORTS_KEY,
     choose_reports_per_row,
     equal_epsilons,
     release_reports,
     report_assumptions,
     reports_entry,
 )
-from lightning_dpg.methods.graph_features.ldp_gw.scores import report_score, update_score
 from lightning_dpg.nn.node_encoders import GCN, GIN, NodeEncoder, padded
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
@@ -201,22 +197,10 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
         )
         return {"features": reports}
 
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """Log-likelihood ratios of the reports."""
-        signs = self.embedding["features"].cpu() - sum(BOUNDS) / 2
-        return self._score_of_reports(signs, pairs, known)
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Log-likelihood ratios of the reports, or of one sum of clients' updates."""
-        if key == REPORTS_KEY:
-            return self._score_of_reports(noisy.double(), pairs, known)
-        entry = next(entry for entry in self.ledger.entries if entry.key == UPDATES_KEY)
-        return update_score(self, self.records, noisy, entry, pairs, known)
-
-    def _score_of_reports(self, signs: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        epsilon, sizes = self._report_epsilon(self.budget), self.sizes.cpu()
-        per_report = epsilon / (self._reports_per_row(epsilon) * sizes.double())
-        return report_score(self, self.records, signs, per_report, pairs, known)
+    def epsilon_per_report(self) -> Tensor:
+        """Epsilon of a single report of each graph (public), shape ``(G,)``."""
+        epsilon = self._report_epsilon(self.budget)
+        return epsilon / (self._reports_per_row(epsilon) * self.sizes.cpu().double())
 
     def _report_epsilon(self, budget: Budget) -> float:
         """Epsilon of the reports of each graph."""

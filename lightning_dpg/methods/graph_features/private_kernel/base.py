@@ -9,11 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Data
 
-from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.interfaces import GraphSetRecords
-from lightning_dpg.methods.evidence import turns
 from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
 from lightning_dpg.methods.graph_features.private_kernel.counts import (
     GRAPHLET_SIZES,
@@ -45,12 +42,9 @@ class GraphCounts(GraphFeatureRelease):
         counting: The same.
         counts: The releases, in the order of the columns of the features.
         noise_scales: Scale of the noise of each column (public), shape ``(F,)``.
-        noise_power: Power of a noisy value that its log-likelihood falls with: 1 of Laplace noise, 2
-            of Gaussian noise.
     """
 
     repeats_edges: ClassVar[bool] = True
-    noise_power: ClassVar[int] = 1
 
     def __init__(self, counting: Counting) -> None:
         super().__init__()
@@ -206,21 +200,6 @@ class GraphCounts(GraphFeatureRelease):
         scales = self.noise_scales.cpu().numpy()
         return super().released_arrays() | {"columns": names, "noise_scales": scales}
 
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """Log-likelihood ratios of the noisy counts; 0 where they are of a sample."""
-        if self.counting.is_sampled or not self.counts:
-            return torch.zeros(len(pairs))
-        columns = [len(one.columns) for one in self.counts]
-        parts = torch.split(self.embedding["features"], columns, dim=1)
-        return self._evidence(dict(enumerate(parts)), pairs, known)
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Log-likelihood ratios of a single release; 0 for one that is the features already."""
-        places = [place for place, one in enumerate(self.counts) if one.key == key]
-        if self.counting.is_sampled or not places:
-            return torch.zeros(len(pairs))
-        return self._evidence({places[0]: noisy}, pairs, known)
-
     def _nodes_entry(self) -> LedgerEntry:
         """Entry of the public numbers of nodes, at no cost, where nothing else is counted."""
         return LedgerEntry(
@@ -231,33 +210,6 @@ class GraphCounts(GraphFeatureRelease):
             sensitivity=0.0,
             proof="it is public",
         )
-
-    def _evidence(self, noisy: dict[int, Tensor], pairs: Tensor, known: Data) -> Tensor:
-        """Likelihood of releases, by their places in the plan, with each canary over that without it.
-
-        Other canaries of the same graph are taken as absent, which weakens the attack.
-        """
-        columns = [len(one.columns) for one in self.counts]
-        scales = torch.split(self.noise_scales.cpu(), columns)
-        edges, graphs = undirected_edges(known).cpu(), self.graph_of(pairs[:, 0])
-        nodes = self.graph_of(torch.arange(known.num_nodes))
-
-        def distances(extra: Tensor) -> Tensor:
-            records = torch.cat([edges, extra])
-            exact = list(counted(self.counting, records, nodes, len(self.sizes)))
-            total = torch.zeros(len(self.sizes), dtype=torch.double)
-            for place, value in noisy.items():
-                off = (value.cpu().double() - exact[place]) / scales[place]
-                total += off.abs().pow(self.noise_power).sum(1) / self.noise_power
-            return total
-
-        without = distances(pairs[:0])
-        scores = torch.zeros(len(pairs), dtype=torch.double)
-        order = turns(graphs)
-        for turn in range(int(order.max()) + 1):
-            mine = order == turn
-            scores[mine] = (without - distances(pairs[mine]))[graphs[mine]]
-        return scores
 
 
 def geometric_kernels(walks: NDArray[np.float64]) -> list[NDArray[np.float64]]:

@@ -84,7 +84,7 @@ def planned(counting: Counting) -> list[Counted]:
     for feature in counting.features:
         if feature == "edges":
             proof, moved = "edges_per_graph_sensitivity", edges_per_graph_sensitivity(1)
-            plan.append(Counted("num_edges", "number of edges", ("edges",), moved, proof, 1))
+            plan.append(Counted("edge_counts", "number of edges", ("edges",), moved, proof, 1))
         elif feature in WALKS:
             for length in range(1, counting.length + 1):
                 name = f"walks of length {length}"

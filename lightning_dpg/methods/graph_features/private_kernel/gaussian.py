@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -28,8 +28,6 @@ class GaussianGraphKernel(GraphCounts):
         max_degree: Bound on the degrees, known without looking at the graphs.
         truncation: How a graph is cut down to it, see ``PrivateGraphKernel``.
     """
-
-    noise_power: ClassVar[int] = 2
 
     def __init__(
         self,

@@ -8,11 +8,9 @@ from typing import Literal
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
-from torch_geometric.data import Data
 
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.advice import link_hint
-from lightning_dpg.methods.critic_evidence import critic_evidence
 from lightning_dpg.methods.single_graph.netgan.base import WalkGAN
 from lightning_dpg.methods.single_graph.netgan.count_plan import (
     check_counts,
@@ -326,10 +324,6 @@ class DPNetGAN(WalkGAN):
     def _lstm_parameters(self) -> dict[str, nn.Parameter]:
         """The critic's parameters without its table, whose rows are dealt with apart."""
         return {name: p for name, p in self.critic.named_parameters() if name != "table"}
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of noisy degrees and gradients."""
-        return critic_evidence(self.critic, noisy, self.ledger.entries[-1], pairs, known)
 
     def advice(self, epsilon: float) -> str | None:
         """Simpler methods that are known to do better at ``epsilon``, in one line."""

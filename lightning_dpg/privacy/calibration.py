@@ -73,7 +73,7 @@ def calibrate_noise_multiplier(
                 f"no Gaussian noise fits {steps} steps into what is left of {budget}"
             )
     if sample_rate == 1:
-        return smallest(fits, high, 1e-6) * _SLACK
+        return smallest(fits, high, 1e-8) * _SLACK
     sigma = smallest(fits, high, 5e-5)
     unit = 10.0 ** (math.floor(math.log10(sigma)) - 4)
     rounded = round(math.ceil(sigma / unit) * unit, 12)

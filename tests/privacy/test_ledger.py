@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightning_dpg.privacy import accounting
+from lightning_dpg.privacy.calibration import max_steps
 from lightning_dpg.privacy.ledger import (
     Budget,
     LedgerEntry,
@@ -48,9 +49,10 @@ def test_mixed_ledgers_known_answers(entries, rdp, pld):
     ledger = ledger_of(*entries)
     assert ledger.epsilon(1e-5) == pytest.approx(rdp, rel=1e-3)
     assert ledger.delta(rdp) == pytest.approx(1e-5, rel=5e-3)
+    # Laplace noise counts as any pure release, which costs a little more than Google books for it.
     epsilon, accountant = ledger.headline(1e-5)
-    assert accountant == "PRV"
-    assert pld < epsilon < rdp
+    assert accountant == "PLD"
+    assert pld < epsilon < pld + 0.01
 
 
 def test_laplace_known_answers():  # rows 15 and 16; pure epsilons add, where that is less
@@ -81,7 +83,9 @@ def test_a_delta_is_added_to_that_of_all_other_releases():
     sigma = accounting.gaussian_sigma(1.0, 3e-6)
     mixed = ledger_of(approximate, entry(noise_multiplier=sigma))
     assert mixed.delta(2.0) == pytest.approx(5e-6, rel=1e-6)
-    assert mixed.headline(5e-6) == (pytest.approx(2.0, abs=1e-6), "GDP")
+    epsilon, accountant = mixed.headline(5e-6)
+    assert accountant == "PLD"
+    assert 1.0 < epsilon < 2.0
 
 
 def test_no_delta_is_spent_that_the_budget_does_not_have():
@@ -159,7 +163,7 @@ def test_spending_until_refused_ends_just_within_the_budget(sigma, q, epsilon, d
     # A single release of all records is no training step.
     assert ledger.steps == (0 if q == 1 and booked == 1 else booked)
     if q < 1:
-        assert ledger.steps == accounting.steps_for(epsilon, delta, sigma, q)
+        assert ledger.steps == max_steps(ledger.budget, sigma, sample_rate=q)
 
 
 @settings(max_examples=25, deadline=None)

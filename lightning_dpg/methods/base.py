@@ -33,6 +33,8 @@ class PrivateModule(pl.LightningModule):
             without a step is an untrained method and not nothing at all.
         added_tensors: Released tensors that releases of earlier versions lack; the values that a new
             object has stand for them.
+        removed_tensors: Released tensors of earlier versions that nothing reads any more.
+        renamed_tensors: Names of today of released tensors, by those of earlier versions.
         assumptions: What the guarantee takes as public, one sentence each.
         reads: The protocol of the records that it reads: ``GraphRecords`` or ``GraphSetRecords``.
         repeats_edges: Whether it multiplies its sensitivities by ``max_occurrences`` of a set; if
@@ -48,6 +50,8 @@ class PrivateModule(pl.LightningModule):
     adds_noise: ClassVar[bool] = True
     is_trained: ClassVar[bool] = True
     added_tensors: ClassVar[frozenset[str]] = frozenset()
+    removed_tensors: ClassVar[frozenset[str]] = frozenset()
+    renamed_tensors: ClassVar[dict[str, str]] = {}
 
     def __init__(self) -> None:
         super().__init__()

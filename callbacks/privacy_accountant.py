@@ -150,7 +150,7 @@ class PrivacyAccountant(Callback):
             pl_module.ledger.budget = self.budget
         if stage == "fit" and serves:
             request = pl_module.batch_request()
-            data.check_request(request)
+            data.check_request(request, trainer.max_epochs)
             if request.kind == "poisson" and pl_module.adds_noise:  # before anything is spent
                 check_rate(check_sampler(data.train_dataloader(), trainer), {request.sample_rate})
 

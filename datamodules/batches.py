@@ -77,10 +77,10 @@ def number_of_steps(request: BatchRequest, own: int | None) -> int:
 
     Args:
         request: That of the method, which counts first.
-        own: Setting of the data module.
+        own: Setting of the data module, which can only divide the method's steps into epochs.
     """
     if request.steps_per_epoch is not None:
-        return request.steps_per_epoch
+        return min(request.steps_per_epoch, own or request.steps_per_epoch)
     if own is not None:
         return own
     if request.kind == "poisson" or request.sample_rate < 1:
@@ -112,7 +112,10 @@ def check_own_settings(sample_rate: float | None, steps_per_epoch: int | None) -
 
 
 def check_settings_agree(
-    request: BatchRequest, sample_rate: float | None, steps_per_epoch: int | None
+    request: BatchRequest,
+    sample_rate: float | None,
+    steps_per_epoch: int | None,
+    max_epochs: int | None,
 ) -> None:
     """Refuse settings of a data module that contradict what the method asks for.
 
@@ -120,6 +123,7 @@ def check_settings_agree(
         request: That of the method.
         sample_rate: Setting of the data module; before version 0.2 the method had none.
         steps_per_epoch: Setting of the data module.
+        max_epochs: Setting of the trainer; -1 has no end.
 
     Raises:
         MisconfigurationException: If another rate is set, or fewer steps than the method makes.
@@ -131,7 +135,9 @@ def check_settings_agree(
             "method\nset it in the method (model.init_args.sample_rate) and leave it out of the data"
         )
     asked = request.steps_per_epoch
-    if asked is not None and steps_per_epoch is not None and steps_per_epoch < asked:
+    if asked is None or steps_per_epoch is None or max_epochs is None or max_epochs == -1:
+        return
+    if steps_per_epoch * max_epochs < asked:
         raise MisconfigurationException(
             f"the method makes {asked} steps, and data.init_args.steps_per_epoch "
             f"{steps_per_epoch} would cut them\nleave it out, and set the number in the method"

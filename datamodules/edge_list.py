@@ -225,9 +225,9 @@ class EdgeListDataModule(GraphDataModule):
         """The batches to serve: those that the method of the trainer requests."""
         return request_of(self.trainer, self.sample_rate)
 
-    def check_request(self, request: BatchRequest) -> None:
+    def check_request(self, request: BatchRequest, max_epochs: int | None) -> None:
         """Refuse a request that the settings contradict."""
-        check_settings_agree(request, self.sample_rate, self.steps_per_epoch)
+        check_settings_agree(request, self.sample_rate, self.steps_per_epoch, max_epochs)
 
     def train_dataloader(self) -> TrainBatches:
         """The requested batches; each process gets its share of every batch of edges or walks."""

@@ -76,7 +76,8 @@ class BatchRequest(NamedTuple):
         sample_rate: Probability q with which a record is drawn into a ``poisson`` batch; of ``all``,
             the share of them that a step of the method uses.
         steps_per_epoch: Batches of an epoch. None leaves their number to the data module: its own
-            ``steps_per_epoch`` or else, of batches that are drawn, 1 / q rounded up.
+            ``steps_per_epoch`` or else, of batches that are drawn, 1 / q rounded up. A number is
+            that of the whole run, all of it in the first epoch.
         num_walks: Walks of a batch, over all processes.
         walk_length: Nodes of a walk.
         p: Return parameter of node2vec.
@@ -126,8 +127,8 @@ class ServesRecords(Protocol):
     def num_pairs(self) -> int:
         """Number of pairs of nodes within a graph (public)."""
 
-    def check_request(self, request: BatchRequest) -> None:
-        """Refuse batches that it cannot serve, before anything is spent."""
+    def check_request(self, request: BatchRequest, max_epochs: int | None) -> None:
+        """Refuse batches that it cannot serve in that many epochs, before anything is spent."""
 
     def train_dataloader(self) -> object:
         """The batches that the method of the trainer requests."""

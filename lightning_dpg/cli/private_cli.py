@@ -158,7 +158,7 @@ class PrivateCLI(LightningCLI):
                 accountant = PrivacyAccountant(**self._settings.privacy.as_dict())
                 accountant.check_run(self.trainer, self.model)
                 if serves_records(self._data):
-                    self._data.check_request(self.model.batch_request())
+                    self._data.check_request(self.model.batch_request(), self.trainer.max_epochs)
         except Exception as error:
             # The parser says of a refused argument that the whole model is of no known type.
             reason = _first_cause(error)

@@ -100,7 +100,7 @@ class PrivateModule(pl.LightningModule):
             return
         self.check_data(data)
         if stage == "fit" and serves_records(data):
-            data.check_request(self.batch_request())
+            data.check_request(self.batch_request(), self.trainer.max_epochs)
 
     def check_new(self) -> None:
         """Refuse a second release by one object.

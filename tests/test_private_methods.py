@@ -26,6 +26,7 @@ from scipy.special import ndtr
 from torch_geometric.utils import subgraph
 
 from lightning_dpg import callbacks, datamodules, methods
+from lightning_dpg.classes import is_abstract
 from lightning_dpg.datamodules.edge_list import EdgeRecords
 from lightning_dpg.graph import spectral
 from lightning_dpg.graph.dendrogram import branch_edges, branch_pairs, log_likelihoods
@@ -447,7 +448,7 @@ def test_all_private_methods_are_here():
         cls.__name__
         for cls in exported
         if issubclass(cls, PrivateModule) and cls is not PrivateModule
-        if not any(getattr(getattr(cls, name), "__isabstractmethod__", False) for name in dir(cls))
+        if not is_abstract(cls)
     }
     complete = [name for name in shipped_configs() if "/" not in name and "model" in parsed(name)]
     configured = {parsed(name)["model"]["class_path"] for name in complete}
@@ -791,11 +792,11 @@ def test_a_number_of_edges_passed_off_as_private_is_found(monkeypatch, tmp_path)
 @pytest.mark.parametrize(
     ("case", "sensitivity"),
     [
-        ("chung_lu", "methods.private_degrees.degree_l1_sensitivity"),
-        ("dk2", "methods.dk2.weighted_joint_degree_sensitivity"),
-        ("dk2_uniform", "methods.dk2.joint_degree_sensitivity"),
-        ("hrg", "methods.hrg.log_likelihood_sensitivity"),
-        ("dpgvae", "privacy.aggregation.aggregation_sensitivity"),
+        ("chung_lu", "methods.single_graph.degree_release.degree_l1_sensitivity"),
+        ("dk2", "methods.single_graph.dk2.weighted_joint_degree_sensitivity"),
+        ("dk2_uniform", "methods.single_graph.dk2.joint_degree_sensitivity"),
+        ("hrg", "methods.single_graph.hrg.log_likelihood_sensitivity"),
+        ("dpgvae", "privacy.aggregation_perturbation.aggregation_sensitivity"),
         ("kernel, walks", "methods.graph_features.private_kernel.counts.walk_sensitivity"),
     ],
 )

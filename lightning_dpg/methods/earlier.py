@@ -79,6 +79,7 @@ def _gromov_wasserstein(
     usual = {"release": "ldp", "mode": "corrected", "weights": "random", "report_epsilon": None}
     chosen = tuple(settings.get(name, default) for name, default in usual.items())
     earlier = "LDPGromovWasserstein"
+    left_out: tuple[str, ...]
     match chosen:
         case ("ldp", "corrected", "random" | "private", _):
             left_out, today = (*_REPORTS, "report_epsilon"), earlier
@@ -106,6 +107,7 @@ def _gromov_wasserstein(
 def _graph_kernel(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[str]]:
     """A class for each noise of PrivateGraphKernel."""
     usual = {"mode": "corrected", "mechanism": "laplace"}
+    left_out: tuple[str, ...]
     match tuple(settings.get(name, default) for name, default in usual.items()):
         case ("corrected", "laplace"):
             left_out, today = (*usual, "paper_epsilon"), "PrivateGraphKernel"

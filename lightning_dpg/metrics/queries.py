@@ -84,6 +84,12 @@ class Answer(NamedTuple):
     note: str = ""
     """How the numbers were estimated, or why there is none."""
 
+    def for_json(self) -> dict[str, float | str | None]:
+        """All fields; strict JSON has no word for nan and infinity but null."""
+        numbers = {name: getattr(self, name) for name in ("real", "synthetic", "error")}
+        finite = {key: value if math.isfinite(value) else None for key, value in numbers.items()}
+        return {**finite, "note": self.note}
+
 
 class Profile(NamedTuple):
     """What the queries need of one graph."""

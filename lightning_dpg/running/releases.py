@@ -1,6 +1,5 @@
 """Releases, opened. A release is data: no module that it names is imported."""
 
-import importlib
 import json
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from torch_geometric.data import Data
 from lightning_dpg import __version__, methods
 from lightning_dpg.callbacks.checksums import SUMS, digest, read_sums
 from lightning_dpg.callbacks.release_writer import GENERATOR, LEARNER, RECIPE, SCHEMA_VERSION
+from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import PrivateModule, Synthesizer
 from lightning_dpg.methods.earlier import translate
@@ -151,9 +151,8 @@ def imported(name: str) -> type[PrivateModule]:
     Raises:
         CommandError: If there is none.
     """
-    module, _, attribute = name.rpartition(".")
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        found = find_class(name)
     except (ImportError, AttributeError, ValueError) as error:
         raise CommandError(f"--method {name}: it cannot be imported ({error})") from error
     if not (isinstance(found, type) and issubclass(found, PrivateModule)):

@@ -117,10 +117,13 @@ PRINTED = ["--model.init_args.mode", "paper"]
     [
         ("hrg_gaussian", ["--privacy.delta", "0"], "noise: gaussian spends a delta"),
         ("dk2_uniform", ["--privacy.delta", "0"], "noise: uniform spends a delta"),
-        ("ldp_gw_curated", ["--privacy.delta", "0"], "release: curated_edge spends a delta"),
+        (
+            "ldp_gw_curated",
+            ["--privacy.delta", "0"],
+            "privacy.delta 0 suits methods of pure epsilon only",
+        ),
         ("ldp_gw", ["--model.init_args.weights", "private"], "weights: private spends a delta"),
-        ("ldp_gw", ["--model.init_args.weights", "trained"], "weights: trained protects nothing"),
-        ("ldp_gw", ["--model.init_args.release", "exact"], "release: exact protects nothing"),
+        ("ldp_gw_exact", ["--privacy.epsilon", "8"], "GromovWassersteinFeatures protects nothing"),
         ("dpgvae", [*PRINTED, "--model.init_args.noise_multiplier", "5"], "mode: paper protects"),
         ("private_kernel", ["--model.init_args.truncation", "none"], "by any amount"),
     ],

@@ -34,22 +34,24 @@ class PrivateModule(pl.LightningModule):
         added_tensors: Released tensors that releases of earlier versions lack; the values that a new
             object has stand for them.
         removed_tensors: Released tensors of earlier versions that nothing reads any more.
+        renamed_tensors: Names of today of released tensors, by those of earlier versions.
         assumptions: What the guarantee takes as public, one sentence each.
         reads: The protocol of the records that it reads: ``GraphRecords`` or ``GraphSetRecords``.
         repeats_edges: Whether it multiplies its sensitivities by ``max_occurrences`` of a set; if
             not, data in which edges repeat are refused.
-        predicts_graphs: Whether ``predict`` reads graphs, those of which labels are asked for.
+        is_inductive: Whether ``predict`` reads graphs, those of which labels are asked for.
     """
 
     reads: ClassVar[type] = GraphRecords
     repeats_edges: ClassVar[bool] = False
-    predicts_graphs: ClassVar[bool] = False
+    is_inductive: ClassVar[bool] = False
     relation: Relation = Relation.EDGE
     is_pure: ClassVar[bool] = False
     adds_noise: ClassVar[bool] = True
     is_trained: ClassVar[bool] = True
     added_tensors: ClassVar[frozenset[str]] = frozenset()
     removed_tensors: ClassVar[frozenset[str]] = frozenset()
+    renamed_tensors: ClassVar[dict[str, str]] = {}
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,7 +95,7 @@ class PrivateModule(pl.LightningModule):
     def setup(self, stage: str) -> None:
         """Refuse data of another kind, and batches that the data module cannot serve."""
         data = data_of(self.trainer)
-        if data is None or (stage == "predict" and not self.predicts_graphs):
+        if data is None or (stage == "predict" and not self.is_inductive):
             return
         self.check_data(data)
         if stage == "fit" and serves_records(data):

@@ -17,10 +17,10 @@ from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import PrivateModule, Synthesizer
 from lightning_dpg.methods.earlier import translate
-from lightning_dpg.methods.graph_features.base import GraphLearner
+from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 
 _FIELDS = {"method": str, "hparams": dict}
-_WRITTEN_BY = {GENERATOR: Synthesizer, LEARNER: GraphLearner}
+_WRITTEN_BY = {GENERATOR: Synthesizer, LEARNER: GraphFeatureRelease}
 
 
 class Release(NamedTuple):
@@ -186,6 +186,7 @@ def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None
     if not issubclass(found, expected):
         raise CommandError(f"{path}: {recipe['method']} is not a {expected.__name__}")
     state = {name: state[name] for name in state.keys() - found.removed_tensors}
+    state = {found.renamed_tensors.get(name, name): tensor for name, tensor in state.items()}
     try:
         method: Any = found(**recipe["hparams"])
         method.load_released_state(state)

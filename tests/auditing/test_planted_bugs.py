@@ -26,6 +26,7 @@ from lightning_dpg.methods import (
     DPGGAN,
     DPGVAE,
     HRG,
+    CentralGromovWasserstein,
     ChungLu,
     DPNetGAN,
     ErdosRenyi,
@@ -201,8 +202,8 @@ ROWS |= {
         lambda _: PrivateGraphKernel(features=["edges"]), 1, 20, 40, half("num_edges"), read=SET
     ),
     "PrivateGraphKernel graphlets off": Row(KERNEL, 2, 20, 10, off("graphlets_3"), read=SET),
-    "LDPGromovWasserstein sums off": Row(
-        lambda _: LDPGromovWasserstein(release="curated_edge", **GW),
+    "CentralGromovWasserstein sums off": Row(
+        lambda _: CentralGromovWasserstein(**GW),
         *(2, 20, 8, off("neighbor_sums_1")),
         delta=1e-5,
         read=SET,
@@ -232,7 +233,7 @@ BEYOND = {
     "PrivCom products and eigenvalues half": GAUSSIAN,
     "DPNetGAN degrees and steps half": GAUSSIAN,
     "DPGVAE and DPGGAN sums and steps half": GAUSSIAN,
-    "LDPGromovWasserstein sums half": GAUSSIAN,
+    "CentralGromovWasserstein sums half": GAUSSIAN,
     "BTER wedges half": (
         "The sensitivity of 8 is a loose bound: a canary changes the counts by 4 at most, so that "
         "half of the noise is still enough for it."

@@ -133,7 +133,7 @@ class PrivacyAccountant(Callback):
         withhold_nonprivate(trainer, upload=self.upload_nonprivate)
         data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
         serves = serves_records(data)
-        if stage == "fit" or (stage == "predict" and pl_module.predicts_graphs):
+        if stage == "fit" or (stage == "predict" and pl_module.is_inductive):
             if data is not None:
                 pl_module.check_data(data)
             self.check(

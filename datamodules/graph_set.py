@@ -203,7 +203,7 @@ class GraphSetDataModule(pl.LightningDataModule):
     def _are_predicted(self) -> bool:
         """Whether the method predicts something of these graphs, instead of drawing others."""
         method = None if self.trainer is None else self.trainer.lightning_module
-        return isinstance(method, PredictsGraphs) and method.predicts_graphs
+        return isinstance(method, PredictsGraphs) and method.is_inductive
 
     def _check_arguments(self) -> None:
         if self.record != "edge":

@@ -9,7 +9,6 @@ import torch
 from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.chain_memory import memory_of_start
 from lightning_dpg.graph.counts import fitting_counts
@@ -20,11 +19,8 @@ from lightning_dpg.graph.dendrogram import (
     branch_pairs,
     dividing_branch,
     draw_branches,
-    log_likelihoods,
 )
-from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.interfaces import GraphRecords
-from lightning_dpg.methods.evidence import weight
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
 from lightning_dpg.methods.single_graph.degree_release import check_shares
 from lightning_dpg.privacy.calibration import calibrate_gaussian
@@ -269,39 +265,3 @@ class HRG(OneShotSynthesizer):
         dendrogram = self.dendrogram.cpu().numpy()
         shares = self.counts.cpu().numpy() / np.maximum(branch_pairs(dendrogram), 1)
         return torch.from_numpy(shares[dividing_branch(dendrogram, pairs.cpu().numpy())])
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What an edge would make of the dendrogram's likelihood, and of the edges of its branch."""
-        branches = self._branch_evidence(self.counts, pairs, known)
-        return branches + self._choice_evidence(self.dendrogram, pairs, known)
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the dendrogram and of its branches, too."""
-        if key == "dendrogram":
-            return self._choice_evidence(noisy, pairs, known)
-        if key == "branch_edges":
-            return self._branch_evidence(noisy, pairs, known)
-        return super().transcript_score(key, noisy, pairs, known)
-
-    def _choice_evidence(self, chosen: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """How much likelier an edge makes the dendrogram, but for what it does to all others."""
-        dendrogram, numbers = chosen.cpu().numpy(), pairs.cpu().numpy()
-        branch = dividing_branch(dendrogram, numbers)
-        most = branch_pairs(dendrogram)[branch]
-        counts = branch_edges(dendrogram, undirected_edges(known).cpu().numpy())[branch]
-        without, with_edge = (log_likelihoods(edges, most) for edges in (counts, counts + 1))
-        sensitivity = log_likelihood_sensitivity(len(dendrogram))
-        rate = self.cost("dendrogram") / max(2 * sensitivity, 1.0)
-        return torch.from_numpy(rate * (with_edge - without))
-
-    def _branch_evidence(self, counts: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """What branches have more edges than the known ones and half of the canaries."""
-        dendrogram = self.dendrogram.cpu().numpy()
-        branch = dividing_branch(dendrogram, pairs.cpu().numpy())
-        expected = branch_edges(dendrogram, undirected_edges(known).cpu().numpy()).astype(float)
-        expected += np.bincount(branch, minlength=len(expected)) / 2
-        surplus = (counts.double().cpu() - torch.from_numpy(expected))[torch.from_numpy(branch)]
-        if self.hparams["noise"] == "laplace":
-            return self.cost("branch_edges") * surplus.clamp(-0.5, 0.5)
-        sigma = next(e.noise_multiplier for e in self.ledger.entries if e.key == "branch_edges")
-        return weight(sigma**-2 if sigma else math.inf) * surplus

@@ -92,7 +92,7 @@ def halves(module, edges):
     module.dpsgd.local.manual_seed(2)
     torch.manual_seed(3)
     module.zero_grad()
-    private_half(module, module._model, module.dpsgd, edges)
+    private_half(module, module.autoencoder, module.dpsgd, edges)
     private = gradient(module)
     module.zero_grad()
     module._public_terms()
@@ -145,7 +145,7 @@ def test_the_public_random_stream_does_not_know_the_size_of_the_batch(method):
     states = []
     for count in (0, 3, 40):
         torch.manual_seed(0)
-        private_half(module, module._model, module.dpsgd, edges[:count])
+        private_half(module, module.autoencoder, module.dpsgd, edges[:count])
         module._public_terms()
         states.append(torch.get_rng_state())
     assert torch.equal(states[0], states[1])

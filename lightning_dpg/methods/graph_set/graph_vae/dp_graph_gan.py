@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 from torch.optim import Optimizer
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.dense_batch import DenseBlocks
 from lightning_dpg.interfaces import BatchRequest
@@ -154,7 +153,7 @@ class DPGGAN(GraphSetSynthesizer):
         """
         edges = self.dpsgd.drawn(batch)
         optimizer, other = zeroed_optimizers(self)
-        private_half(self, self._model, self.dpsgd, edges)
+        private_half(self, self.autoencoder, self.dpsgd, edges)
         self._public_terms()
         optimizer.step()
         other.step()
@@ -162,12 +161,12 @@ class DPGGAN(GraphSetSynthesizer):
     def _public_terms(self) -> None:
         """Gradient of all that reads no edge."""
         names = ("public_pairs", "max_grad_norm", "kl_weight")
-        public_half(self, self._model, **{name: self.hparams[name] for name in names})
+        public_half(self, self.autoencoder, **{name: self.hparams[name] for name in names})
         self._adversarial_terms()
 
     def _adversarial_terms(self) -> None:
         """Gradient of the discriminator, and of what the autoencoder learns from it."""
-        model, sums = self._model, self.sums
+        model, sums = self.autoencoder, self.sums
         blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
         real = sums.scaled(sums.rows[blocks.nodes])
         width = self.hparams["latent_dim"]
@@ -186,7 +185,7 @@ class DPGGAN(GraphSetSynthesizer):
 
     def _drawn_rows(self, blocks: DenseBlocks, latent: Tensor) -> Tensor:
         """Sums over neighbors of graphs drawn from latent vectors, with noise as the real ones."""
-        logits = self._model.odds.logits(latent, blocks.graphs)
+        logits = self.autoencoder.odds.logits(latent, blocks.graphs)
         adjacency = drawn_adjacency(logits, blocks.pairs)
         std = float(self.sums.noise_multiplier) * aggregation_sensitivity()
         hops, rows = [], normalize(self.features[blocks.nodes], dim=-1)
@@ -197,7 +196,8 @@ class DPGGAN(GraphSetSynthesizer):
         return self.sums.scaled(torch.cat(hops, -1))
 
     @property
-    def _model(self) -> RowAutoencoder:
+    def autoencoder(self) -> RowAutoencoder:
+        """The networks that edges train, around the released rows."""
         odds = GraphOdds(self.decoder, self.offset, self.sizes, self.num_edges)
         return RowAutoencoder(self.encoder, odds, self.sums, self.hparams["latent_dim"])
 
@@ -209,12 +209,6 @@ class DPGGAN(GraphSetSynthesizer):
     def released_state(self) -> dict[str, Tensor]:
         """The decoder, and sizes and numbers of edges of the graphs."""
         return released_tensors(self.state_dict())
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Also evidence of noisy sums over neighbors, and of noisy gradients."""
-        entry = self.ledger.entries[-1]
-        found = self._model.evidence(key, self.features, noisy, entry, pairs, known)
-        return super().transcript_score(key, noisy, pairs, known) if found is None else found
 
     @staticmethod
     def advice(epsilon: float) -> str | None:

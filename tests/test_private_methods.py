@@ -53,6 +53,7 @@ SMALL = {
     "DPGVAE": SMALL_VAE,
     "DPGGAN": SMALL_VAE,
     "HRG": {"steps_per_node": 100},
+    "NodePrivCom": {"max_degree": 13, "clip": 0.75},
     "CentralGromovWasserstein": SMALL_GW,
     "LDPGromovWasserstein": SMALL_GW,
 }
@@ -112,6 +113,20 @@ LEDGERS = {
         ("products", "gaussian", 0.378, ("all the rest", 0.98 / 24), 24),
         ("eigenvalues", "gaussian", ANY, ("all the rest", 0.02), 1),
     ],
+    "privcom_node": [
+        ("number of edges", "pure", 13, 0.8, 1),
+        # The root of 13 neighbors and of 13 rows of 3/4 of the length of flat ones, in four digits.
+        ("products", "gaussian", 3.885, ("sigma at 0.8", 0.98 / 24), 24),
+        ("eigenvalues", "gaussian", ANY, ("sigma at 0.8", 0.02), 1),
+    ],
+    "privcom_katz": [
+        ("number of edges", "pure", 1, 0.16, 1),
+        ("ordered degrees", "pure", 2, 0.2, 1),
+        ("degree of each node", "pure", 2, 0.44, 1),
+        # The root of 2 times 1 / 100 + 2 / 200 + 3 / 400, in four digits.
+        ("products", "gaussian", 0.0389, ("all the rest", 0.98 / 24), 24),
+        ("eigenvalues", "gaussian", 0.0389, ("all the rest", 0.02), 1),
+    ],
     "privcom_rr": [
         ("number of edges", "pure", 1, 0.08, 1),
         ("ordered degrees", "pure", 2, 0.1, 1),
@@ -156,6 +171,7 @@ LEDGERS |= {
         for hop in (1, 2)
     ],
 }
+RELATIONS = {"ldp_gw": "local_graph", "privcom_node": "node"}
 LEDGERS["dpggan"] = LEDGERS["dpgvae"]  # its discriminator reads no edge
 LEDGERS["private_kernel"] = [
     ("number of edges", "pure", 1, 2 / (1 + 42 ** (2 / 3)), 1),
@@ -204,10 +220,10 @@ CASES = {name: (name, {}) for name in CONFIGS} | {
         {"weights": "private", "seed": 3, "max_update_norm": 0.01},
     ),
     "dp_netgan, paper mode": PAPER,
-    "privcom, paper mode": ("privcom", {"mode": "paper", "relation": "node", "hops": 1}),
-    "privcom, node": ("privcom", {"relation": "node", "max_degree": N - 1}),
+    "privcom, paper mode": ("privcom", {"hops": 1}),
 }
 OTHER_METHODS = {
+    "privcom, paper mode": "PrivComAsPublished",
     "kernel, paper mode": "PrivateGraphKernelAsPublished",
     "ldp_gw, private rounds": "LDPGromovWasserstein",
 }
@@ -656,6 +672,10 @@ def test_ledger_of_a_run_is_the_list_written_by_hand(name):
             case ("all the rest", part):  # of its zCDP parameter, for Gaussian noise alone
                 paid = [entry for entry in ledger.entries if entry.mechanism == "pure"]
                 expected = rest_of_the_budget(paid, budget, 1.0, 1) / math.sqrt(part)
+            case (str(words), part):  # a share of epsilon and all of delta, then a part of mu ** 2
+                share = float(words.removeprefix("sigma at "))
+                whole = gaussian_sigma(share * budget["epsilon"], budget["delta"])
+                expected = whole / math.sqrt(part)
             case "the rest":
                 expected = rest_of_the_budget(ledger.entries[:-1], budget, 0.1, by_hand[4])
             case str(words) if words.startswith(
@@ -668,7 +688,7 @@ def test_ledger_of_a_run_is_the_list_written_by_hand(name):
             case amount:
                 expected = amount
         assert booked[-1] == (*by_hand[:3], pytest.approx(expected, rel=1e-3), by_hand[4])
-        assert entry.relation == ("local_graph" if name == "ldp_gw" else "edge")
+        assert entry.relation == RELATIONS.get(name, "edge")
         assert entry.partition is None
         assert entry.delta == (budget["delta"] if entry.mechanism == "approximate" else 0)
         assert entry.sample_rate == (0.1 if by_hand[3] == "the rest" else 1.0)

@@ -107,7 +107,7 @@ def _curves(found: Sequence[Table], asked: Sequence[str], task: Task) -> dict[st
             is_open[row.method] = is_open.get(row.method, False) or without
             for query in asked:
                 points = queries[query].setdefault(row.method, [])
-                summary = row.error(query)
+                summary = row.score(query)
                 if summary.runs and not (without and points):
                     sd = None if math.isnan(summary.sd) else summary.sd
                     points.append([None if without else table.epsilon, summary.mean, sd])
@@ -164,7 +164,7 @@ def _query_table(table: Table, title: str, asked: Sequence[str], task: Task) -> 
         head = query.replace("_", "_<wbr>") + ("&nbsp;↑" if query in task.higher_is_better else "")
         values = f"<td>{original(table.rows, query)}</td>"
         for row in table.rows:
-            content = _value(row.error(query), row.asked(query) + len(row.failed))
+            content = _value(row.score(query), row.asked(query) + len(row.failed))
             if row.method in winners:
                 content = f"<b>{content}</b>"
             values += f"<td{_open(row)}>{content}</td>"

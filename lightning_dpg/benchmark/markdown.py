@@ -75,7 +75,7 @@ def _markdown_table(table: Table, asked: Sequence[str], task: Task) -> list[str]
         for query in asked:
             bold = "**" if row.method in winners[query] else mark
             missing = len(row.done) - row.asked(query)
-            cells.append(f"{bold}{text(row.error(query), runs - missing)}{bold}")
+            cells.append(f"{bold}{text(row.score(query), runs - missing)}{bold}")
         cells.append(f"{mark}{wins(table.rows, row, task)}{mark}")
         for summary in (row.spent(), row.seconds("fit"), row.seconds("draw")):
             cells.append(f"{mark}{text(summary, runs)}{mark}")

@@ -76,8 +76,8 @@ class Row(NamedTuple):
         """Seconds of the ``fit`` or to ``draw`` one graph."""
         return summarize(result["seconds"][what] for result in self.done)
 
-    def error(self, query: str) -> Summary:
-        """Error in a query, or the agreement that it is named after."""
+    def score(self, query: str) -> Summary:
+        """Error in a query, or the agreement by which it is named."""
         return summarize(answer["error"] for answer in self._answers(query))
 
     def asked(self, query: str) -> int:
@@ -86,7 +86,7 @@ class Row(NamedTuple):
 
     def is_complete(self, query: str) -> bool:
         """Whether no run failed, and each has the number that was asked of it."""
-        return not self.failed and 0 < self.asked(query) == self.error(query).runs
+        return not self.failed and 0 < self.asked(query) == self.score(query).runs
 
     def _answers(self, query: str) -> list[dict[str, Any]]:
         return [result["answers"][query] for result in self.done if query in result["answers"]]
@@ -193,7 +193,7 @@ def best(rows: Sequence[Row], query: str, task: Task) -> set[str]:
     Returns:
         Names of the rows; none where they are all of the private ones, and nothing is set apart.
     """
-    answers = [(row, row.error(query)) for row in rows if row.is_private and row.is_complete(query)]
+    answers = [(row, row.score(query)) for row in rows if row.is_private and row.is_complete(query)]
     if not answers:
         return set()
     choose = max if query in task.higher_is_better else min
@@ -227,7 +227,7 @@ def wins(rows: Sequence[Row], row: Row, task: Task) -> str:
     won = 0
     for query in task.counted:
         if row.is_complete(query) and baseline.is_complete(query):
-            ahead = baseline.error(query).mean - row.error(query).mean
+            ahead = baseline.score(query).mean - row.score(query).mean
             won += (-ahead if query in task.higher_is_better else ahead) > 0
     return f"{won} of {len(task.counted)}"
 

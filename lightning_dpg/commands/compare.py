@@ -98,7 +98,7 @@ def _parse(args: list[str]) -> argparse.Namespace:
     add("--out", type=Path, required=True, metavar="DIR", help="folder of all results")
     add("--classify", action="store_true", help="also train classifiers of labelled sets")
     add("--undirected", action="store_true", help="drop the directions of directed graphs")
-    add("--wandb", action="store_true", help="log results and pictures to Weights & Biases")
+    add("--wandb", action="store_true", help="log results and figures to Weights & Biases")
     options = parser.parse_args(args)
     for name in ("runs", "jobs"):
         if getattr(options, name) < 1:

@@ -87,7 +87,7 @@ def table(real: str, synthetic: str, answers: "Mapping[str, Answer]") -> list[st
     ]
     for name, answer in answers.items():
         numbers = f"{_cell(answer.real):>12}  {_cell(answer.synthetic):>12}"
-        row = f"{name:<{width}}  {numbers}  {_cell(answer.error, 4):>10}  {answer.note}"
+        row = f"{name:<{width}}  {numbers}  {_cell(answer.score, 4):>10}  {answer.note}"
         lines.append(row.rstrip())
     return lines
 

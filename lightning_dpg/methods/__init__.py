@@ -31,7 +31,13 @@ from lightning_dpg.methods.single_graph.erdos_renyi import ErdosRenyi
 from lightning_dpg.methods.single_graph.hrg import HRG
 from lightning_dpg.methods.single_graph.netgan.dp_netgan import DPNetGAN
 from lightning_dpg.methods.single_graph.netgan.netgan import NetGAN
+from lightning_dpg.methods.single_graph.privcom.as_published import PrivComAsPublished
+from lightning_dpg.methods.single_graph.privcom.katz_privcom import KatzPrivCom
 from lightning_dpg.methods.single_graph.privcom.method import PrivCom
+from lightning_dpg.methods.single_graph.privcom.node_privcom import NodePrivCom
+from lightning_dpg.methods.single_graph.privcom.randomized_response_privcom import (
+    RandomizedResponsePrivCom,
+)
 from lightning_dpg.methods.single_graph.privgraph import PrivGraph
 from lightning_dpg.methods.single_graph.randomized_response.method import RandomizedResponse
 
@@ -56,16 +62,20 @@ __all__ = [
     "GraphSetSynthesizer",
     "GromovKernel",
     "GromovWassersteinFeatures",
+    "KatzPrivCom",
     "LDPGromovWasserstein",
     "LDPGromovWassersteinAsPublished",
     "NetGAN",
+    "NodePrivCom",
     "OneShotSynthesizer",
     "PrivCom",
+    "PrivComAsPublished",
     "PrivGraph",
     "PrivateGraphKernel",
     "PrivateGraphKernelAsPublished",
     "PrivateModule",
     "RandomizedResponse",
+    "RandomizedResponsePrivCom",
     "Synthesizer",
 ]
 

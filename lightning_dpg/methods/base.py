@@ -66,10 +66,9 @@ class PrivateModule(pl.LightningModule):
 
         A shipped class is named in ``lightning_dpg.methods``, a class of the user in its own module.
         """
-        from lightning_dpg import methods  # late: the package imports this module
-
-        if getattr(methods, cls.__name__, None) is cls:
-            return f"{methods.__name__}.{cls.__name__}"
+        package = __name__.rpartition(".")[0]
+        if cls.__module__.startswith(f"{package}."):
+            return f"{package}.{cls.__name__}"
         return f"{cls.__module__}.{cls.__qualname__}"
 
     @property

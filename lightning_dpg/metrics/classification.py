@@ -2,7 +2,7 @@
 
 Yang et al., "Secure Deep Graph Generation with Link Differential Privacy" (DPGGAN), 2021, Table 2:
 a graph isomorphism network is trained on generated graphs, each with the label of the one that it
-stands for, and tested on original ones. The table has no controls; here they are beside it.
+stands for, and tested on original ones. The table has no baselines; here they are beside it.
 """
 
 from collections.abc import Sequence
@@ -86,7 +86,7 @@ def gin_accuracy(
 
 
 def size_accuracy(train: Sequence[Data], test: Sequence[Data]) -> float:
-    """Share of graphs that numbers of nodes and edges tell rightly: the size-only control.
+    """Share of graphs that numbers of nodes and edges tell rightly: the size-only baseline.
 
     A support vector machine with Gaussian kernel learns from the two numbers.
     """

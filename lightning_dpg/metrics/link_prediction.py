@@ -32,7 +32,7 @@ def link_prediction(positive_scores: Tensor, negative_scores: Tensor) -> tuple[f
 def degree_product(graph: Data, pairs: Tensor) -> Tensor:
     """Score pairs of nodes by the product of their degrees.
 
-    The control of every link-prediction table: against uniform non-edges it is already good.
+    The baseline of every link-prediction table: against uniform non-edges it is already good.
 
     Args:
         graph: Graph that gives the degrees, without the held-out edges.

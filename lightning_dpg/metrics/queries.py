@@ -79,14 +79,14 @@ class Answer(NamedTuple):
     """Value of the real graph; nan where the query is about both graphs."""
     synthetic: float
     """Value of the synthetic graph; nan where the query is about both graphs."""
-    error: float
+    score: float
     """Relative error, or the divergence, agreement, similarity or mean error named by the query."""
     note: str = ""
     """How the numbers were estimated, or why there is none."""
 
     def for_json(self) -> dict[str, float | str | None]:
-        """All fields; strict JSON has no word for nan and infinity but null."""
-        numbers = {name: getattr(self, name) for name in ("real", "synthetic", "error")}
+        """All fields, the score as ``error``; null where strict JSON has no word for a number."""
+        numbers = {"real": self.real, "synthetic": self.synthetic, "error": self.score}
         finite = {key: value if math.isfinite(value) else None for key, value in numbers.items()}
         return {**finite, "note": self.note}
 

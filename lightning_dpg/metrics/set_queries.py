@@ -1,7 +1,7 @@
 """Queries that tell how near a set of synthetic graphs comes to the real one (read the private graphs).
 
 They are the evaluation of Yang et al., "Secure Deep Graph Generation with Link Differential Privacy"
-(DPGGAN), 2021: Table 1, Table 2 with the controls of the accuracy; and four discrepancies of the sets.
+(DPGGAN), 2021: Table 1, Table 2 with the baselines of the accuracy; and four discrepancies of the sets.
 """
 
 import math

@@ -76,7 +76,7 @@ def released_tensors(folder: Path) -> Path:
     for release in (folder / "release", folder):
         for name in _WRITTEN_BY:
             if (release / name).is_file():
-                return release.absolute() / name
+                return release / name
     runs = sorted(path.parent.parent for path in Path().glob("runs/*/*/release/privacy.json"))
     near = f"\nruns with a release here: {', '.join(map(str, runs[-3:]))}" if runs else ""
     raise CommandError(f"{folder}: no release/{GENERATOR} in it{near}")

@@ -36,6 +36,7 @@ from lightning_dpg.methods import (
     PrivCom,
     PrivGraph,
     RandomizedResponse,
+    RandomizedResponsePrivCom,
 )
 from lightning_dpg.methods.single_graph.bter import degree_classes
 from lightning_dpg.privacy.accounting import gdp_delta
@@ -156,13 +157,9 @@ ROWS = {
         off("branch_edges"),
         delta=1e-5,
     ),
-    "PrivCom products off": Row(PrivCom, 2, 16, 12, off("products"), delta=1e-5, epochs=24),
-    "PrivCom reports off": Row(
-        partial(PrivCom, release="rr_spectral"), 2, 32, 8, off("edge_reports"), delta=1e-5
-    ),
-    "PrivCom reports half": Row(
-        partial(PrivCom, release="rr_spectral"), 2, 32, 25, half("edge_reports"), delta=1e-5
-    ),
+    "PrivCom products off": Row(PrivCom, 2, 16, 12, off("products"), delta=1e-5),
+    "PrivCom reports off": Row(RandomizedResponsePrivCom, 2, 32, 8, off("edge_reports")),
+    "PrivCom reports half": Row(RandomizedResponsePrivCom, 2, 32, 25, half("edge_reports")),
 }
 
 # Few edges beside the canaries, whose coins of the sampling would hide one.

@@ -312,7 +312,6 @@ def test_without_a_claim_there_is_nothing_to_refute(audit, capsys, args):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--data.record", "graph"), "set data.init_args.record to edge"),
         (
             (*SUBGRAPHS, "--data.max_occurrences", "2"),
             "set data.init_args.max_occurrences to 1",

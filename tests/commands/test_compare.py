@@ -70,7 +70,7 @@ def test_results_are_those_of_the_kept_graphs(folder):
         expected = queries.compare(real, read_graph(path))
         assert [row["query"] for row in mine] == list(expected)
         for row, answer in zip(mine, expected.values(), strict=True):
-            assert float(row["error"] or "nan") == pytest.approx(answer.error, nan_ok=True)
+            assert float(row["error"] or "nan") == pytest.approx(answer.score, nan_ok=True)
             assert float(row["spent_epsilon"]) <= 1 + 1e-9
             assert (row["role"], row["private"], row["relation"]) == ("baseline", "True", "edge")
             assert float(row["fit_seconds"]) > float(row["draw_seconds"]) > 0

@@ -35,15 +35,15 @@ def test_answers_are_those_of_the_functions_of_two_sets(sets):
     means = set_means(real), set_means(drawn)
     for name, difference in set_differences(real, drawn).items():
         answer = answers[name]
-        assert answer.error == pytest.approx(difference.value)
+        assert answer.score == pytest.approx(difference.value)
         assert (answer.real, answer.synthetic) == (means[0][name].value, means[1][name].value)
         said = "undefined for 1 of 6 graphs" if difference.undefined else ""
         assert answer.note == said
     for name, similarity in set_similarities(real, drawn).items():
-        assert answers[name].error == pytest.approx(similarity.value)
+        assert answers[name].score == pytest.approx(similarity.value)
         assert name in SET_HIGHER_IS_BETTER
     for name, descriptor in DESCRIPTORS.items():
-        assert answers[f"{name}_mmd"].error == pytest.approx(graph_mmd(real, drawn, descriptor))
+        assert answers[f"{name}_mmd"].score == pytest.approx(graph_mmd(real, drawn, descriptor))
         assert math.isnan(answers[f"{name}_mmd"].real)
 
 

@@ -72,7 +72,7 @@ def power_law_exponent(graph: Data) -> float:
     return float(1 + len(degree) / np.log(degree / degree.min()).sum())
 
 
-def cluster(graph: Data) -> float:
+def netgan_clustering(graph: Data) -> float:
     """Three times the triangles per claw; nan without a claw.
 
     This is what the tables of NetGAN and DP-NetGAN call the clustering coefficient.
@@ -168,7 +168,7 @@ STATISTICS: dict[str, Callable[[Data], float]] = {
     "assortativity": assortativity,
     "triangles": triangles,
     "power_law_exponent": power_law_exponent,
-    "cluster": cluster,
+    "cluster": netgan_clustering,
     "characteristic_path_length": characteristic_path_length,
     # The others of NetGAN that need no second graph and no node classes
     "largest_component_size": largest_component_size,

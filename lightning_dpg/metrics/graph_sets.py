@@ -20,9 +20,7 @@ from lightning_dpg.metrics.functional import (
     relative_edge_distribution_entropy,
     triangles,
 )
-from lightning_dpg.metrics.motifs import motif_cosine, motif_counts
 from lightning_dpg.metrics.paths import characteristic_path_length
-from lightning_dpg.metrics.queries import degree_cosine
 
 
 class SetMean(NamedTuple):
@@ -66,18 +64,6 @@ SET_STATISTICS: dict[str, Callable[[Data], float]] = {
 }
 
 
-def set_means(graphs: Sequence[Data]) -> dict[str, SetMean]:
-    """Mean of each of :data:`SET_STATISTICS`: row "Original" of Table 1.
-
-    Args:
-        graphs: Graphs of two nodes or more, those without an edge included.
-    """
-    return {
-        name: _mean(statistic(graph) for graph in graphs)
-        for name, statistic in SET_STATISTICS.items()
-    }
-
-
 def set_differences(real: Sequence[Data], synthetic: Sequence[Data]) -> dict[str, SetMean]:
     """Mean absolute difference of each of :data:`SET_STATISTICS`: the other rows of Table 1.
 
@@ -88,34 +74,13 @@ def set_differences(real: Sequence[Data], synthetic: Sequence[Data]) -> dict[str
     Raises:
         ValueError: If the sets differ in size.
     """
-    pairs = _pairs(real, synthetic)
+    if len(real) != len(synthetic):
+        raise ValueError(f"sets must have equal sizes, got {len(real)} and {len(synthetic)}")
+    pairs = list(zip(real, synthetic, strict=True))
     return {
         name: _mean(abs(statistic(first) - statistic(second)) for first, second in pairs)
         for name, statistic in SET_STATISTICS.items()
     }
-
-
-def set_similarities(real: Sequence[Data], synthetic: Sequence[Data]) -> dict[str, SetMean]:
-    """Mean cosine of the degree histograms and of the motif counts: the first columns of Table 2.
-
-    Arguments and errors are those of :func:`set_differences`.
-    """
-    pairs = _pairs(real, synthetic)
-    return {
-        "degree_cosine": _mean(
-            degree_cosine(*(np.bincount(degrees(graph)).astype(np.float64) for graph in pair))
-            for pair in pairs
-        ),
-        "motif_cosine": _mean(
-            motif_cosine(motif_counts(first), motif_counts(second))[0] for first, second in pairs
-        ),
-    }
-
-
-def _pairs(real: Sequence[Data], synthetic: Sequence[Data]) -> list[tuple[Data, Data]]:
-    if len(real) != len(synthetic):
-        raise ValueError(f"sets must have equal sizes, got {len(real)} and {len(synthetic)}")
-    return list(zip(real, synthetic, strict=True))
 
 
 def _mean(numbers: Iterable[float]) -> SetMean:

@@ -18,8 +18,8 @@ def link_prediction(positive_scores: Tensor, negative_scores: Tensor) -> tuple[f
         AUC and AP, both between 0 and 1; nan where either class is empty. Chance gives an AUC of
         0.5 and an AP of P / (P + Q).
     """
-    # scikit-learn takes almost a second to import, which generating graphs need not wait for. The
-    # functions of torchmetrics squash scores outside [0, 1], and so tie the large ones.
+    # scikit-learn takes almost a second to import, and generating graphs does not need it. Scores
+    # may leave [0, 1]: torchmetrics would squash them by a sigmoid, which ties the large ones.
     from sklearn.metrics import average_precision_score, roc_auc_score
 
     if not (len(positive_scores) and len(negative_scores)):

@@ -7,17 +7,13 @@ earth mover's distance they replaced by the total variation.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import laplacian
 from scipy.spatial.distance import cdist
-from torch import Tensor
 from torch_geometric.data import Data
-from torchmetrics import Metric
-from torchmetrics.utilities import dim_zero_cat
 
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.metrics.functional import degrees, local_clustering
@@ -119,66 +115,6 @@ def squared_mmd(
     )
     within = gaussian_tv(x, x, bandwidth).mean() + gaussian_tv(y, y, bandwidth).mean()
     return float(within - 2 * gaussian_tv(x, y, bandwidth).mean())
-
-
-def graph_mmd(real: Sequence[Data], synthetic: Sequence[Data], descriptor: Descriptor) -> float:
-    """Squared maximum mean discrepancy between two sets of graphs.
-
-    Args:
-        real: Graphs, one or more, of one node or more each.
-        synthetic: Graphs, likewise; their number may differ.
-        descriptor: One of :data:`DESCRIPTORS`.
-    """
-    vectors = [[descriptor.describe(graph) for graph in graphs] for graphs in (real, synthetic)]
-    return squared_mmd(vectors[0], vectors[1], descriptor.bandwidth)
-
-
-class GraphMMD(Metric):
-    """Squared maximum mean discrepancy between real and synthetic graphs.
-
-    ``update`` takes graphs and whether they are real, ``compute`` returns a scalar in double
-    precision. All graphs are held as vectors.
-
-    Args:
-        descriptor: One of :data:`DESCRIPTORS`.
-        **kwargs: Arguments of torchmetrics, such as ``sync_on_compute``.
-    """
-
-    is_differentiable = False
-    higher_is_better = False
-    full_state_update = False
-
-    def __init__(self, descriptor: Descriptor, **kwargs: Any) -> None:
-        """Start without a graph."""
-        super().__init__(**kwargs)
-        self.descriptor = descriptor
-        # Vectors differ in length: they are held end to end beside their lengths.
-        for name in ("real", "synthetic"):
-            self.add_state(f"{name}_values", [], dist_reduce_fx="cat")
-            self.add_state(f"{name}_lengths", [], dist_reduce_fx="cat")
-
-    def update(self, graphs: Sequence[Data], real: bool) -> None:
-        """Take more graphs into account, which are all real or all synthetic."""
-        name = "real" if real else "synthetic"
-        for graph in graphs:
-            vector = torch.from_numpy(self.descriptor.describe(graph)).to(self.device)
-            getattr(self, f"{name}_values").append(vector)
-            getattr(self, f"{name}_lengths").append(torch.tensor([len(vector)], device=self.device))
-
-    def compute(self) -> Tensor:
-        """Discrepancy between all real and all synthetic graphs so far."""
-        value = squared_mmd(
-            self._vectors("real"), self._vectors("synthetic"), self.descriptor.bandwidth
-        )
-        return torch.tensor(value, dtype=torch.float64, device=self.device)
-
-    def _vectors(self, name: str) -> list[NDArray[np.float64]]:
-        values, lengths = getattr(self, f"{name}_values"), getattr(self, f"{name}_lengths")
-        # Lists hold nothing before the first graph, and one tensor after the processes were joined.
-        if isinstance(lengths, list) and not lengths:
-            return []
-        ends = dim_zero_cat(lengths).cpu().numpy().cumsum()
-        return np.split(dim_zero_cat(values).cpu().numpy(), ends[:-1])
 
 
 def _shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:

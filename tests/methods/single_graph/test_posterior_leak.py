@@ -14,7 +14,7 @@ import torch
 from lightning_dpg.auditing.canaries import find_places, spread_non_edges
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
-from lightning_dpg.graph.dense_batch import dense_blocks
+from lightning_dpg.graph.dense_batch import dense_batch
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.methods import DPGVAE
 from lightning_dpg.privacy.audit import epsilon_lower_bound
@@ -38,7 +38,7 @@ class PosteriorDPGVAE(DPGVAE):
 
     @torch.no_grad()
     def posterior_scores(self, pairs):
-        blocks = dense_blocks(self.sizes, torch.tensor([0]))
+        blocks = dense_batch(self.sizes, torch.tensor([0]))
         mean, _ = self.encoder(self.features[blocks.nodes], self._adjacency(blocks))
         return self.decoder.logits(mean)[0][pairs[:, 0], pairs[:, 1]]
 

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from lightning_dpg.graph.dense_batch import DenseBlocks
+from lightning_dpg.graph.dense_batch import DenseBatch
 from lightning_dpg.methods.graph_set.graph_vae.graph_vae import GraphVAE
-from lightning_dpg.nn.graph_vae import kl_divergence, reparametrized
+from lightning_dpg.nn.graph_vae import kl_divergence, reparameterize
 from lightning_dpg.privacy.dpsgd import DPSGD
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 
@@ -29,7 +29,7 @@ class NodeClipping(GraphVAE, ABC):
         blocks = self._random_blocks()
         adjacency = self._adjacency(blocks)
         mean, log_variance = self.encoder(self.features[blocks.nodes], adjacency)
-        latent = reparametrized(mean, log_variance, torch.randn_like(mean))
+        latent = reparameterize(mean, log_variance, torch.randn_like(mean))
         max_grad_norm = self.hparams["max_grad_norm"] * self.hparams["clip_decay"] ** (
             self.current_epoch
         )
@@ -51,7 +51,7 @@ class NodeClipping(GraphVAE, ABC):
         self.public_backward(loss, list(self.encoder.parameters()))
 
     def _node_sum(
-        self, blocks: DenseBlocks, adjacency: Tensor, latent: Tensor, max_grad_norm: float
+        self, blocks: DenseBatch, adjacency: Tensor, latent: Tensor, max_grad_norm: float
     ) -> dict[str, Tensor]:
         """Sum of each node's clipped share of the decoder's gradient.
 
@@ -70,13 +70,13 @@ class NodeClipping(GraphVAE, ABC):
             others=(slopes[blocks.mask],),
         )
 
-    def _reconstruction(self, blocks: DenseBlocks, adjacency: Tensor, logits: Tensor) -> Tensor:
+    def _reconstruction(self, blocks: DenseBatch, adjacency: Tensor, logits: Tensor) -> Tensor:
         """L_rec: cross entropy of all pairs in both orders, Eq. (4)."""
         pairs = blocks.pairs
         return 2 * binary_cross_entropy_with_logits(
             logits[pairs], adjacency[pairs], reduction="sum"
         )
 
-    def _fooling(self, blocks: DenseBlocks, logits: Tensor) -> Tensor:
+    def _fooling(self, blocks: DenseBatch, logits: Tensor) -> Tensor:
         """The generator's part of the GAN: none."""
         return logits.new_zeros(())

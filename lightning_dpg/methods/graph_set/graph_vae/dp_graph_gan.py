@@ -6,16 +6,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from lightning_dpg.graph.dense_batch import DenseBlocks
+from lightning_dpg.graph.dense_batch import DenseBatch
 from lightning_dpg.methods.graph_set.graph_vae.dp_graph_vae import DPGVAE
 from lightning_dpg.nn.graph_vae import (
-    GCNDescriber,
-    RowDescriber,
-    drawn_adjacency,
-    fooling_loss,
-    judge,
-    judging_loss,
-    reparametrized,
+    GCNReadout,
+    RowReadout,
+    discriminator_head,
+    discriminator_loss,
+    generator_loss,
+    reparameterize,
+    sample_adjacency,
     structure_loss,
 )
 from lightning_dpg.privacy.sensitivity import aggregation_sensitivity
@@ -83,13 +83,13 @@ class DPGGAN(DPGVAE):
             learning_rate,
         )
         self.save_hyperparameters()
-        describe: RowDescriber | GCNDescriber
+        describe: RowReadout | GCNReadout
         if mode == "corrected":
-            describe = RowDescriber(hops * feature_dim, hidden_dim, latent_dim)
+            describe = RowReadout(hops * feature_dim, hidden_dim, latent_dim)
         else:
-            describe = GCNDescriber(feature_dim, hidden_dim, latent_dim)
+            describe = GCNReadout(feature_dim, hidden_dim, latent_dim)
         self.discriminator = nn.ModuleDict(
-            {"describe": describe, "judge": judge(latent_dim, hidden_dim)}
+            {"describe": describe, "judge": discriminator_head(latent_dim, hidden_dim)}
         )
 
     # mode: corrected
@@ -102,17 +102,17 @@ class DPGGAN(DPGVAE):
         latent = self._latent(self._inputs(blocks.nodes), self._prior(blocks))
         rebuilt, fake = (self._drawn_rows(blocks, z) for z in (latent, self._prior(blocks)))
         distance = structure_loss(*(self._describe_rows(blocks, x) for x in (real, rebuilt)))
-        loss = distance / self._total_edges + fooling_loss(self._judge_rows(blocks, fake))
+        loss = distance / self._total_edges + generator_loss(self._judge_rows(blocks, fake))
         loss = self.hparams["gan_weight"] * loss
         self.public_backward(loss, self._autoencoder)
-        judged = judging_loss(
+        judged = discriminator_loss(
             self._judge_rows(blocks, real), self._judge_rows(blocks, fake.detach())
         )
         self.public_backward(judged, list(self.discriminator.parameters()))
 
-    def _drawn_rows(self, blocks: DenseBlocks, latent: Tensor) -> Tensor:
+    def _drawn_rows(self, blocks: DenseBatch, latent: Tensor) -> Tensor:
         """Sums over neighbors of graphs drawn from latent vectors, with noise as the real ones."""
-        adjacency = drawn_adjacency(self._logits(latent, blocks.graphs), blocks.pairs)
+        adjacency = sample_adjacency(self._logits(latent, blocks.graphs), blocks.pairs)
         std = float(self.aggregation_noise) * aggregation_sensitivity()
         hops, rows = [], normalize(self.features[blocks.nodes], dim=-1)
         for _ in range(self.hparams["hops"]):
@@ -121,11 +121,11 @@ class DPGGAN(DPGVAE):
             rows = normalize(hops[-1], dim=-1)
         return self._scaled(torch.cat(hops, -1))
 
-    def _describe_rows(self, blocks: DenseBlocks, rows: Tensor) -> Tensor:
+    def _describe_rows(self, blocks: DenseBatch, rows: Tensor) -> Tensor:
         described: Tensor = self.discriminator["describe"](rows, blocks.mask)
         return described
 
-    def _judge_rows(self, blocks: DenseBlocks, rows: Tensor) -> Tensor:
+    def _judge_rows(self, blocks: DenseBatch, rows: Tensor) -> Tensor:
         judged: Tensor = self.discriminator["judge"](self._describe_rows(blocks, rows))
         return judged
 
@@ -137,30 +137,30 @@ class DPGGAN(DPGVAE):
         blocks = self._random_blocks()
         adjacency = self._adjacency(blocks)
         mean, log_variance = self.encoder(self.features[blocks.nodes], adjacency)
-        latent = reparametrized(mean, log_variance, torch.randn_like(mean))
+        latent = reparameterize(mean, log_variance, torch.randn_like(mean))
         fake = self.decoder.logits(latent).sigmoid().detach()
-        judged = judging_loss(self._judge(blocks, adjacency), self._judge(blocks, fake))
+        judged = discriminator_loss(self._judge(blocks, adjacency), self._judge(blocks, fake))
         self.public_backward(
             self.hparams["gan_weight"] * judged, list(self.discriminator.parameters())
         )
 
-    def _reconstruction(self, blocks: DenseBlocks, adjacency: Tensor, logits: Tensor) -> Tensor:
+    def _reconstruction(self, blocks: DenseBatch, adjacency: Tensor, logits: Tensor) -> Tensor:
         """L_rec: squared distance of the descriptions of graphs and reconstructions."""
         real = self._describe(blocks, adjacency)
         return structure_loss(real, self._describe(blocks, logits.sigmoid()))
 
-    def _fooling(self, blocks: DenseBlocks, logits: Tensor) -> Tensor:
+    def _fooling(self, blocks: DenseBatch, logits: Tensor) -> Tensor:
         """The generator's part of the GAN."""
-        loss: Tensor = self.hparams["gan_weight"] * fooling_loss(
+        loss: Tensor = self.hparams["gan_weight"] * generator_loss(
             self._judge(blocks, logits.sigmoid())
         )
         return loss
 
-    def _judge(self, blocks: DenseBlocks, adjacency: Tensor) -> Tensor:
+    def _judge(self, blocks: DenseBatch, adjacency: Tensor) -> Tensor:
         judged: Tensor = self.discriminator["judge"](self._describe(blocks, adjacency))
         return judged
 
-    def _describe(self, blocks: DenseBlocks, adjacency: Tensor) -> Tensor:
+    def _describe(self, blocks: DenseBatch, adjacency: Tensor) -> Tensor:
         """Descriptions g' of graphs with any weights, those of padding aside."""
         real = blocks.mask[:, :, None] & blocks.mask[:, None, :]
         described: Tensor = self.discriminator["describe"](

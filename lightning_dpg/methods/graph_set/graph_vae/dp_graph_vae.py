@@ -19,7 +19,7 @@ from lightning_dpg.nn.graph_vae import (
     GCNEncoder,
     RowEncoder,
     kl_divergence,
-    reparametrized,
+    reparameterize,
 )
 from lightning_dpg.privacy import accounting
 from lightning_dpg.privacy.aggregation_perturbation import noisy_aggregation
@@ -303,7 +303,7 @@ class DPGVAE(NodeClipping):
 
     def _latent(self, inputs: Tensor, normal: Tensor) -> Tensor:
         mean, log_variance = self.encoder(inputs)
-        return reparametrized(mean, log_variance, normal)
+        return reparameterize(mean, log_variance, normal)
 
     def _public_terms(self) -> None:
         """Gradient of all that reads released rows and uniform pairs alone."""

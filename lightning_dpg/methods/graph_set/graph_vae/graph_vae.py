@@ -9,23 +9,23 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, normalize
 from torch.optim import Adam, Optimizer
 
-from lightning_dpg.graph.dense_batch import DenseBlocks, dense_adjacency, dense_blocks
+from lightning_dpg.graph.dense_batch import DenseBatch, dense_adjacency, dense_batch
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.nn.graph_vae import (
     CONTEXT_DIM,
-    GCNDescriber,
     GCNEncoder,
+    GCNReadout,
     PairDecoder,
     density_logits,
-    drawn_adjacency,
-    fooling_loss,
+    discriminator_head,
+    discriminator_loss,
+    generator_loss,
     graph_context,
-    judge,
-    judging_loss,
     kl_divergence,
-    prior_net,
-    reparametrized,
+    reparameterize,
+    sample_adjacency,
+    sample_prior,
     structure_loss,
 )
 
@@ -105,11 +105,11 @@ class GraphVAE(GraphSetSynthesizer):
         """Log odds of any pair of graphs with the numbers ``(...)``."""
         return self.offset + density_logits(self.sizes[graphs], self.num_edges[graphs])
 
-    def _prior(self, blocks: DenseBlocks) -> Tensor:
+    def _prior(self, blocks: DenseBatch) -> Tensor:
         """Latent vectors of the prior, shape ``(B, n, k)``."""
         return torch.randn(*blocks.nodes.shape, self.hparams["latent_dim"], device=self.device)
 
-    def _random_blocks(self) -> DenseBlocks:
+    def _random_blocks(self) -> DenseBatch:
         """Blocks of different graphs, as large a share of the set as a batch is of the edges."""
         data = self.trainer.datamodule  # type: ignore[attr-defined]
         count = math.ceil(len(self.sizes) * data.sample_rate / self.trainer.world_size)
@@ -120,9 +120,9 @@ class GraphVAE(GraphSetSynthesizer):
                 f"{count} graphs of up to {largest} nodes do not fit into dense blocks\n"
                 "set data.init_args.sample_rate lower, or leave out the largest graphs"
             )
-        return dense_blocks(self.sizes, graphs)
+        return dense_batch(self.sizes, graphs)
 
-    def _adjacency(self, blocks: DenseBlocks) -> Tensor:
+    def _adjacency(self, blocks: DenseBatch) -> Tensor:
         """Adjacency matrices of shape ``(B, n, n)`` (private)."""
         edges = self.trainer.datamodule.edges  # type: ignore[attr-defined]
         return dense_adjacency(edges.to(self.device), self.sizes, blocks)
@@ -149,7 +149,7 @@ class GraphVAE(GraphSetSynthesizer):
         """
         count = num_pairs(size) // 2 if num_edges is None else num_edges
         context = graph_context(torch.tensor(size), torch.tensor(count))
-        latent = prior_net(size, self.hparams["latent_dim"], generator).to(self.device)
+        latent = sample_prior(size, self.hparams["latent_dim"], generator).to(self.device)
         logits = self.decoder.logits(self._told(latent, context)).cpu()
         odds = logits[torch.ones_like(logits, dtype=torch.bool).triu_(1)]
         rings = torch.logit(torch.rand(num_pairs(size), generator=generator), eps=1e-7) - odds
@@ -212,11 +212,11 @@ class GVAE(GraphVAE):
         self.public_backward(loss / blocks.mask.sum(), self._autoencoder)
         optimizer.step()
 
-    def _evidence_bound(self, blocks: DenseBlocks, adjacency: Tensor) -> tuple[Tensor, Tensor]:
+    def _evidence_bound(self, blocks: DenseBatch, adjacency: Tensor) -> tuple[Tensor, Tensor]:
         """Negative evidence lower bound, Eq. (4), and the log odds of the reconstruction."""
         features = self._told(self.features[blocks.nodes], self._context(blocks.graphs)[:, None])
         mean, log_variance = self.encoder(features, adjacency)
-        latent = reparametrized(mean, log_variance, torch.randn_like(mean))
+        latent = reparameterize(mean, log_variance, torch.randn_like(mean))
         logits, pairs = self._logits(latent, blocks.graphs), blocks.pairs
         error = binary_cross_entropy_with_logits(logits[pairs], adjacency[pairs], reduction="sum")
         divergence = kl_divergence(mean, log_variance)[blocks.mask].sum()
@@ -261,8 +261,8 @@ class GGAN(GVAE):
         self.save_hyperparameters()
         self.discriminator = nn.ModuleDict(
             {
-                "describe": GCNDescriber(feature_dim, hidden_dim, latent_dim),
-                "judge": judge(latent_dim, hidden_dim),
+                "describe": GCNReadout(feature_dim, hidden_dim, latent_dim),
+                "judge": discriminator_head(latent_dim, hidden_dim),
             }
         )
 
@@ -273,22 +273,24 @@ class GGAN(GVAE):
         adjacency = self._adjacency(blocks)
         loss, rebuilt = self._evidence_bound(blocks, adjacency)
         fake = self._logits(self._prior(blocks), blocks.graphs)
-        rebuilt, fake = (drawn_adjacency(logits, blocks.pairs) for logits in (rebuilt, fake))
+        rebuilt, fake = (sample_adjacency(logits, blocks.pairs) for logits in (rebuilt, fake))
         distance = structure_loss(*(self._describe(blocks, x) for x in (adjacency, rebuilt)))
-        adversarial = distance / blocks.mask.sum() + fooling_loss(self._judge(blocks, fake))
+        adversarial = distance / blocks.mask.sum() + generator_loss(self._judge(blocks, fake))
         loss = loss / blocks.mask.sum() + self.hparams["gan_weight"] * adversarial
         self.public_backward(loss, self._autoencoder)
-        judged = judging_loss(self._judge(blocks, adjacency), self._judge(blocks, fake.detach()))
+        judged = discriminator_loss(
+            self._judge(blocks, adjacency), self._judge(blocks, fake.detach())
+        )
         self.public_backward(judged, list(self.discriminator.parameters()))
         optimizer.step()
         other.step()
 
-    def _judge(self, blocks: DenseBlocks, adjacency: Tensor) -> Tensor:
+    def _judge(self, blocks: DenseBatch, adjacency: Tensor) -> Tensor:
         """Logits of graphs to be real, shape ``(B, 1)``."""
         judged: Tensor = self.discriminator["judge"](self._describe(blocks, adjacency))
         return judged
 
-    def _describe(self, blocks: DenseBlocks, adjacency: Tensor) -> Tensor:
+    def _describe(self, blocks: DenseBatch, adjacency: Tensor) -> Tensor:
         """Descriptions g' of shape ``(B, latent_dim)``."""
         described: Tensor = self.discriminator["describe"](
             self.features[blocks.nodes], adjacency, blocks.mask

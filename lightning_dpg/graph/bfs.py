@@ -1,7 +1,7 @@
 """Graphs as sequences: nodes in breadth-first order, each with its links to earlier nodes.
 
-A set of graphs is one union: E edges ``i < j`` of shape ``(E, 2)`` among N nodes, those of the first
-graph first, and ``sizes`` of shape ``(G,)``, the number of nodes of each graph.
+A set of graphs is one union: E edges ``i < j`` of shape ``(E, 2)`` among N nodes, those of the
+first graph first, and ``sizes`` of shape ``(G,)``, the number of nodes of each graph.
 """
 
 import numpy as np

@@ -19,7 +19,7 @@ _BLOCK = 2**22  # pair products in memory at a time
 
 
 def katz(values: NDArray[np.float64], decay: float, terms: int) -> NDArray[np.float64]:
-    r"""Eigenvalues :math:`F(\lambda)` of the Katz matrix for those of A, both of shape ``(K,)``."""
+    r"""Map eigenvalues of A to eigenvalues :math:`F(\lambda)` of its Katz matrix: ``(K,)``."""
     total = np.zeros_like(values)
     for _ in range(terms):
         total = decay * values * (1 + total)
@@ -70,9 +70,9 @@ def katz_product(
 def laplacian_rows(rows: Tensor, alpha: float) -> Tensor:
     r"""Factor the graph whose Laplacian PrivCom derives from a Katz matrix :math:`H = XX^T`.
 
-    The paper takes :math:`L = -2 [(I - J/n) H (I - J/n) + \alpha I]^+`. With the centered rows W that
-    matrix is positive definite, and its inverse :math:`\frac{1}{\alpha} (I - W (\alpha I + W^T W)^{-1}
-    W^T)` takes the Cholesky factor C of a K x K matrix: an edge {i, j} has the weight
+    The paper takes :math:`L = -2 [(I - J/n) H (I - J/n) + \alpha I]^+`. With the centered rows W
+    that matrix is positive definite, and its inverse :math:`\frac{1}{\alpha} (I - W (\alpha I + W^T
+    W)^{-1} W^T)` takes the Cholesky factor C of a K x K matrix: an edge {i, j} has the weight
     :math:`-L_{ij} = -\frac{2}{\alpha} y_i^T y_j` with the rows y of :math:`W C^{-T}`.
 
     The formula is that of effective resistances, which are distances. A Katz index is large for

@@ -23,11 +23,12 @@ def count_wedges(
         edges: Edges of shape ``(M, 2)``, rows ``i < j`` (private).
         slots: Number of slots of each node, shape ``(N,)`` (public).
         classes: Class of each node, integers from 0 below K, shape ``(N,)`` (public).
-        closures_per_edge: For how many wedges a link counts (public).
+        closures_per_edge: Number of wedges for which a link counts (public).
         seed: Seed of the hash and of the order of the slots (public).
 
     Returns:
-        Numbers of wedges and of closed ones by the class of the center, shape ``(2, K)`` (private).
+        Numbers of wedges and of closed wedges by the class of the center, shape ``(2, K)``
+        (private).
     """
     rng = np.random.default_rng(seed)
     num_nodes, num_classes = len(slots), int(classes.max()) + 1
@@ -37,7 +38,7 @@ def count_wedges(
     centers, others = np.concatenate([edges, edges[:, ::-1]]).T
     # Multiply-shift hashing: the upper half of a product is nearly uniform, and wraps round freely.
     hashes = ((factors[centers] | np.uint64(1)) * numbers[others] >> np.uint64(32)).astype(np.int64)
-    # Bins are intervals of the hash, those of all nodes in one row.
+    # Bins are intervals of the hash, numbered over all nodes.
     bins = 2 * (np.cumsum(slots) - slots)[centers] + (hashes * 2 * slots[centers] >> 32)
     rank = np.lexsort([others, hashes, bins])
     rank = rank[slots[centers[rank]] > 0]

@@ -1,7 +1,7 @@
 """Kernels between graphs that are compared with private ones: shortest paths, Weisfeiler-Lehman.
 
-Both are inner products of histograms, normalized to 1 for a graph with itself. Where asked for, they
-tell nodes apart by the labels that are among the columns of ``x``.
+Both are inner products of histograms, normalized to 1 for a graph with itself. Where asked for,
+they tell nodes apart by the labels that are among the columns of ``x``.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,10 @@
 """Statistics of sets of graphs by which DPGGAN was judged.
 
 Yang et al., "Secure Deep Graph Generation with Link Differential Privacy" (DPGGAN), 2021, compare
-each generated graph with the one it stands for, and average over the set: Table 1 the differences of
-five statistics, Table 2 the similarities of degrees and motifs. The names are theirs. Two of the five
-were not computed as their names say. Here they are as in the table, and beside them as they should be.
+each generated graph with the one it stands for, and average over the set: Table 1 the differences
+of five statistics, Table 2 the similarities of degrees and motifs. The names are theirs. Two of the
+five were not computed as their names say. Here they are as in the table, and beside them as they
+should be.
 """
 
 import math

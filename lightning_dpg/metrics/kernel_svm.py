@@ -160,8 +160,9 @@ def feature_kernels(features: ArrayLike) -> list[NDArray[np.float64]]:
     r"""A linear and three Gaussian kernels of features, for :func:`cross_validated_accuracy`.
 
     Columns are standardized, over all graphs: this reads the features of graphs that are tested
-    later, but no label. Constant columns are dropped. The mean squared distance of two graphs is then
-    :math:`2 F`, and the Gaussian kernels are :math:`\exp(-w \|x - y\|^2 / F)` with w = 0.1, 1, 10.
+    later, but no label. Constant columns are dropped. The mean squared distance of two graphs is
+    then :math:`2 F`, and the Gaussian kernels are :math:`\exp(-w \|x - y\|^2 / F)` with w = 0.1, 1,
+    10.
 
     Args:
         features: One row per graph, shape ``(G, F)``.

@@ -1,7 +1,8 @@
 """Queries that tell how near a set of synthetic graphs comes to the real one (read the private graphs).
 
-They are the evaluation of Yang et al., "Secure Deep Graph Generation with Link Differential Privacy"
-(DPGGAN), 2021: Table 1, Table 2 with the controls of the accuracy; and four discrepancies of the sets.
+They are the evaluation of Yang et al., "Secure Deep Graph Generation with Link Differential
+Privacy" (DPGGAN), 2021: Table 1, Table 2 with the controls of the accuracy; and four discrepancies
+of the sets.
 """
 
 import math
@@ -81,8 +82,8 @@ def compare_sets(
     Args:
         real: Measured real set.
         synthetic: For each graph the one that was generated in its place, in the same order.
-        classify: Whether to train classifiers, which takes longest; else their queries are left out,
-            as they are where the real graphs have no labels.
+        classify: Whether to train classifiers, which takes longest; else their queries are left
+            out, as they are where the real graphs have no labels.
     """
     if len(real.graphs) != len(synthetic):
         raise ValueError(f"sets must have equal sizes, got {len(real.graphs)}, {len(synthetic)}")

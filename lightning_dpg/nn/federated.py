@@ -1,7 +1,7 @@
 """Federated learning: partition of graphs among clients, and the update of one client.
 
-McMahan et al., "Communication-efficient learning of deep networks from decentralized data" (FedAvg),
-2017; Li et al., "Federated optimization in heterogeneous networks" (FedProx), 2020.
+McMahan et al., "Communication-efficient learning of deep networks from decentralized data"
+(FedAvg), 2017; Li et al., "Federated optimization in heterogeneous networks" (FedProx), 2020.
 """
 
 import copy

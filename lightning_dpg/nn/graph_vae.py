@@ -1,7 +1,8 @@
 r"""Networks of the variational autoencoder of graphs and of its discriminator.
 
-Yang et al., "Secure Deep Graph Generation with Link Differential Privacy" (DPGGAN), 2021. The widths
-are arguments: the paper's are 32 and 16 for encoder and discriminator, 16 and 32 for the decoder.
+Yang et al., "Secure Deep Graph Generation with Link Differential Privacy" (DPGGAN), 2021. The
+widths are arguments: the paper's are 32 and 16 for encoder and discriminator, 16 and 32 for the
+decoder.
 """
 
 import torch

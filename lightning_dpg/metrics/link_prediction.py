@@ -1,4 +1,4 @@
-"""Link prediction: how well scores tell edges from non-edges (reads the private graph)."""
+"""Link prediction quality of scores (reads the private graph)."""
 
 import math
 
@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 
 
 def link_prediction(positive_scores: Tensor, negative_scores: Tensor) -> tuple[float, float]:
-    """Area under the ROC curve and average precision of scores, higher meaning likelier.
+    """Return area under the ROC curve and average precision of scores; higher is likelier.
 
     Args:
         positive_scores: Scores of edges, shape ``(P,)``.
@@ -32,7 +32,7 @@ def link_prediction(positive_scores: Tensor, negative_scores: Tensor) -> tuple[f
 def degree_product(graph: Data, pairs: Tensor) -> Tensor:
     """Score pairs of nodes by the product of their degrees.
 
-    The control of every link-prediction table: against uniform non-edges it is already good.
+    It is the baseline of every link-prediction table, and strong against uniform non-edges.
 
     Args:
         graph: Graph that gives the degrees, without the held-out edges.

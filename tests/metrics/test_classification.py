@@ -30,14 +30,14 @@ def stars_and_paths(count):
     return [graph for pair in zip(stars, paths, strict=True) for graph in pair]
 
 
-def test_the_network_sees_structure_which_sizes_do_not_tell():
+def test_the_network_sees_structure_beyond_sizes():
     graphs = stars_and_paths(20)
     assert gin_accuracy(graphs[:20], graphs[20:], 2, steps=80) == 1
     assert size_accuracy(graphs[:20], graphs[20:]) <= 0.5
     assert majority_accuracy(graphs[:20], graphs[20:]) == 0.5
 
 
-def test_sizes_tell_what_differs_in_size():
+def test_sizes_classify_graphs_of_different_sizes():
     sizes = [4, 12, 5, 13, 6, 14, 7, 15]
     graphs = labeled([nx.cycle_graph(n) for n in sizes], [int(n > 9) for n in sizes])
     assert size_accuracy(graphs[:6], graphs[6:]) == 1

@@ -1,4 +1,4 @@
-"""Embeddings of graphs, what is told of them within a budget, and fits that say nothing."""
+"""Embeddings of graphs, their releases within a budget, and silent fits."""
 
 import math
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ Mode = Literal["exact", "corrected", "paper"]
 
 
 class Release(NamedTuple):
-    """What is told of the embeddings."""
+    """Mode and budget of a release of embeddings."""
 
     mode: Mode
     epsilon: float | None = None
-    """Of each graph; None is one over its number of nodes."""
+    """Budget of each graph; None is one over its number of nodes."""
 
     def __str__(self) -> str:
         """Short name."""
@@ -42,7 +42,7 @@ EXACT = Release("exact")
 
 
 def by_rows(rows: Sequence[Tensor]) -> list[Space]:
-    """Graphs whose nodes are as far from each other as their rows."""
+    """Return graphs as metric spaces with the distances between their rows."""
     return [Space(row_distances(part.double().numpy(), "euclidean")) for part in rows]
 
 
@@ -53,7 +53,7 @@ class Embedded(NamedTuple):
     rows: list[Tensor]
 
     def spaces(self, release: Release) -> list[Space]:
-        """What a server compares."""
+        """Return the metric spaces that a server compares."""
         sizes = torch.tensor([len(part) for part in self.rows])
         rows = torch.cat(self.rows)
         if release.mode != "exact":
@@ -61,33 +61,33 @@ class Embedded(NamedTuple):
                 "mode": release.mode,
                 "report_epsilon": release.epsilon,
                 "reports_per_row": None,
-                "weights": "random",  # they cost nothing here
+                "weights": "random",  # training costs no budget here
             }
             ledger = PrivacyLedger(Relation.LOCAL_GRAPH)
             rows = reported(settings, rows, sizes, math.inf, ledger, NoiseSource())
         return by_rows(torch.split(rows, sizes.tolist()))
 
     def discrepancies(self, release: Release) -> Matrix:
-        """Those of all pairs, shape ``(G, G)``."""
+        """Return discrepancies of all pairs, shape ``(G, G)``."""
         return pairwise_discrepancies(self.spaces(release))
 
     def mean(self, release: Release) -> float:
-        """Mean discrepancy of all pairs."""
+        """Return the mean discrepancy of all pairs."""
         return float(off_diagonal(self.discrepancies(release)).mean())
 
 
 class Uncompared(LDPGromovWasserstein):
-    """One whose graphs are compared by the benchmark, and only those that it needs."""
+    """A method that leaves comparisons to the benchmark, which needs only some of them."""
 
     def compared(self) -> Matrix:
-        """Nothing."""
+        """Return no discrepancies."""
         return np.empty((0, 0))
 
 
 def fitted(
     data: GraphSetDataModule, epsilon: float = math.inf, **settings: Any
 ) -> LDPGromovWasserstein:
-    """A fit that compares nothing yet; without a budget the paper's, rows as they are."""
+    """Fit a method without comparisons; an infinite budget leaves rows as they are."""
     if math.isinf(epsilon):
         settings = {"release": "exact", "weights": "trained"} | settings
     method = Uncompared(**settings)
@@ -97,13 +97,13 @@ def fitted(
 
 
 def embedded(method: LDPGromovWasserstein, data: GraphSetDataModule) -> Embedded:
-    """All graphs with the rows that the encoder gives their nodes."""
+    """Return all graphs with the rows of their nodes from the encoder."""
     rows = method.encoded(node_inputs(data, data.edges), data.edges)
     return Embedded(data.graphs, list(torch.split(rows, data.sizes.tolist())))
 
 
 def readout_accuracy(method: LDPGromovWasserstein, data: GraphSetDataModule) -> float:
-    """Share of the graphs that did not teach whose class the encoder's own readout tells."""
+    """Return the accuracy of the encoder's own readout on test graphs."""
     edge_index = torch.cat([data.edges, data.edges.flip(1)]).T
     inputs = node_inputs(data, data.edges)
     logits = method.network.logits(inputs, edge_index, data.graph_of, len(data.graphs))
@@ -112,10 +112,10 @@ def readout_accuracy(method: LDPGromovWasserstein, data: GraphSetDataModule) -> 
 
 
 def chosen(sets: Embedded, numbers: NDArray[np.int64]) -> Embedded:
-    """Some of the graphs."""
+    """Select graphs by their numbers."""
     return Embedded(*([part[k] for k in numbers] for part in sets))
 
 
 def off_diagonal(matrix: Matrix) -> Matrix:
-    """Entries of all pairs."""
+    """Return the entries of all pairs."""
     return matrix[np.triu_indices(len(matrix), 1)]

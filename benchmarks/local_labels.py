@@ -1,9 +1,9 @@
-"""Labels of a TU set told by discrepancies, with and without local privacy, beside its sizes.
+"""Label accuracy of discrepancies of a TU set, with and without local privacy, with baselines.
 
 Table 1 of Jin and Chen, "Gromov-Wasserstein Discrepancy with Local Differential Privacy for
-Distributed Structural Graphs", 2022. All rows, those of encoders that learned nothing as well, are
-accuracies on the graphs that do not teach, by support vector machines in ten folds. Another split
-is another half that teaches, another start of the encoder and other noise.
+Distributed Structural Graphs", 2022. All rows, also those of untrained encoders, are accuracies on
+the test graphs, by support vector machines in ten folds. Another split has another training half,
+another start of the encoder and other noise.
 """
 
 import argparse
@@ -38,11 +38,11 @@ from lightning_dpg.metrics.kernel_svm import (
 
 FOLDS_DEALT = 3
 TEACHING = 0.5
-ALL_BUT_A_FEW = 0.99  # of each label, since all graphs cannot teach
+ALL_BUT_A_FEW = 0.99  # share of each label in training; some graphs must remain for the test
 
 
 class Half(NamedTuple):
-    """The graphs of one split that tell the accuracy, or some of them at random."""
+    """Test graphs of one split, or some of them at random."""
 
     data: TUGraphDataModule
     labels: NDArray[np.int64]
@@ -51,27 +51,27 @@ class Half(NamedTuple):
 
     @property
     def judged(self) -> NDArray[np.int64]:
-        """Their numbers."""
+        """Numbers of the test graphs."""
         teaching = teaching_graphs(torch.from_numpy(self.labels), TEACHING, self.split)
         return self.some(np.flatnonzero(~teaching.numpy()))
 
     def some(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """As many as are compared at most."""
+        """Select at most ``most`` graphs to compare."""
         return np.sort(np.random.default_rng(self.split).permutation(numbers)[: self.most])
 
     def fitted(self, **settings: Any) -> LDPGromovWasserstein:
-        """A method that the other half has taught, unless the settings say who teaches."""
+        """Fit a method on the training half, unless the settings choose the training graphs."""
         pl.seed_everything(self.split, verbose=False)
         settings = {"teaching_fraction": TEACHING, "split_seed": self.split} | settings
         return fitted(self.data, **settings)
 
     def accuracy(self, grams: list[Matrix], numbers: NDArray[np.int64] | None = None) -> float:
-        """Of kernels between them, or between other graphs."""
+        """Return the accuracy of kernels between the test graphs, or between other graphs."""
         labels = self.labels[self.judged if numbers is None else numbers]
         return cross_validated_accuracy(grams, labels, repetitions=FOLDS_DEALT).mean
 
     def told_by(self, spaces: list[Space], numbers: NDArray[np.int64] | None = None) -> float:
-        """Accuracy of their discrepancies, or of those of other graphs."""
+        """Return the accuracy of discrepancies of the test graphs, or of other graphs."""
         found = pairwise_discrepancies(spaces)
         return self.accuracy([clip_spectrum(gram) for gram in discrepancy_kernels(found)], numbers)
 
@@ -81,7 +81,7 @@ Row = tuple[str, Callable[[], float]]
 
 
 def controls(half: Half) -> Iterator[Row]:
-    """What learns nothing of the structure, and what reads it as it is."""
+    """Yield baselines: features without structure, and kernels of the graphs themselves."""
     graphs = [half.data.graphs[k] for k in half.judged]
     nodes = [graph.num_nodes for graph in graphs]
     edges = [undirected_edges(graph).numpy() for graph in graphs]
@@ -102,7 +102,7 @@ def controls(half: Half) -> Iterator[Row]:
 def local_releases(
     half: Half, encoder: str, weights: str, rounds: int, epsilons: list[float]
 ) -> Iterator[Row]:
-    """Rows of one encoder without protection, as printed, and through the multi-bit encoder."""
+    """Yield rows of one encoder without protection, as printed, and as multi-bit reports."""
     name = f"{encoder}, {weights}"
     method = half.fitted(encoder=encoder, weights=weights, rounds=rounds)
     sets = chosen(embedded(method, half.data), half.judged)
@@ -114,7 +114,7 @@ def local_releases(
 
 
 def centralized(half: Half, encoder: str, steps: int) -> Iterator[Row]:
-    """An encoder that one client teaches; also one that knows the labels that it is judged by."""
+    """Yield an encoder trained by one client; also one trained with the labels of the test."""
     settings = {"encoder": encoder, "num_clients": 1, "rounds": 1, "local_epochs": steps}
     method = half.fitted(**settings)
     yield f"{encoder}, one client: readout of the encoder", lambda: readout(method, half.data)
@@ -128,7 +128,7 @@ def centralized(half: Half, encoder: str, steps: int) -> Iterator[Row]:
 
 
 def edge_releases(half: Half, rounds: int, epsilons: list[float]) -> Iterator[Row]:
-    """Rows of noisy sums over neighbors, from which the encoder learns for nothing."""
+    """Yield rows of noisy sums over neighbors, from which training costs no budget."""
     for epsilon in epsilons:
 
         def told(epsilon: float = epsilon) -> float:
@@ -141,7 +141,7 @@ def edge_releases(half: Half, rounds: int, epsilons: list[float]) -> Iterator[Ro
 
 
 def padded_releases(half: Half, encoder: str, epsilons: list[float]) -> Iterator[Row]:
-    """Reports of graphs that all have as many rows as the largest one has nodes."""
+    """Yield reports of graphs padded to the rows of the largest graph."""
     bound = int(half.data.sizes.max())
     for epsilon in epsilons:
 

@@ -12,7 +12,7 @@ from lightning_dpg.methods import DPNetGAN
 
 
 def make(num_nodes: int, batch: int, sigma: float, device: str, **options: object) -> DPNetGAN:
-    """Build a module that can take critic steps without a trainer's loop."""
+    """A module that can take critic steps without a trainer's loop."""
     module = DPNetGAN(num_nodes, noise_multiplier=sigma, batch_size=batch, **options)  # type: ignore[arg-type]
     module.trainer = pl.Trainer(logger=False, accelerator="cpu", enable_checkpointing=False)
     module.log = lambda *args, **kwargs: None  # type: ignore[method-assign,assignment]
@@ -23,13 +23,13 @@ def make(num_nodes: int, batch: int, sigma: float, device: str, **options: objec
 
 
 def step(module: DPNetGAN, edges: Tensor) -> None:
-    """Compute the gradient of one critic step, fakes included."""
+    """Gradient of one critic step, fakes included."""
     module.critic.zero_grad()
     module._critic_backward(edges)
 
 
 def textbook(module: DPNetGAN, edges: Tensor) -> None:
-    """Compute the loss on one-hot tokens of shape ``(B, 2, N)``, without privacy."""
+    """The same loss on one-hot tokens of shape ``(B, 2, N)``, without privacy."""
     critic, nodes = module.critic, module.generator.up.out_features
     critic.zero_grad()
     fake = F.one_hot(module._fakes(len(edges)), nodes).float() @ critic.table
@@ -73,7 +73,7 @@ def main(args: list[str]) -> None:
 
 
 def _nonprivate(module: DPNetGAN, edges: Tensor) -> None:
-    """Compute the three terms of the corrected step in a batch, without clipping."""
+    """What the corrected step computes, batched and without clipping: the same three terms."""
     module.critic.zero_grad()
     fake = module.critic.embed(module._fakes(len(edges)))
     real = module.critic.embed(edges)

@@ -28,7 +28,7 @@ def planted(num_nodes: int, degree: float) -> Data:
 
 
 def fitted(graph: Data, epsilon: float, delta: float, max_degree: int) -> PrivCom:
-    """Fit the method, with noise of the operating system."""
+    """The method after a fit, with noise of the operating system."""
     method = PrivCom(graph.num_nodes, relation="node", rank=RANK, max_degree=max_degree)
     data = EdgeListDataModule(graph, steps_per_epoch=method.hparams["iterations"])
     fit_quietly(method, data, epsilon, delta)
@@ -36,7 +36,7 @@ def fitted(graph: Data, epsilon: float, delta: float, max_degree: int) -> PrivCo
 
 
 def signal_to_noise(method: PrivCom, eigenvalue: float) -> float:
-    """Return the norm of A times a released eigenvector over the spectral norm of the noise."""
+    """Length of A times an eigenvector as it is shown, over the spectral norm of a step's noise."""
     noise = next(entry for entry in method.ledger.entries if entry.name == "products")
     std = noise.noise_multiplier * noise.sensitivity
     size = method.hparams["num_nodes"]
@@ -45,7 +45,7 @@ def signal_to_noise(method: PrivCom, eigenvalue: float) -> float:
 
 
 def overlap(method: PrivCom, truth: Tensor) -> float:
-    """Return the share of true eigenvectors ``(N, K)`` in the span of the private ones."""
+    """Share of the true eigenvectors, shape ``(N, K)``, in the span of the private ones."""
     return float((truth.T @ method.vectors.detach()).square().sum()) / RANK
 
 
@@ -67,7 +67,7 @@ def main(args: list[str]) -> None:
     for nodes in options.nodes:
         graph = planted(nodes, options.degree)
         matrix = adjacency(graph)
-        # A bound that is plausible without reading the graph
+        # A bound that somebody may have known without looking at the graph
         max_degree = 10 * math.ceil(matrix.sum(axis=1).max() / 10)
         values, vectors = eigsh(matrix, k=RANK, which="LA", v0=np.arange(nodes) % 2 + 1.0)
         truth = torch.from_numpy(vectors.copy())

@@ -61,7 +61,7 @@ class Embedded(NamedTuple):
                 "mode": release.mode,
                 "report_epsilon": release.epsilon,
                 "reports_per_row": None,
-                "weights": "random",  # training costs no budget here
+                "weights": "random",  # they cost nothing here
             }
             ledger = PrivacyLedger(Relation.LOCAL_GRAPH)
             rows = reported(settings, rows, sizes, math.inf, ledger, NoiseSource())
@@ -77,17 +77,17 @@ class Embedded(NamedTuple):
 
 
 class Uncompared(LDPGromovWasserstein):
-    """A method that leaves comparisons to the benchmark, which needs only some of them."""
+    """One whose graphs are compared by the benchmark, and only those that it needs."""
 
     def compared(self) -> Matrix:
-        """Return no discrepancies."""
+        """Nothing."""
         return np.empty((0, 0))
 
 
 def fitted(
     data: GraphSetDataModule, epsilon: float = math.inf, **settings: Any
 ) -> LDPGromovWasserstein:
-    """Fit a method without comparisons; an infinite budget leaves rows as they are."""
+    """A fit that compares nothing yet; without a budget the paper's, rows as they are."""
     if math.isinf(epsilon):
         settings = {"release": "exact", "weights": "trained"} | settings
     method = Uncompared(**settings)
@@ -97,13 +97,13 @@ def fitted(
 
 
 def embedded(method: LDPGromovWasserstein, data: GraphSetDataModule) -> Embedded:
-    """Return all graphs with the rows of their nodes from the encoder."""
+    """All graphs with the rows that the encoder gives their nodes."""
     rows = method.encoded(node_inputs(data, data.edges), data.edges)
     return Embedded(data.graphs, list(torch.split(rows, data.sizes.tolist())))
 
 
 def readout_accuracy(method: LDPGromovWasserstein, data: GraphSetDataModule) -> float:
-    """Return the accuracy of the encoder's own readout on test graphs."""
+    """Share of the graphs that did not teach whose class the encoder's own readout tells."""
     edge_index = torch.cat([data.edges, data.edges.flip(1)]).T
     inputs = node_inputs(data, data.edges)
     logits = method.network.logits(inputs, edge_index, data.graph_of, len(data.graphs))

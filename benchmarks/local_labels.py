@@ -38,7 +38,7 @@ from lightning_dpg.metrics.kernel_svm import (
 
 FOLDS_DEALT = 3
 TEACHING = 0.5
-ALL_BUT_A_FEW = 0.99  # share of each label in training; some graphs must remain for the test
+ALL_BUT_A_FEW = 0.99  # of each label, since all graphs cannot teach
 
 
 class Half(NamedTuple):
@@ -51,7 +51,7 @@ class Half(NamedTuple):
 
     @property
     def judged(self) -> NDArray[np.int64]:
-        """Numbers of the test graphs."""
+        """Their numbers."""
         teaching = teaching_graphs(torch.from_numpy(self.labels), TEACHING, self.split)
         return self.some(np.flatnonzero(~teaching.numpy()))
 
@@ -60,13 +60,13 @@ class Half(NamedTuple):
         return np.sort(np.random.default_rng(self.split).permutation(numbers)[: self.most])
 
     def fitted(self, **settings: Any) -> LDPGromovWasserstein:
-        """Fit a method on the training half, unless the settings choose the training graphs."""
+        """A method that the other half has taught, unless the settings say who teaches."""
         pl.seed_everything(self.split, verbose=False)
         settings = {"teaching_fraction": TEACHING, "split_seed": self.split} | settings
         return fitted(self.data, **settings)
 
     def accuracy(self, grams: list[Matrix], numbers: NDArray[np.int64] | None = None) -> float:
-        """Return the accuracy of kernels between the test graphs, or between other graphs."""
+        """Of kernels between them, or between other graphs."""
         labels = self.labels[self.judged if numbers is None else numbers]
         return cross_validated_accuracy(grams, labels, repetitions=FOLDS_DEALT).mean
 
@@ -81,7 +81,7 @@ Row = tuple[str, Callable[[], float]]
 
 
 def controls(half: Half) -> Iterator[Row]:
-    """Yield baselines: features without structure, and kernels of the graphs themselves."""
+    """What learns nothing of the structure, and what reads it as it is."""
     graphs = [half.data.graphs[k] for k in half.judged]
     nodes = [graph.num_nodes for graph in graphs]
     edges = [undirected_edges(graph).numpy() for graph in graphs]

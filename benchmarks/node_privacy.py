@@ -67,7 +67,7 @@ def main(args: list[str]) -> None:
     for nodes in options.nodes:
         graph = planted(nodes, options.degree)
         matrix = adjacency(graph)
-        # A bound that somebody may have known without looking at the graph
+        # A bound that is plausible without reading the graph
         max_degree = 10 * math.ceil(matrix.sum(axis=1).max() / 10)
         values, vectors = eigsh(matrix, k=RANK, which="LA", v0=np.arange(nodes) % 2 + 1.0)
         truth = torch.from_numpy(vectors.copy())

@@ -46,8 +46,8 @@ class GraphRecords(Dataset[PoissonBatch]):
 class GraphSetDataModule(pl.LightningDataModule):
     """A set of graphs; its edges, or whole graphs, are drawn with Poisson sampling.
 
-    The nodes of all graphs are numbered in one sequence, those of the first graph first. The data
-    of a batch are edges in these numbers, shape ``(B, 2)``, or numbers of graphs, shape ``(B,)``.
+    The nodes of all graphs are numbered in one sequence, those of the first graph first. The data of
+    a batch are edges in these numbers, shape ``(B, 2)``, or numbers of graphs, shape ``(B,)``.
 
     Attributes:
         graphs: The G graphs (private), as from ``make_graph``, with ``y`` of shape ``(1,)`` in a

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from benchmarks.fitting import fit_quietly
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.graph.gromov import Matrix, Space, pairwise_discrepancies, row_distances
 from lightning_dpg.methods import LDPGromovWasserstein
@@ -18,6 +17,7 @@ from lightning_dpg.methods.graph_features.ldp_gw.release import node_inputs, rep
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.running.fit import fit_method
 
 DELTA = 1e-5
 Mode = Literal["exact", "corrected", "paper"]
@@ -92,7 +92,7 @@ def fitted(
         settings = {"release": "exact", "weights": "trained"} | settings
     method = Uncompared(**settings)
     data.steps_per_epoch = method.hparams["rounds"]
-    fit_quietly(method, data, epsilon, DELTA)
+    fit_method(method, data, epsilon, DELTA)
     return method
 
 

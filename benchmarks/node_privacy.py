@@ -9,10 +9,10 @@ from scipy.sparse.linalg import eigsh
 from torch import Tensor
 from torch_geometric.data import Data
 
-from benchmarks.fitting import fit_quietly
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.methods import PrivCom
+from lightning_dpg.running.fit import fit_method
 
 RANK = 2
 INSIDE = 5 / 6  # share of the edges within the two blocks, which are the even and the odd nodes
@@ -31,7 +31,7 @@ def fitted(graph: Data, epsilon: float, delta: float, max_degree: int) -> PrivCo
     """The method after a fit, with noise of the operating system."""
     method = PrivCom(graph.num_nodes, relation="node", rank=RANK, max_degree=max_degree)
     data = EdgeListDataModule(graph, steps_per_epoch=method.hparams["iterations"])
-    fit_quietly(method, data, epsilon, delta)
+    fit_method(method, data, epsilon, delta)
     return method
 
 

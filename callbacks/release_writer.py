@@ -28,6 +28,8 @@ KEY = "node_names.csv"
 FEATURES = "features.npz"
 STATEMENT = "privacy.json"
 CARD = "MODEL_CARD.md"
+SCHEMA_VERSION = 2
+"""Version of the recipe and of the statement; both of 0.1.0 state none, which stands for 1."""
 RECIPE = "lightning_dpg"
 """Metadata key of the method, its hyperparameters, node names, and privacy."""
 
@@ -60,7 +62,7 @@ class ReleaseWriter(Callback):
     def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
         """Write the release."""
         folder = trainer.log_dir  # asks all ranks, as does the statement
-        statement = privacy_statement(pl_module)
+        statement = _statement(pl_module)
         if folder is None or not trainer.is_global_zero:
             return
         release = Path(folder) / "release"
@@ -89,7 +91,7 @@ class ReleaseWriter(Callback):
             for path in _write_graph(outputs, place, int(batch), self.formats):
                 print(f"synthetic graph: {path}")
         elif isinstance(outputs, dict):
-            statement = privacy_statement(pl_module)
+            statement = _statement(pl_module)
 
             def fill(made: Path) -> None:
                 np.savez_compressed(made / FEATURES, **outputs)
@@ -160,7 +162,8 @@ def save_generator(method: Any, statement: dict[str, Any], path: Path) -> None:
     # Lightning's own keys, which say how the command line made the object, start with "_".
     hparams = {key: value for key, value in method.hparams.items() if not key.startswith("_")}
     recipe = {
-        "method": f"{type(method).__module__}.{type(method).__qualname__}",
+        "schema_version": SCHEMA_VERSION,
+        "method": type(method).public_path(),
         "hparams": hparams,
         "node_names": method.node_names,
         "privacy": statement,
@@ -198,6 +201,10 @@ _FEATURES_TEXT = """\
 
 What was released of each graph of a private set, with the public labels: `features.npz`, to be
 read with `numpy.load`. Any classifier may learn from it at no cost of privacy."""
+
+
+def _statement(module: Any) -> dict[str, Any]:
+    return {"schema_version": SCHEMA_VERSION, **privacy_statement(module)}
 
 
 def _write_statement(statement: dict[str, Any], folder: Path) -> None:

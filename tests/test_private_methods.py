@@ -26,7 +26,7 @@ from scipy.special import ndtr
 from torch_geometric.utils import subgraph
 
 from lightning_dpg import callbacks, datamodules, methods
-from lightning_dpg.commands.generate import load_release
+from lightning_dpg.classes import is_abstract
 from lightning_dpg.datamodules.edge_list import EdgeRecords
 from lightning_dpg.graph import spectral
 from lightning_dpg.graph.dendrogram import branch_edges, branch_pairs, log_likelihoods
@@ -38,6 +38,7 @@ from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.running.releases import open_release
 from lightning_dpg.running.settings import shipped_configs
 from tests.training import quiet_trainer
 
@@ -428,7 +429,7 @@ def test_all_private_methods_are_here():
         cls.__name__
         for cls in exported
         if issubclass(cls, PrivateModule) and cls is not PrivateModule
-        if not any(getattr(getattr(cls, name), "__isabstractmethod__", False) for name in dir(cls))
+        if not is_abstract(cls)
     }
     complete = [name for name in shipped_configs() if "/" not in name and "model" in parsed(name)]
     assert concrete <= {parsed(name)["model"]["class_path"] for name in complete}
@@ -575,7 +576,7 @@ def test_private_edges_are_read_in_training_steps_only(case, monkeypatch, tmp_pa
         len(data.edges)
     trainer.datamodule = None
     del data
-    rebuilt = load_release(tmp_path / "release")
+    rebuilt = open_release(tmp_path / "release").method
     if case in LEARNERS:
         kernels = rebuilt.grams(rebuilt.embedding, rebuilt.sizes)
         assert np.array_equal(kernels, module.grams(module.embedding, module.sizes))
@@ -739,7 +740,7 @@ def test_public_seeds_fix_everything_but_the_noise(case, monkeypatch, tmp_path):
     assert json.loads((release / "privacy.json").read_text())["noise_source"] == "os"
     if case in LEARNERS:  # which draws nothing
         return
-    generator = load_release(release)
+    generator = open_release(release).method
     assert isinstance(generator, Synthesizer)
     graphs = []
     with torch.no_grad():

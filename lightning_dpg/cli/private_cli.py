@@ -1,6 +1,5 @@
 """Lightning's command line with a mandatory privacy budget."""
 
-import importlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from lightning_dpg.callbacks.privacy_accountant import (
     number_of_edges,
     number_of_pairs,
 )
+from lightning_dpg.classes import find_class
 from lightning_dpg.cli.checkpoints import (
     read_checkpoint,
     refuse_other_graph,
@@ -292,9 +292,7 @@ class PrivateCLI(LightningCLI):
                 rank_zero_info(f"{name}: checkpoint {old}, now {arguments[name]}")
 
     def _method_class(self) -> type[PrivateModule]:
-        package, _, name = self._settings.model.class_path.rpartition(".")
-        method: type[PrivateModule] = getattr(importlib.import_module(package), name)
-        return method
+        return find_class(self._settings.model.class_path)
 
     def _prepare_loggers(self) -> None:
         """One folder for all loggers of the run, whose name no other run has."""

@@ -13,8 +13,9 @@ from torch_geometric.data import Data
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.metrics.functional import STATISTICS
 from lightning_dpg.metrics.link_prediction import degree_product, link_prediction
+from lightning_dpg.privacy.budget import Budget, BudgetTooSmall, smallest_epsilon
 from lightning_dpg.privacy.dpsgd import accumulate
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 
 
@@ -48,6 +49,17 @@ class PrivateModule(pl.LightningModule):
         self.ledger = PrivacyLedger(self.relation)
         self.assumptions: list[str] = []
         self._noise: NoiseSource | None = None
+
+    @classmethod
+    def public_path(cls) -> str:
+        """Dotted path of the class in a release, which holds wherever the modules of the package move.
+
+        A shipped class is named in ``lightning_dpg.methods``, a class of the user in its own module.
+        """
+        package = __name__.rpartition(".")[0]
+        if cls.__module__.startswith(f"{package}."):
+            return f"{package}.{cls.__name__}"
+        return f"{cls.__module__}.{cls.__qualname__}"
 
     @property
     def noise(self) -> NoiseSource:
@@ -89,6 +101,23 @@ class PrivateModule(pl.LightningModule):
                 "belong to that release\nmake a new object for another one, or pass ckpt_path to "
                 "fit to go on"
             )
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Every event of a whole run: what the ledger holds when the run has ended.
+
+        A pure function of the settings, of public facts and of its arguments. It reads no record,
+        books nothing and draws nothing. The releases take their noise and their epsilons from it, so
+        that what was planned is what is spent. A method that may spend less, because its noise is a
+        setting, plans as many steps as the budget affords.
+
+        Args:
+            budget: What the run may spend; an infinite epsilon adds no noise.
+            steps: Private steps of the whole run.
+
+        Raises:
+            BudgetTooSmall: If no amount of noise keeps the budget.
+        """
+        return []
 
     def step_entries(self) -> list[LedgerEntry]:
         """Cost of the next training step."""
@@ -139,11 +168,21 @@ class PrivateModule(pl.LightningModule):
             return type(self).__name__
         return "noise_multiplier: 0" if self.hparams.get("noise_multiplier") == 0 else None
 
-    def check_budget(self, budget: Budget) -> None:
-        """Refuse a budget that the settings cannot keep, before a run leaves a trace.
+    def cheaper_settings(self) -> str | None:
+        """What to change for a smaller budget, said after "or"; None if nothing does."""
+        return None
+
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+        """Refuse a budget that the plan cannot keep, before a run leaves a trace.
+
+        Args:
+            budget: That of the run.
+            steps: Private steps of the whole run, as far as they are known. Enough noise makes any
+                number of steps as cheap as one, so that the smallest budget hardly depends on it.
 
         Raises:
-            MisconfigurationException: If they spend a delta that it has not, or cannot be private.
+            MisconfigurationException: If the plan spends more, or protects nothing. It names the
+                smallest epsilon that the settings keep.
         """
         if math.isinf(budget.epsilon):
             return
@@ -160,6 +199,27 @@ class PrivateModule(pl.LightningModule):
                 f"{setting} spends a delta, and the budget has none\nset privacy.delta below one "
                 "over the number of pairs of nodes, which is public"
             )
+        if self._keeps(budget, steps):
+            return
+        least = smallest_epsilon(lambda epsilon: self._keeps(Budget(epsilon, budget.delta), steps))
+        if least is None:
+            raise MisconfigurationException(
+                f"no privacy.epsilon pays for a run at privacy.delta {budget.delta:g}: raise delta"
+            )
+        other = self.cheaper_settings()
+        raise MisconfigurationException(
+            f"privacy.epsilon {budget.epsilon:g} does not pay for all that {type(self).__name__} "
+            f"releases\nset it to {least:g} or more" + (f", or {other}" if other else "")
+        )
+
+    def _keeps(self, budget: Budget, steps: int) -> bool:
+        """Whether the plan fits the budget."""
+        ledger = PrivacyLedger(self.relation)
+        ledger.budget = budget
+        try:
+            return ledger.affords(*self.plan(budget, steps))
+        except BudgetTooSmall:
+            return False
 
     def condition(self) -> str | None:
         """What the guarantee holds under only, said after "if" (public); None where it always holds."""
@@ -232,31 +292,6 @@ class Synthesizer(PrivateModule):
     @abstractmethod
     def score(self, pairs: Tensor) -> Tensor:
         """Likeliness of pairs of nodes to be linked: ``(P, 2)`` to ``(P,)``, higher is likelier."""
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What an attacker reads off the release: how much of it speaks for each pair as an edge.
-
-        Args:
-            pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-            known: Graph of all other training edges, which the attacker knows.
-
-        Returns:
-            Scores of shape ``(P,)``, higher is likelier.
-        """
-        return self.score(pairs)
-
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Like :meth:`audit_score`, of a single noisy value at the moment of its release.
-
-        The audit adds them up over all releases, as logarithms of likelihood ratios.
-
-        Args:
-            name: Name of the release in the ledger, whose last entry it is.
-            noisy: What was released.
-            pairs: Canaries of shape ``(P, 2)``.
-            known: Graph of all other training edges.
-        """
-        return torch.zeros(len(pairs))
 
     @abstractmethod
     def released_state(self) -> dict[str, Tensor]:

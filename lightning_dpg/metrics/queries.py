@@ -60,7 +60,7 @@ QUERIES: tuple[str, ...] = (
     "motif_cosine",
 )
 
-# Values of all other queries are errors. An overlap of 1 is a copy of the real graph.
+# Scores of all other queries are errors. An overlap of 1 is a copy of the real graph.
 HIGHER_IS_BETTER: frozenset[str] = frozenset(
     {
         *("community_nmi", "community_ami", "community_f1"),
@@ -79,10 +79,16 @@ class Answer(NamedTuple):
     """Value of the real graph; nan where the query is about both graphs."""
     synthetic: float
     """Value of the synthetic graph; nan where the query is about both graphs."""
-    error: float
+    score: float
     """Relative error, or the divergence, agreement, similarity or mean error named by the query."""
     note: str = ""
-    """How the numbers were estimated, or why there is none."""
+    """Note on the estimation, or the reason why a number is missing."""
+
+    def for_json(self) -> dict[str, float | str | None]:
+        """Return all fields, the score as ``error``, with None in place of nan and infinity."""
+        numbers = {"real": self.real, "synthetic": self.synthetic, "error": self.score}
+        finite = {key: value if math.isfinite(value) else None for key, value in numbers.items()}
+        return {**finite, "note": self.note}
 
 
 class Profile(NamedTuple):

@@ -75,8 +75,8 @@ def compare_sets(
 ) -> dict[str, Answer]:
     """Answer :data:`SET_QUERIES` in their order.
 
-    The answers to the statistics are means over the graphs, and their value is the mean absolute
-    difference of two graphs that belong together. The value of an accuracy is what a classifier
+    The answers to the statistics are means over the graphs, and their score is the mean absolute
+    difference of two graphs that belong together. The score of an accuracy is what a classifier
     reaches that learned from the synthetic graphs; ``real`` is what it reaches with the originals.
 
     Args:

@@ -37,7 +37,7 @@ def test_answers_are_those_of_the_functions_of_two_sets(sets):
     assert tuple(answers) == SET_QUERIES[:-accuracies]
     for name, difference in set_differences(real, drawn).items():
         answer = answers[name]
-        assert answer.error == pytest.approx(difference.value)
+        assert answer.score == pytest.approx(difference.value)
         means = [np.nanmean([*map(SET_STATISTICS[name], graphs)]) for graphs in (real, drawn)]
         assert [answer.real, answer.synthetic] == pytest.approx(means)
         said = "undefined for 1 of 6 graphs" if difference.undefined else ""
@@ -45,7 +45,7 @@ def test_answers_are_those_of_the_functions_of_two_sets(sets):
     for name, descriptor in DESCRIPTORS.items():
         vectors = [[descriptor.describe(graph) for graph in graphs] for graphs in (real, drawn)]
         expected = squared_mmd(*vectors, descriptor.bandwidth)
-        assert answers[f"{name}_mmd"].error == pytest.approx(expected)
+        assert answers[f"{name}_mmd"].score == pytest.approx(expected)
         assert math.isnan(answers[f"{name}_mmd"].real)
 
 
@@ -57,9 +57,9 @@ def test_similarities_are_means_of_cosines():
     answers = compare_sets(profile_set([star, star, star]), [small, star, path])
     degree = 4 * 3 / math.sqrt((16 + 1) * (9 + 1))
     expected = (degree + 1 + 4 / math.sqrt(17)) / 3
-    assert answers["degree_cosine"].error == pytest.approx(expected)
+    assert answers["degree_cosine"].score == pytest.approx(expected)
     motif = (6 * 3 + 4) / math.sqrt((36 + 16 + 1) * (9 + 1))
-    assert answers["motif_cosine"].error == pytest.approx((motif + 1) / 2)
+    assert answers["motif_cosine"].score == pytest.approx((motif + 1) / 2)
     assert answers["motif_cosine"].note == "undefined for 1 of 3 graphs"
     assert {"degree_cosine", "motif_cosine"} < SET_HIGHER_IS_BETTER
 

@@ -8,7 +8,6 @@ import torch
 from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.graph_set.base import check_edge_set, resized
@@ -116,22 +115,6 @@ class GraphLearner(PrivateModule):
     def load_released_state(self, state: dict[str, Tensor]) -> None:
         """Restore what :meth:`released_state` gave."""
         self.load_state_dict(state)
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What an attacker reads off the release: how much of it speaks for each pair as an edge.
-
-        Args:
-            pairs: Canaries of shape ``(P, 2)``, in the numbers of all nodes.
-            known: Graph on the nodes of all graphs, with all other edges, which the attacker knows.
-
-        Returns:
-            Scores of shape ``(P,)``, higher is likelier.
-        """
-        return torch.zeros(len(pairs))
-
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Like :meth:`audit_score`, of a single noisy value; by default the release has them all."""
-        return torch.zeros(len(pairs))
 
     def graph_of(self, nodes: Tensor) -> Tensor:
         """Number of the graph of each node, of the same shape."""

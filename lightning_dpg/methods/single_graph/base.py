@@ -6,15 +6,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch_geometric.data import Data
 
 from lightning_dpg.methods.base import Synthesizer
-from lightning_dpg.methods.evidence import (
-    count_evidence,
-    degree_evidence,
-    ordered_evidence,
-    weight,
-)
 from lightning_dpg.privacy.mechanisms import discrete_laplace
 from lightning_dpg.privacy.sensitivity import edge_count_sensitivity
 
@@ -75,6 +68,7 @@ class OneShotSynthesizer(Synthesizer):
             torch.tensor(len(edges)),
             self.ledger,
             self.noise,
+            key="num_edges",
             name="number of edges",
             epsilon=epsilon,
             sensitivity=sensitivity,
@@ -83,22 +77,6 @@ class OneShotSynthesizer(Synthesizer):
         )
         num_nodes = self.hparams["num_nodes"]
         self.num_edges = noisy.clamp(0, num_nodes * (num_nodes - 1) // 2)
-
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of a noisy number of edges, or of noisy degrees."""
-        match name:
-            case "number of edges":
-                return count_evidence(noisy, pairs, known, self.cost(name))
-            case "ordered degrees":
-                return ordered_evidence(noisy, pairs, known, self.cost(name))
-            case "degree of each node":
-                return self.cost(name) * degree_evidence(noisy, pairs, known)
-            case _:
-                return torch.zeros(len(pairs))
-
-    def cost(self, name: str) -> float:
-        """What the ledger says that a release has cost, as a finite weight of its evidence."""
-        return weight(next(e.epsilon for e in self.ledger.entries if e.name == name))
 
     def released_state(self) -> dict[str, Tensor]:
         """Everything that is kept."""

@@ -69,19 +69,21 @@ def release_degrees(
     num_nodes = method.hparams["num_nodes"]
     method.release_num_edges(edges, count_share * epsilon)
     degrees = torch.bincount(edges.flatten(), minlength=num_nodes)
+    in_order = degrees.sort(descending=True).values
     ordered, by_node = (
         discrete_laplace(
             value,
             method.ledger,
             method.noise,
+            key=key,
             name=name,
             epsilon=share * epsilon,
             sensitivity=degree_l1_sensitivity(),
             proof="degree_l1_sensitivity",
         )
-        for name, value, share in (
-            ("ordered degrees", degrees.sort(descending=True).values, sequence_share),
-            ("degree of each node", degrees, node_share),
+        for key, name, value, share in (
+            ("ordered_degrees", "ordered degrees", in_order, sequence_share),
+            ("degrees", "degree of each node", degrees, node_share),
         )
     )
     ties = torch.randperm(num_nodes, generator=torch.Generator().manual_seed(_TIE_SEED))

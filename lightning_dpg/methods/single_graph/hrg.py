@@ -8,7 +8,6 @@ import torch
 from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.chain_memory import memory_of_start
 from lightning_dpg.graph.counts import fitting_counts
@@ -19,13 +18,11 @@ from lightning_dpg.graph.dendrogram import (
     branch_pairs,
     dividing_branch,
     draw_branches,
-    log_likelihoods,
 )
-from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods.evidence import weight
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import check_shares
 from lightning_dpg.privacy.accounting import gaussian_sigma
+from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian
 from lightning_dpg.privacy.selection import choose_by_chain
 from lightning_dpg.privacy.sensitivity import branch_sensitivity, log_likelihood_sensitivity
@@ -127,8 +124,6 @@ class HRG(OneShotSynthesizer):
                 f"HRG keeps a bit for each node in each branch, which is too much for {num_nodes} "
                 f"nodes (at most {MAX_NODES})\ntake PrivGraph or BTER"
             )
-        if num_nodes is not None and steps_per_node is not None:
-            _check_steps(num_nodes, steps_per_node)
         self.dendrogram: Tensor
         self.counts: Tensor
         self.register_buffer("dendrogram", torch.empty(0, 3, dtype=torch.long))
@@ -169,6 +164,13 @@ class HRG(OneShotSynthesizer):
             per_node = max(_STEPS_PER_NODE, least_steps_per_node(size))
         return int(per_node * size)
 
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+        """Also refuse too short a chain: here, since releases of 0.1.0 that had one still open."""
+        super().check_budget(budget, steps)
+        h = self.hparams
+        if h["num_nodes"] is not None and h["steps_per_node"] is not None:
+            _check_steps(h["num_nodes"], h["steps_per_node"])
+
     def delta_setting(self) -> str | None:
         """Gaussian noise."""
         return "noise: gaussian" if self.hparams["noise"] == "gaussian" else None
@@ -182,6 +184,7 @@ class HRG(OneShotSynthesizer):
             self._steps,
             self.ledger,
             self.noise,
+            key="dendrogram",
             name="dendrogram",
             epsilon=h["dendrogram_share"] * epsilon,
             sensitivity=log_likelihood_sensitivity(h["num_nodes"]),
@@ -201,6 +204,7 @@ class HRG(OneShotSynthesizer):
                 counts,
                 self.ledger,
                 self.noise,
+                key="branch_edges",
                 name=_BRANCHES,
                 epsilon=epsilon,
                 sensitivity=branch_sensitivity(),
@@ -213,6 +217,7 @@ class HRG(OneShotSynthesizer):
             counts,
             self.ledger,
             self.noise,
+            key="branch_edges",
             name=_BRANCHES,
             sensitivity=branch_sensitivity(),
             noise_multiplier=sigma,
@@ -230,39 +235,3 @@ class HRG(OneShotSynthesizer):
         dendrogram = self.dendrogram.cpu().numpy()
         shares = self.counts.cpu().numpy() / np.maximum(branch_pairs(dendrogram), 1)
         return torch.from_numpy(shares[dividing_branch(dendrogram, pairs.cpu().numpy())])
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What an edge would make of the dendrogram's likelihood, and of the edges of its branch."""
-        branches = self._branch_evidence(self.counts, pairs, known)
-        return branches + self._choice_evidence(self.dendrogram, pairs, known)
-
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the dendrogram and of its branches, too."""
-        if name == "dendrogram":
-            return self._choice_evidence(noisy, pairs, known)
-        if name == _BRANCHES:
-            return self._branch_evidence(noisy, pairs, known)
-        return super().transcript_score(name, noisy, pairs, known)
-
-    def _choice_evidence(self, chosen: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """How much likelier an edge makes the dendrogram, but for what it does to all others."""
-        dendrogram, numbers = chosen.cpu().numpy(), pairs.cpu().numpy()
-        branch = dividing_branch(dendrogram, numbers)
-        most = branch_pairs(dendrogram)[branch]
-        counts = branch_edges(dendrogram, undirected_edges(known).cpu().numpy())[branch]
-        without, with_edge = (log_likelihoods(edges, most) for edges in (counts, counts + 1))
-        sensitivity = log_likelihood_sensitivity(len(dendrogram))
-        rate = self.cost("dendrogram") / max(2 * sensitivity, 1.0)
-        return torch.from_numpy(rate * (with_edge - without))
-
-    def _branch_evidence(self, counts: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """What branches have more edges than the known ones and half of the canaries."""
-        dendrogram = self.dendrogram.cpu().numpy()
-        branch = dividing_branch(dendrogram, pairs.cpu().numpy())
-        expected = branch_edges(dendrogram, undirected_edges(known).cpu().numpy()).astype(float)
-        expected += np.bincount(branch, minlength=len(expected)) / 2
-        surplus = (counts.double().cpu() - torch.from_numpy(expected))[torch.from_numpy(branch)]
-        if self.hparams["noise"] == "laplace":
-            return self.cost(_BRANCHES) * surplus.clamp(-0.5, 0.5)
-        sigma = next(e.noise_multiplier for e in self.ledger.entries if e.name == _BRANCHES)
-        return weight(sigma**-2 if sigma else math.inf) * surplus

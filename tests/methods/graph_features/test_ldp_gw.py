@@ -14,6 +14,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy.spatial.distance import cdist
 from torch.nn.utils import parameters_to_vector
 
+from lightning_dpg.auditing.scores.black_box import black_box_score
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import SubgraphDataModule, TUGraphDataModule
 from lightning_dpg.graph.graph import make_graph
@@ -29,6 +30,7 @@ from lightning_dpg.methods.graph_features.ldp_gw.federated import UPDATES
 from lightning_dpg.methods.graph_features.ldp_gw.release import REPORTS, node_inputs, scaled
 from lightning_dpg.nn.node_encoders import GCN
 from lightning_dpg.privacy.sensitivity import client_update_sensitivity
+from tests.scoring import scored
 from tests.training import quiet_trainer
 
 LABELS = torch.tensor([0, 1] * 10)
@@ -288,7 +290,7 @@ def test_audit_reads_the_likelihood_of_the_reports(options):
     data = method.trainer.datamodule
     known = union_of(data)
     pairs = torch.tensor([[0, 2], [1, 4], [5, 7]])  # two of the first graph, one of the second
-    found = method.audit_score(pairs, known)
+    found = black_box_score(method, data, pairs, known)
     starts = method.sizes.cumsum(0) - method.sizes
     for pair, score in zip(pairs, found.tolist(), strict=True):
         graph = int(data.graph_of[pair[0]])
@@ -305,7 +307,9 @@ def test_audit_reads_the_likelihood_of_the_reports(options):
             expected += direction * float(told.sum())
         assert score == pytest.approx(expected, abs=1e-8)
         assert 0 < abs(score) <= epsilon
-    seen = method.transcript_score(REPORTS, torch.sign(method.features - 0.5), pairs, known)
+    seen = scored(
+        method, "embedding_reports", torch.sign(method.features - 0.5), pairs, known, data
+    )
     if not options:
         torch.testing.assert_close(seen, found)
 
@@ -319,7 +323,7 @@ def test_audit_finds_an_edge_in_sums_of_little_noise():
     data = method.trainer.datamodule
     there = data.edges[3]
     rest = make_graph(torch.cat([data.edges[:3], data.edges[4:]]), len(data.graph_of))
-    scores = method.audit_score(torch.stack([there, torch.tensor([0, 2])]), rest)
+    scores = black_box_score(method, data, torch.stack([there, torch.tensor([0, 2])]), rest)
     assert scores[0] > 5
     assert scores[1] < -5
 

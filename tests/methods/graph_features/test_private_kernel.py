@@ -9,6 +9,8 @@ import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg import methods
+from lightning_dpg.auditing.bounds import many_runs_lower_bound
+from lightning_dpg.auditing.scores.black_box import black_box_score
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.subgraph import SubgraphDataModule
@@ -21,7 +23,6 @@ from lightning_dpg.methods.graph_features.private_kernel.method import (
     PrivateGraphKernel,
     geometric_kernels,
 )
-from lightning_dpg.privacy.audit import many_runs_lower_bound
 from lightning_dpg.privacy.ledger import Budget
 from tests.training import quiet_trainer
 
@@ -201,14 +202,14 @@ def test_the_papers_sampling_is_caught_and_ours_is_not():
     assert bound <= 0.05
 
 
-def test_evidence_is_the_likelihood_ratio(tmp_path):
+def test_score_is_the_likelihood_ratio(tmp_path):
     """By the laws of discrete Laplace noise on counts of networkx."""
     data = GraphSetDataModule(labelled())
     method = fitted(tmp_path, 4.0, data=data, features=["edges", "w"], length=2, max_degree=20)
     starts = [0, len(GRAPHS[0])]
     absent = [list(nx.non_edges(graph)) for graph in GRAPHS[:2]]
     pairs = torch.tensor([absent[0][0], absent[0][5], np.add(absent[1][3], starts[1]).tolist()])
-    scores = method.audit_score(pairs, make_graph(data.edges, len(data.graph_of)))
+    scores = black_box_score(method, data, pairs, make_graph(data.edges, len(data.graph_of)))
     for pair, score in zip(pairs.tolist(), scores.tolist(), strict=True):
         number = int(pair[0] >= starts[1])
         likelihoods = []

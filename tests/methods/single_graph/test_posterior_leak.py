@@ -11,13 +11,13 @@ import networkx as nx
 import pytest
 import torch
 
-from lightning_dpg.auditing.canaries import find_places, spread_non_edges
+from lightning_dpg.auditing.bounds import epsilon_lower_bound
+from lightning_dpg.auditing.canaries import find_sites, spread_non_edges
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.graph.dense_batch import dense_batch
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.methods import DPGVAE
-from lightning_dpg.privacy.audit import epsilon_lower_bound
 from tests.training import quiet_trainer
 
 NODES, STEPS, SIGMA, CANARIES, GUESSES = 230, 54, 5.0, 200, 120
@@ -49,7 +49,7 @@ def right_guesses(seed):
     graph = nx.watts_strogatz_graph(NODES, 4, 0.1, seed=seed)
     data = GraphSetDataModule([graph], sample_rate=1.0, steps_per_epoch=STEPS)
     data.setup("fit")
-    places = find_places(data)
+    places = find_sites(data)
     pairs = spread_non_edges(places, CANARIES, torch.Generator().manual_seed(seed))
     inserted = torch.rand(CANARIES) < 0.5
     places.insert(pairs[inserted])

@@ -94,17 +94,17 @@ def test_noise_of_the_products_has_its_standard_deviation():
     graph, scaled = planted([100, 100], 0.3, 0.02), []
     matrix = torch.from_numpy(adjacency(graph).toarray())
 
-    class Witness(pl.Callback):
+    class Observer(pl.Callback):
         def on_fit_start(self, trainer, pl_module):
-            def witness(name, value):
-                if name == "products":
+            def observer(key, value):
+                if key == "products":
                     shown = pl_module._shown
                     longest = shown.norm(dim=1).sort().values[-2:].norm()
                     scaled.append((value - matrix @ shown).flatten() / longest)
 
-            pl_module.ledger.witness = witness
+            pl_module.ledger.observer = observer
 
-    method = fit(graph, 1.0, steps=60, iterations=60, run=(None, None, Witness()))
+    method = fit(graph, 1.0, steps=60, iterations=60, run=(None, None, Observer()))
     scaled = torch.cat(scaled) / float(method.noise_multipliers[0])
     assert len(scaled) == 60 * 800
     assert float(scaled.std()) == pytest.approx(1, abs=0.01)

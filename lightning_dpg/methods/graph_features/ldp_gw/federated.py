@@ -96,9 +96,9 @@ class FederatedLearner(GraphLearner):
         is_open = self.hparams["weights"] == "trained" and not self.updates_are_free
         return "weights: trained" if is_open else None
 
-    def check_budget(self, budget: Budget) -> None:
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
         """Also refuse Flower where there is none."""
-        super().check_budget(budget)
+        super().check_budget(budget, steps)
         if self.hparams["flower_processes"]:
             check_installed()
 
@@ -161,6 +161,7 @@ class FederatedLearner(GraphLearner):
             return []
         return [
             LedgerEntry(
+                key="client_updates",
                 name=UPDATES,
                 relation=self.relation,
                 mechanism="gaussian",
@@ -217,6 +218,7 @@ class FederatedLearner(GraphLearner):
                 total,
                 self.ledger,
                 self.noise,
+                key="client_updates",
                 name=UPDATES,
                 sensitivity=self._update_sensitivity(),
                 noise_multiplier=float(self.update_noise),

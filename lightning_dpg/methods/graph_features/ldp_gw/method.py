@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from sklearn.metrics import normalized_mutual_info_score
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.gromov import (
     Space,
@@ -18,25 +17,18 @@ from lightning_dpg.graph.gromov import (
     row_distances,
 )
 from lightning_dpg.graph.gromov_kmeans import gromov_kmeans
-from lightning_dpg.methods.embedding_evidence import report_evidence
 from lightning_dpg.methods.graph_features.base import Embedding
-from lightning_dpg.methods.graph_features.ldp_gw.federated import UPDATES, FederatedLearner
+from lightning_dpg.methods.graph_features.ldp_gw.federated import FederatedLearner
 from lightning_dpg.methods.graph_features.ldp_gw.release import (
-    BOUNDS,
-    REPORTS,
     assumptions,
     check_settings,
     node_inputs,
     noisy_sums,
-    public_features,
     report_epsilons,
     reported,
-    reports_per_row,
     scaled,
 )
 from lightning_dpg.methods.graph_set.base import resized
-from lightning_dpg.methods.row_evidence import sum_evidence
-from lightning_dpg.methods.update_evidence import update_evidence
 from lightning_dpg.metrics.discrepancies import neighbor_accuracy
 from lightning_dpg.metrics.kernel_svm import clip_spectrum
 from lightning_dpg.nn.node_encoders import GCN, GIN, NodeEncoder, RowNet, padded
@@ -144,7 +136,6 @@ class LDPGromovWasserstein(FederatedLearner):
             self.ledger = PrivacyLedger(self.relation)
         self.rows: Tensor
         self.discrepancies: Tensor
-        self._last_sums = torch.empty(0)  # what an audit saw last
         self.register_buffer("rows", torch.empty(0))
         self.register_buffer("discrepancies", torch.empty(0, dtype=torch.double))
         hook = resized("rows", "discrepancies")
@@ -277,61 +268,10 @@ class LDPGromovWasserstein(FederatedLearner):
             return None
         return self.reserved_epsilon(float("inf"))
 
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """Likelihood ratios of the reports, or of the sums; none of rows as they are."""
-        if self.hparams["release"] == "ldp":
-            signs = self.embedding["features"].cpu()
-            return self._report_evidence(
-                (signs if self.hparams["mode"] == "paper" else signs - sum(BOUNDS) / 2),
-                pairs,
-                known,
-            )
-        total = torch.zeros(len(pairs), dtype=torch.double)
-        if self.updates_are_free:
-            x, *sums = self.rows.cpu().chunk(1 + self.hparams["hops"], 1)
-            for summed, noisy in zip([x, *sums], sums, strict=False):
-                total += sum_evidence(summed, noisy, self.ledger.entries[0], pairs.cpu(), known)
-        return total
-
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """The same of a single release, or of a sum of clients' updates."""
-        if name == REPORTS:
-            return self._report_evidence(noisy.double(), pairs, known)
-        data = self.trainer.datamodule  # type: ignore[attr-defined]
-        if name == UPDATES:
-            return update_evidence(
-                noisy,
-                lambda edges: self.updates_of(node_inputs(data, edges), edges, data.graph_of),
-                self.client_of(data.graph_of[pairs[:, 0].cpu()]),
-                next(entry for entry in self.ledger.entries if entry.name == UPDATES),
-                pairs,
-                known,
-            )
-        summed = public_features(data) if name.endswith("hop 1") else self._last_sums
-        self._last_sums = noisy
-        return sum_evidence(summed, noisy, self.ledger.entries[-1], pairs.cpu(), known)
-
     def _shrunk_sums(self) -> Tensor:
         entry = self.ledger.entries[0]
         width = self.rows.shape[1] // (1 + self.hparams["hops"])
         return scaled(self.rows.cpu(), width, entry.sensitivity * entry.noise_multiplier)
-
-    def _report_evidence(self, signs: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        data, h = self.trainer.datamodule, self.hparams  # type: ignore[attr-defined]
-        sent = self.sizes.cpu()
-        epsilons = report_epsilons(h, sent, self.budget.epsilon)
-        count = reports_per_row(h, sent, epsilons, signs.shape[1])
-        rows = torch.arange(int(sent.max())) < data.sizes[:, None]
-        if h["max_nodes"] is not None:  # the rows that say nothing are the same in any case
-            signs = signs[rows.flatten()]
-        return report_evidence(
-            signs,
-            lambda edges: self.encoded(node_inputs(data, edges), edges),
-            (epsilons / (count * sent)).repeat_interleave(data.sizes),
-            data.graph_of,
-            pairs,
-            known,
-        )
 
     def _spaces(self) -> list[Space]:
         """What is compared of each graph: distances between its released rows."""

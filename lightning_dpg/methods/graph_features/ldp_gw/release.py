@@ -198,6 +198,7 @@ def reported(
         sizes,
         ledger,
         noise,
+        key="embedding_reports",
         name=REPORTS,
         epsilon=epsilons,
         reports_per_row=count,

@@ -30,6 +30,7 @@ class Counted(NamedTuple):
     """Counts that are released together.
 
     Attributes:
+        key: Key of the release in the ledger.
         name: Name of the release in the ledger.
         columns: Names of the F columns.
         sensitivity: Largest L1 change by one edge of the set.
@@ -37,6 +38,7 @@ class Counted(NamedTuple):
         printed: Change of one count by one edge that the paper prints.
     """
 
+    key: str
     name: str
     columns: tuple[str, ...]
     sensitivity: int
@@ -55,23 +57,23 @@ def planned(h: Any) -> list[Counted]:
     for feature in h["features"]:
         if feature == "edges":
             proof = "edges_per_graph_sensitivity"
-            plan.append(
-                Counted("number of edges", ("edges",), edges_per_graph_sensitivity(1), proof, 1)
-            )
+            moved = edges_per_graph_sensitivity(1)
+            plan.append(Counted("edge_counts", "number of edges", ("edges",), moved, proof, 1))
         elif feature in WALKS:
             for length in range(1, h["length"] + 1):
                 name = f"walks of length {length}"
                 moved = moved_edges * walk_sensitivity(length, degree)
                 proof = "truncated_sensitivity, walk_sensitivity"
                 printed = printed_walk_sensitivity(length, degree)
-                plan.append(Counted(name, (name,), moved, proof, printed))
+                plan.append(Counted(f"walks_{length}", name, (name,), moved, proof, printed))
         elif feature in GRAPHLET_SIZES:
             size = GRAPHLET_SIZES[feature]
             columns = tuple(f"{size} nodes: {name}" for name in GRAPHLETS[size])
             moved = moved_edges * graphlet_sensitivity(size, degree)
             proof = "truncated_sensitivity, graphlet_sensitivity"
             printed = printed_graphlet_sensitivity(size, degree)
-            plan.append(Counted(f"graphlets of {size} nodes", columns, moved, proof, printed))
+            key, name = f"graphlets_{size}", f"graphlets of {size} nodes"
+            plan.append(Counted(key, name, columns, moved, proof, printed))
     return plan
 
 

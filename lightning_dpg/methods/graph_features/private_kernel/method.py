@@ -8,10 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Data
 
-from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods.evidence import turns
 from lightning_dpg.methods.graph_features.base import Embedding, GraphLearner
 from lightning_dpg.methods.graph_features.private_kernel.counts import (
     check_magnitude,
@@ -93,8 +90,8 @@ class PrivateGraphKernel(GraphLearner):
         features = list(features)
         self.save_hyperparameters()
         check_settings(self.hparams)
-        self.plan = planned(self.hparams)
-        columns = sum(len(one.columns) for one in self.plan)
+        self.counts = planned(self.hparams)
+        columns = sum(len(one.columns) for one in self.counts)
         self.paper_claim: float | None = None
         self.noise_scales: Tensor
         self.register_buffer("noise_scales", torch.ones(columns, dtype=torch.double))
@@ -103,24 +100,32 @@ class PrivateGraphKernel(GraphLearner):
         """Gaussian noise."""
         return "mechanism: gaussian" if self.hparams["mechanism"] == "gaussian" else None
 
-    def check_budget(self, budget: Budget) -> None:
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
         """Also refuse a finite one where an edge can move counts by any amount."""
-        super().check_budget(budget)
+        super().check_budget(budget, steps)
         check_settings(self.hparams, budget.epsilon)
 
     def embed(self, data: Any, epsilon: float) -> Embedding:
         """Count and release; ``features`` has a row per graph and a column per count, ``(G, F)``."""
         h = self.hparams
         check_magnitude(h, len(data.graph_of))
-        if not self.plan:
-            spend_pure(self.ledger, "number of nodes", 0.0, 0.0, "it is public", "undirected edge")
+        if not self.counts:
+            spend_pure(
+                self.ledger,
+                "num_nodes",
+                "number of nodes",
+                0.0,
+                0.0,
+                "it is public",
+                "undirected edge",
+            )
             return {"features": torch.empty(len(data.sizes), 0, dtype=torch.double)}
         if self.is_sampled:
             noisy = (estimates if math.isinf(epsilon) else sampled)(self, data, epsilon)
             return {"features": noisy}
         counts = list(counted(h, data.edges, data.graph_of, len(data.sizes)))
         if math.isinf(epsilon):
-            for one in self.plan:
+            for one in self.counts:
                 self.ledger.spend(self.unprotected(one.name, "it is released without noise"))
             noisy = torch.cat(counts, dim=1).double()
         elif h["mechanism"] == "gaussian":
@@ -135,7 +140,7 @@ class PrivateGraphKernel(GraphLearner):
         return any(feature.startswith("gk-a") for feature in self.hparams["features"])
 
     def epsilons(self, epsilon: float) -> list[float]:
-        r"""Cost of each release of ``plan``, together ``epsilon``.
+        r"""Cost of each release of ``counts``, together ``epsilon``.
 
         In ``mode: paper`` each of a counts has noise of the scale :math:`a RS / \epsilon'`, where
         :math:`\epsilon'` is what the paper would print; a release that an edge moves by
@@ -144,7 +149,7 @@ class PrivateGraphKernel(GraphLearner):
         if self.hparams["mode"] == "paper":
             costs = self._paper_costs()
             return [epsilon * cost / math.fsum(costs) for cost in costs]
-        return [epsilon * share for share in shares(self.plan, self.hparams["shares"])]
+        return [epsilon * share for share in shares(self.counts, self.hparams["shares"])]
 
     def grams(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
         """Kernels of the counts, which are linear within their noise and logarithmic beyond."""
@@ -158,7 +163,7 @@ class PrivateGraphKernel(GraphLearner):
 
     def released_arrays(self) -> dict[str, NDArray[Any]]:
         """What ``features.npz`` holds: also the names and the noise scales of the columns."""
-        names = np.array([name for one in self.plan for name in one.columns], dtype=str)
+        names = np.array([name for one in self.counts for name in one.columns], dtype=str)
         scales = self.noise_scales.cpu().numpy()
         return super().released_arrays() | {"columns": names, "noise_scales": scales}
 
@@ -172,59 +177,17 @@ class PrivateGraphKernel(GraphLearner):
             self._paper_costs()
         )
 
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """Logarithm of the likelihood ratio of the noisy counts; none where they are of a sample."""
-        if self.is_sampled or not self.plan:
-            return torch.zeros(len(pairs))
-        columns = [len(one.columns) for one in self.plan]
-        parts = torch.split(self.embedding["features"], columns, dim=1)
-        return self._evidence(dict(enumerate(parts)), pairs, known)
-
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """The same of a single release; the only one with Gaussian noise is in the features."""
-        places = [place for place, one in enumerate(self.plan) if one.name == name]
-        if self.is_sampled or not places:
-            return torch.zeros(len(pairs))
-        return self._evidence({places[0]: noisy}, pairs, known)
-
-    def _evidence(self, noisy: dict[int, Tensor], pairs: Tensor, known: Data) -> Tensor:
-        """Likelihood of releases, by their places in the plan, with each canary over that without it.
-
-        Other canaries of the same graph are taken as absent, which weakens the attack.
-        """
-        power = 2 if self.hparams["mechanism"] == "gaussian" else 1
-        columns = [len(one.columns) for one in self.plan]
-        scales = torch.split(self.noise_scales.cpu(), columns)
-        edges, graphs = undirected_edges(known).cpu(), self.graph_of(pairs[:, 0])
-        nodes = self.graph_of(torch.arange(known.num_nodes))
-
-        def distances(extra: Tensor) -> Tensor:
-            records = torch.cat([edges, extra])
-            exact = list(counted(self.hparams, records, nodes, len(self.sizes)))
-            total = torch.zeros(len(self.sizes), dtype=torch.double)
-            for place, value in noisy.items():
-                off = (value.cpu().double() - exact[place]) / scales[place]
-                total += off.abs().pow(power).sum(1) / power
-            return total
-
-        without = distances(pairs[:0])
-        scores = torch.zeros(len(pairs), dtype=torch.double)
-        order = turns(graphs)
-        for turn in range(int(order.max()) + 1):
-            mine = order == turn
-            scores[mine] = (without - distances(pairs[mine]))[graphs[mine]]
-        return scores
-
     def _laplace(self, counts: Sequence[Tensor], epsilons: Sequence[float]) -> Tensor:
         """Discrete Laplace noise on each release by itself."""
         noisy, scales = [], []
-        for one, value, epsilon in zip(self.plan, counts, epsilons, strict=True):
+        for one, value, epsilon in zip(self.counts, counts, epsilons, strict=True):
             sensitivity = one.sensitivity * self.max_occurrences
             noisy.append(
                 discrete_laplace(
                     value,
                     self.ledger,
                     self.noise,
+                    key=one.key,
                     name=one.name,
                     epsilon=epsilon,
                     sensitivity=sensitivity,
@@ -242,9 +205,9 @@ class PrivateGraphKernel(GraphLearner):
         quotients is at most :math:`\sqrt{\sum_i \Delta_i}`. Roots make the sum of the variances as
         small as it can be.
         """
-        moved = math.sqrt(math.fsum(one.sensitivity for one in self.plan)) * self.max_occurrences
+        moved = math.sqrt(math.fsum(one.sensitivity for one in self.counts)) * self.max_occurrences
         roots = torch.tensor(
-            [math.sqrt(one.sensitivity) for one in self.plan for _ in one.columns],
+            [math.sqrt(one.sensitivity) for one in self.counts for _ in one.columns],
             dtype=torch.double,
         )
         multiplier = remaining_noise_multiplier(self.ledger)
@@ -252,18 +215,21 @@ class PrivateGraphKernel(GraphLearner):
             torch.cat(list(counts), dim=1) / roots,
             self.ledger,
             self.noise,
+            key="counts",
             name=COUNTS,
             sensitivity=moved,
             noise_multiplier=multiplier,
-            proof="; ".join(dict.fromkeys(one.proof for one in self.plan)),
+            proof="; ".join(dict.fromkeys(one.proof for one in self.counts)),
         )
         self.noise_scales = roots * moved * multiplier
         return noisy * roots
 
     def _paper_costs(self) -> list[float]:
         """What each release costs where the paper would print an epsilon of 1 for all of them."""
-        count = sum(len(one.columns) for one in self.plan)
-        return [one.sensitivity * self.max_occurrences / (count * one.printed) for one in self.plan]
+        count = sum(len(one.columns) for one in self.counts)
+        return [
+            one.sensitivity * self.max_occurrences / (count * one.printed) for one in self.counts
+        ]
 
 
 def geometric_kernels(walks: NDArray[np.float64]) -> list[NDArray[np.float64]]:

@@ -39,8 +39,8 @@ def sampled(method: Any, data: Any, epsilon: float) -> Tensor:
     sizes = [GRAPHLET_SIZES[name] for name in method.hparams["features"] if name != "nodes"]
     release = _poisson if method.hparams["sampling"] == "poisson" else _drawn
     noisy, scales = [], []
-    parts = shares(method.plan, method.hparams["shares"])
-    for one, size, part in zip(method.plan, sizes, parts, strict=True):
+    parts = shares(method.counts, method.hparams["shares"])
+    for one, size, part in zip(method.counts, sizes, parts, strict=True):
         value, scale = release(method, data, one, size, part * epsilon)
         noisy.append(value)
         scales += [scale] * len(one.columns)
@@ -63,6 +63,7 @@ def _poisson(
         graphlet_counts(kept, data.graph_of, len(data.sizes), size),
         method.ledger,
         method.noise,
+        key=one.key,
         name=one.name,
         epsilon=inner,
         sensitivity=one.sensitivity,
@@ -89,6 +90,7 @@ def _drawn(method: Any, data: Any, one: Counted, size: int, epsilon: float) -> t
         sums,
         method.ledger,
         method.noise,
+        key=one.key,
         name=one.name,
         epsilon=float(inner.max()) * _RESOLUTION,
         sensitivity=sensitivity,
@@ -134,10 +136,10 @@ def estimates(method: Any, data: Any, epsilon: float) -> Tensor:
     kept = truncated(h, data.edges, len(data.graph_of))
     num_edges = torch.bincount(data.graph_of[kept[:, 0]], minlength=len(data.sizes))
     draws = _draws(method, num_edges.clamp(min=1))
-    columns = sum(len(one.columns) for one in method.plan)
+    columns = sum(len(one.columns) for one in method.counts)
     parts, claims = [], []
     sizes = [GRAPHLET_SIZES[name] for name in h["features"] if name != "nodes"]
-    for one, size in zip(method.plan, sizes, strict=True):
+    for one, size in zip(method.counts, sizes, strict=True):
         method.ledger.spend(method.unprotected(one.name, "m / s times the counts of a sample"))
         sums = sampled_graphlets(kept, data.graph_of, len(data.sizes), size, draws)
         value = rescale(sums, num_edges, size, h["num_samples"])
@@ -146,6 +148,7 @@ def estimates(method: Any, data: Any, epsilon: float) -> Tensor:
                 value.round().long(),
                 method.ledger,
                 method.noise,
+                key=f"{one.key}_noisy",
                 name=f"{one.name}, noisy",
                 epsilon=h["paper_epsilon"],
                 sensitivity=columns * one.printed,

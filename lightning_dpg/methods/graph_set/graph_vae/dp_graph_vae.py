@@ -8,12 +8,10 @@ from typing import ClassVar, Literal
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.dense_batch import random_pairs
 from lightning_dpg.methods.graph_set.base import resized
 from lightning_dpg.methods.graph_set.graph_vae.as_published import NodeClipping
-from lightning_dpg.methods.row_evidence import gradient_evidence, sum_evidence
 from lightning_dpg.nn.graph_vae import (
     CONTEXT_DIM,
     GCNEncoder,
@@ -110,7 +108,6 @@ class DPGVAE(NodeClipping):
         self.rows: Tensor
         self.noise_multiplier: Tensor
         self.aggregation_noise: Tensor
-        self._sums: Tensor
         self.register_buffer("rows", torch.empty(0, hops * feature_dim))
         for name in ("noise_multiplier", "aggregation_noise"):
             self.register_buffer(name, torch.tensor(float("nan"), dtype=torch.float64))
@@ -192,6 +189,7 @@ class DPGVAE(NodeClipping):
             return []
         return [
             LedgerEntry(
+                key="edge_gradient",
                 name="gradient of edges",
                 relation=self.relation,
                 mechanism="gaussian",
@@ -218,18 +216,6 @@ class DPGVAE(NodeClipping):
                 "of graphs than an autoencoder"
             )
         return None
-
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Also evidence of noisy sums over neighbors, and of noisy gradients."""
-        entry = self.ledger.entries[-1]
-        if name == "gradient of edges":
-            inputs = self._inputs(torch.arange(len(self.rows), device=self.device))
-            return gradient_evidence(self._networks, inputs, noisy, entry, pairs, known)
-        if name.startswith("sums over neighbors"):
-            summed = self.features if name.endswith("hop 1") else self._sums
-            self._sums = noisy
-            return sum_evidence(summed, noisy, entry, pairs, known)
-        return super().transcript_score(name, noisy, pairs, known)
 
     def training_step(self, batch: PoissonBatch, batch_idx: int) -> None:
         """One private step of the autoencoder.

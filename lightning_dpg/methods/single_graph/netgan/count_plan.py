@@ -28,6 +28,7 @@ def step_entry(h: Any, noise_multiplier: float, sample_rate: float) -> LedgerEnt
         sample_rate: Rate of its batch.
     """
     return LedgerEntry(
+        key="critic_gradient",
         name="critic gradient",
         relation=Relation.EDGE,
         mechanism="gaussian",
@@ -52,6 +53,7 @@ def count_entries(h: Any, budget: Budget | None) -> list[LedgerEntry]:
     if h["mode"] != "paper" and h["num_edges"] is None:
         entries.append(
             LedgerEntry(
+                key="num_edges",
                 name="number of edges",
                 relation=Relation.EDGE,
                 mechanism="pure",
@@ -65,6 +67,7 @@ def count_entries(h: Any, budget: Budget | None) -> list[LedgerEntry]:
             raise MisconfigurationException("degree_share needs a finite privacy.epsilon")
         entries.append(
             LedgerEntry(
+                key="degrees",
                 name="degrees",
                 relation=Relation.EDGE,
                 mechanism="gaussian",

@@ -8,10 +8,8 @@ from typing import ClassVar, Literal
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
-from torch_geometric.data import Data
 
 from lightning_dpg.methods.advice import link_hint
-from lightning_dpg.methods.critic_evidence import critic_evidence
 from lightning_dpg.methods.single_graph.netgan.base import WalkGAN
 from lightning_dpg.methods.single_graph.netgan.count_plan import (
     check_counts,
@@ -154,9 +152,9 @@ class DPNetGAN(WalkGAN):
         if self.hparams["num_edges"] is not None:
             self.num_edges.fill_(self.hparams["num_edges"])
 
-    def check_budget(self, budget: Budget) -> None:
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
         """Also refuse one that the counts leave nothing of, whatever the noise of the training."""
-        super().check_budget(budget)
+        super().check_budget(budget, steps)
         if self.hparams["noise_multiplier"] == "auto" and math.isfinite(budget.epsilon):
             check_counts(self.hparams, budget)
 
@@ -181,6 +179,7 @@ class DPNetGAN(WalkGAN):
             torch.tensor(num_edges),
             self.ledger,
             self.noise,
+            key="num_edges",
             name="number of edges",
             epsilon=self.hparams["count_epsilon"],
             sensitivity=edge_count_sensitivity(),
@@ -195,6 +194,7 @@ class DPNetGAN(WalkGAN):
             torch.bincount(edges.flatten(), minlength=self.hparams["num_nodes"]).double(),
             self.ledger,
             self.noise,
+            key="degrees",
             name="degrees",
             sensitivity=degree_sensitivity(),
             noise_multiplier=gaussian_sigma(*self.budget) / self.hparams["degree_share"] ** 0.5,
@@ -320,10 +320,6 @@ class DPNetGAN(WalkGAN):
     def _lstm_parameters(self) -> dict[str, nn.Parameter]:
         """The critic's parameters without its table, whose rows are dealt with apart."""
         return {name: p for name, p in self.critic.named_parameters() if name != "table"}
-
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of noisy degrees and gradients."""
-        return critic_evidence(self.critic, noisy, self.ledger.entries[-1], pairs, known)
 
     def advice(self, epsilon: float) -> str | None:
         """Simpler methods that are known to do better at ``epsilon``, in one line."""

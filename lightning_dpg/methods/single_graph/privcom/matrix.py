@@ -116,6 +116,7 @@ class PrivateMatrix(NamedTuple):
         self, name: str, sensitivity: float, proof: str, noise_multiplier: float
     ) -> dict[str, Any]:
         return {
+            "key": name,
             "name": name,
             "sensitivity": rounded_up(sensitivity),
             "proof": proof,

@@ -7,15 +7,12 @@ import torch
 from pytorch_lightning.utilities import rank_zero_warn
 from scipy.sparse import csr_array
 from torch import Tensor, nn
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.graph.katz import inverse_katz
 from lightning_dpg.graph.low_rank_edges import Affinity, degrees_by_rows, low_rank_edges
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
 from lightning_dpg.graph.spectral import noise_scale, shrunken, spectrum
-from lightning_dpg.methods.evidence import degree_evidence, weight
-from lightning_dpg.methods.product_evidence import estimate_evidence, release_evidence
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import release_degrees
 from lightning_dpg.methods.single_graph.privcom.as_published import (
@@ -298,6 +295,7 @@ class PrivCom(OneShotSynthesizer):
             num_pairs(size),
             self.ledger,
             self.noise,
+            key="edge_reports",
             name="edges",
             epsilon=epsilon,
             proof="pair_bit_sensitivity",
@@ -323,25 +321,3 @@ class PrivCom(OneShotSynthesizer):
             return (self.rows[first] * self.rows[second]).sum(dim=1)
         chance = self.degrees[first].double() * self.degrees[second]
         return chance * Affinity(self.rows, self.signs)(first, second)
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What the estimate and the degrees exceed those of the known edges by."""
-        terms = self._product_terms(self._flat())
-        rows, signs, basis = self.rows.cpu(), self.signs.cpu(), self.vectors.detach().cpu()
-        scores = estimate_evidence(rows, signs, basis, terms, pairs, known)
-        if "degree of each node" not in [entry.name for entry in self.ledger.entries]:
-            return scores
-        degrees = degree_evidence(self.degrees.cpu(), pairs, known)
-        return scores + self.cost("degree of each node") * degrees
-
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of products, eigenvalues and reports, too."""
-        entry = self.ledger.entries[-1]
-        is_root = name == "eigenvalues" and self.hparams["mode"] == "paper"
-        if name == "edges":
-            reported = torch.isin(pair_numbers(pairs, self.hparams["num_nodes"]), noisy)
-            return weight(entry.epsilon) * (2.0 * reported - 1)
-        if is_root or name not in ("products", "eigenvalues"):
-            return super().transcript_score(name, noisy, pairs, known)
-        block = (self._shown if name == "products" else self.vectors.detach()).cpu()
-        return release_evidence(self.matrix, noisy.cpu(), block, entry, pairs, known)

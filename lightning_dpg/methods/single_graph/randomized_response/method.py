@@ -6,7 +6,6 @@ from typing import Literal
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.edge_sampling import (
     MAX_NODES,
@@ -17,7 +16,6 @@ from lightning_dpg.graph.edge_sampling import (
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
 from lightning_dpg.graph.spectral import shrunken
 from lightning_dpg.methods.advice import link_hint
-from lightning_dpg.methods.evidence import degree_evidence, weight
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import release_degrees
 from lightning_dpg.methods.single_graph.randomized_response.spectral_structure import (
@@ -128,9 +126,10 @@ class RandomizedResponse(OneShotSynthesizer):
             num_pairs(n),
             self.ledger,
             self.noise,
+            key="edge_reports",
             name="edges",
             epsilon=float(self.report_epsilon),
-            thinning=self._thinning() if self.model is None else 1.0,
+            thinning=self.thinning,
             proof="pair_bit_sensitivity",
         )
         self.reported = numbered_pairs(numbers, n)
@@ -174,35 +173,6 @@ class RandomizedResponse(OneShotSynthesizer):
             return scores
         return STRUCTURE * scores.clamp(min=0) + (1 - STRUCTURE) * chance(self.degrees, pairs)
 
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """Whether each pair reported to be an edge, and what noisy degrees add to that."""
-        reports = self._report_evidence(
-            pair_numbers(self.reported, self.hparams["num_nodes"]), pairs
-        )
-        if not self.hparams["degree_share"]:
-            return reports
-        degrees = self.cost("degree of each node") * degree_evidence(self.degrees, pairs, known)
-        return reports + degrees
-
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the reports, too."""
-        if name == "edges":
-            return self._report_evidence(noisy, pairs)
-        return super().transcript_score(name, noisy, pairs, known)
-
-    def _report_evidence(self, numbers: Tensor, pairs: Tensor) -> Tensor:
-        """Logarithms of likelihood ratios of reports, for pairs of shape ``(P, 2)``.
-
-        Without thinning they are plus or minus epsilon. With it, an absent report says less.
-        """
-        reported = torch.isin(pair_numbers(pairs, self.hparams["num_nodes"]), numbers)
-        present = weight(float(self.report_epsilon))
-        absent, thinning = -present, 1.0 if self.model is not None else self._thinning()
-        if thinning < 1:
-            true_rate, false_rate = response_rates(present, thinning)
-            absent = math.log1p(-true_rate) - math.log1p(-false_rate)
-        return torch.where(reported, present, absent)
-
     def advice(self, epsilon: float) -> str | None:
         """What a large ``epsilon`` means here, or what does better at a small one, in one line."""
         if epsilon < 4:
@@ -217,8 +187,11 @@ class RandomizedResponse(OneShotSynthesizer):
             "one edge mostly gets the truth, see `attack`"
         )
 
-    def _thinning(self) -> float:
-        """Probability of keeping a report for which about ``num_edges`` remain."""
+    @property
+    def thinning(self) -> float:
+        """Probability of keeping a report: about ``num_edges`` remain, or all for a model."""
+        if self.model is not None:
+            return 1.0
         true_rate, false_rate = response_rates(float(self.report_epsilon))
         others = num_pairs(self.hparams["num_nodes"]) - int(self.num_edges)
         expected = true_rate * int(self.num_edges) + false_rate * others

@@ -1,3 +1,5 @@
+"""Answers to the queries equal networkx and scikit-learn, node for node."""
+
 import math
 import statistics
 from collections import Counter

@@ -27,7 +27,7 @@ from lightning_dpg.methods.single_graph.randomized_response.spectral_structure i
     find_structure,
     unreported_pairs,
 )
-from lightning_dpg.nn import InnerProducts, LowRankLogits
+from lightning_dpg.nn import InnerProductDecoder, LowRankLogits
 from lightning_dpg.nn.low_rank import WEIGHT_DECAY
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from lightning_dpg.privacy.mechanisms import pure_entry, randomized_response, response_rates
@@ -158,7 +158,7 @@ class RandomizedResponse(OneShotSynthesizer):
         self.reported = numbered_pairs(numbers, n)
         if not h["degree_share"]:
             self._count_degrees()
-        if isinstance(self.model, InnerProducts):
+        if isinstance(self.model, InnerProductDecoder):
             self._fit_spectral(self.model)
         elif isinstance(self.model, LowRankLogits):
             self._fit_logits(self.model)
@@ -170,7 +170,7 @@ class RandomizedResponse(OneShotSynthesizer):
         num_edges = int(self.num_edges)
         likelihood = above_diagonal(self.model.likelihood_rows())
         total, structure = float(likelihood.sum(dtype=torch.double)), 1 - _DEGREE_PRIOR
-        if isinstance(self.model, InnerProducts):
+        if isinstance(self.model, InnerProductDecoder):
             # It estimates edges, and finds few where most structure drowned in noise.
             structure = min(structure, total / max(num_edges, 1))
         likelihood *= structure / max(total, 1e-30)
@@ -248,7 +248,7 @@ class RandomizedResponse(OneShotSynthesizer):
         kept = max(0.0, 1 - noise / max(variance, noise, 1e-12))
         return (mean + kept * (estimates - mean)).float().clamp(min=_LEAST_DEGREE)
 
-    def _fit_spectral(self, model: InnerProducts) -> None:
+    def _fit_spectral(self, model: InnerProductDecoder) -> None:
         """Fit to a part of the reports, and to all of them as the others judge it best."""
         coins = torch.Generator().manual_seed(_COINS_SEED)
         is_hidden = torch.rand(len(self.reported), generator=coins) < _HIDDEN_SHARE
@@ -282,10 +282,10 @@ class RandomizedResponse(OneShotSynthesizer):
         model.requires_grad_(False)
 
 
-def _model(denoise: str, num_nodes: int, rank: int) -> InnerProducts | LowRankLogits | None:
+def _model(denoise: str, num_nodes: int, rank: int) -> InnerProductDecoder | LowRankLogits | None:
     match denoise:
         case "spectral":
-            return InnerProducts(num_nodes, rank)
+            return InnerProductDecoder(num_nodes, rank)
         case "cell":
             start = torch.Generator().manual_seed(0)
             logits: LowRankLogits = LowRankLogits(num_nodes, rank, start).requires_grad_(False)

@@ -54,6 +54,7 @@ SMALL = {
     "DPGVAE": SMALL_VAE,
     "DPGGAN": SMALL_VAE,
     "HRG": {"steps_per_node": 100},
+    "GaussianHRG": {"steps_per_node": 100},
     "NodePrivCom": {"max_degree": 13, "clip": 0.75},
     "CentralGromovWasserstein": SMALL_GW,
     "LDPGromovWasserstein": SMALL_GW,
@@ -818,8 +819,8 @@ def test_a_number_of_edges_passed_off_as_private_is_found(monkeypatch, tmp_path)
     [
         ("chung_lu", "methods.single_graph.degree_release.degree_l1_sensitivity"),
         ("dk2", "methods.single_graph.dk2.weighted_joint_degree_sensitivity"),
-        ("dk2_uniform", "methods.single_graph.dk2.joint_degree_sensitivity"),
-        ("hrg", "methods.single_graph.hrg.log_likelihood_sensitivity"),
+        ("dk2_uniform", "methods.single_graph.uniform_dk2.joint_degree_sensitivity"),
+        ("hrg", "methods.single_graph.dendrogram_chain.log_likelihood_sensitivity"),
         ("dpgvae", "privacy.aggregation_perturbation.aggregation_sensitivity"),
         ("kernel, walks", "methods.graph_features.private_kernel.counts.walk_sensitivity"),
     ],

@@ -32,6 +32,7 @@ from lightning_dpg.methods.single_graph.cell import CELL
 from lightning_dpg.methods.single_graph.chung_lu import ChungLu
 from lightning_dpg.methods.single_graph.dk2 import DK2
 from lightning_dpg.methods.single_graph.erdos_renyi import ErdosRenyi
+from lightning_dpg.methods.single_graph.gaussian_hrg import GaussianHRG
 from lightning_dpg.methods.single_graph.hrg import HRG
 from lightning_dpg.methods.single_graph.netgan.as_published import DPNetGANAsPublished
 from lightning_dpg.methods.single_graph.netgan.dp_netgan import DPNetGAN
@@ -45,6 +46,7 @@ from lightning_dpg.methods.single_graph.privcom.randomized_response_privcom impo
 )
 from lightning_dpg.methods.single_graph.privgraph import PrivGraph
 from lightning_dpg.methods.single_graph.randomized_response.method import RandomizedResponse
+from lightning_dpg.methods.single_graph.uniform_dk2 import UniformDK2
 
 __all__ = [
     "BTER",
@@ -64,6 +66,7 @@ __all__ = [
     "ErdosRenyi",
     "ErdosRenyiSet",
     "GaussianGraphKernel",
+    "GaussianHRG",
     "GraphFeatureRelease",
     "GraphKernel",
     "GraphRNN",
@@ -85,6 +88,7 @@ __all__ = [
     "RandomizedResponse",
     "RandomizedResponsePrivCom",
     "Synthesizer",
+    "UniformDK2",
 ]
 
 _RENAMED = {"GraphLearner": "GraphFeatureRelease"}

@@ -24,6 +24,10 @@ from lightning_dpg.methods.graph_features.private_kernel.gaussian_graph_kernel i
 from lightning_dpg.methods.graph_features.private_kernel.method import PrivateGraphKernel
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.erdos_renyi_set import ErdosRenyiSet
+from lightning_dpg.methods.graph_set.graph_vae.as_published import (
+    DPGGANAsPublished,
+    DPGVAEAsPublished,
+)
 from lightning_dpg.methods.graph_set.graph_vae.dp_graph_gan import DPGGAN
 from lightning_dpg.methods.graph_set.graph_vae.dp_graph_vae import DPGVAE
 from lightning_dpg.methods.graph_set.graph_vae.graph_vae import GGAN, GVAE
@@ -35,6 +39,7 @@ from lightning_dpg.methods.single_graph.chung_lu import ChungLu
 from lightning_dpg.methods.single_graph.dk2 import DK2
 from lightning_dpg.methods.single_graph.erdos_renyi import ErdosRenyi
 from lightning_dpg.methods.single_graph.hrg import HRG
+from lightning_dpg.methods.single_graph.netgan.as_published import DPNetGANAsPublished
 from lightning_dpg.methods.single_graph.netgan.dp_netgan import DPNetGAN
 from lightning_dpg.methods.single_graph.netgan.netgan import NetGAN
 from lightning_dpg.methods.single_graph.privcom.as_published import PrivComAsPublished
@@ -58,7 +63,10 @@ __all__ = [
     "HRG",
     "CentralGromovWasserstein",
     "ChungLu",
+    "DPGGANAsPublished",
+    "DPGVAEAsPublished",
     "DPNetGAN",
+    "DPNetGANAsPublished",
     "ErdosRenyi",
     "ErdosRenyiSet",
     "GaussianGraphKernel",

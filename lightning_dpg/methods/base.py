@@ -214,7 +214,9 @@ class PrivateModule(pl.LightningModule):
             )
         if self._keeps(budget, steps):
             return
-        least = smallest_epsilon(lambda epsilon: self._keeps(Budget(epsilon, budget.delta), steps))
+        least = smallest_epsilon(
+            lambda epsilon: self._keeps(Budget(epsilon, budget.delta), steps), budget.epsilon
+        )
         if least is None:
             raise MisconfigurationException(
                 f"no privacy.epsilon pays for a run at privacy.delta {budget.delta:g}: raise delta"

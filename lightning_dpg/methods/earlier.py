@@ -22,6 +22,9 @@ _SUMS = (
 _SPLIT = {"teaching_fraction": "train_fraction", "split_seed": "seed"}
 # The same of PrivateGraphKernel.
 _SAMPLES = ("sampling", "sample_rate")
+# Settings of the earlier DPGVAE and DPGGAN that one mode of two had a use for.
+_CORRECTED_STEPS = ("count_share", "aggregation_share", "hops", "public_pairs")
+_PUBLISHED_STEPS = ("clip_decay",)
 
 
 def translate(
@@ -50,6 +53,10 @@ def translate(
             return _gromov_wasserstein(settings)
         case "PrivateGraphKernel":
             return _graph_kernel(settings)
+        case "DPNetGAN":
+            return _by_mode(class_name, settings, ("count_epsilon", "degree_share"))
+        case "DPGVAE" | "DPGGAN":
+            return _by_mode(class_name, settings, _CORRECTED_STEPS)
         case _:
             return class_name, dict(settings), []
 
@@ -120,6 +127,20 @@ def _graph_kernel(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any], lis
         case _:
             return "PrivateGraphKernel", dict(settings), []
     return _without("PrivateGraphKernel", settings, left_out, today)
+
+
+def _by_mode(
+    class_name: str, settings: Mapping[str, Any], corrected_only: tuple[str, ...]
+) -> tuple[str, dict[str, Any], list[str]]:
+    """A class for each of two modes; settings without an effect in its mode are left out."""
+    match settings.get("mode", "corrected"):
+        case "corrected":
+            return _without(class_name, settings, ("mode", *_PUBLISHED_STEPS), class_name)
+        case "paper":
+            left_out = ("mode", *corrected_only)
+            return _without(class_name, settings, left_out, f"{class_name}AsPublished")
+        case _:
+            return class_name, dict(settings), []
 
 
 def _by_noise(

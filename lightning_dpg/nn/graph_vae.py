@@ -153,6 +153,28 @@ def judge(description_dim: int, hidden_dim: int) -> nn.Sequential:
     )
 
 
+class Discriminator(nn.Module):
+    """The networks g' and f': description of a graph, and its logit to be real.
+
+    Args:
+        describe: Description of shape ``(B, description_dim)`` of graphs.
+        description_dim: Its width.
+        hidden_dim: Width of the last hidden layer.
+    """
+
+    def __init__(
+        self, describe: GCNDescriber | RowDescriber, description_dim: int, hidden_dim: int
+    ) -> None:
+        super().__init__()
+        self.describe = describe
+        self.judge = judge(description_dim, hidden_dim)
+
+    def forward(self, *graphs: Tensor) -> Tensor:
+        """Logits of shape ``(B, 1)`` of graphs as ``describe`` takes them."""
+        logits: Tensor = self.judge(self.describe(*graphs))
+        return logits
+
+
 def density_logits(sizes: Tensor, num_edges: Tensor) -> Tensor:
     """Log odds of the shares of linked pairs of graphs, finite also where no pair or all are."""
     pairs = sizes.double() * (sizes - 1) / 2

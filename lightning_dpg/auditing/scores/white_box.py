@@ -147,9 +147,9 @@ def _critic_gradient(seen: Observation) -> Tensor:
 
 
 def _edge_gradient(seen: Observation) -> Tensor:
-    method = seen.method
-    inputs = method._inputs(torch.arange(len(method.rows), device=method.device))
-    networks = method._networks
+    autoencoder = seen.method.autoencoder
+    nodes = torch.arange(seen.known.num_nodes, device=seen.noisy.device)
+    inputs, networks = autoencoder.inputs(nodes), autoencoder.networks
     return edge_gradient_score(networks, inputs, seen.noisy, seen.entry, seen.pairs, seen.known)
 
 

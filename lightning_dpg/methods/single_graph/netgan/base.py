@@ -60,6 +60,12 @@ class WalkGAN(Synthesizer):
             for group in optimizer.param_groups:
                 group["lr"] = rate
 
+    def _start_without_noise(self, num_edges: int) -> None:
+        """Book that nothing is protected, which a finite budget refuses."""
+        if not self.ledger.reasons:
+            self.ledger.spend(self.unprotected("training", "no noise is added"))
+        self.num_edges.fill_(num_edges)
+
     def _step(self, batch: Tensor) -> None:
         critic_optimizer, generator_optimizer = self.optimizers()  # type: ignore[attr-defined]
         critic_optimizer.zero_grad()

@@ -229,8 +229,6 @@ OTHER_METHODS = {
     "ldp_gw, private rounds": "LDPGromovWasserstein",
 }
 """Methods of cases that take another one than their configuration."""
-# Without a guarantee, or with the noise of a paper: no configuration of a finite budget.
-UNCONFIGURED = {"LDPGromovWassersteinAsPublished"}
 
 SETS = {
     case

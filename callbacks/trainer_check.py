@@ -19,7 +19,7 @@ from pytorch_lightning.callbacks import (
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch.utils.data import DataLoader
 
-from lightning_dpg.interfaces import BatchRequest
+from lightning_dpg.interfaces import Released
 from lightning_dpg.privacy.sampling import PoissonSampler
 
 _TRIALS = "makes trial steps on private data and then forgets that they were booked"
@@ -42,7 +42,7 @@ REFUSED_CALLBACKS: dict[type[Callback], str] = {
 """Built-in callbacks, and why a private method takes neither them nor what is derived from them."""
 
 
-def check_trainer(trainer: Trainer, method: Any) -> None:
+def check_trainer(trainer: Trainer, method: Released) -> None:
     """Refuse settings and callbacks with which a step would not be what it costs.
 
     Args:
@@ -59,7 +59,7 @@ def check_trainer(trainer: Trainer, method: Any) -> None:
                 f"trainer.{setting} 0 makes no step: there would be nothing to release\n"
                 "set it to 1 or more, or leave it out"
             )
-    _check_steps(trainer, method.batch_request())
+    _check_steps(trainer, method)
     if not method.adds_noise:
         return
     is_endless = trainer.max_epochs == -1 and trainer.max_steps == -1
@@ -81,9 +81,9 @@ def check_trainer(trainer: Trainer, method: Any) -> None:
                 raise MisconfigurationException(f"{type(callback).__name__} {why}: remove it")
 
 
-def _check_steps(trainer: Trainer, request: BatchRequest) -> None:
+def _check_steps(trainer: Trainer, method: Released) -> None:
     """Refuse settings that cut the steps which a method says it makes."""
-    asked = request.steps_per_epoch
+    asked = method.batch_request().steps_per_epoch
     if asked is None or trainer.fast_dev_run:  # type: ignore[attr-defined]
         return
     share = trainer.limit_train_batches
@@ -94,12 +94,12 @@ def _check_steps(trainer: Trainer, request: BatchRequest) -> None:
     for setting, limit in limits.items():
         if limit < asked and getattr(trainer, setting) != 0:
             raise MisconfigurationException(
-                f"the method makes {asked} steps, and trainer.{setting} {getattr(trainer, setting)} "
-                "would cut them: leave it out, and set the number in the method"
+                f"{type(method).__name__} makes {asked} steps, and trainer.{setting} {getattr(trainer, setting)} "
+                "would cut them\nleave it out, and set the number in the method"
             )
 
 
-def _voiding_settings(trainer: Trainer, method: Any) -> dict[str, str]:
+def _voiding_settings(trainer: Trainer, method: Released) -> dict[str, str]:
     """Settings that are not as they must be, and what they do."""
     wraps = trainer._accelerator_connector.use_distributed_sampler and trainer.world_size > 1
     one_batch = "reads the same few records in every step, and the ledger books fresh samples"
@@ -167,7 +167,7 @@ def check_sampler(loader: Any, trainer: Trainer) -> PoissonSampler:
     return sampler
 
 
-def check_loader(trainer: Trainer, method: Any) -> None:
+def check_loader(trainer: Trainer, method: Released) -> None:
     """Refuse a live train loader that does not draw at the rate of the steps that are booked.
 
     Args:

@@ -1,7 +1,5 @@
 """What a trainer has to leave alone, so that each step is the one that the ledger books."""
 
-from typing import Any
-
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import (
     BaseFinetuning,
@@ -129,7 +127,7 @@ def _voiding_settings(trainer: Trainer, method: Released) -> dict[str, str]:
     return {setting: why for setting, (is_set, why) in facts.items() if is_set}
 
 
-def check_sampler(loader: Any, trainer: Trainer) -> PoissonSampler:
+def check_sampler(loader: object, trainer: Trainer) -> PoissonSampler:
     """Refuse a loader whose batches are no Poisson samples, each drawn anew for one step.
 
     Args:
@@ -142,7 +140,7 @@ def check_sampler(loader: Any, trainer: Trainer) -> PoissonSampler:
     Raises:
         MisconfigurationException: If they are none, or those of another process.
     """
-    sampler = getattr(loader, "sampler", None)
+    sampler = loader.sampler if isinstance(loader, DataLoader) else None
     # Lightning makes loaders of its own; what is derived from ours can draw in any way.
     if type(loader) is not DataLoader or type(sampler) is not PoissonSampler:
         kind = type(loader if sampler is None else sampler).__name__

@@ -1,4 +1,4 @@
-"""Curves and figures of the graphs that a synthesizer draws while it trains."""
+"""Curves and figures of the graphs that a synthesizer draws during training."""
 
 from pathlib import Path
 from typing import Any
@@ -7,8 +7,10 @@ import torch
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers import WandbLogger
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch_geometric.data import Data
 
+from lightning_dpg.interfaces import GraphRecords, serves_records
 from lightning_dpg.metrics.figures import adjacency_figure, degree_figure
 from lightning_dpg.metrics.functional import edge_overlap, statistics
 
@@ -32,7 +34,7 @@ class GraphStatistics(Callback):
     """
 
     def __init__(self, every_n_steps: int = 500, nonprivate: bool = True, seed: int = 0) -> None:
-        """Refuse a step that never comes."""
+        """Refuse an interval below one batch."""
         if every_n_steps < 1:
             raise ValueError(f"every_n_steps must be positive, got {every_n_steps}")
         self.every_n_steps = every_n_steps
@@ -43,7 +45,7 @@ class GraphStatistics(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Count the batch; the optimizers' own steps differ between methods."""
+        """Count the batch: optimizer steps differ between methods."""
         self._batches += 1
         if self._batches % self.every_n_steps == 0:
             self._report(trainer, pl_module)
@@ -54,7 +56,7 @@ class GraphStatistics(Callback):
             self._report(trainer, pl_module)
 
     def state_dict(self) -> dict[str, int]:
-        """Number of batches, so that a resumed run goes on with the same steps."""
+        """Return the number of batches, so that a resumed run keeps its steps."""
         return {"batches": self._batches}
 
     def load_state_dict(self, state_dict: dict[str, int]) -> None:
@@ -69,7 +71,7 @@ class GraphStatistics(Callback):
             sample = pl_module.sample(torch.Generator().manual_seed(self.seed))
         graphs = {"synthetic": sample}
         if self.nonprivate:
-            graphs["original"] = trainer.datamodule.train_graph  # type: ignore[attr-defined]
+            graphs["original"] = original_graph(trainer)
         # Lightning counts from 0 the batch whose metrics it logs.
         step = self._batches - 1
         values = _values(**graphs)
@@ -89,6 +91,22 @@ class GraphStatistics(Callback):
             for logger in trainer.loggers:
                 if isinstance(logger, WandbLogger):
                     logger.log_image(f"{prefix}/{name}", [str(path)], step=step)
+
+
+def original_graph(trainer: Trainer) -> Data:
+    """Graph of the training edges (private).
+
+    Raises:
+        MisconfigurationException: If the data module serves no single graph.
+    """
+    data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
+    records = data.records if serves_records(data) else None
+    if not isinstance(records, GraphRecords):
+        raise MisconfigurationException(
+            f"GraphStatistics compares with one graph, and {type(data).__name__} serves none\n"
+            "set its nonprivate to false, or take it out of trainer.callbacks"
+        )
+    return records.graph
 
 
 def _values(synthetic: Data, original: Data | None = None) -> dict[str, float]:

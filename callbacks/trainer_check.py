@@ -1,4 +1,4 @@
-"""What a trainer has to leave alone, so that each step is the one that the ledger books."""
+"""Checks of the trainer: each step must be the step that the ledger books."""
 
 from typing import Any
 
@@ -19,6 +19,7 @@ from pytorch_lightning.callbacks import (
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch.utils.data import DataLoader
 
+from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.privacy.sampling import PoissonSampler
 
 _TRIALS = "makes trial steps on private data and then forgets that they were booked"
@@ -38,11 +39,11 @@ REFUSED_CALLBACKS: dict[type[Callback], str] = {
     DeviceStatsMonitor: _SIZES,
     ThroughputMonitor: _SIZES,
 }
-"""Built-in callbacks, and why a private method takes neither them nor what is derived from them."""
+"""Built-in callbacks that a private method refuses, also as base classes, with the reasons."""
 
 
 def check_trainer(trainer: Trainer, method: Any) -> None:
-    """Refuse settings and callbacks with which a step would not be what it costs.
+    """Refuse settings and callbacks that would make a step differ from its booking.
 
     Args:
         trainer: A trainer, before or in ``fit``.
@@ -58,6 +59,7 @@ def check_trainer(trainer: Trainer, method: Any) -> None:
                 f"trainer.{setting} 0 makes no step: there would be nothing to release\n"
                 "set it to 1 or more, or leave it out"
             )
+    _check_steps(trainer, method.batch_request())
     if not method.adds_noise:
         return
     is_endless = trainer.max_epochs == -1 and trainer.max_steps == -1
@@ -79,8 +81,26 @@ def check_trainer(trainer: Trainer, method: Any) -> None:
                 raise MisconfigurationException(f"{type(callback).__name__} {why}: remove it")
 
 
+def _check_steps(trainer: Trainer, request: BatchRequest) -> None:
+    """Refuse settings that cut the steps which a method says it makes."""
+    asked = request.steps_per_epoch
+    if asked is None or trainer.fast_dev_run:  # type: ignore[attr-defined]
+        return
+    share = trainer.limit_train_batches
+    limits = {
+        "max_steps": asked if trainer.max_steps == -1 else trainer.max_steps,
+        "limit_train_batches": int(share * asked) if isinstance(share, float) else share,
+    }
+    for setting, limit in limits.items():
+        if limit < asked and getattr(trainer, setting) != 0:
+            raise MisconfigurationException(
+                f"the method makes {asked} steps, and trainer.{setting} {getattr(trainer, setting)} "
+                "would cut them: leave it out, and set the number in the method"
+            )
+
+
 def _voiding_settings(trainer: Trainer, method: Any) -> dict[str, str]:
-    """Settings that are not as they must be, and what they do."""
+    """Return settings with wrong values, and their effects."""
     wraps = trainer._accelerator_connector.use_distributed_sampler and trainer.world_size > 1
     one_batch = "reads the same few records in every step, and the ledger books fresh samples"
     facts = {
@@ -102,7 +122,7 @@ def _voiding_settings(trainer: Trainer, method: Any) -> dict[str, str]:
             "ends a run by what is private: one record can make a gradient that is no number",
         ),
         "use_distributed_sampler true": (
-            wraps and method.batches == "edges",
+            wraps and method.batch_request().kind == "poisson",
             "wraps the Poisson sampler, so that one record can be in the batches of two processes",
         ),
     }
@@ -110,7 +130,7 @@ def _voiding_settings(trainer: Trainer, method: Any) -> dict[str, str]:
 
 
 def check_sampler(loader: Any, trainer: Trainer) -> PoissonSampler:
-    """Refuse a loader whose batches are no Poisson samples, each drawn anew for one step.
+    """Refuse a loader whose batches are not fresh Poisson samples.
 
     Args:
         loader: What gives the batches.
@@ -148,7 +168,7 @@ def check_sampler(loader: Any, trainer: Trainer) -> PoissonSampler:
 
 
 def check_loader(trainer: Trainer, method: Any) -> None:
-    """Refuse a live train loader that does not draw at the rate of the steps that are booked.
+    """Refuse a live train loader that does not draw at the rate of the booked steps.
 
     Args:
         trainer: A trainer that has set up its loaders.
@@ -158,12 +178,16 @@ def check_loader(trainer: Trainer, method: Any) -> None:
         MisconfigurationException: If a step costs less than what the loader draws.
     """
     rates = {entry.sample_rate for entry in method.step_entries()}
-    if not rates or (rates == {1.0} and method.batches == "any"):
+    if not rates or (rates == {1.0} and method.batch_request().kind == "all"):
         return  # no step is booked, or each reads all records whatever the batch holds
-    sampler = check_sampler(trainer.train_dataloader, trainer)
+    check_rate(check_sampler(trainer.train_dataloader, trainer), rates)
+
+
+def check_rate(sampler: PoissonSampler, rates: set[float]) -> None:
+    """Refuse a sampler that does not draw at the one rate that is booked."""
     if rates != {sampler.sample_rate}:
         booked = ", ".join(f"{rate:g}" for rate in sorted(rates))
         raise MisconfigurationException(
             f"batches are drawn at the rate {sampler.sample_rate:g}, and booked at {booked}\n"
-            "set sample_rate of the data module only, and do not change it in a run"
+            "set sample_rate of the method only, and do not change it in a run"
         )

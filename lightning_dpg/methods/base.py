@@ -1,25 +1,25 @@
 """Base classes: every method owns a ledger; every synthesizer is evaluated in the same way."""
 
-import math
 from abc import abstractmethod
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
-import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.interfaces import BatchRequest, GraphRecords, Records, serves_records
+from lightning_dpg.methods.data_check import check_records, data_of, served_records
+from lightning_dpg.methods.planning import PlannedModule
 from lightning_dpg.metrics.functional import STATISTICS
 from lightning_dpg.metrics.link_prediction import degree_product, link_prediction
-from lightning_dpg.privacy.budget import Budget, BudgetTooSmall, smallest_epsilon
 from lightning_dpg.privacy.dpsgd import accumulate
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 
 
-class PrivateModule(pl.LightningModule):
+class PrivateModule(PlannedModule):
     """A method with a ledger of everything it reads of the private graph.
 
     Attributes:
@@ -27,21 +27,29 @@ class PrivateModule(pl.LightningModule):
         relation: Neighbouring relation of the guarantee.
         is_pure: Whether all its releases are of pure epsilon, so that a delta of 0 suffices.
         adds_noise: Whether it protects anything at all.
-        batches: What a batch has to hold: a Poisson sample of ``edges``, random ``walks``, or
-            ``any``thing where a step reads all records by itself.
         is_trained: Whether steps change what the releases before them have made, so that a run
             without a step is an untrained method and not nothing at all.
         added_tensors: Released tensors that releases of earlier versions lack; the values that a new
             object has stand for them.
+        removed_tensors: Released tensors of earlier versions that nothing reads any more.
+        renamed_tensors: Names of today of released tensors, by those of earlier versions.
         assumptions: What the guarantee takes as public, one sentence each.
+        reads: The protocol of the records that it reads: ``GraphRecords`` or ``GraphSetRecords``.
+        repeats_edges: Whether it multiplies its sensitivities by ``max_occurrences`` of a set; if
+            not, data in which edges repeat are refused.
+        is_inductive: Whether ``predict`` reads graphs, those of which labels are asked for.
     """
 
+    reads: ClassVar[type] = GraphRecords
+    repeats_edges: ClassVar[bool] = False
+    is_inductive: ClassVar[bool] = False
     relation: Relation = Relation.EDGE
     is_pure: ClassVar[bool] = False
     adds_noise: ClassVar[bool] = True
-    batches: ClassVar[Literal["edges", "walks", "any"]] = "any"
     is_trained: ClassVar[bool] = True
     added_tensors: ClassVar[frozenset[str]] = frozenset()
+    removed_tensors: ClassVar[frozenset[str]] = frozenset()
+    renamed_tensors: ClassVar[dict[str, str]] = {}
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,25 +76,28 @@ class PrivateModule(pl.LightningModule):
             self._noise = NoiseSource()
         return self._noise
 
-    @classmethod
-    def check_data(cls, data: Any) -> None:
-        """Refuse a data module whose batches hold something else than this method reads.
+    @property
+    def records(self) -> Records:
+        """Records of the data module in use (private); subclasses narrow the type."""
+        return served_records(type(self).__name__, self.reads, data_of(self.trainer))
 
-        Raises:
-            MisconfigurationException: If they do.
-        """
-        held = getattr(data, "batches", None)  # others than ours do not say
-        if held is not None and cls.batches not in ("any", held):
-            other = "EdgeListDataModule" if cls.batches == "edges" else "RandomWalkDataModule"
-            raise MisconfigurationException(
-                f"{cls.__name__} learns from batches of {cls.batches}, and {type(data).__name__} "
-                f"draws {held}\nset data.class_path to {other}"
-            )
+    def batch_request(self) -> BatchRequest:
+        """The batches that it needs: by default one that holds all records."""
+        return BatchRequest("all", steps_per_epoch=1)
+
+    @classmethod
+    def check_data(cls, data: object) -> None:
+        """Refuse a data module whose records are not those that this method reads."""
+        check_records(cls.__name__, cls.reads, cls.repeats_edges, data)
 
     def setup(self, stage: str) -> None:
-        """Refuse data of another kind."""
-        if stage == "fit":
-            self.check_data(getattr(self.trainer, "datamodule", None))
+        """Refuse data of another kind, and batches that the data module cannot serve."""
+        data = data_of(self.trainer)
+        if data is None or (stage == "predict" and not self.is_inductive):
+            return
+        self.check_data(data)
+        if stage == "fit" and serves_records(data):
+            data.check_request(self.batch_request(), self.trainer.max_epochs)
 
     def check_new(self) -> None:
         """Refuse a second release by one object.
@@ -101,125 +112,6 @@ class PrivateModule(pl.LightningModule):
                 "belong to that release\nmake a new object for another one, or pass ckpt_path to "
                 "fit to go on"
             )
-
-    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Every event of a whole run: what the ledger holds when the run has ended.
-
-        A pure function of the settings, of public facts and of its arguments. It reads no record,
-        books nothing and draws nothing. The releases take their noise and their epsilons from it, so
-        that what was planned is what is spent. A method that may spend less, because its noise is a
-        setting, plans as many steps as the budget affords.
-
-        Args:
-            budget: What the run may spend; an infinite epsilon adds no noise.
-            steps: Private steps of the whole run.
-
-        Raises:
-            BudgetTooSmall: If no amount of noise keeps the budget.
-        """
-        return []
-
-    def step_entries(self) -> list[LedgerEntry]:
-        """Cost of the next training step."""
-        return []
-
-    def planned_steps(self) -> int:
-        """Private steps of the whole run, one per batch."""
-        steps = self.trainer.estimated_stepping_batches
-        if steps == float("inf"):
-            raise MisconfigurationException(
-                "noise_multiplier: auto needs the number of steps in advance: set "
-                "trainer.max_epochs, or give a number as noise_multiplier"
-            )
-        return int(steps)
-
-    def unprotected(self, name: str, why: str) -> LedgerEntry:
-        """Entry of a read that adds no noise; only an infinite budget affords it."""
-        return LedgerEntry(
-            name=name,
-            relation=self.relation,
-            mechanism="non_private",
-            sensitivity=float("inf"),
-            proof=why,
-        )
-
-    @property
-    def budget(self) -> Budget:
-        """What the run may spend.
-
-        Raises:
-            MisconfigurationException: If nobody has said, or :meth:`check_budget` refuses it.
-        """
-        if self.ledger.budget is None:
-            raise MisconfigurationException(
-                f"{type(self).__name__} needs a budget: give the privacy section, or "
-                "PrivacyAccountant among the callbacks"
-            )
-        self.check_budget(self.ledger.budget)  # whoever has set it
-        return self.ledger.budget
-
-    def delta_setting(self) -> str | None:
-        """Setting, if any, by which a method of pure epsilon spends a delta after all."""
-        return None
-
-    def unprotected_setting(self) -> str | None:
-        """Setting, if any, that protects nothing; the method's name if it never does."""
-        if not self.adds_noise:
-            return type(self).__name__
-        return "noise_multiplier: 0" if self.hparams.get("noise_multiplier") == 0 else None
-
-    def cheaper_settings(self) -> str | None:
-        """What to change for a smaller budget, said after "or"; None if nothing does."""
-        return None
-
-    def check_budget(self, budget: Budget, steps: int = 1) -> None:
-        """Refuse a budget that the plan cannot keep, before a run leaves a trace.
-
-        Args:
-            budget: That of the run.
-            steps: Private steps of the whole run, as far as they are known. Enough noise makes any
-                number of steps as cheap as one, so that the smallest budget hardly depends on it.
-
-        Raises:
-            MisconfigurationException: If the plan spends more, or protects nothing. It names the
-                smallest epsilon that the settings keep.
-        """
-        if math.isinf(budget.epsilon):
-            return
-        unprotected = self.unprotected_setting()
-        if unprotected is not None:
-            kind = "value" if self.adds_noise else "method"
-            raise MisconfigurationException(
-                f"{unprotected} protects nothing, which no finite budget affords\n"
-                f"take another {kind}, or set privacy.epsilon to .inf"
-            )
-        setting = self.delta_setting()
-        if setting is not None and not budget.delta:
-            raise MisconfigurationException(
-                f"{setting} spends a delta, and the budget has none\nset privacy.delta below one "
-                "over the number of pairs of nodes, which is public"
-            )
-        if self._keeps(budget, steps):
-            return
-        least = smallest_epsilon(lambda epsilon: self._keeps(Budget(epsilon, budget.delta), steps))
-        if least is None:
-            raise MisconfigurationException(
-                f"no privacy.epsilon pays for a run at privacy.delta {budget.delta:g}: raise delta"
-            )
-        other = self.cheaper_settings()
-        raise MisconfigurationException(
-            f"privacy.epsilon {budget.epsilon:g} does not pay for all that {type(self).__name__} "
-            f"releases\nset it to {least:g} or more" + (f", or {other}" if other else "")
-        )
-
-    def _keeps(self, budget: Budget, steps: int) -> bool:
-        """Whether the plan fits the budget."""
-        ledger = PrivacyLedger(self.relation)
-        ledger.budget = budget
-        try:
-            return ledger.affords(*self.plan(budget, steps))
-        except BudgetTooSmall:
-            return False
 
     def condition(self) -> str | None:
         """What the guarantee holds under only, said after "if" (public); None where it always holds."""
@@ -308,20 +200,21 @@ class Synthesizer(PrivateModule):
     def on_fit_start(self) -> None:
         """Take over the public facts of the data."""
         self.check_new()
-        data = self.trainer.datamodule  # type: ignore[attr-defined]
-        if data.num_nodes != self.hparams["num_nodes"]:
+        records = self.records
+        assert isinstance(records, GraphRecords)  # methods for sets take over facts of their own
+        if records.num_nodes != self.hparams["num_nodes"]:
             raise MisconfigurationException(
-                f"num_nodes is {self.hparams['num_nodes']}, but the graph has {data.num_nodes} "
-                f"nodes: set model.init_args.num_nodes to {data.num_nodes}, or leave it out"
+                f"num_nodes is {self.hparams['num_nodes']}, but the graph has {records.num_nodes} "
+                f"nodes: set model.init_args.num_nodes to {records.num_nodes}, or leave it out"
             )
-        names = list(data.train_graph.node_names)
+        names = list(records.node_names)
         if self.node_names not in (None, names):
             raise MisconfigurationException(
                 "the method was trained on nodes of other names, or in another order: resume with "
                 "the data and the setting of names that the first run had"
             )
         self.node_names = names
-        self.assumptions = list(data.assumptions)
+        self.assumptions = list(records.assumptions)
         # Every rank trains on other public randomness: the same would be work done twice.
         torch.manual_seed(torch.initial_seed() + 1 + self.global_rank)
 
@@ -351,7 +244,9 @@ class Synthesizer(PrivateModule):
         against non-edges whose ends have the degrees of edges, is what remains without it.
         """
         edges, non_edges, matched = batch
-        graph = self.trainer.datamodule.train_graph  # type: ignore[attr-defined]
+        records = self.records
+        assert isinstance(records, GraphRecords)
+        graph = records.graph
         values: dict[str, float] = {}
         for name, other in (("", non_edges), ("matched_", matched)):
             auc, ap = link_prediction(self.score(edges), self.score(other))

@@ -1,4 +1,4 @@
-"""Embeddings of graphs, what is told of them within a budget, and fits that say nothing."""
+"""Embeddings of graphs, their releases within a budget, and silent fits."""
 
 import math
 from collections.abc import Sequence
@@ -30,11 +30,11 @@ Mode = Literal["exact", "corrected", "paper"]
 
 
 class Release(NamedTuple):
-    """What is told of the embeddings."""
+    """Mode and budget of a release of embeddings."""
 
     mode: Mode
     epsilon: float | None = None
-    """Of each graph; None is one over its number of nodes."""
+    """Budget of each graph; None is one over its number of nodes."""
 
     def __str__(self) -> str:
         """Short name."""
@@ -48,7 +48,7 @@ EXACT = Release("exact")
 
 
 def by_rows(rows: Sequence[Tensor]) -> list[Space]:
-    """Graphs whose nodes are as far from each other as their rows."""
+    """Return graphs as metric spaces with the distances between their rows."""
     return [Space(row_distances(part.double().numpy(), "euclidean")) for part in rows]
 
 
@@ -59,7 +59,7 @@ class Embedded(NamedTuple):
     rows: list[Tensor]
 
     def spaces(self, release: Release) -> list[Space]:
-        """What a server compares."""
+        """Return the metric spaces that a server compares."""
         sizes = torch.tensor([len(part) for part in self.rows])
         rows = torch.cat(self.rows)
         if release.mode != "exact":
@@ -67,11 +67,11 @@ class Embedded(NamedTuple):
         return by_rows(torch.split(rows, sizes.tolist()))
 
     def discrepancies(self, release: Release) -> Matrix:
-        """Those of all pairs, shape ``(G, G)``."""
+        """Return discrepancies of all pairs, shape ``(G, G)``."""
         return pairwise_discrepancies(self.spaces(release))
 
     def mean(self, release: Release) -> float:
-        """Mean discrepancy of all pairs."""
+        """Return the mean discrepancy of all pairs."""
         return float(off_diagonal(self.discrepancies(release)).mean())
 
 
@@ -113,10 +113,10 @@ def readout_accuracy(method: GromovWassersteinRelease, data: GraphSetDataModule)
 
 
 def chosen(sets: Embedded, numbers: NDArray[np.int64]) -> Embedded:
-    """Some of the graphs."""
+    """Select graphs by their numbers."""
     return Embedded(*([part[k] for k in numbers] for part in sets))
 
 
 def off_diagonal(matrix: Matrix) -> Matrix:
-    """Entries of all pairs."""
+    """Return the entries of all pairs."""
     return matrix[np.triu_indices(len(matrix), 1)]

@@ -1,9 +1,9 @@
-"""Labels of a TU set told by discrepancies, with and without local privacy, beside its sizes.
+"""Label accuracy of discrepancies of a TU set, with and without local privacy, with baselines.
 
 Table 1 of Jin and Chen, "Gromov-Wasserstein Discrepancy with Local Differential Privacy for
-Distributed Structural Graphs", 2022. All rows, those of encoders that learned nothing as well, are
-accuracies on the graphs that do not teach, by support vector machines in ten folds. Another split
-is another half that teaches, another start of the encoder and other noise.
+Distributed Structural Graphs", 2022. All rows, also those of untrained encoders, are accuracies on
+the test graphs, by support vector machines in ten folds. Another split has another training half,
+another start of the encoder and other noise.
 """
 
 import argparse
@@ -48,7 +48,7 @@ ALL_BUT_A_FEW = 0.99  # of each label, since all graphs cannot teach
 
 
 class Half(NamedTuple):
-    """The graphs of one split that tell the accuracy, or some of them at random."""
+    """Test graphs of one split, or some of them at random."""
 
     data: TUGraphDataModule
     labels: NDArray[np.int64]
@@ -62,7 +62,7 @@ class Half(NamedTuple):
         return self.some(np.flatnonzero(~train_mask.numpy()))
 
     def some(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """As many as are compared at most."""
+        """Select at most ``most`` graphs to compare."""
         return np.sort(np.random.default_rng(self.split).permutation(numbers)[: self.most])
 
     def fitted(
@@ -82,7 +82,7 @@ class Half(NamedTuple):
         return cross_validated_accuracy(grams, labels, repetitions=FOLDS_DEALT).mean
 
     def told_by(self, spaces: list[Space], numbers: NDArray[np.int64] | None = None) -> float:
-        """Accuracy of their discrepancies, or of those of other graphs."""
+        """Return the accuracy of discrepancies of the test graphs, or of other graphs."""
         found = pairwise_discrepancies(spaces)
         return self.accuracy([clip_spectrum(gram) for gram in discrepancy_kernels(found)], numbers)
 
@@ -113,7 +113,7 @@ def controls(half: Half) -> Iterator[Row]:
 def local_releases(
     half: Half, encoder: str, weights: str, rounds: int, epsilons: list[float]
 ) -> Iterator[Row]:
-    """Rows of one encoder without protection, as printed, and through the multi-bit encoder."""
+    """Yield rows of one encoder without protection, as printed, and as multi-bit reports."""
     name = f"{encoder}, {weights}"
     method = half.fitted(GromovWassersteinFeatures, encoder=encoder, weights=weights, rounds=rounds)
     sets = chosen(embedded(method, half.data), half.tested)
@@ -125,7 +125,7 @@ def local_releases(
 
 
 def centralized(half: Half, encoder: str, steps: int) -> Iterator[Row]:
-    """An encoder that one client teaches; also one that knows the labels that it is judged by."""
+    """Yield an encoder trained by one client; also one trained with the labels of the test."""
     settings = {"encoder": encoder, "num_clients": 1, "rounds": 1, "local_epochs": steps}
     settings |= {"weights": "trained"}
     method = half.fitted(GromovWassersteinFeatures, **settings)
@@ -140,7 +140,7 @@ def centralized(half: Half, encoder: str, steps: int) -> Iterator[Row]:
 
 
 def edge_releases(half: Half, rounds: int, epsilons: list[float]) -> Iterator[Row]:
-    """Rows of noisy sums over neighbors, from which the encoder learns for nothing."""
+    """Yield rows of noisy sums over neighbors, from which training costs no budget."""
     for epsilon in epsilons:
 
         def told(epsilon: float = epsilon) -> float:
@@ -153,7 +153,7 @@ def edge_releases(half: Half, rounds: int, epsilons: list[float]) -> Iterator[Ro
 
 
 def padded_releases(half: Half, encoder: str, epsilons: list[float]) -> Iterator[Row]:
-    """Reports of graphs that all have as many rows as the largest one has nodes."""
+    """Yield reports of graphs padded to the rows of the largest graph."""
     bound = int(half.data.sizes.max())
     for epsilon in epsilons:
 

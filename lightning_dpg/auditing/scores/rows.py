@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.auditing.bounds import inclusion_estimate
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.nn.graph_vae import CONTEXT_DIM, reparametrized
+from lightning_dpg.nn.graph_vae import CONTEXT_DIM, reparameterize
 from lightning_dpg.privacy.aggregation_perturbation import aggregate
 from lightning_dpg.privacy.dpsgd import clip_factor
 from lightning_dpg.privacy.ledger import LedgerEntry
@@ -109,7 +109,7 @@ def clipped_gradients(
 
     def loss(parameters: dict[str, dict[str, Tensor]], ends: Tensor, normal: Tensor) -> Tensor:
         mean, log_variance = functional_call(networks["encoder"], parameters["encoder"], (ends,))
-        latent = reparametrized(mean, log_variance, normal)
+        latent = reparameterize(mean, log_variance, normal)
         latent = torch.cat([latent, ends[..., -CONTEXT_DIM:]], -1)
         first, second = functional_call(networks["decoder"], parameters["decoder"], (latent,))
         return -(first @ second)

@@ -11,7 +11,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks.privacy_accountant import PrivacyAccountant
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
-from lightning_dpg.graph.dense_batch import dense_adjacency, dense_blocks
+from lightning_dpg.graph.dense_batch import dense_adjacency, dense_batch
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods import (
     DPGGAN,
@@ -162,7 +162,7 @@ def test_one_edge_moves_the_published_sum_by_more_than_c(method):
     with torch.no_grad():
         for parameter in module.encoder.parameters():
             parameter *= 4  # no noise protects the encoder, so that any weights are possible
-    blocks = dense_blocks(module.sizes, torch.tensor([0]))
+    blocks = dense_batch(module.sizes, torch.tensor([0]))
     normal = torch.randn(1, 12, 16)
 
     def clipped_sum(edges):

@@ -15,7 +15,7 @@ from lightning_dpg.auditing.bounds import epsilon_lower_bound
 from lightning_dpg.auditing.canaries import find_sites, spread_non_edges
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
-from lightning_dpg.graph.dense_batch import dense_adjacency, dense_blocks
+from lightning_dpg.graph.dense_batch import dense_adjacency, dense_batch
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.methods import DPGVAEAsPublished
 from tests.training import quiet_trainer
@@ -38,7 +38,7 @@ class PosteriorDPGVAE(DPGVAEAsPublished):
 
     @torch.no_grad()
     def posterior_scores(self, pairs):
-        blocks = dense_blocks(self.sizes, torch.tensor([0]))
+        blocks = dense_batch(self.sizes, torch.tensor([0]))
         adjacency = dense_adjacency(self._edges, self.sizes, blocks)
         mean, _ = self.encoder(self.features[blocks.nodes], adjacency)
         return self.decoder.logits(mean)[0][pairs[:, 0], pairs[:, 1]]

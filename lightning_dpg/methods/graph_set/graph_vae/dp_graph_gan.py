@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 from torch.optim import Optimizer
 
-from lightning_dpg.graph.dense_batch import DenseBlocks
+from lightning_dpg.graph.dense_batch import DenseBatch
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.graph_vae.decoding import (
@@ -35,11 +35,11 @@ from lightning_dpg.nn.graph_vae import (
     CONTEXT_DIM,
     Discriminator,
     PairDecoder,
-    RowDescriber,
     RowEncoder,
-    drawn_adjacency,
-    fooling_loss,
-    judging_loss,
+    RowReadout,
+    discriminator_loss,
+    generator_loss,
+    sample_adjacency,
     structure_loss,
 )
 from lightning_dpg.privacy.budget import Budget
@@ -99,7 +99,7 @@ class DPGGAN(GraphSetSynthesizer):
         self.encoder = RowEncoder(hops * feature_dim + CONTEXT_DIM, hidden_dim, latent_dim)
         self.sums = NoisySums(hops, feature_dim, aggregation_share)
         self.dpsgd = edge_training(noise_multiplier, max_grad_norm, sample_rate)
-        describer = RowDescriber(hops * feature_dim, hidden_dim, latent_dim)
+        describer = RowReadout(hops * feature_dim, hidden_dim, latent_dim)
         self.discriminator = Discriminator(describer, latent_dim, hidden_dim)
 
     def batch_request(self) -> BatchRequest:
@@ -174,19 +174,19 @@ class DPGGAN(GraphSetSynthesizer):
         rebuilt, fake = (self._drawn_rows(blocks, z) for z in (latent, prior(blocks, width)))
         describe, mask = self.discriminator.describe, blocks.mask
         distance = structure_loss(describe(real, mask), describe(rebuilt, mask))
-        loss = distance / model.total_edges + fooling_loss(self.discriminator(fake, mask))
+        loss = distance / model.total_edges + generator_loss(self.discriminator(fake, mask))
         self.public_backward(
             self.hparams["gan_weight"] * loss, parameters_but_of(self, "discriminator")
         )
-        judged = judging_loss(
+        judged = discriminator_loss(
             self.discriminator(real, mask), self.discriminator(fake.detach(), mask)
         )
         self.public_backward(judged, list(self.discriminator.parameters()))
 
-    def _drawn_rows(self, blocks: DenseBlocks, latent: Tensor) -> Tensor:
+    def _drawn_rows(self, blocks: DenseBatch, latent: Tensor) -> Tensor:
         """Sums over neighbors of graphs drawn from latent vectors, with noise as the real ones."""
         logits = self.autoencoder.odds.logits(latent, blocks.graphs)
-        adjacency = drawn_adjacency(logits, blocks.pairs)
+        adjacency = sample_adjacency(logits, blocks.pairs)
         std = float(self.sums.noise_multiplier) * aggregation_sensitivity()
         hops, rows = [], normalize(self.features[blocks.nodes], dim=-1)
         for _ in range(self.hparams["hops"]):

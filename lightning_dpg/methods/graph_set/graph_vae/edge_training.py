@@ -17,7 +17,7 @@ from lightning_dpg.methods.graph_set.graph_vae.decoding import (
     with_context,
 )
 from lightning_dpg.methods.private_training import PrivateTraining
-from lightning_dpg.nn.graph_vae import CONTEXT_DIM, RowEncoder, kl_divergence, reparametrized
+from lightning_dpg.nn.graph_vae import CONTEXT_DIM, RowEncoder, kl_divergence, reparameterize
 from lightning_dpg.privacy.aggregation_perturbation import noisy_aggregation
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_gaussian
@@ -186,7 +186,7 @@ class RowAutoencoder(NamedTuple):
     def latent(self, inputs: Tensor, normal: Tensor) -> Tensor:
         """Latent vectors of the posterior out of standard normal ones."""
         mean, log_variance = self.encoder(inputs)
-        return reparametrized(mean, log_variance, normal)
+        return reparameterize(mean, log_variance, normal)
 
     def pair_logits(self, inputs: Tensor, normal: Tensor) -> Tensor:
         """Log odds of pairs, but for the offset: inputs ``(P, 2, d)`` of their ends to ``(P,)``."""

@@ -35,6 +35,7 @@ from lightning_dpg.datamodules import SubgraphDataModule
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.gromov import Matrix, Space, pairwise_discrepancies, path_distances
 from lightning_dpg.graph.gromov_kmeans import gromov_kmeans
+from lightning_dpg.methods import GromovWassersteinFeatures
 from lightning_dpg.metrics.discrepancies import neighbor_accuracy
 
 AXIS = "epsilon (smaller: more protection)"
@@ -197,12 +198,12 @@ def main(args: list[str]) -> None:
     torch.set_num_threads(1)
     pl.seed_everything(0, verbose=False)
     data = egos(options.graphs, 1)
-    method = fitted(data, rounds=options.rounds)
-    judged = np.flatnonzero(method.judged)
-    others = chosen(embedded(method, data), judged)
+    method = fitted(GromovWassersteinFeatures(weights="trained", rounds=options.rounds), data)
+    tested = np.flatnonzero(method.test_mask)
+    others = chosen(embedded(method, data), tested)
     show_five_graphs(others)
     wider = embedded(method, egos(options.pairs_of, 2))
-    few = chosen(others, np.arange(min(options.pairs_of, len(judged))))
+    few = chosen(others, np.arange(min(options.pairs_of, len(tested))))
     show_means({1: few, 2: wider}, options.epsilons)
-    show_clusters(others, method.labels.numpy()[judged])
+    show_clusters(others, method.labels.numpy()[tested])
     print(f"classes by the readout of the encoder: {readout_accuracy(method, data):.3f}")

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import adjacency, make_graph
-from lightning_dpg.methods import PrivCom
+from lightning_dpg.methods import NodePrivCom
 from lightning_dpg.running.fit import fit_method
 
 RANK = 2
@@ -27,24 +27,24 @@ def planted(num_nodes: int, degree: float) -> Data:
     return make_graph(torch.from_numpy(np.stack([first, second], axis=1)), num_nodes)
 
 
-def fitted(graph: Data, epsilon: float, delta: float, max_degree: int) -> PrivCom:
+def fitted(graph: Data, epsilon: float, delta: float, max_degree: int) -> NodePrivCom:
     """The method after a fit, with noise of the operating system."""
-    method = PrivCom(graph.num_nodes, relation="node", rank=RANK, max_degree=max_degree)
-    data = EdgeListDataModule(graph, steps_per_epoch=method.hparams["iterations"])
+    method = NodePrivCom(max_degree, graph.num_nodes, rank=RANK)
+    data = EdgeListDataModule(graph)
     fit_method(method, data, epsilon, delta)
     return method
 
 
-def signal_to_noise(method: PrivCom, eigenvalue: float) -> float:
+def signal_to_noise(method: NodePrivCom, eigenvalue: float) -> float:
     """Length of A times an eigenvector as it is shown, over the spectral norm of a step's noise."""
-    noise = next(entry for entry in method.ledger.entries if entry.name == "products")
+    noise = next(entry for entry in method.ledger.entries if entry.key == "products")
     std = noise.noise_multiplier * noise.sensitivity
     size = method.hparams["num_nodes"]
     shown = method.hparams["clip"] * eigenvalue
     return shown / (std * (math.sqrt(size) + math.sqrt(RANK))) if std else math.inf
 
 
-def overlap(method: PrivCom, truth: Tensor) -> float:
+def overlap(method: NodePrivCom, truth: Tensor) -> float:
     """Share of the true eigenvectors, shape ``(N, K)``, in the span of the private ones."""
     return float((truth.T @ method.vectors.detach()).square().sum()) / RANK
 

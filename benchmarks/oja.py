@@ -81,7 +81,7 @@ def _measure(name: str, options: argparse.Namespace) -> tuple[float, float, int]
         optimizer, times = method.configure_optimizers(), []
         for _ in range(options.rounds):
             start = time.process_time()
-            method.vectors.grad = method._noisy_product()
+            method.vectors.grad = method.direction()
             optimizer.step()
             times.append(time.process_time() - start)
         seconds = sorted(times)[len(times) // 2]

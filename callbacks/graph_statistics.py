@@ -7,8 +7,10 @@ import torch
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers import WandbLogger
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch_geometric.data import Data
 
+from lightning_dpg.interfaces import GraphRecords, serves_records
 from lightning_dpg.metrics.figures import adjacency_figure, degree_figure
 from lightning_dpg.metrics.functional import edge_overlap, statistics
 
@@ -69,7 +71,7 @@ class GraphStatistics(Callback):
             sample = pl_module.sample(torch.Generator().manual_seed(self.seed))
         graphs = {"synthetic": sample}
         if self.nonprivate:
-            graphs["original"] = trainer.datamodule.train_graph  # type: ignore[attr-defined]
+            graphs["original"] = original_graph(trainer)
         # Lightning counts from 0 the batch whose metrics it logs.
         step = self._batches - 1
         values = _values(**graphs)
@@ -89,6 +91,22 @@ class GraphStatistics(Callback):
             for logger in trainer.loggers:
                 if isinstance(logger, WandbLogger):
                     logger.log_image(f"{prefix}/{name}", [str(path)], step=step)
+
+
+def original_graph(trainer: Trainer) -> Data:
+    """Graph of the training edges (private).
+
+    Raises:
+        MisconfigurationException: If the data module serves no single graph.
+    """
+    data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
+    records = data.records if serves_records(data) else None
+    if not isinstance(records, GraphRecords):
+        raise MisconfigurationException(
+            f"GraphStatistics compares with one graph, and {type(data).__name__} serves none\n"
+            "set its nonprivate to false, or take it out of trainer.callbacks"
+        )
+    return records.graph
 
 
 def _values(synthetic: Data, original: Data | None = None) -> dict[str, float]:

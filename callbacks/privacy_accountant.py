@@ -13,8 +13,13 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks.nonprivate import withhold_nonprivate
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
-from lightning_dpg.callbacks.trainer_check import check_loader, check_sampler, check_trainer
-from lightning_dpg.graph.pair_indices import num_pairs
+from lightning_dpg.callbacks.trainer_check import (
+    check_loader,
+    check_rate,
+    check_sampler,
+    check_trainer,
+)
+from lightning_dpg.interfaces import serves_records
 from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
 
 JOURNAL = "ledger.jsonl"
@@ -127,24 +132,28 @@ class PrivacyAccountant(Callback):
     def setup(self, trainer: Trainer, pl_module: Any, stage: str) -> None:
         """Hand the budget to the ledger, before the method plans its noise."""
         withhold_nonprivate(trainer, upload=self.upload_nonprivate)
-        reads = stage == "predict" and getattr(pl_module, "predicts_graphs", False)
-        if stage == "fit" or reads:
+        data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
+        serves = serves_records(data)
+        if stage == "fit" or (stage == "predict" and pl_module.is_inductive):
+            if data is not None:
+                pl_module.check_data(data)
             self.check(
                 min_epochs=trainer.min_epochs,
                 min_steps=trainer.min_steps,
                 strategy=type(trainer.strategy).__name__,
                 precision=str(trainer.precision),
-                num_edges=number_of_edges(getattr(trainer, "datamodule", None)),
+                num_edges=data.num_edges if serves else None,
                 is_pure=pl_module.is_pure,
-                num_pairs=number_of_pairs(getattr(trainer, "datamodule", None)),
+                num_pairs=data.num_pairs if serves else None,
             )
             self._refuse_selection(trainer)
             self.check_run(trainer, pl_module)
             pl_module.ledger.budget = self.budget
-        data: Any = getattr(trainer, "datamodule", None)
-        draws_edges = pl_module.batches == getattr(data, "batches", None) == "edges"
-        if stage == "fit" and draws_edges and pl_module.adds_noise:
-            check_sampler(data.train_dataloader(), trainer)  # before anything is spent
+        if stage == "fit" and serves:
+            request = pl_module.batch_request()
+            data.check_request(request, trainer.max_epochs)
+            if request.kind == "poisson" and pl_module.adds_noise:  # before anything is spent
+                check_rate(check_sampler(data.train_dataloader(), trainer), {request.sample_rate})
 
     def check_run(self, trainer: Trainer, method: Any) -> None:
         """Refuse what a trainer and a method cannot do together within the budget.
@@ -252,26 +261,6 @@ class PrivacyAccountant(Callback):
         exhausted = not pl_module.ledger.affords(*pl_module.step_entries())
         if trainer.strategy.reduce_boolean_decision(exhausted, all=False):
             trainer.should_stop = True
-
-
-def number_of_edges(datamodule: Any) -> int | None:
-    """Number of undirected edges M (private) in a data module's graph or set; None without one."""
-    graphs = _graphs(datamodule)
-    return None if graphs is None else sum(int(graph.num_edges) for graph in graphs) // 2
-
-
-def number_of_pairs(datamodule: Any) -> int | None:
-    """Number of pairs of nodes (public) in a data module's graph or set; None without one."""
-    graphs = _graphs(datamodule)
-    return None if graphs is None else sum(num_pairs(int(graph.num_nodes)) for graph in graphs)
-
-
-def _graphs(datamodule: Any) -> list[Any] | None:
-    graphs: list[Any] | None = getattr(datamodule, "graphs", None)
-    if graphs is None:
-        graph = getattr(datamodule, "graph", None)
-        graphs = None if graph is None else [graph]
-    return graphs
 
 
 def _advised_delta(num_pairs: int | None) -> str:

@@ -18,6 +18,7 @@ from torch_geometric.data import Data
 from lightning_dpg.callbacks.checksums import write_sums
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
 from lightning_dpg.graph.io import check_edge_list_names, write_graph
+from lightning_dpg.interfaces import GraphRecords, serves_records
 
 Format = Literal["edges", "graphml", "npz"]
 FORMATS: tuple[Format, ...] = ("edges", "graphml", "npz")
@@ -55,9 +56,10 @@ class ReleaseWriter(Callback):
 
     def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Refuse node names that the formats cannot hold, before anything is spent."""
-        graph = getattr(getattr(trainer, "datamodule", None), "train_graph", None)
-        if graph is not None and "edges" in self.formats:
-            check_edge_list_names(graph.node_names)
+        data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
+        records = data.records if serves_records(data) else None
+        if isinstance(records, GraphRecords) and "edges" in self.formats:
+            check_edge_list_names(records.node_names)
 
     def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
         """Write the release."""
@@ -66,8 +68,8 @@ class ReleaseWriter(Callback):
         if folder is None or not trainer.is_global_zero:
             return
         release = Path(folder) / "release"
-        write_key = getattr(getattr(trainer, "datamodule", None), "write_key", None)
-        if write_key is not None and write_key(Path(folder) / KEY):
+        data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
+        if serves_records(data) and data.write_key(Path(folder) / KEY):
             print(f"names of the node numbers, for you only: {Path(folder) / KEY}")
         write_folder(release, lambda place: self._fill(place, pl_module, statement))
         print(f"run folder: {folder}\nrelease: {release}")

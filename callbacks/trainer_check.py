@@ -19,6 +19,7 @@ from pytorch_lightning.callbacks import (
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch.utils.data import DataLoader
 
+from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.privacy.sampling import PoissonSampler
 
 _TRIALS = "makes trial steps on private data and then forgets that they were booked"
@@ -58,6 +59,7 @@ def check_trainer(trainer: Trainer, method: Any) -> None:
                 f"trainer.{setting} 0 makes no step: there would be nothing to release\n"
                 "set it to 1 or more, or leave it out"
             )
+    _check_steps(trainer, method.batch_request())
     if not method.adds_noise:
         return
     is_endless = trainer.max_epochs == -1 and trainer.max_steps == -1
@@ -77,6 +79,24 @@ def check_trainer(trainer: Trainer, method: Any) -> None:
         for refused, why in REFUSED_CALLBACKS.items():
             if isinstance(callback, refused):
                 raise MisconfigurationException(f"{type(callback).__name__} {why}: remove it")
+
+
+def _check_steps(trainer: Trainer, request: BatchRequest) -> None:
+    """Refuse settings that cut the steps which a method says it makes."""
+    asked = request.steps_per_epoch
+    if asked is None or trainer.fast_dev_run:  # type: ignore[attr-defined]
+        return
+    share = trainer.limit_train_batches
+    limits = {
+        "max_steps": asked if trainer.max_steps == -1 else trainer.max_steps,
+        "limit_train_batches": int(share * asked) if isinstance(share, float) else share,
+    }
+    for setting, limit in limits.items():
+        if limit < asked and getattr(trainer, setting) != 0:
+            raise MisconfigurationException(
+                f"the method makes {asked} steps, and trainer.{setting} {getattr(trainer, setting)} "
+                "would cut them: leave it out, and set the number in the method"
+            )
 
 
 def _voiding_settings(trainer: Trainer, method: Any) -> dict[str, str]:
@@ -102,7 +122,7 @@ def _voiding_settings(trainer: Trainer, method: Any) -> dict[str, str]:
             "ends a run by what is private: one record can make a gradient that is no number",
         ),
         "use_distributed_sampler true": (
-            wraps and method.batches == "edges",
+            wraps and method.batch_request().kind == "poisson",
             "wraps the Poisson sampler, so that one record can be in the batches of two processes",
         ),
     }
@@ -158,12 +178,16 @@ def check_loader(trainer: Trainer, method: Any) -> None:
         MisconfigurationException: If a step costs less than what the loader draws.
     """
     rates = {entry.sample_rate for entry in method.step_entries()}
-    if not rates or (rates == {1.0} and method.batches == "any"):
+    if not rates or (rates == {1.0} and method.batch_request().kind == "all"):
         return  # no step is booked, or each reads all records whatever the batch holds
-    sampler = check_sampler(trainer.train_dataloader, trainer)
+    check_rate(check_sampler(trainer.train_dataloader, trainer), rates)
+
+
+def check_rate(sampler: PoissonSampler, rates: set[float]) -> None:
+    """Refuse a sampler that does not draw at the one rate that is booked."""
     if rates != {sampler.sample_rate}:
         booked = ", ".join(f"{rate:g}" for rate in sorted(rates))
         raise MisconfigurationException(
             f"batches are drawn at the rate {sampler.sample_rate:g}, and booked at {booked}\n"
-            "set sample_rate of the data module only, and do not change it in a run"
+            "set sample_rate of the method only, and do not change it in a run"
         )

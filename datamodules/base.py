@@ -5,22 +5,21 @@ import os
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import networkx as nx
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 from torch_geometric.data import Data
 
+from lightning_dpg.datamodules.batches import Batches
 from lightning_dpg.datamodules.loading import load_reading
 from lightning_dpg.graph.conversion import NodeSet
 from lightning_dpg.graph.graph import largest_component, make_graph
-
-Batch = TypeVar("Batch")
-
+from lightning_dpg.graph.pair_indices import num_pairs
 
 _NODE_SETS = {
     NodeSet.BUILT_IN: "is public: the graph is built in.",
@@ -192,24 +191,18 @@ class GraphDataModule(pl.LightningDataModule):
         """Return the number of nodes N (public)."""
         return int(self.graph.num_nodes)
 
+    @property
+    def num_edges(self) -> int:
+        """Number of undirected edges (private), those that are held out among them."""
+        return int(self.graph.num_edges) // 2
+
+    @property
+    def num_pairs(self) -> int:
+        """Number of pairs of nodes (public)."""
+        return num_pairs(self.num_nodes)
+
     def predict_dataloader(self) -> DataLoader[Tensor]:
         """Return the seeds of the graphs to generate, one scalar tensor each."""
         if self.num_graphs < 1:
             raise ValueError(f"num_graphs must be positive, got {self.num_graphs}")
         return DataLoader(Batches(list(torch.arange(self.num_graphs))), batch_size=None)
-
-
-class Batches(Dataset[Batch]):
-    """Batches that exist already; load them with ``batch_size=None``."""
-
-    def __init__(self, batches: Sequence[Batch]) -> None:
-        """Keep the batches."""
-        self.batches = batches
-
-    def __len__(self) -> int:
-        """Number of batches."""
-        return len(self.batches)
-
-    def __getitem__(self, index: int) -> Batch:
-        """One batch as it is."""
-        return self.batches[index]

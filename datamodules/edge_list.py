@@ -1,25 +1,35 @@
-"""Batches of edges, drawn with Poisson sampling, and held-out edges for link prediction."""
+"""One graph: all records, Poisson samples or walks of them, and held-out edges."""
 
-import hashlib
-import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import networkx as nx
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 from torch_geometric.data import Data
 
-from lightning_dpg.datamodules.base import Batches, GraphDataModule
-from lightning_dpg.datamodules.loading import data_root
+from lightning_dpg.datamodules.base import GraphDataModule
+from lightning_dpg.datamodules.batches import (
+    AllRecords,
+    Batches,
+    PoissonRecords,
+    TrainBatches,
+    check_own_settings,
+    check_settings_agree,
+    number_of_steps,
+    place,
+    poisson_loader,
+    request_of,
+)
+from lightning_dpg.datamodules.held_out import public_coin, read_split
+from lightning_dpg.datamodules.records import OneGraph
+from lightning_dpg.datamodules.walk_batches import WalkBatches
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.negative_sampling import degree_matched_non_edges, uniform_non_edges
-from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
+from lightning_dpg.interfaces import BatchRequest
+from lightning_dpg.privacy.sampling import PoissonBatch
 
 _SPLIT = ("val_fraction", "test_fraction", "split", "seed")
 """Arguments that choose the held-out edges."""
@@ -40,7 +50,7 @@ class LinkBatch(NamedTuple):
     matched_non_edges: Tensor
 
 
-class EdgeRecords(Dataset[PoissonBatch]):
+class EdgeRecords(PoissonRecords):
     """The training records: one per undirected edge, indexed once per batch (private).
 
     Args:
@@ -68,20 +78,18 @@ class EdgeRecords(Dataset[PoissonBatch]):
 
 
 class EdgeListDataModule(GraphDataModule):
-    """Batches of edges, drawn with Poisson sampling.
+    """One graph, whose undirected edges are the records; it serves the batches that a method requests.
 
-    The data of a batch are edges of shape ``(B, 2)``, one row ``i < j`` per undirected edge. After
-    ``setup`` these attributes are there, all of them private.
+    The data of a Poisson sample are edges of shape ``(B, 2)``, one row ``i < j`` per undirected edge.
+    After ``setup`` these attributes are there, all of them private.
 
     Attributes:
         train_graph: Graph of the training edges, with all nodes.
         edges: Training records of shape ``(M, 2)``.
         val_links: Held-out edges and non-edges for validation, or None without a split.
         test_links: The same for the test.
-        batches: What a batch holds.
     """
 
-    batches: ClassVar[Literal["edges", "walks"]] = "edges"
     train_graph: Data
     edges: Tensor
     val_links: LinkBatch | None
@@ -91,7 +99,7 @@ class EdgeListDataModule(GraphDataModule):
         self,
         name: str | Data | nx.Graph = "les_miserables",
         *,
-        sample_rate: float = 0.1,
+        sample_rate: float | None = None,
         steps_per_epoch: int | None = None,
         undirected: bool = False,
         largest_component: bool = False,
@@ -111,8 +119,9 @@ class EdgeListDataModule(GraphDataModule):
         Args:
             name: Built-in graph, data set under ``$LIGHTNING_DPG_DATA``, path of a file, or a
                 graph of PyTorch Geometric or networkx.
-            sample_rate: Probability q with which each record is drawn into a batch.
-            steps_per_epoch: Batches per epoch, 1 / q rounded up by default.
+            sample_rate: Earlier place of the method's ``sample_rate``, for one more version.
+            steps_per_epoch: Batches per epoch of methods that do not say it themselves; 1 / q
+                rounded up by default.
             undirected: Drop the directions of a directed graph instead of refusing it.
             largest_component: Keep the largest connected component only. It is found by looking
                 at the private edges, which becomes an assumption of the guarantee.
@@ -171,6 +180,11 @@ class EdgeListDataModule(GraphDataModule):
         self.train_graph = make_graph(self.edges, self.num_nodes, self.graph.node_names)
         self._is_set_up = True
 
+    @property
+    def records(self) -> OneGraph:
+        """The training records (private), after ``setup``."""
+        return OneGraph(self.train_graph, self.edges, self.assumptions)
+
     def state_dict(self) -> dict[str, Any]:
         """Return the numbering of the nodes and the settings of the split (public)."""
         return {**super().state_dict(), **{name: getattr(self, name) for name in _SPLIT}}
@@ -206,9 +220,28 @@ class EdgeListDataModule(GraphDataModule):
     def _holds_out(state: dict[str, Any]) -> bool:
         return bool(state["split"] or state["val_fraction"] or state["test_fraction"])
 
-    def train_dataloader(self) -> DataLoader[PoissonBatch]:
-        """Poisson batches of edges; each rank gets its share of every batch."""
-        return self._poisson_loader(EdgeRecords(self.edges, self.sample_rate))
+    @property
+    def request(self) -> BatchRequest:
+        """The batches to serve: those that the method of the trainer requests."""
+        return request_of(self.trainer, self.sample_rate)
+
+    def check_request(self, request: BatchRequest, max_epochs: int | None) -> None:
+        """Refuse a request that the settings contradict."""
+        check_settings_agree(request, self.sample_rate, self.steps_per_epoch, max_epochs)
+
+    def train_dataloader(self) -> TrainBatches:
+        """The requested batches; each process gets its share of every batch of edges or walks."""
+        request = self.request
+        steps = number_of_steps(request, self.steps_per_epoch)
+        if request.kind == "all":
+            return AllRecords(self.records, steps)
+        if request.kind == "walks":
+            rank, world_size = place(self.trainer)
+            share = request._replace(num_walks=max(1, request.num_walks // world_size))
+            walks = WalkBatches(self.train_graph, share, steps, (self.seed, rank))
+            return DataLoader(walks, batch_size=None)
+        rate = request.sample_rate
+        return poisson_loader(EdgeRecords(self.edges, rate), rate, steps, self.trainer)
 
     def val_dataloader(self) -> DataLoader[LinkBatch] | list[LinkBatch]:
         """Return one batch of validation links, or nothing without a split."""
@@ -218,24 +251,8 @@ class EdgeListDataModule(GraphDataModule):
         """Return one batch of test links, or nothing without a split."""
         return _link_loader(self.test_links)
 
-    def _poisson_loader(self, records: EdgeRecords) -> DataLoader[PoissonBatch]:
-        rank, world_size = 0, 1
-        if self.trainer is not None:
-            rank, world_size = self.trainer.global_rank, self.trainer.world_size
-        steps = self.steps_per_epoch
-        if steps is None:
-            # 1 / q of an exact share such as 1/49 can come out above the whole number.
-            steps = math.ceil(1 / self.sample_rate - 1e-9)
-        sampler = PoissonSampler(
-            len(records), self.sample_rate, steps, rank=rank, world_size=world_size
-        )
-        return DataLoader(records, sampler=sampler, batch_size=None)
-
     def _check_arguments(self) -> None:
-        if not 0 < self.sample_rate <= 1:
-            raise ValueError(f"sample_rate must lie in (0, 1], got {self.sample_rate}")
-        if self.steps_per_epoch is not None and self.steps_per_epoch < 1:
-            raise ValueError(f"steps_per_epoch must be positive, got {self.steps_per_epoch}")
+        check_own_settings(self.sample_rate, self.steps_per_epoch)
         for argument in ("val_fraction", "test_fraction"):
             if not 0 <= getattr(self, argument) < 1:
                 raise ValueError(f"{argument} must lie in [0, 1), got {getattr(self, argument)}")
@@ -270,7 +287,7 @@ class EdgeListDataModule(GraphDataModule):
         )
 
     def _split_as_published(self, split: str) -> None:
-        parts = _read_split(split, self.num_nodes)
+        parts = read_split(split, self.num_nodes)
         self.edges = parts["train_ones"]
         held_out = torch.cat([parts["val_ones"], parts["test_ones"]])
         whole = make_graph(torch.cat([self.edges, held_out]), self.num_nodes)
@@ -296,50 +313,3 @@ class EdgeListDataModule(GraphDataModule):
 
 def _link_loader(links: LinkBatch | None) -> DataLoader[LinkBatch] | list[LinkBatch]:
     return [] if links is None else DataLoader(Batches([links]), batch_size=None)
-
-
-def public_coin(node_names: list[str], edges: Tensor, seed: int) -> Tensor:
-    """A number in [0, 1) for each pair of nodes that depends on their names and the seed only.
-
-    An edge that comes or goes therefore changes no other edge's part of a split.
-
-    Args:
-        node_names: Names of the N nodes (public).
-        edges: Pairs of shape ``(P, 2)``; the orientation does not matter.
-        seed: Seed of the coin (public).
-    """
-    key = str(seed).encode()
-    digests = b"".join(
-        hashlib.blake2b(name.encode(), digest_size=8, key=key).digest() for name in node_names
-    )
-    ends = np.frombuffer(digests, dtype="<u8").astype(np.uint64)[edges.numpy()]
-    bits = _mix(_mix(ends.min(axis=1)) ^ ends.max(axis=1))
-    return torch.from_numpy((bits >> np.uint64(11)).astype(np.float64) * 2.0**-53)
-
-
-def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Bijection of 64-bit words in which each bit depends on all others (SplitMix64)."""
-    bits = bits + np.uint64(0x9E3779B97F4A7C15)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
-
-
-def _read_split(split: str, num_nodes: int) -> dict[str, Tensor]:
-    """Edges and non-edges of a split, each pair once, in lexicographic order."""
-    path = Path(split).expanduser()
-    root = data_root()
-    if root is not None and (named := root / "npz" / f"{split}.npz").is_file():
-        path = named
-    if not path.is_file():
-        raise ValueError(
-            f"split {split!r} is neither a file nor the name of an archive in "
-            f"{root / 'npz' if root else '$LIGHTNING_DPG_DATA/npz, which is not set'}"
-        )
-    keys = ("train_ones", "val_ones", "val_zeros", "test_ones", "test_zeros")
-    with np.load(path, allow_pickle=False) as archive:
-        missing = [key for key in keys if key not in archive.files]
-        if missing:
-            raise ValueError(f"{path} holds no {', '.join(missing)}; a split needs {keys}")
-        pairs = {key: torch.from_numpy(archive[key].astype(np.int64)) for key in keys}
-    return {key: undirected_edges(make_graph(pairs[key], num_nodes)) for key in keys}

@@ -1,8 +1,8 @@
-"""Sets of small graphs: Poisson batches of the edges of all graphs together, or of whole graphs."""
+"""Sets of small graphs: all records, or Poisson samples of the edges of all graphs together."""
 
-import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import networkx as nx
 import numpy as np
@@ -10,44 +10,35 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 from torch_geometric.data import Data
 
-from lightning_dpg.datamodules.base import Batches
+from lightning_dpg.datamodules.batches import (
+    AllRecords,
+    Batches,
+    PoissonRecords,
+    TrainBatches,
+    check_own_settings,
+    check_settings_agree,
+    number_of_steps,
+    poisson_loader,
+    request_of,
+)
 from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIONS
 from lightning_dpg.datamodules.edge_list import EdgeRecords
+from lightning_dpg.datamodules.records import GraphSet
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import GraphFormatError, from_networkx, from_pyg
 from lightning_dpg.graph.node_names import natural_key, natural_order
-from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
-
-
-class GraphRecords(Dataset[PoissonBatch]):
-    """The training records where one graph is a record: their numbers (private).
-
-    Args:
-        num_graphs: Number of graphs G.
-        sample_rate: Probability with which each graph is drawn into a batch.
-    """
-
-    def __init__(self, num_graphs: int, sample_rate: float) -> None:
-        self.num_graphs = num_graphs
-        self.sample_rate = sample_rate
-
-    def __len__(self) -> int:
-        """Number of records G."""
-        return self.num_graphs
-
-    def __getitem__(self, indices: Tensor) -> PoissonBatch:
-        """Batch of the graphs ``indices``, of shape ``(B,)``."""
-        return PoissonBatch(indices, self.sample_rate)
+from lightning_dpg.graph.pair_indices import num_pairs
+from lightning_dpg.interfaces import BatchRequest, PredictsGraphs
 
 
 class GraphSetDataModule(pl.LightningDataModule):
-    """A set of graphs; its edges, or whole graphs, are drawn with Poisson sampling.
+    """A set of graphs, whose edges are the records; it serves the batches that a method requests.
 
     The nodes of all graphs are numbered in one sequence, those of the first graph first. The data of
-    a batch are edges in these numbers, shape ``(B, 2)``, or numbers of graphs, shape ``(B,)``.
+    a Poisson sample are edges in these numbers, shape ``(B, 2)``.
 
     Attributes:
         graphs: The G graphs (private), as from ``make_graph``, with ``y`` of shape ``(1,)`` in a
@@ -58,9 +49,8 @@ class GraphSetDataModule(pl.LightningDataModule):
         labels: Label of each graph, shape ``(G,)``; None without labels.
         max_occurrences: How many rows of ``edges`` are one edge of the private data at most, and
             so change together; a batch holds all of them or none.
-        assumptions: What a guarantee takes for public, if edges or graphs are the records.
+        assumptions: What a guarantee takes for public.
         preparation: The part of that which comes of how the data were prepared.
-        batches: What a batch holds, if edges are the records.
     """
 
     graphs: list[Data]
@@ -69,14 +59,13 @@ class GraphSetDataModule(pl.LightningDataModule):
     graph_of: Tensor
     labels: Tensor | None
     max_occurrences: int = 1
-    batches: ClassVar[Literal["edges"]] = "edges"
 
     def __init__(
         self,
         name: str | Sequence[Data] | Sequence[nx.Graph] = "planted_sets",
         *,
-        record: Literal["edge", "graph"] = "edge",
-        sample_rate: float = 0.1,
+        record: Literal["edge"] = "edge",
+        sample_rate: float | None = None,
         steps_per_epoch: int | None = None,
         num_graphs: int = 1,
     ) -> None:
@@ -84,9 +73,10 @@ class GraphSetDataModule(pl.LightningDataModule):
 
         Args:
             name: Built-in set, or a list of graphs of PyTorch Geometric or networkx.
-            record: What one record is: an edge of any graph, or a graph.
-            sample_rate: Probability q with which each record is drawn into a batch.
-            steps_per_epoch: Batches per epoch, 1 / q rounded up by default.
+            record: What one record is: an edge of any graph; nothing else is left to choose.
+            sample_rate: Earlier place of the method's ``sample_rate``, for one more version.
+            steps_per_epoch: Batches per epoch of methods that do not say it themselves; 1 / q
+                rounded up by default.
             num_graphs: Number of graphs to generate in ``predict``, from the seeds 0, 1, ...
         """
         super().__init__()
@@ -137,28 +127,62 @@ class GraphSetDataModule(pl.LightningDataModule):
         self.assumptions.append(
             "The number of graphs, the nodes of each, their features and the labels of the graphs "
             "are public."
-            if self.record == "edge"
-            else "The kinds of labels and of node features are public."
         )
         self._is_set_up = True
 
     @property
-    def num_nodes(self) -> int:
-        """None: the methods that ask for it learn one graph.
-
-        Raises:
-            MisconfigurationException: Always.
-        """
-        raise MisconfigurationException(
-            f"{type(self).__name__} holds a set of graphs, and this method learns a single one: "
-            "use EdgeListDataModule, or a method for sets such as ErdosRenyiSet"
+    def records(self) -> GraphSet:
+        """The training records (private), after ``setup``."""
+        return GraphSet(
+            self.graphs,
+            self.edges,
+            self.sizes,
+            self.graph_of,
+            self.labels,
+            max_occurrences=self.max_occurrences,
+            assumptions=self.assumptions,
+            preparation=self.preparation,
         )
 
-    def train_dataloader(self) -> DataLoader[PoissonBatch]:
-        """Poisson batches of records; each rank gets its share of every batch."""
-        if self.record == "graph":
-            return self.poisson_loader(GraphRecords(len(self.graphs), self.sample_rate))
-        return self.poisson_loader(EdgeRecords(self.edges, self.sample_rate))
+    @property
+    def num_edges(self) -> int:
+        """Number of undirected edges of all graphs (private)."""
+        return len(self.edges)
+
+    @property
+    def num_pairs(self) -> int:
+        """Number of pairs of nodes of one graph (public)."""
+        return sum(map(num_pairs, self.sizes.tolist()))
+
+    def write_key(self, path: Path) -> bool:
+        """Write nothing: a set publishes no numbers for names."""
+        return False
+
+    @property
+    def request(self) -> BatchRequest:
+        """The batches to serve: those that the method of the trainer requests."""
+        return request_of(self.trainer, self.sample_rate)
+
+    def check_request(self, request: BatchRequest, max_epochs: int | None) -> None:
+        """Refuse walks, which one graph has, and a request that the settings contradict."""
+        if request.kind == "walks":
+            raise MisconfigurationException(
+                f"{type(self).__name__} serves no walks\nuse EdgeListDataModule"
+            )
+        check_settings_agree(request, self.sample_rate, self.steps_per_epoch, max_epochs)
+
+    def train_dataloader(self) -> TrainBatches:
+        """The requested batches; each process gets its share of every Poisson sample."""
+        request = self.request
+        steps = number_of_steps(request, self.steps_per_epoch)
+        if request.kind == "all":
+            return AllRecords(self.records, steps)
+        rate = request.sample_rate
+        return poisson_loader(self.edge_records(rate), rate, steps, self.trainer)
+
+    def edge_records(self, sample_rate: float) -> PoissonRecords:
+        """What Poisson samples are drawn from."""
+        return EdgeRecords(self.edges, sample_rate)
 
     def val_dataloader(self) -> list[Any]:
         """Return nothing: no edge is held out."""
@@ -176,36 +200,15 @@ class GraphSetDataModule(pl.LightningDataModule):
             raise ValueError(f"num_graphs must be positive, got {self.num_graphs}")
         return DataLoader(Batches(list(torch.arange(self.num_graphs))), batch_size=None)
 
-    def poisson_loader(self, records: Dataset[PoissonBatch]) -> DataLoader[PoissonBatch]:
-        """Poisson batches of ``records``, which take a tensor of numbers."""
-        rank, world_size = 0, 1
-        if self.trainer is not None:
-            rank, world_size = self.trainer.global_rank, self.trainer.world_size
-        steps = self.steps_per_epoch
-        if steps is None:
-            # 1 / q of an exact share such as 1/49 can come out above the whole number.
-            steps = math.ceil(1 / self.sample_rate - 1e-9)
-        sampler = PoissonSampler(
-            len(records),  # type: ignore[arg-type]
-            self.sample_rate,
-            steps,
-            rank=rank,
-            world_size=world_size,
-        )
-        return DataLoader(records, sampler=sampler, batch_size=None)
-
     def _are_predicted(self) -> bool:
         """Return whether the method predicts labels of these graphs instead of drawing others."""
         method = None if self.trainer is None else self.trainer.lightning_module
-        return getattr(method, "predicts_graphs", False)
+        return isinstance(method, PredictsGraphs) and method.is_inductive
 
     def _check_arguments(self) -> None:
-        if self.record not in ("edge", "graph"):
-            raise ValueError(f"record must be 'edge' or 'graph', got {self.record!r}")
-        if not 0 < self.sample_rate <= 1:
-            raise ValueError(f"sample_rate must lie in (0, 1], got {self.sample_rate}")
-        if self.steps_per_epoch is not None and self.steps_per_epoch < 1:
-            raise ValueError(f"steps_per_epoch must be positive, got {self.steps_per_epoch}")
+        if self.record != "edge":
+            raise ValueError(f"record must be 'edge', got {self.record!r}")
+        check_own_settings(self.sample_rate, self.steps_per_epoch)
 
 
 def split_graphs(union: Data, sizes: Sequence[int]) -> list[Data]:

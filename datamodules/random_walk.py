@@ -1,28 +1,26 @@
-"""Batches of random walks over the training edges, for methods that protect nothing."""
+"""Earlier name of the data module that serves random walks, for one more version."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
-import numpy as np
-import torch
-from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from pytorch_lightning.utilities import rank_zero_info
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.datamodules.edge_list import EdgeListDataModule
-from lightning_dpg.graph.graph import adjacency
-from lightning_dpg.graph.walks import random_walks
+from lightning_dpg.interfaces import BatchRequest
 
 
 class RandomWalkDataModule(EdgeListDataModule):
-    """Batches of biased second-order random walks of shape ``(B, L)`` (Bojchevski et al., 2018).
+    """An :class:`EdgeListDataModule` with settings of walks, which are settings of NetGAN now.
 
     Args:
         name: Graph, see :class:`EdgeListDataModule`.
-        walk_length: Number of nodes L of a walk.
-        batch_size: Number of walks B, over all ranks.
-        steps_per_epoch: Number of batches per epoch.
-        p: Return parameter of node2vec.
-        q: In-out parameter of node2vec.
+        walk_length: Number of nodes of a walk, that of the method.
+        batch_size: Number of walks of a batch, in place of the method's.
+        steps_per_epoch: Number of batches per epoch, 100 by default.
+        p: Return parameter of node2vec, in place of the method's.
+        q: In-out parameter of node2vec, in place of the method's.
+        sample_rate: See :class:`EdgeListDataModule`.
         undirected: Drop the directions of a directed graph.
         largest_component: Keep the largest connected component only.
         val_fraction: Share of the edges held out for validation.
@@ -37,17 +35,16 @@ class RandomWalkDataModule(EdgeListDataModule):
         target_column: Column that holds the second id.
     """
 
-    batches: ClassVar[Literal["edges", "walks"]] = "walks"
-
     def __init__(
         self,
         name: str = "les_miserables",
-        walk_length: int = 16,
-        batch_size: int = 128,
-        steps_per_epoch: int = 100,
-        p: float = 1.0,
-        q: float = 1.0,
+        walk_length: int | None = None,
+        batch_size: int | None = None,
+        steps_per_epoch: int | None = None,
+        p: float | None = None,
+        q: float | None = None,
         *,
+        sample_rate: float | None = None,
         undirected: bool = False,
         largest_component: bool = False,
         val_fraction: float = 0.0,
@@ -63,6 +60,7 @@ class RandomWalkDataModule(EdgeListDataModule):
     ) -> None:
         super().__init__(
             name,
+            sample_rate=sample_rate,
             steps_per_epoch=steps_per_epoch,
             undirected=undirected,
             largest_component=largest_component,
@@ -77,41 +75,36 @@ class RandomWalkDataModule(EdgeListDataModule):
             source_column=source_column,
             target_column=target_column,
         )
-        if batch_size < 1 or walk_length < 2:
-            raise ValueError(
-                "batch_size must be positive and walk_length at least 2, got "
-                f"{batch_size} and {walk_length}"
-            )
         self.walk_length = walk_length
         self.batch_size = batch_size
         self.p = p
         self.q = q
 
-    def train_dataloader(self) -> DataLoader[Tensor]:  # type: ignore[override]
-        """Fresh walks in each batch, of shape ``(B, L)``."""
-        return DataLoader(_Walks(self), batch_size=None)
+    def setup(self, stage: str) -> None:
+        """Read the graph; name the successor."""
+        if stage == "fit" and self.trainer is None:
+            rank_zero_info(
+                "RandomWalkDataModule is EdgeListDataModule now, and settings of walks are NetGAN's"
+            )
+        super().setup(stage)
 
-
-class _Walks(Dataset[Tensor]):
-    """As many batches of walks as an epoch has."""
-
-    def __init__(self, data: RandomWalkDataModule) -> None:
-        rank, ranks = 0, 1
-        if data.trainer is not None:
-            rank, ranks = data.trainer.global_rank, data.trainer.world_size
-        self.count = max(1, data.batch_size // ranks)
-        self.data = data
-        self.adjacency = adjacency(data.train_graph)
-        self.rng = np.random.default_rng((data.seed, rank))
-
-    def __len__(self) -> int:
-        return int(self.data.steps_per_epoch or 1)
-
-    def __getitem__(self, index: int) -> Tensor:
-        if index >= len(self):
-            raise IndexError(index)
-        data = self.data
-        walks = random_walks(
-            self.adjacency, self.count, data.walk_length, self.rng, p=data.p, q=data.q
+    @property
+    def request(self) -> BatchRequest:
+        """The request of the method, with the number of walks and the biases that are given here."""
+        request = super().request if self.trainer is not None else BatchRequest("walks")
+        if request.kind != "walks":
+            return request
+        return request._replace(
+            num_walks=request.num_walks if self.batch_size is None else self.batch_size,
+            p=request.p if self.p is None else self.p,
+            q=request.q if self.q is None else self.q,
         )
-        return torch.from_numpy(walks)
+
+    def check_request(self, request: BatchRequest, max_epochs: int | None) -> None:
+        """Also refuse walks of another length than the method learns."""
+        super().check_request(request, max_epochs)
+        if request.kind == "walks" and self.walk_length not in (None, request.walk_length):
+            raise MisconfigurationException(
+                f"walk_length is {self.walk_length} in the data module, and {request.walk_length} in "
+                "the method\nset it in the method (model.init_args.walk_length) only"
+            )

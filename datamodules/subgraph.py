@@ -9,12 +9,12 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
 from torch_geometric.data import Data
 from torch_geometric.io import read_planetoid_data
 
-from lightning_dpg.datamodules.edge_list import public_coin
+from lightning_dpg.datamodules.batches import PoissonRecords
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
+from lightning_dpg.datamodules.held_out import public_coin
 from lightning_dpg.datamodules.loading import data_root, load_reading
 from lightning_dpg.graph.conversion import GraphReading, NodeSet
 from lightning_dpg.graph.graph import (
@@ -50,7 +50,7 @@ class SubgraphDataModule(GraphSetDataModule):
         hops: int = 1,
         size: int = 20,
         max_occurrences: int = 1,
-        sample_rate: float = 0.1,
+        sample_rate: float | None = None,
         steps_per_epoch: int | None = None,
         undirected: bool = False,
         largest_component: bool = False,
@@ -67,8 +67,9 @@ class SubgraphDataModule(GraphSetDataModule):
             hops: Largest distance from the central node of an ego graph.
             size: Number of nodes of a subgraph on random nodes.
             max_occurrences: In how many subgraphs one edge is kept at most.
-            sample_rate: Probability q with which each edge is drawn into a batch.
-            steps_per_epoch: Batches per epoch, 1 / q rounded up by default.
+            sample_rate: Earlier place of the method's ``sample_rate``, for one more version.
+            steps_per_epoch: Batches per epoch of methods that do not say it themselves; 1 / q
+                rounded up by default.
             undirected: Drop the directions of a directed graph instead of refusing it.
             largest_component: Cut subgraphs out of the largest connected component only. It is
                 found by looking at the private edges, which becomes an assumption of the guarantee.
@@ -124,11 +125,11 @@ class SubgraphDataModule(GraphSetDataModule):
         )
         return graphs
 
-    def train_dataloader(self) -> DataLoader[PoissonBatch]:
-        """Poisson batches of edges of the whole graph, each with all its occurrences."""
+    def edge_records(self, sample_rate: float) -> PoissonRecords:
+        """Edges of the whole graph, each with all its occurrences."""
         ends = self._nodes[self.edges].sort(dim=1).values
         _, record_of = torch.unique(ends, dim=0, return_inverse=True)
-        return self.poisson_loader(RepeatedEdgeRecords(self.edges, record_of, self.sample_rate))
+        return RepeatedEdgeRecords(self.edges, record_of, sample_rate)
 
     def _check_arguments(self) -> None:
         super()._check_arguments()
@@ -156,7 +157,7 @@ class SubgraphDataModule(GraphSetDataModule):
         return centers, ego_nodes(whole, centers, self.hops)
 
 
-class RepeatedEdgeRecords(Dataset[PoissonBatch]):
+class RepeatedEdgeRecords(PoissonRecords):
     """Training records of one edge or several that are one edge of the private data (private).
 
     Args:

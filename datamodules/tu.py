@@ -35,8 +35,8 @@ class TUGraphDataModule(GraphSetDataModule):
         self,
         name: str | Sequence[Data] | Sequence[nx.Graph] = "planted_sets",
         *,
-        record: Literal["edge", "graph"] = "edge",
-        sample_rate: float = 0.1,
+        record: Literal["edge"] = "edge",
+        sample_rate: float | None = None,
         steps_per_epoch: int | None = None,
         undirected: bool = False,
         num_graphs: int = 1,
@@ -46,9 +46,10 @@ class TUGraphDataModule(GraphSetDataModule):
         Args:
             name: Built-in set, set under ``$LIGHTNING_DPG_DATA/tu``, path of a folder, or a list of
                 graphs of PyTorch Geometric or networkx.
-            record: What one record is: an edge of any graph, or a graph.
-            sample_rate: Probability q with which each record is drawn into a batch.
-            steps_per_epoch: Batches per epoch, 1 / q rounded up by default.
+            record: What one record is: an edge of any graph; nothing else is left to choose.
+            sample_rate: Earlier place of the method's ``sample_rate``, for one more version.
+            steps_per_epoch: Batches per epoch of methods that do not say it themselves; 1 / q
+                rounded up by default.
             undirected: Read links that are listed in one direction only as undirected edges,
                 instead of refusing them.
             num_graphs: Number of graphs to generate in ``predict``, from the seeds 0, 1, ...

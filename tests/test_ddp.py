@@ -22,12 +22,13 @@ CONFIG = {
             "generator_dim": 8,
             "batch_size": 16,
             "num_samples": 500,
+            "sample_rate": 0.005,
         },
     },
     # At this rate most batches leave a rank with very few edges, and some with none.
     "data": {
         "class_path": "EdgeListDataModule",
-        "init_args": {"sample_rate": 0.005, "steps_per_epoch": 20},
+        "init_args": {"steps_per_epoch": 20},
     },
     "trainer": {
         "max_epochs": 2,
@@ -41,11 +42,16 @@ CONFIG = {
 SET_CONFIG = CONFIG | {
     "model": {
         "class_path": "DPGGAN",
-        "init_args": {"hidden_dim": 8, "feature_dim": 4, "public_pairs": 256},
+        "init_args": {
+            "hidden_dim": 8,
+            "feature_dim": 4,
+            "public_pairs": 256,
+            "sample_rate": 0.005,
+        },
     },
     "data": {
         "class_path": "TUGraphDataModule",
-        "init_args": {"name": "planted_sets", "sample_rate": 0.005, "steps_per_epoch": 20},
+        "init_args": {"name": "planted_sets", "steps_per_epoch": 20},
     },
     "privacy": {"epsilon": 8.0, "delta": 1e-6},
 }
@@ -57,7 +63,7 @@ FEDERATED_CONFIG = CONFIG | {
     },
     "data": {
         "class_path": "TUGraphDataModule",
-        "init_args": {"name": "planted_sets", "sample_rate": 0.1},
+        "init_args": {"name": "planted_sets"},
     },
     "trainer": CONFIG["trainer"] | {"max_epochs": 1},
     "privacy": {"epsilon": 8.0, "delta": 1e-6},

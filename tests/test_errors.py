@@ -51,7 +51,6 @@ def config(tmp_path):
         ("--trainer.max_epochs", "0", ["max_epochs 0 makes no step"]),
         ("--trainer.limit_train_batches", "0", ["limit_train_batches 0 makes no step"]),
         ("--privacy.lost_steps", "2", ["lost_steps 2", "leave it out of a new run"]),
-        ("--data.class_path", "RandomWalkDataModule", ["batches of edges", "EdgeListDataModule"]),
         ("--privacy.delta", "0.004", ["1e-04 or less", "public"]),
         ("--privacy.delta", "null", ["privacy.delta is missing"]),
         ("--privacy.delta", "0", ["privacy.delta 0", "pure epsilon"]),
@@ -81,9 +80,15 @@ TWO_WRAPPED = [
     [
         (TWO_WRAPPED, "wraps the Poisson sampler"),
         (
-            ["netgan", "--data.class_path", "EdgeListDataModule"],
-            "set data.class_path to RandomWalk",
+            ["bter", "--data.class_path", "GraphSetDataModule", "--data.name", "planted_sets"],
+            "BTER learns a single graph, and GraphSetDataModule holds a set of graphs",
         ),
+        (
+            ["dpggan", "--data.class_path", "EdgeListDataModule", "--data.name", "karate"],
+            "DPGGAN learns a set of graphs, and EdgeListDataModule holds a single graph",
+        ),
+        (["privcom", "--trainer.max_steps", "10"], "makes 24 steps, and trainer.max_steps 10"),
+        (["privcom", "--data.steps_per_epoch", "10"], "steps_per_epoch 10 would cut them"),
         (["chung_lu", "--trainer.max_steps", "0"], "max_steps 0 makes no step"),
         (["chung_lu", "--privacy.epsilon", "1e308"], "1e+308 protects nothing"),
         (
@@ -104,19 +109,19 @@ def test_a_run_that_cannot_be_is_refused_before_it_has_a_folder(fails, args, sai
     assert said in fails("fit", "--config", *args)
 
 
-PRINTED = ["--model.init_args.mode", "paper"]
-
-
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
         ("hrg_gaussian", ["--privacy.delta", "0"], "noise: gaussian spends a delta"),
         ("dk2_uniform", ["--privacy.delta", "0"], "noise: uniform spends a delta"),
-        ("ldp_gw_curated", ["--privacy.delta", "0"], "release: curated_edge spends a delta"),
+        (
+            "ldp_gw_curated",
+            ["--privacy.delta", "0"],
+            "privacy.delta 0 suits methods of pure epsilon only",
+        ),
         ("ldp_gw", ["--model.init_args.weights", "private"], "weights: private spends a delta"),
-        ("ldp_gw", ["--model.init_args.weights", "trained"], "weights: trained protects nothing"),
-        ("ldp_gw", ["--model.init_args.release", "exact"], "release: exact protects nothing"),
-        ("dpgvae", [*PRINTED, "--model.init_args.noise_multiplier", "5"], "mode: paper protects"),
+        ("ldp_gw_exact", ["--privacy.epsilon", "8"], "GromovWassersteinFeatures protects nothing"),
+        ("dpgvae", ["--model", "DPGVAEAsPublished"], "DPGVAEAsPublished protects nothing"),
         ("private_kernel", ["--model.init_args.truncation", "none"], "by any amount"),
     ],
 )

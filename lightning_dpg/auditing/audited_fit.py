@@ -14,7 +14,7 @@ from lightning_dpg.auditing.scores.white_box import white_box_score
 from lightning_dpg.callbacks.statement import privacy_statement
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import PrivateModule, Synthesizer
-from lightning_dpg.methods.graph_features.base import GraphLearner
+from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.running.fit import fit_without_release
@@ -144,7 +144,7 @@ def audited_fit(
         planted.append((data, sites.known, pairs, inserted))
 
     def watch(method: PrivateModule) -> None:
-        if not isinstance(method, Synthesizer | GraphLearner):
+        if not isinstance(method, Synthesizer | GraphFeatureRelease):
             raise CommandError("audit asks for a method that publishes graphs or their features")
         if view == "white_box":
             data, known, pairs, _ = planted[0]

@@ -137,11 +137,6 @@ def _sites_in_graph(data: Any) -> CanarySites:
 
 
 def _sites_in_set(data: GraphSetDataModule) -> CanarySites:
-    if data.record != "edge":
-        raise CommandError(
-            f"audit inserts edges, and a record of these data is a {data.record}\n"
-            "set data.init_args.record to edge"
-        )
     if data.max_occurrences > 1:
         raise CommandError(
             "audit inserts an edge into one graph, and one edge can be "

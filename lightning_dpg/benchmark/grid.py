@@ -15,7 +15,7 @@ from lightning_dpg.benchmark.tasks import Task, task_of
 from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import Synthesizer
-from lightning_dpg.methods.graph_features.base import GraphLearner
+from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.running.complete import method_settings, on_data
 from lightning_dpg.running.settings import find_config, find_configs, shipped_configs
 
@@ -122,7 +122,7 @@ def common_task(methods: Mapping[str, dict[str, Any]]) -> Task:
     tasks = {}
     for label, settings in methods.items():
         method = method_class(settings)
-        if not issubclass(method, Synthesizer | GraphLearner):
+        if not issubclass(method, Synthesizer | GraphFeatureRelease):
             raise CommandError(f"methods {label}: {method.__name__} releases nothing to compare")
         tasks[label] = task_of(method)
     (first, task), *rest = tasks.items()

@@ -13,7 +13,7 @@ from lightning_dpg.datamodules.loading import known_graphs
 from lightning_dpg.datamodules.tu import known_sets
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.methods.graph_features.base import GraphLearner
+from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.metrics import label_queries, set_queries
 from lightning_dpg.metrics import queries as graph_queries
@@ -209,7 +209,7 @@ class LabelTask(SetTask):
 
     def draw(self, method: Any, generator: torch.Generator) -> Any:
         """Kernels of what was released, and which graphs may be judged by them."""
-        return method.grams(method.embedding, method.sizes), method.judged
+        return method.kernels(method.embedding, method.sizes), method.test_mask
 
     def profile(self, real: Data) -> Sequence[Data]:
         """The graphs, each with its label."""
@@ -243,6 +243,6 @@ def task_of(method: type) -> Task:
     Args:
         method: Its class.
     """
-    if issubclass(method, GraphLearner):
+    if issubclass(method, GraphFeatureRelease):
         return GRAPH_LABELS
     return GRAPH_SETS if issubclass(method, GraphSetSynthesizer) else SINGLE_GRAPHS

@@ -10,7 +10,6 @@ from pytorch_lightning.callbacks import Callback, ProgressBar
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.loggers import Logger, WandbLogger
 from pytorch_lightning.utilities import rank_zero_info
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
 # Imported for their classes, which configurations can then name without the module.
@@ -18,11 +17,7 @@ import lightning_dpg.callbacks
 import lightning_dpg.datamodules
 import lightning_dpg.methods  # noqa: F401
 from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
-from lightning_dpg.callbacks.privacy_accountant import (
-    journal_state,
-    number_of_edges,
-    number_of_pairs,
-)
+from lightning_dpg.callbacks.privacy_accountant import journal_state
 from lightning_dpg.classes import find_class
 from lightning_dpg.cli.checkpoints import (
     read_checkpoint,
@@ -30,6 +25,7 @@ from lightning_dpg.cli.checkpoints import (
     refuse_other_method,
 )
 from lightning_dpg.cli.distinct_keys import load_distinct_keys
+from lightning_dpg.cli.earlier_names import with_names_of_today
 from lightning_dpg.cli.ends import early_end, farewell
 from lightning_dpg.cli.loggers import (
     describe_run,
@@ -37,10 +33,12 @@ from lightning_dpg.cli.loggers import (
     public_name,
     refuse_uploads,
 )
+from lightning_dpg.cli.method_arguments import fill_num_nodes, move_sample_rate
 from lightning_dpg.cli.parser import PrivateParser
 from lightning_dpg.cli.quiet import silence_lightning
-from lightning_dpg.cli.run_folder import RunFolder
+from lightning_dpg.cli.run_folder import RunFolder, folder_name
 from lightning_dpg.errors import INTERRUPTED, CommandError, explain, is_interrupt
+from lightning_dpg.interfaces import serves_records
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 
@@ -68,6 +66,9 @@ class PrivateCLI(LightningCLI):
             raise
 
     def _run(self, args: list[str]) -> None:
+        args, lines = with_names_of_today(args)
+        for line in lines:
+            rank_zero_info(line)
         super().__init__(
             PrivateModule,
             pl.LightningDataModule,
@@ -133,6 +134,12 @@ class PrivateCLI(LightningCLI):
 
     def before_instantiate_classes(self) -> None:
         """Check budget and data, so that bad ones end the run before it has left a trace."""
+        if self.config.subcommand == "fit":
+            line = move_sample_rate(
+                self._method_class(), self._model_arguments, self._settings.data.init_args
+            )
+            if line is not None:
+                rank_zero_info(line)
         if self.config.subcommand != "predict":
             self._data = self._read_data()
             split = self._checkpoint.get(type(self._data).__qualname__)
@@ -143,7 +150,7 @@ class PrivateCLI(LightningCLI):
                 refuse_other_graph(Path(self._settings.ckpt_path), self._checkpoint, graph)
         if self.config.subcommand == "fit":
             self._check_budget()
-            self._fill_num_nodes()
+            fill_num_nodes(self._model_arguments, self._data)
             self._print_differences()
         self._prepare_loggers()
 
@@ -154,6 +161,8 @@ class PrivateCLI(LightningCLI):
             if self.config.subcommand == "fit":
                 accountant = PrivacyAccountant(**self._settings.privacy.as_dict())
                 accountant.check_run(self.trainer, self.model)
+                if serves_records(self._data):
+                    self._data.check_request(self.model.batch_request(), self.trainer.max_epochs)
         except Exception as error:
             # The parser says of a refused argument that the whole model is of no known type.
             reason = _first_cause(error)
@@ -250,14 +259,16 @@ class PrivateCLI(LightningCLI):
 
     def _check_budget(self) -> None:
         trainer, strategy = self._settings.trainer, self._settings.trainer.strategy
+        self._method_class().check_data(self._data)
+        assert serves_records(self._data)  # or it has been refused
         accountant = PrivacyAccountant(**self._settings.privacy.as_dict())
         accountant.check(
             min_epochs=trainer.min_epochs,
             min_steps=trainer.min_steps,
             strategy=strategy if isinstance(strategy, str) else strategy.class_path,
             precision=str(trainer.precision),
-            num_edges=number_of_edges(self._data),
-            num_pairs=number_of_pairs(self._data),
+            num_edges=self._data.num_edges,
+            num_pairs=self._data.num_pairs,
             is_pure=self._method_class().is_pure,
         )
         checkpoint, ledger = self._settings.ckpt_path, PrivacyLedger(Relation.EDGE)
@@ -265,20 +276,6 @@ class PrivateCLI(LightningCLI):
             ledger = PrivacyLedger(Relation(self._checkpoint["privacy_ledger"]["relation"]))
             ledger.load_state_dict(self._checkpoint["privacy_ledger"])
         accountant.check_journal(checkpoint, ledger, journal_state(checkpoint))
-        self._method_class().check_data(self._data)
-
-    def _fill_num_nodes(self) -> None:
-        arguments = self._model_arguments
-        # Asked for by methods of one graph only: a set of graphs refuses them.
-        actual = getattr(self._data, "num_nodes", None) if "num_nodes" in arguments else None
-        if actual is None:
-            return
-        if arguments.num_nodes not in (None, actual):
-            raise MisconfigurationException(
-                f"model.init_args.num_nodes is {arguments.num_nodes}, but the graph has {actual} "
-                f"nodes: set it to {actual}, or leave it out"
-            )
-        arguments.num_nodes = actual
 
     @property
     def _model_arguments(self) -> Any:
@@ -311,7 +308,7 @@ class PrivateCLI(LightningCLI):
             refuse_uploads(arguments, self._settings.privacy.upload_nonprivate)
         self._folder = RunFolder(
             trainer.default_root_dir or ".",
-            self._method_class().__module__.rpartition(".")[2],
+            folder_name(self._method_class().__module__),
             self._settings.ckpt_path,
             leaves_files=not (getattr(rank_zero_only, "rank", 0) or trainer.fast_dev_run),
         )

@@ -47,6 +47,20 @@ def degrees_by_rows(rows: Tensor, num_edges: int) -> Tensor:
     return torch.diff(ends.round(), prepend=ends.new_zeros(1)).long().clamp(max=len(rows) - 1)
 
 
+def affinity_scores(rows: Tensor, signs: Tensor, degrees: Tensor, pairs: Tensor) -> Tensor:
+    """Degrees of both ends times their affinity: ``(P,)``, higher for likelier edges.
+
+    Args:
+        rows: Rows x of the estimate, shape ``(N, K)``.
+        signs: Signs s of the estimate, shape ``(K,)``.
+        degrees: Expected degrees, integers of shape ``(N,)``.
+        pairs: Pairs of nodes of shape ``(P, 2)``.
+    """
+    first, second = pairs.to(rows.device).T
+    chance = degrees[first].double() * degrees[second]
+    return chance * Affinity(rows, signs)(first, second)
+
+
 def low_rank_edges(
     rows: Tensor, signs: Tensor, degrees: Tensor, num_edges: int, generator: torch.Generator
 ) -> Tensor:

@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import pytorch_lightning as pl
 import torch
@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.interfaces import BatchRequest, GraphRecords, Records, serves_records
+from lightning_dpg.methods.data_check import check_records, data_of, served_records
 from lightning_dpg.metrics.functional import STATISTICS
 from lightning_dpg.metrics.link_prediction import degree_product, link_prediction
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall, smallest_epsilon
@@ -27,21 +29,29 @@ class PrivateModule(pl.LightningModule):
         relation: Neighbouring relation of the guarantee.
         is_pure: Whether all its releases are of pure epsilon, so that a delta of 0 suffices.
         adds_noise: Whether it protects anything at all.
-        batches: What a batch has to hold: a Poisson sample of ``edges``, random ``walks``, or
-            ``any``thing where a step reads all records by itself.
         is_trained: Whether steps change what the releases before them have made, so that a run
             without a step is an untrained method and not nothing at all.
         added_tensors: Released tensors that releases of earlier versions lack; the values that a new
             object has stand for them.
+        removed_tensors: Released tensors of earlier versions that nothing reads any more.
+        renamed_tensors: Names of today of released tensors, by those of earlier versions.
         assumptions: What the guarantee takes as public, one sentence each.
+        reads: The protocol of the records that it reads: ``GraphRecords`` or ``GraphSetRecords``.
+        repeats_edges: Whether it multiplies its sensitivities by ``max_occurrences`` of a set; if
+            not, data in which edges repeat are refused.
+        is_inductive: Whether ``predict`` reads graphs, those of which labels are asked for.
     """
 
+    reads: ClassVar[type] = GraphRecords
+    repeats_edges: ClassVar[bool] = False
+    is_inductive: ClassVar[bool] = False
     relation: Relation = Relation.EDGE
     is_pure: ClassVar[bool] = False
     adds_noise: ClassVar[bool] = True
-    batches: ClassVar[Literal["edges", "walks", "any"]] = "any"
     is_trained: ClassVar[bool] = True
     added_tensors: ClassVar[frozenset[str]] = frozenset()
+    removed_tensors: ClassVar[frozenset[str]] = frozenset()
+    renamed_tensors: ClassVar[dict[str, str]] = {}
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,25 +78,28 @@ class PrivateModule(pl.LightningModule):
             self._noise = NoiseSource()
         return self._noise
 
-    @classmethod
-    def check_data(cls, data: Any) -> None:
-        """Refuse a data module whose batches hold something else than this method reads.
+    @property
+    def records(self) -> Records:
+        """Records of the data module in use (private); subclasses narrow the type."""
+        return served_records(type(self).__name__, self.reads, data_of(self.trainer))
 
-        Raises:
-            MisconfigurationException: If they do.
-        """
-        held = getattr(data, "batches", None)  # others than ours do not say
-        if held is not None and cls.batches not in ("any", held):
-            other = "EdgeListDataModule" if cls.batches == "edges" else "RandomWalkDataModule"
-            raise MisconfigurationException(
-                f"{cls.__name__} learns from batches of {cls.batches}, and {type(data).__name__} "
-                f"draws {held}\nset data.class_path to {other}"
-            )
+    def batch_request(self) -> BatchRequest:
+        """The batches that it needs: by default one that holds all records."""
+        return BatchRequest("all", steps_per_epoch=1)
+
+    @classmethod
+    def check_data(cls, data: object) -> None:
+        """Refuse a data module whose records are not those that this method reads."""
+        check_records(cls.__name__, cls.reads, cls.repeats_edges, data)
 
     def setup(self, stage: str) -> None:
-        """Refuse data of another kind."""
-        if stage == "fit":
-            self.check_data(getattr(self.trainer, "datamodule", None))
+        """Refuse data of another kind, and batches that the data module cannot serve."""
+        data = data_of(self.trainer)
+        if data is None or (stage == "predict" and not self.is_inductive):
+            return
+        self.check_data(data)
+        if stage == "fit" and serves_records(data):
+            data.check_request(self.batch_request(), self.trainer.max_epochs)
 
     def check_new(self) -> None:
         """Refuse a second release by one object.
@@ -201,7 +214,9 @@ class PrivateModule(pl.LightningModule):
             )
         if self._keeps(budget, steps):
             return
-        least = smallest_epsilon(lambda epsilon: self._keeps(Budget(epsilon, budget.delta), steps))
+        least = smallest_epsilon(
+            lambda epsilon: self._keeps(Budget(epsilon, budget.delta), steps), budget.epsilon
+        )
         if least is None:
             raise MisconfigurationException(
                 f"no privacy.epsilon pays for a run at privacy.delta {budget.delta:g}: raise delta"
@@ -308,20 +323,21 @@ class Synthesizer(PrivateModule):
     def on_fit_start(self) -> None:
         """Take over the public facts of the data."""
         self.check_new()
-        data = self.trainer.datamodule  # type: ignore[attr-defined]
-        if data.num_nodes != self.hparams["num_nodes"]:
+        records = self.records
+        assert isinstance(records, GraphRecords)  # methods for sets take over facts of their own
+        if records.num_nodes != self.hparams["num_nodes"]:
             raise MisconfigurationException(
-                f"num_nodes is {self.hparams['num_nodes']}, but the graph has {data.num_nodes} "
-                f"nodes: set model.init_args.num_nodes to {data.num_nodes}, or leave it out"
+                f"num_nodes is {self.hparams['num_nodes']}, but the graph has {records.num_nodes} "
+                f"nodes: set model.init_args.num_nodes to {records.num_nodes}, or leave it out"
             )
-        names = list(data.train_graph.node_names)
+        names = list(records.node_names)
         if self.node_names not in (None, names):
             raise MisconfigurationException(
                 "the method was trained on nodes of other names, or in another order: resume with "
                 "the data and the setting of names that the first run had"
             )
         self.node_names = names
-        self.assumptions = list(data.assumptions)
+        self.assumptions = list(records.assumptions)
         # Every rank trains on other public randomness: the same would be work done twice.
         torch.manual_seed(torch.initial_seed() + 1 + self.global_rank)
 
@@ -351,7 +367,9 @@ class Synthesizer(PrivateModule):
         against non-edges whose ends have the degrees of edges, is what remains without it.
         """
         edges, non_edges, matched = batch
-        graph = self.trainer.datamodule.train_graph  # type: ignore[attr-defined]
+        records = self.records
+        assert isinstance(records, GraphRecords)
+        graph = records.graph
         values: dict[str, float] = {}
         for name, other in (("", non_edges), ("matched_", matched)):
             auc, ap = link_prediction(self.score(edges), self.score(other))

@@ -154,6 +154,28 @@ def discriminator_head(embedding_dim: int, hidden_dim: int) -> nn.Sequential:
     )
 
 
+class Discriminator(nn.Module):
+    """The networks g' and f': embedding of a graph, and its logit to be real.
+
+    Args:
+        describe: Network of graph embeddings of shape ``(B, embedding_dim)``.
+        embedding_dim: Width of the embedding.
+        hidden_dim: Width of the last hidden layer.
+    """
+
+    def __init__(
+        self, describe: GCNReadout | RowReadout, embedding_dim: int, hidden_dim: int
+    ) -> None:
+        super().__init__()
+        self.describe = describe
+        self.judge = discriminator_head(embedding_dim, hidden_dim)
+
+    def forward(self, *graphs: Tensor) -> Tensor:
+        """Return logits of shape ``(B, 1)`` of graphs in the form that ``describe`` takes."""
+        logits: Tensor = self.judge(self.describe(*graphs))
+        return logits
+
+
 def density_logits(sizes: Tensor, num_edges: Tensor) -> Tensor:
     """Return log odds of edge densities, finite also for empty and complete graphs."""
     pairs = sizes.double() * (sizes - 1) / 2

@@ -65,13 +65,11 @@ def calibrate_noise_multiplier(
     def fits(sigma: float) -> bool:
         return fits_entry(replace(step, noise_multiplier=sigma))
 
+    if not fits(_LARGEST):
+        raise BudgetTooSmall(f"no Gaussian noise fits {steps} steps into what is left of {budget}")
     high = 1.0
     while not fits(high):
         high *= 2
-        if high > _LARGEST:
-            raise BudgetTooSmall(
-                f"no Gaussian noise fits {steps} steps into what is left of {budget}"
-            )
     if sample_rate == 1:
         return smallest(fits, high, 1e-8) * _SLACK
     sigma = smallest(fits, high, 5e-5)

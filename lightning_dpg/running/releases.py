@@ -16,10 +16,11 @@ from lightning_dpg.callbacks.release_writer import GENERATOR, LEARNER, RECIPE, S
 from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import PrivateModule, Synthesizer
-from lightning_dpg.methods.graph_features.base import GraphLearner
+from lightning_dpg.methods.earlier import translate
+from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 
 _FIELDS = {"method": str, "hparams": dict}
-_WRITTEN_BY = {GENERATOR: Synthesizer, LEARNER: GraphLearner}
+_WRITTEN_BY = {GENERATOR: Synthesizer, LEARNER: GraphFeatureRelease}
 
 
 class Release(NamedTuple):
@@ -177,12 +178,15 @@ def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None
         CommandError: If there is no such class, or the recipe and the tensors do not suit it.
     """
     recipe, state = read_recipe(path)
+    recipe = _of_today(recipe)
     found = _find(path, recipe["method"]) if method_class is None else method_class
     named = recipe["method"].rpartition(".")[2]
     if found.__name__ != named:
         raise CommandError(f"{path}: released by {named}, not by {found.__name__}")
     if not issubclass(found, expected):
         raise CommandError(f"{path}: {recipe['method']} is not a {expected.__name__}")
+    state = {name: state[name] for name in state.keys() - found.removed_tensors}
+    state = {found.renamed_tensors.get(name, name): tensor for name, tensor in state.items()}
     try:
         method: Any = found(**recipe["hparams"])
         method.load_released_state(state)
@@ -207,6 +211,15 @@ def first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     # PyTorch names the class in the first line, and what is wrong with it in the second.
     return f"{type(error).__name__}: {' '.join(lines[:2])}"[:300]
+
+
+def _of_today(recipe: dict[str, Any]) -> dict[str, Any]:
+    """A recipe with the names that an earlier version had replaced by those of this one."""
+    package, _, name = recipe["method"].rpartition(".")
+    if not _is_of_the_package(recipe["method"]):
+        return recipe
+    today, hparams, _ = translate(name, recipe["hparams"])
+    return recipe | {"method": f"{package}.{today}", "hparams": hparams}
 
 
 def _is_of_the_package(name: str) -> bool:

@@ -26,6 +26,7 @@ from lightning_dpg.methods import (
     DPGGAN,
     DPGVAE,
     HRG,
+    CentralGromovWasserstein,
     ChungLu,
     DPNetGAN,
     ErdosRenyi,
@@ -35,6 +36,7 @@ from lightning_dpg.methods import (
     PrivCom,
     PrivGraph,
     RandomizedResponse,
+    RandomizedResponsePrivCom,
 )
 from lightning_dpg.methods.single_graph.bter import degree_classes
 from lightning_dpg.privacy.accounting import gdp_delta
@@ -155,23 +157,25 @@ ROWS = {
         off("branch_edges"),
         delta=1e-5,
     ),
-    "PrivCom products off": Row(PrivCom, 2, 16, 12, off("products"), delta=1e-5, epochs=24),
-    "PrivCom reports off": Row(
-        partial(PrivCom, release="rr_spectral"), 2, 32, 8, off("edge_reports"), delta=1e-5
-    ),
-    "PrivCom reports half": Row(
-        partial(PrivCom, release="rr_spectral"), 2, 32, 25, half("edge_reports"), delta=1e-5
-    ),
+    "PrivCom products off": Row(PrivCom, 2, 16, 12, off("products"), delta=1e-5),
+    "PrivCom reports off": Row(RandomizedResponsePrivCom, 2, 32, 8, off("edge_reports")),
+    "PrivCom reports half": Row(RandomizedResponsePrivCom, 2, 32, 25, half("edge_reports")),
 }
 
 # Few edges beside the canaries, whose coins of the sampling would hide one.
 FEW = nx.disjoint_union(nx.path_graph(4), nx.empty_graph(26))
-OFTEN = partial(EdgeListDataModule, FEW, sample_rate=0.9)
-SMALL = {"batch_size": 16, "generator_dim": 8, "critic_dim": 16, "num_samples": 100}
+OFTEN = partial(EdgeListDataModule, FEW)
+SMALL = {
+    "batch_size": 16,
+    "sample_rate": 0.9,
+    "generator_dim": 8,
+    "critic_dim": 16,
+    "num_samples": 100,
+}
 NETGAN = partial(DPNetGAN, degree_share=0.0, count_epsilon=0.02, max_grad_norm=0.02, **SMALL)
-SET = partial(GraphSetDataModule, labelled(20, 10), sample_rate=0.5)
+SET = partial(GraphSetDataModule, labelled(20, 10))
 KERNEL = lambda _: PrivateGraphKernel(features=["edges", "gk-c3"], max_degree=8)
-VAE = {"latent_dim": 4, "feature_dim": 4, "hidden_dim": 8, "public_pairs": 64}
+VAE = {"sample_rate": 0.5, "latent_dim": 4, "feature_dim": 4, "hidden_dim": 8, "public_pairs": 64}
 GW = {"width": 3, "num_clients": 4, "local_epochs": 1}
 
 ROWS |= {
@@ -181,7 +185,7 @@ ROWS |= {
     "DPNetGAN steps off": Row(
         *(NETGAN, 1, 8, 12, partial(plant_in_steps, factor=0)),
         delta=1e-5,
-        read=partial(EdgeListDataModule, LES_MISERABLES, sample_rate=0.9),
+        read=partial(EdgeListDataModule, LES_MISERABLES),
         epochs=3,
     ),
     # The smaller the norm, the farther unclipped gradients stand out from noise in proportion to it.
@@ -198,8 +202,8 @@ ROWS |= {
         lambda _: PrivateGraphKernel(features=["edges"]), 1, 20, 40, half("num_edges"), read=SET
     ),
     "PrivateGraphKernel graphlets off": Row(KERNEL, 2, 20, 10, off("graphlets_3"), read=SET),
-    "LDPGromovWasserstein sums off": Row(
-        lambda _: LDPGromovWasserstein(release="curated_edge", **GW),
+    "CentralGromovWasserstein sums off": Row(
+        lambda _: CentralGromovWasserstein(**GW),
         *(2, 20, 8, off("neighbor_sums_1")),
         delta=1e-5,
         read=SET,
@@ -229,7 +233,7 @@ BEYOND = {
     "PrivCom products and eigenvalues half": GAUSSIAN,
     "DPNetGAN degrees and steps half": GAUSSIAN,
     "DPGVAE and DPGGAN sums and steps half": GAUSSIAN,
-    "LDPGromovWasserstein sums half": GAUSSIAN,
+    "CentralGromovWasserstein sums half": GAUSSIAN,
     "BTER wedges half": (
         "The sensitivity of 8 is a loose bound: a canary changes the counts by 4 at most, so that "
         "half of the noise is still enough for it."

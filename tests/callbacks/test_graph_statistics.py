@@ -9,6 +9,7 @@ from pytorch_lightning.loggers import CSVLogger, WandbLogger
 from torch.utils.data import DataLoader
 
 from lightning_dpg.callbacks.graph_statistics import GraphStatistics
+from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx
 from tests.training import quiet_trainer
@@ -41,8 +42,9 @@ class Sampler(pl.LightningModule):
         return make_graph(torch.stack([torch.zeros_like(leaves), leaves], dim=1), 34)
 
 
-class Batches(pl.LightningDataModule):
-    train_graph = ORIGINAL
+class Batches(EdgeListDataModule):
+    def __init__(self):
+        super().__init__(ORIGINAL)
 
     def train_dataloader(self):
         return DataLoader(torch.arange(5.0))
@@ -50,7 +52,7 @@ class Batches(pl.LightningDataModule):
 
 class ClosedBatches(Batches):
     @property
-    def train_graph(self):
+    def records(self):
         raise AssertionError("the private graph was read")
 
 

@@ -39,11 +39,11 @@ KEYS = {
 def fit(folder, epsilon=4.0, **options):
     torch.manual_seed(0)
     sizes = {"latent_dim": 4, "generator_dim": 8, "critic_dim": 8, "embedding_dim": 8}
-    module = DPNetGAN(77, batch_size=8, num_samples=500, **sizes | options)
+    module = DPNetGAN(77, batch_size=8, num_samples=500, sample_rate=0.5, **sizes | options)
     trainer = quiet_trainer(
         PrivacyAccountant(epsilon, 1e-4), ReleaseWriter(num_graphs=2), default_root_dir=folder
     )
-    trainer.fit(module, EdgeListDataModule("les_miserables", sample_rate=0.5))
+    trainer.fit(module, EdgeListDataModule("les_miserables"))
     return trainer
 
 
@@ -184,7 +184,7 @@ def test_names_that_a_format_cannot_hold_are_refused_before_anything_is_spent(tm
         trainer = quiet_trainer(
             PrivacyAccountant(4.0, 1e-4), ReleaseWriter(formats=formats), logger=CSVLogger(tmp_path)
         )
-        data = EdgeListDataModule(graph, sample_rate=0.5, steps_per_epoch=1)
+        data = EdgeListDataModule(graph, steps_per_epoch=1)
         if fits:
             trainer.fit(module, data)
         else:

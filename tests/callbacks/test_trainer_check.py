@@ -17,6 +17,7 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.callbacks.trainer_check import check_loader, check_sampler, check_trainer
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.edge_list import EdgeRecords
+from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods import ChungLu, DPNetGAN
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.ledger import LedgerEntry
@@ -30,13 +31,15 @@ RATE, PER_EPOCH = 0.1, 5
 class Reader(PrivateModule):
     """Books a sampled Gaussian for each batch, and keeps the batches."""
 
-    batches = "edges"
-
-    def __init__(self):
+    def __init__(self, kind="poisson"):
         super().__init__()
+        self.kind = kind
         self.weight = torch.nn.Parameter(torch.zeros(1))
         self.seen = []
         self.batch_size = 1  # BatchSizeFinder asks for it
+
+    def batch_request(self):
+        return BatchRequest(self.kind, RATE)
 
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), lr=0.1)
@@ -75,7 +78,7 @@ def draws(monkeypatch):
 
 def fit(*callbacks, **options):
     module = Reader()
-    data = EdgeListDataModule("karate", sample_rate=RATE, steps_per_epoch=PER_EPOCH)
+    data = EdgeListDataModule("karate", steps_per_epoch=PER_EPOCH)
     trainer = quiet_trainer(PrivacyAccountant(8.0, 1e-4), *callbacks, **options)
     trainer.fit(module, data)
     return module, data
@@ -282,8 +285,7 @@ def test_a_rate_that_changes_in_a_run_is_refused():
 
 
 def test_a_method_that_says_nothing_of_its_batches_is_held_to_what_it_books():
-    module = Reader()
-    module.batches = "any"
+    module = Reader("all")
     trainer = quiet_trainer(PrivacyAccountant(8.0, 1e-4))
     with pytest.raises(MisconfigurationException, match="SequentialSampler"):
         trainer.fit(module, DataLoader(torch.zeros(9)))

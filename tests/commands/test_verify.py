@@ -20,7 +20,7 @@ def fitted(folder, module, *budget):
     trainer = quiet_trainer(
         PrivacyAccountant(*budget), ReleaseWriter(1, formats=["npz"]), default_root_dir=folder
     )
-    trainer.fit(module, EdgeListDataModule("karate", sample_rate=0.2))
+    trainer.fit(module, EdgeListDataModule("karate"))
     return folder / "release"
 
 

@@ -12,7 +12,8 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
-from lightning_dpg.datamodules.edge_list import EdgeRecords, public_coin
+from lightning_dpg.datamodules.edge_list import EdgeRecords
+from lightning_dpg.datamodules.held_out import public_coin
 from lightning_dpg.datamodules.loading import load_graph
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods import ChungLu
@@ -83,7 +84,7 @@ def test_ranks_share_one_batch():
 
 def test_loader_takes_rank_and_world_size_of_the_trainer():
     datamodule = set_up("karate")
-    datamodule.trainer = SimpleNamespace(global_rank=1, world_size=2)
+    datamodule.trainer = SimpleNamespace(global_rank=1, world_size=2, lightning_module=None)
     sampler = datamodule.train_dataloader().sampler
     assert (sampler.rank, sampler.world_size) == (1, 2)
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch_geometric.data import Data
 
-from lightning_dpg.callbacks.privacy_accountant import number_of_edges
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule, split_graphs
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.methods import ChungLu
 
 TRIANGLE_AND_PATH = [nx.complete_graph(3), nx.path_graph(4)]
 
@@ -48,7 +48,7 @@ def test_nodes_are_numbered_in_one_sequence(graphs):
     assert datamodule.edges.tolist() == sorted(datamodule.edges.tolist())
     assert datamodule.sizes.tolist() == [len(graph) for graph in graphs]
     assert datamodule.graph_of.tolist() == [k for k, g in enumerate(graphs) for _ in g]
-    assert number_of_edges(datamodule) == union.number_of_edges()
+    assert datamodule.num_edges == union.number_of_edges()
     # Taking the union apart gives the graphs back.
     parts = split_graphs(make_graph(datamodule.edges, len(union)), datamodule.sizes.tolist())
     for part, graph in zip(parts, datamodule.graphs, strict=True):
@@ -56,17 +56,13 @@ def test_nodes_are_numbered_in_one_sequence(graphs):
         assert (part.num_nodes, part.node_names) == (graph.num_nodes, graph.node_names)
 
 
-def test_batches_hold_edges_or_graphs():
-    by_edge = set_up(TRIANGLE_AND_PATH, sample_rate=0.5, steps_per_epoch=40)
-    by_graph = set_up(TRIANGLE_AND_PATH, sample_rate=0.5, steps_per_epoch=40, record="graph")
-    edges = [batch.data for batch in by_edge.train_dataloader()]
-    numbers = [batch.data for batch in by_graph.train_dataloader()]
-    assert len(edges) == len(numbers) == 40
-    assert set().union(*map(pairs, edges)) == pairs(by_edge.edges)
-    assert {tuple(batch.tolist()) for batch in numbers} == {(), (0,), (1,), (0, 1)}
-    assert by_edge.assumptions != by_graph.assumptions
-    by_edge.trainer = SimpleNamespace(global_rank=1, world_size=2)
-    sampler = by_edge.train_dataloader().sampler
+def test_batches_hold_edges():
+    data = set_up(TRIANGLE_AND_PATH, sample_rate=0.5, steps_per_epoch=40)
+    edges = [batch.data for batch in data.train_dataloader()]
+    assert len(edges) == 40
+    assert set().union(*map(pairs, edges)) == pairs(data.edges)
+    data.trainer = SimpleNamespace(global_rank=1, world_size=2, lightning_module=None)
+    sampler = data.train_dataloader().sampler
     assert (sampler.rank, sampler.world_size, sampler.num_records) == (1, 2, 6)
 
 
@@ -89,7 +85,7 @@ def test_labels_and_features_come_along():
         ({"name": "no set"}, "built in: graph_atlas, planted_sets"),
         ({"name": []}, "no graph"),
         ({"name": [nx.path_graph(3), nx.DiGraph([(0, 1)])]}, "graph 1 of the list: .*directed"),
-        ({"record": "node"}, "record must be"),
+        ({"record": "graph"}, "record must be"),
         ({"sample_rate": 0.0}, "sample_rate must lie"),
         ({"steps_per_epoch": 0}, "steps_per_epoch must be positive"),
     ],
@@ -101,7 +97,7 @@ def test_says_what_is_wrong(arguments, message):
 
 def test_methods_of_one_graph_are_sent_elsewhere():
     with pytest.raises(MisconfigurationException, match="use EdgeListDataModule"):
-        _ = set_up(TRIANGLE_AND_PATH).num_nodes
+        ChungLu.check_data(set_up(TRIANGLE_AND_PATH))
 
 
 def test_prediction_reads_no_graph():

@@ -48,7 +48,7 @@ def test_a_caller_can_change_the_data_and_watch_the_releases(settings):
         data.edges = data.edges[:10]
 
     def watch(method):
-        method.ledger.witness = lambda name, noisy: seen.update({name: noisy})
+        method.ledger.observer = lambda key, noisy: seen.update({key: noisy})
 
     open_ = settings | {"privacy": settings["privacy"] | {"epsilon": float("inf")}}
     method = fit_without_release(open_, on_data=keep_ten, on_start=watch)

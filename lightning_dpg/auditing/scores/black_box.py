@@ -23,7 +23,8 @@ from lightning_dpg.auditing.scores.rows import sums_score
 from lightning_dpg.auditing.scores.white_box import OWN_SCORE, kept_share
 from lightning_dpg.graph.pair_indices import pair_numbers
 from lightning_dpg.methods.base import Synthesizer
-from lightning_dpg.methods.graph_features.ldp_gw.release import BOUNDS
+from lightning_dpg.methods.graph_features.ldp_gw.as_published import LDPGromovWassersteinAsPublished
+from lightning_dpg.methods.graph_features.ldp_gw.reports import BOUNDS
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 
 
@@ -51,7 +52,8 @@ def black_box_score(method: Any, data: Any, pairs: Tensor, known: Data) -> Tenso
         return num_edges_per_graph_score(method, method.num_edges, pairs, known)
     if "embedding_reports" in entries:
         reports = method.features.cpu()
-        signs = reports if method.hparams["mode"] == "paper" else reports - sum(BOUNDS) / 2
+        are_signs = isinstance(method, LDPGromovWassersteinAsPublished)
+        signs = reports if are_signs else reports - sum(BOUNDS) / 2
         return client_reports_score(method, data, signs, pairs, known)
     if "neighbor_sums_1" in entries:
         return _neighbor_sums(method, pairs, known)
@@ -121,7 +123,7 @@ def _neighbor_sums(method: Any, pairs: Tensor, known: Data) -> Tensor:
 
 def _subgraph_counts(method: Any, pairs: Tensor, known: Data) -> Tensor:
     """Scores of all features of a kernel, 0 where they are counts in a sample."""
-    if method.is_sampled or not method.counts:
+    if method.counting.is_sampled or not method.counts:
         return torch.zeros(len(pairs))
     columns = [len(one.columns) for one in method.counts]
     parts = torch.split(method.features, columns, dim=1)

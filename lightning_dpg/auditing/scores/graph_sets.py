@@ -70,7 +70,7 @@ def subgraph_counts_score(
 
     def distances(extra: Tensor) -> Tensor:
         records = torch.cat([edges, extra])
-        exact = list(counted(method.hparams, records, nodes, len(method.sizes)))
+        exact = list(counted(method.counting, records, nodes, len(method.sizes)))
         total = torch.zeros(len(method.sizes), dtype=torch.double)
         for key, value in noisy.items():
             off = (value.cpu().double() - exact[places[key]]) / scales[places[key]]

@@ -26,7 +26,7 @@ def product_score(seen: Observation) -> Tensor:
     if seen.noisy.dim() < 2:
         return torch.zeros(len(seen.pairs))
     method, noisy, is_product = seen.method, seen.noisy.cpu(), seen.entry.key == "products"
-    block = (method._flat() if is_product else method.vectors.detach()).cpu()
+    block = (method.shown_block() if is_product else method.vectors.detach()).cpu()
     expected = method.matrix.times(_half_canaries(seen.pairs, seen.known), block)
     surplus = noisy - expected if is_product else block @ (noisy - block.T @ expected)
     change = method.matrix.decay * _change(surplus, block, seen.pairs)

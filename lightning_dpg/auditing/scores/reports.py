@@ -11,11 +11,7 @@ from torch_geometric.data import Data
 from lightning_dpg.auditing.scores.counts import turns, weight
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_indices import pair_numbers
-from lightning_dpg.methods.graph_features.ldp_gw.release import (
-    node_inputs,
-    report_epsilons,
-    reports_per_row,
-)
+from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs
 from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, response_rates
 from lightning_dpg.privacy.multi_bit import least_rate, report_rate
 
@@ -96,16 +92,14 @@ def client_reports_score(
         pairs: Canaries of shape ``(P, 2)``.
         known: Graph on the nodes of all graphs, with all other edges.
     """
-    h, sent = method.hparams, method.sizes.cpu()
-    epsilons = report_epsilons(h, sent, method.budget.epsilon)
-    count = reports_per_row(h, sent, epsilons, signs.shape[1])
-    rows = torch.arange(int(sent.max())) < data.sizes[:, None]
-    if h["max_nodes"] is not None:  # the rows that say nothing are the same in any case
-        signs = signs[rows.flatten()]
+    sent = method.sizes.cpu()
+    numbers = torch.arange(int(sent.max()))
+    # Rows that fill a graph up are the same with and without a canary.
+    is_node = (numbers < data.sizes[:, None])[numbers < sent[:, None]]
     return embedding_reports_score(
-        signs,
+        signs[is_node],
         lambda edges: method.encoded(node_inputs(data, edges), edges),
-        (epsilons / (count * sent)).repeat_interleave(data.sizes),
+        method.epsilon_per_report().repeat_interleave(data.sizes),
         data.graph_of,
         pairs,
         known,

@@ -32,8 +32,8 @@ from lightning_dpg.auditing.scores.reports import client_reports_score, edge_rep
 from lightning_dpg.auditing.scores.rows import edge_gradient_score, sums_score
 from lightning_dpg.auditing.scores.updates import updates_score
 from lightning_dpg.graph.joint_degrees import degree_cells, joint_degrees
-from lightning_dpg.methods.graph_features.base import GraphLearner
-from lightning_dpg.methods.graph_features.ldp_gw.release import node_inputs, public_features
+from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
+from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs, public_features
 from lightning_dpg.methods.single_graph.bter import degree_classes, wedge_counter
 
 OWN_SCORE = (
@@ -146,9 +146,9 @@ def _critic_gradient(seen: Observation) -> Tensor:
 
 
 def _edge_gradient(seen: Observation) -> Tensor:
-    method = seen.method
-    inputs = method._inputs(torch.arange(len(method.rows), device=method.device))
-    networks = method._networks
+    autoencoder = seen.method.autoencoder
+    nodes = torch.arange(seen.known.num_nodes, device=seen.noisy.device)
+    inputs, networks = autoencoder.inputs(nodes), autoencoder.networks
     return edge_gradient_score(networks, inputs, seen.noisy, seen.entry, seen.pairs, seen.known)
 
 
@@ -156,7 +156,7 @@ def _neighbor_sums(seen: Observation) -> Tensor:
     hop = int(seen.entry.key.rpartition("_")[2])
     if hop > 1:
         summed = seen.earlier[f"neighbor_sums_{hop - 1}"]
-    elif isinstance(seen.method, GraphLearner):
+    elif isinstance(seen.method, GraphFeatureRelease):
         summed = public_features(seen.data)
     else:
         summed = seen.method.features
@@ -168,7 +168,7 @@ def _num_edges_per_graph(seen: Observation) -> Tensor:
 
 
 def _subgraph_counts(seen: Observation) -> Tensor:
-    if seen.method.is_sampled:  # the law of counts in a secret sample has no formula here
+    if seen.method.counting.is_sampled:  # the law of counts in a secret sample has no formula here
         return torch.zeros(len(seen.pairs))
     noisy = {seen.entry.key: seen.noisy}
     return subgraph_counts_score(seen.method, noisy, seen.pairs, seen.known)
@@ -183,7 +183,7 @@ def _client_updates(seen: Observation) -> Tensor:
     method, data = seen.method, seen.data
     return updates_score(
         seen.noisy,
-        lambda edges: method.updates_of(node_inputs(data, edges), edges, data.graph_of),
+        lambda edges: method.client_updates(data, node_inputs(data, edges), edges),
         method.client_of(data.graph_of[seen.pairs[:, 0].cpu()]),
         seen.entry,
         seen.pairs,

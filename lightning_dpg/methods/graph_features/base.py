@@ -1,4 +1,4 @@
-"""Learners of graphs: they release what each graph of a set is told by, and learn labels from that."""
+"""Releases of features of each graph of a set, from which the labels of the graphs are learned."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar
@@ -9,34 +9,35 @@ from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
+from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.methods.graph_set.base import check_edge_set, resized
+from lightning_dpg.methods.graph_set.base import resized
 from lightning_dpg.metrics.kernel_svm import Accuracy, cross_validated_accuracy, predicted_labels
+from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.ledger import PrivacyLedger
 
 Embedding = dict[str, Tensor]
 """What is released of some graphs, by name; each tensor has rows for the first graph first."""
 
 
-class GraphLearner(PrivateModule):
-    """A method that releases an embedding of each graph of a set, from which anybody can learn.
+class GraphFeatureRelease(PrivateModule):
+    """A method that releases features of each graph of a set, from which anybody can learn.
 
     The step of ``fit`` makes the release and keeps it in buffers. A support vector machine on the
-    kernels of :meth:`grams` then tells the graphs' labels, which are public; all of it is free.
+    :meth:`kernels` then predicts the graphs' labels, which are public, at no cost of privacy.
 
     Attributes:
         sizes: Number of nodes of each graph (public), shape ``(G,)``.
         labels: Label of each graph (public), shape ``(G,)``; empty without labels.
         max_occurrences: How many edges of the set are one edge of the private data at most (public).
         embedding_names: Names of the tensors of an embedding, which are buffers.
-        repeats_edges: Whether the method multiplies its sensitivities by ``max_occurrences``.
-        predicts_graphs: Whether ``predict`` reads graphs, those of which the labels are asked for.
     """
 
     embedding_names: ClassVar[tuple[str, ...]] = ("features",)
-    predicts_graphs: ClassVar[bool] = True
+    is_inductive: ClassVar[bool] = True
     is_trained: ClassVar[bool] = False
-    repeats_edges: ClassVar[bool] = False
+    reads: ClassVar[type] = GraphSetRecords
+    records: GraphSetRecords
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,16 +56,16 @@ class GraphLearner(PrivateModule):
         self.register_load_state_dict_pre_hook(resized(*names))  # type: ignore[no-untyped-call]
 
     @abstractmethod
-    def embed(self, data: Any, epsilon: float) -> Embedding:
-        """Release an embedding of all graphs of a data module (noisy).
+    def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
+        """Release features of all graphs (noisy).
 
         Args:
-            data: A ``GraphSetDataModule`` that has been set up (private).
-            epsilon: What all releases together may cost; infinite where nothing is noised.
+            records: The graphs (private).
+            budget: What all releases may cost; an infinite epsilon adds no noise.
         """
 
     @abstractmethod
-    def grams(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
+    def kernels(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
         """Candidate kernels between graphs, each of shape ``(G, G)``, from released tensors.
 
         Args:
@@ -78,12 +79,12 @@ class GraphLearner(PrivateModule):
         return {name: getattr(self, name) for name in self.embedding_names}
 
     @property
-    def judged(self) -> NDArray[np.bool_]:
-        """Which graphs tell the accuracy, shape ``(G,)``: all, unless labels are in the release."""
+    def test_mask(self) -> NDArray[np.bool_]:
+        """Graphs that the accuracy is computed of, ``(G,)``: all, unless the release holds labels."""
         return np.ones(len(self.sizes), dtype=bool)
 
     def accuracy(self, folds: int = 10, repetitions: int = 10, seed: int = 0) -> Accuracy:
-        """Share of labels told rightly in repeated cross-validation, from what was released.
+        """Share of labels that repeated cross-validation predicts right from the release.
 
         Args:
             folds: Number of folds.
@@ -94,10 +95,10 @@ class GraphLearner(PrivateModule):
             MisconfigurationException: If the graphs have no labels.
         """
         self._check_labels()
-        judged = self.judged
+        tested = self.test_mask
         return cross_validated_accuracy(
-            [gram[np.ix_(judged, judged)] for gram in self.grams(self.embedding, self.sizes)],
-            self.labels.cpu().numpy()[judged],
+            [kernel[np.ix_(tested, tested)] for kernel in self.kernels(self.embedding, self.sizes)],
+            self.labels.cpu().numpy()[tested],
             folds=folds,
             repetitions=repetitions,
             seed=seed,
@@ -120,26 +121,24 @@ class GraphLearner(PrivateModule):
         """Number of the graph of each node, of the same shape."""
         return torch.searchsorted(self.sizes.cumsum(0).cpu(), nodes.contiguous(), right=True)
 
-    def public_sizes(self, data: Any) -> Tensor:
+    def public_sizes(self, records: GraphSetRecords) -> Tensor:
         """Numbers of rows that an embedding has of each graph, shape ``(G,)``: those of nodes."""
-        sizes: Tensor = data.sizes
-        return sizes
+        return records.sizes
 
     def on_fit_start(self) -> None:
         """Take over the public facts of the data."""
         self.check_new()
-        data = self.trainer.datamodule  # type: ignore[attr-defined]
-        self._take_over(data)
-        self.sizes = self.public_sizes(data).to(self.device)
-        if data.labels is not None:
-            self.labels = data.labels.to(self.device)
-        self.assumptions = list(data.assumptions)
+        records = self.records
+        self.max_occurrences = records.max_occurrences
+        self.sizes = self.public_sizes(records).to(self.device)
+        if records.labels is not None:
+            self.labels = records.labels.to(self.device)
+        self.assumptions = list(records.assumptions)
 
-    def training_step(self, batch: Any, batch_idx: int) -> None:
+    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
         """Release, once; a resumed run has done so already."""
         if not self.is_released:
-            data = self.trainer.datamodule  # type: ignore[attr-defined]
-            self._keep(self.embed(data, self.budget.epsilon))
+            self._keep(self.release_features(batch, self.budget))
             self.is_released.fill_(True)
         self.trainer.should_stop = True
 
@@ -147,10 +146,10 @@ class GraphLearner(PrivateModule):
         """None: there is no gradient."""
         return None
 
-    def validation_step(self, batch: Any, batch_idx: int) -> None:
+    def validation_step(self, batch: Tensor, batch_idx: int) -> None:
         """Nothing: no graph is held out."""
 
-    def test_step(self, batch: Any, batch_idx: int) -> None:
+    def test_step(self, batch: Tensor, batch_idx: int) -> None:
         """Accuracy of what was released, beside the share of the most frequent label.
 
         Nothing else is read: the accuracy is public for a release that is private. Those of numbers
@@ -168,42 +167,37 @@ class GraphLearner(PrivateModule):
         )
 
     def on_predict_start(self) -> None:
-        """Other graphs have a ledger of their own.
+        """Start a fresh ledger: graphs to predict are another data set than the training graphs.
 
         Raises:
-            MisconfigurationException: If there are no labels, or new graphs cannot be embedded.
+            MisconfigurationException: If there are no labels, or the method reads no new graphs.
         """
-        if not self.predicts_graphs:
+        if not self.is_inductive:
             raise MisconfigurationException(
-                f"{type(self).__name__} keeps similarities of the graphs of fit, and can tell no new "
+                f"{type(self).__name__} keeps similarities of the graphs of fit, and predicts no new "
                 "ones\nfit it on all graphs together"
             )
         budget = self.ledger.budget
         self.ledger = PrivacyLedger(self.relation)
         self.ledger.budget = budget
         self._check_labels()
-        data = self.trainer.datamodule  # type: ignore[attr-defined]
-        self._take_over(data)
+        records = self.records
+        self.max_occurrences = records.max_occurrences
         again = (
             "No edge of these graphs is one of the data that the labels were learned from; of such "
             "an edge this is a second release, and the epsilons and deltas of both add up."
         )
-        self.assumptions = [*data.assumptions, again]
+        self.assumptions = [*records.assumptions, again]
 
-    def predict_step(self, batch: Any, batch_idx: int) -> dict[str, NDArray[Any]]:
-        """Embed new graphs through the mechanism of ``fit``, and tell their labels."""
-        data = self.trainer.datamodule  # type: ignore[attr-defined]
-        new = self.embed(data, self.budget.epsilon)
+    def predict_step(self, batch: Tensor, batch_idx: int) -> dict[str, NDArray[Any]]:
+        """Release features of new graphs by the mechanism of ``fit``, and predict their labels."""
+        records = self.records
+        new = self.release_features(records, self.budget)
         old = self.embedding
         both = {name: torch.cat([old[name], new[name]]) for name in self.embedding_names}
-        grams = self.grams(both, torch.cat([self.sizes, data.sizes]))
-        labels = predicted_labels(grams, self.labels.numpy())
+        kernels = self.kernels(both, torch.cat([self.sizes, records.sizes]))
+        labels = predicted_labels(kernels, self.labels.numpy())
         return {"labels": labels} | {name: tensor.numpy() for name, tensor in new.items()}
-
-    def _take_over(self, data: Any) -> None:
-        """Check the data that are read next, and what one private edge is in them."""
-        check_edge_set(self, data)
-        self.max_occurrences = data.max_occurrences
 
     def _keep(self, embedding: Embedding) -> None:
         for name in self.embedding_names:

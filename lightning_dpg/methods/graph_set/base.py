@@ -2,14 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import Synthesizer
 from lightning_dpg.metrics.graph_sets import set_differences
 from lightning_dpg.privacy.mechanisms import discrete_laplace
@@ -28,11 +28,10 @@ class GraphSetSynthesizer(Synthesizer):
         sizes: Number of nodes of each graph (public), shape ``(G,)``.
         num_edges: Number of edges of each graph (noisy), shape ``(G,)``; empty if not released.
         max_occurrences: How many edges of the set are one edge of the private data at most (public).
-        repeats_edges: Whether the method multiplies its sensitivities by ``max_occurrences``; if
-            not, data in which edges repeat are refused.
     """
 
-    repeats_edges: ClassVar[bool] = False
+    reads: ClassVar[type] = GraphSetRecords
+    records: GraphSetRecords
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,25 +112,23 @@ class GraphSetSynthesizer(Synthesizer):
     def on_fit_start(self) -> None:
         """Take over the public facts of the data."""
         self.check_new()
-        data = self.trainer.datamodule  # type: ignore[attr-defined]
-        check_edge_set(self, data)
-        self.max_occurrences = data.max_occurrences
-        self.sizes = data.sizes.to(self.device)
-        self.assumptions = list(data.assumptions)
+        records = self.records
+        self.max_occurrences = records.max_occurrences
+        self.sizes = records.sizes.to(self.device)
+        self.assumptions = list(records.assumptions)
         # Every rank trains on other public randomness: the same would be work done twice.
         torch.manual_seed(torch.initial_seed() + 1 + self.global_rank)
 
-    def test_step(self, batch: Any, batch_idx: int) -> None:
+    def test_step(self, batch: object, batch_idx: int) -> None:
         """Differences of the set and of graphs drawn in its place (reads the private graphs).
 
         They are those of Table 1 of Yang et al., "Secure Deep Graph Generation with Link
         Differential Privacy", 2021, each the mean over the graphs where it is defined.
         """
-        graphs = self.trainer.datamodule.graphs  # type: ignore[attr-defined]
         drawn = self.sample_set(torch.Generator().manual_seed(0))
         values = {
             f"nonprivate/test_{name.replace(' ', '_')}_difference": mean.value
-            for name, mean in set_differences(graphs, drawn).items()
+            for name, mean in set_differences(self.records.graphs, drawn).items()
         }
         self.log_dict(values, batch_size=1)
 
@@ -142,31 +139,6 @@ class GraphSetSynthesizer(Synthesizer):
 
     def _num_pairs(self) -> Tensor:
         return self.sizes * (self.sizes - 1) // 2
-
-
-def check_edge_set(method: Any, data: Any) -> None:
-    """Refuse data that are no set of graphs whose edges are the records.
-
-    Args:
-        method: The method that is to read them.
-        data: A data module.
-
-    Raises:
-        MisconfigurationException: If they are not, or edges repeat that the method takes for one.
-    """
-    name = type(method).__name__
-    if not hasattr(data, "graph_of"):
-        raise MisconfigurationException(
-            f"{name} learns a set of graphs, and {type(data).__name__} holds a single one: "
-            "use TUGraphDataModule or SubgraphDataModule"
-        )
-    if data.record != "edge":
-        raise MisconfigurationException(f"{name} protects edges: set data.init_args.record to edge")
-    if data.max_occurrences > 1 and not method.repeats_edges:
-        raise MisconfigurationException(
-            f"{name} takes each edge for one record, but one can be {data.max_occurrences} "
-            "edges of this set: set data.init_args.max_occurrences to 1"
-        )
 
 
 def resized(*names: str) -> Callable[..., None]:

@@ -1,12 +1,13 @@
 """Erdos-Renyi on sets: a private number of edges per graph, placed anywhere in it. The control."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.negative_sampling import uniform_non_edges
+from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 
 
@@ -28,11 +29,10 @@ class ErdosRenyiSet(GraphSetSynthesizer):
         # Lightning counts the steps, and keeps the checkpoints, of automatic optimization only.
         self.automatic_optimization = True
 
-    def training_step(self, batch: Any, batch_idx: int) -> None:
+    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
         """Spend all on the numbers of edges, once; a resumed run has done so already."""
         if not len(self.num_edges):
-            data = self.trainer.datamodule  # type: ignore[attr-defined]
-            self.release_num_edges_per_graph(data.edges, self.budget.epsilon)
+            self.release_num_edges_per_graph(batch.edges, self.budget.epsilon)
         self.trainer.should_stop = True
 
     def configure_optimizers(self) -> None:

@@ -3,7 +3,6 @@
 from typing import ClassVar, Literal
 
 import torch
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
@@ -12,9 +11,9 @@ from torch_geometric.data import Data
 
 from lightning_dpg.graph.bfs import adjacency_rows, bandwidths, bfs_positions
 from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.nn.graphrnn import EdgeMLP, EdgeRNN, RowRNN
-from lightning_dpg.privacy.sampling import PoissonBatch
 
 _ORDERS = 20
 """Random orders of each graph in which the look-back is measured."""
@@ -26,7 +25,7 @@ class GraphRNN(GraphSetSynthesizer):
     You et al., "GraphRNN: Generating Realistic Graphs with Deep Auto-regressive Models", ICML 2018.
     One model learns all graphs of the set, in new breadth-first orders at each step. A graph ends
     at its public size; an empty row, which ends it there, begins a new component here. Steps draw
-    whole graphs by a public seed, whatever the batches of the data module hold.
+    whole graphs by a public seed.
 
     Args:
         edge_model: ``rnn`` draws the links of a node one by one: GraphRNN; ``mlp`` draws them
@@ -70,12 +69,7 @@ class GraphRNN(GraphSetSynthesizer):
         super().setup(stage)
         if self.hparams["look_back"] is not None or stage == "predict":
             return
-        data = self.trainer.datamodule  # type: ignore[attr-defined]
-        if not hasattr(data, "sizes"):
-            raise MisconfigurationException(
-                f"GraphRNN learns a set of graphs, and {type(data).__name__} holds a single one: "
-                "use GraphSetDataModule or TUGraphDataModule"
-            )
+        data = self.records
         generator = torch.Generator().manual_seed(0)  # all devices need the same
         orders = (bfs_positions(data.edges, data.sizes, generator) for _ in range(_ORDERS))
         widest = max(int(bandwidths(data.edges, data.sizes, order).max()) for order in orders)
@@ -87,13 +81,17 @@ class GraphRNN(GraphSetSynthesizer):
         super().on_fit_start()
         if not self.ledger.reasons:
             self.ledger.spend(self.unprotected("training", "GraphRNN adds no noise"))
-        data = self.trainer.datamodule  # type: ignore[attr-defined]
+        data = self.records
         counts = torch.bincount(data.graph_of[data.edges[:, 0]], minlength=len(data.sizes))
         self.num_edges = counts.to(self.device)
 
-    def training_step(self, batch: PoissonBatch, batch_idx: int) -> Tensor:
+    def batch_request(self) -> BatchRequest:
+        """All graphs at each step, which draws some; the data module says how often in an epoch."""
+        return BatchRequest("all")
+
+    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> Tensor:
         """Cross entropy of the links of some graphs, each given those before it."""
-        data = self.trainer.datamodule  # type: ignore[attr-defined]
+        data = batch
         eligible = (data.sizes > 1).nonzero().squeeze(1)  # a single node has no row
         drawn = eligible[torch.randperm(len(eligible))[: self.hparams["batch_size"]]]
         chosen = torch.zeros(len(data.sizes), dtype=torch.bool)

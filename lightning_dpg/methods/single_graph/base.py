@@ -1,27 +1,50 @@
 """Synthesizers that read the graph once, instead of descending a gradient."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from collections.abc import MutableMapping
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.mechanisms import discrete_laplace
+from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import edge_count_sensitivity
+
+
+class CountsEdges(Protocol):
+    """A method that has released the number of edges, or will."""
+
+    ledger: PrivacyLedger
+    num_edges: Tensor
+
+    @property
+    def noise(self) -> NoiseSource:
+        """The secret noise source."""
+
+    @property
+    def hparams(self) -> MutableMapping[str, Any]:
+        """Settings, with the number of nodes among them."""
+
+    def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
+        """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
 
 
 class OneShotSynthesizer(Synthesizer):
     """A synthesizer whose only training step spends the whole budget on a few releases.
 
-    All buffers and parameters of a subclass are released tensors, or made of such. The step reads
-    all records of the data module, whatever its batches hold. On several devices each one makes
+    All buffers and parameters of a subclass are released tensors, or made of such. The step gets
+    all records as its batch. On several devices each one makes
     the same releases with the shared secret noise. With an infinite budget nothing is noised.
     """
 
     is_pure: ClassVar[bool] = True
     is_trained: ClassVar[bool] = False
+    records: GraphRecords
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,11 +66,10 @@ class OneShotSynthesizer(Synthesizer):
             epsilon: What all releases together may cost; infinite where nothing is noised.
         """
 
-    def training_step(self, batch: Any, batch_idx: int) -> None:
+    def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
         """Release, once; a resumed run has done so already."""
         if not self.is_released:
-            data = self.trainer.datamodule  # type: ignore[attr-defined]
-            self.release(data.edges, self.budget.epsilon)
+            self.release(batch.edges, self.budget.epsilon)
             self.is_released.fill_(True)
         self.trainer.should_stop = True
 
@@ -55,32 +77,46 @@ class OneShotSynthesizer(Synthesizer):
         """None: there is no gradient."""
         return None
 
-    def release_num_edges(
-        self,
-        edges: Tensor,
-        epsilon: float,
-        sensitivity: int = edge_count_sensitivity(),
-        proof: str = "edge_count_sensitivity",
-        record: str = "undirected edge",
-    ) -> None:
+    def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
-        noisy = discrete_laplace(
-            torch.tensor(len(edges)),
-            self.ledger,
-            self.noise,
-            key="num_edges",
-            name="number of edges",
-            epsilon=epsilon,
-            sensitivity=sensitivity,
-            proof=proof,
-            record=record,
-        )
-        num_nodes = self.hparams["num_nodes"]
-        self.num_edges = noisy.clamp(0, num_nodes * (num_nodes - 1) // 2)
+        self.num_edges = noisy_num_edges(self, edges, epsilon)
 
     def released_state(self) -> dict[str, Tensor]:
         """Everything that is kept."""
         return dict(self.state_dict())
+
+
+def noisy_num_edges(
+    method: CountsEdges,
+    edges: Tensor,
+    epsilon: float,
+    sensitivity: int = edge_count_sensitivity(),
+    proof: str = "edge_count_sensitivity",
+    record: str = "undirected edge",
+) -> Tensor:
+    """Release how many edges there are; a number that a simple graph can have.
+
+    Args:
+        method: Pays and draws the noise.
+        edges: Training records of shape ``(M, 2)`` (private).
+        epsilon: What the release may cost.
+        sensitivity: By how much a record changes the number.
+        proof: Function whose docstring proves that.
+        record: What is one record.
+    """
+    noisy = discrete_laplace(
+        torch.tensor(len(edges)),
+        method.ledger,
+        method.noise,
+        key="num_edges",
+        name="number of edges",
+        epsilon=epsilon,
+        sensitivity=sensitivity,
+        proof=proof,
+        record=record,
+    )
+    num_nodes = method.hparams["num_nodes"]
+    return noisy.clamp(0, num_nodes * (num_nodes - 1) // 2)
 
 
 def _resize_buffers(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: Any) -> None:

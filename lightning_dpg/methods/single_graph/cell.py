@@ -1,6 +1,6 @@
 """CELL: low-rank logits of random walks, without privacy (Rendsburg et al., 2020)."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -9,6 +9,7 @@ from torch.optim import Adam, Optimizer
 
 from lightning_dpg.graph.edge_sampling import MAX_NODES, draw_weighted
 from lightning_dpg.graph.pair_indices import numbered_pairs
+from lightning_dpg.interfaces import BatchRequest, GraphRecords
 from lightning_dpg.methods.base import Synthesizer
 from lightning_dpg.nn import LowRankLogits
 from lightning_dpg.nn.low_rank import WEIGHT_DECAY
@@ -28,13 +29,18 @@ class CELL(Synthesizer):
         num_nodes: Number of nodes N, at most 6,000; the command line reads it from the data.
         rank: Rank H of the logits.
         learning_rate: Learning rate of Adam.
+        sample_rate: Probability q with which an edge is in the batch of a step.
     """
 
     adds_noise: ClassVar[bool] = False
-    batches: ClassVar[Literal["edges", "walks", "any"]] = "edges"
+    records: GraphRecords
 
     def __init__(
-        self, num_nodes: int | None = None, rank: int = 9, learning_rate: float = 0.1
+        self,
+        num_nodes: int | None = None,
+        rank: int = 9,
+        learning_rate: float = 0.1,
+        sample_rate: float = 1.0,
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
@@ -44,16 +50,22 @@ class CELL(Synthesizer):
                 f"CELL holds an N x N matrix: num_nodes must be at most {MAX_NODES}, "
                 f"got {num_nodes}\ntake NetGAN for larger graphs"
             )
+        if not 0 < sample_rate <= 1:
+            raise ValueError(f"sample_rate must lie in (0, 1], got {sample_rate}")
         self.model = LowRankLogits(num_nodes, rank)
         self.num_edges: Tensor
         self.register_buffer("num_edges", torch.tensor(0))
+
+    def batch_request(self) -> BatchRequest:
+        """Poisson samples of the edges: all of them by default."""
+        return BatchRequest("poisson", self.hparams["sample_rate"])
 
     def on_fit_start(self) -> None:
         """Book that nothing is protected, which a finite budget refuses."""
         super().on_fit_start()
         if not self.ledger.reasons:
             self.ledger.spend(self.unprotected("training", "CELL adds no noise"))
-        self.num_edges.fill_(len(self.trainer.datamodule.edges))  # type: ignore[attr-defined]
+        self.num_edges.fill_(len(self.records.edges))
 
     def training_step(self, batch: PoissonBatch, batch_idx: int) -> Tensor | None:
         """Cross entropy along the edges of a batch, which may be empty."""

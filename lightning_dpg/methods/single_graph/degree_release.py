@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.graph.counts import fitting_counts
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.base import CountsEdges
 from lightning_dpg.privacy.mechanisms import discrete_laplace
 from lightning_dpg.privacy.sensitivity import degree_l1_sensitivity
 
@@ -35,7 +35,7 @@ def check_shares(**shares: float) -> None:
 
 
 def release_degrees(
-    method: OneShotSynthesizer,
+    method: CountsEdges,
     edges: Tensor,
     epsilon: float,
     *,

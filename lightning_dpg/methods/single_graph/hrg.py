@@ -1,7 +1,7 @@
 """HRG: a private dendrogram, and private numbers of edges of its branches."""
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from lightning_dpg.graph.dendrogram import (
     dividing_branch,
     draw_branches,
 )
+from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import check_shares
 from lightning_dpg.privacy.accounting import gaussian_sigma
@@ -130,7 +131,7 @@ class HRG(OneShotSynthesizer):
         self.register_buffer("counts", torch.empty(0, dtype=torch.long))
         self._trace: list[tuple[int, float]] = []
 
-    def training_step(self, batch: Any, batch_idx: int) -> None:
+    def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
         """Release, and log how the chain went (private)."""
         super().training_step(batch, batch_idx)
         for step, value in self._trace:

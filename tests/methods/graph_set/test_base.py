@@ -144,7 +144,6 @@ def test_takes_over_what_is_public_and_logs_the_differences(tmp_path):
     ("data", "message"),
     [
         (EdgeListDataModule(), "Paths learns a set of graphs, and EdgeListDataModule"),
-        (GraphSetDataModule("planted_sets", record="graph"), "set data.init_args.record to edge"),
         (SubgraphDataModule(max_occurrences=2), "one can be 2 edges of this set"),
     ],
 )

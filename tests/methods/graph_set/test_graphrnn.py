@@ -141,7 +141,7 @@ def test_single_nodes_are_not_learned_from():
 
 
 def test_a_single_graph_and_missing_counts_are_refused():
-    with pytest.raises(MisconfigurationException, match="EdgeListDataModule holds a single one"):
+    with pytest.raises(MisconfigurationException, match="EdgeListDataModule holds a single graph"):
         fit(GraphRNN(), EdgeListDataModule("karate"))
     with pytest.raises(ValueError, match="num_edges must be given"):
         GraphRNN(look_back=2).draw(4, None, torch.Generator())

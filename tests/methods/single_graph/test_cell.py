@@ -24,7 +24,7 @@ def fit(method, data, folder, epsilon, steps):
 def test_it_learns_communities_and_says_that_nothing_is_private(tmp_path):
     pl.seed_everything(0)
     graph = nx.planted_partition_graph(5, 30, 0.3, 0.01, seed=0)
-    data = EdgeListDataModule(graph, sample_rate=1.0)
+    data = EdgeListDataModule(graph)
     method = CELL(num_nodes=150, rank=5)
     trainer = fit(method, data, tmp_path, float("inf"), 40)
     assert trainer.global_step == 40

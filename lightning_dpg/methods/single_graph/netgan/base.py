@@ -1,7 +1,6 @@
 """What the Wasserstein GANs of walks share: networks, generator step, sampling and scores."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 from pytorch_lightning.utilities import rank_zero_warn
@@ -10,6 +9,7 @@ from torch import Tensor
 from torch.optim import Adam, Optimizer
 
 from lightning_dpg.graph.assembly import assemble
+from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.base import Synthesizer
 from lightning_dpg.nn import WalkCritic, WalkGenerator
 
@@ -24,6 +24,8 @@ class WalkGAN(Synthesizer):
     The penalty acts where the critic's LSTM reads, on the embedded walk; the original takes it on
     one-hot tokens, which trains slower. Subclasses name the hyperparameters.
     """
+
+    records: GraphRecords
 
     def _build(self, walk_length: int, *, frozen: bool) -> None:
         h = self.hparams
@@ -58,7 +60,13 @@ class WalkGAN(Synthesizer):
             for group in optimizer.param_groups:
                 group["lr"] = rate
 
-    def _step(self, batch: Any) -> None:
+    def _start_without_noise(self, num_edges: int) -> None:
+        """Book that nothing is protected, which a finite budget refuses."""
+        if not self.ledger.reasons:
+            self.ledger.spend(self.unprotected("training", "no noise is added"))
+        self.num_edges.fill_(num_edges)
+
+    def _step(self, batch: Tensor) -> None:
         critic_optimizer, generator_optimizer = self.optimizers()  # type: ignore[attr-defined]
         critic_optimizer.zero_grad()
         self._critic_backward(batch)

@@ -1,10 +1,11 @@
 """NetGAN: a Wasserstein GAN of random walks (Bojchevski et al., ICML 2018). Not private."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.single_graph.netgan.base import WalkGAN
 from lightning_dpg.metrics.functional import edge_overlap
 
@@ -19,7 +20,7 @@ class NetGAN(WalkGAN):
         generator_dim: Hidden width of the generator.
         critic_dim: Hidden width of the critic.
         embedding_dim: Width d of both embedding tables.
-        batch_size: Generated walks per step.
+        batch_size: Real walks, and generated ones, per step.
         n_critic: Critic steps per generator step.
         gp_weight: Weight lambda of the gradient penalty.
         generator_lr: Learning rate of the generator.
@@ -29,10 +30,11 @@ class NetGAN(WalkGAN):
         temperature_decay: Factor per critic step.
         num_samples: Edges (transitions of walks) drawn to assemble one graph; at least ten for each
             edge of it are drawn.
+        p: Return parameter of node2vec, of the real walks.
+        q: In-out parameter of node2vec.
     """
 
     adds_noise: ClassVar[bool] = False
-    batches: ClassVar[Literal["edges", "walks", "any"]] = "walks"
 
     def __init__(
         self,
@@ -51,17 +53,25 @@ class NetGAN(WalkGAN):
         min_temperature: float = 0.5,
         temperature_decay: float = 0.9998,
         num_samples: int = 400_000,
+        p: float = 1.0,
+        q: float = 1.0,
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
         self._build(walk_length, frozen=False)
+
+    def batch_request(self) -> BatchRequest:
+        """Random walks; the data module says how many batches an epoch has."""
+        h = self.hparams
+        walks = {"num_walks": h["batch_size"], "walk_length": h["walk_length"]}
+        return BatchRequest("walks", p=h["p"], q=h["q"], **walks)
 
     def on_fit_start(self) -> None:
         """Book the training, which protects nothing."""
         super().on_fit_start()
         if not self.ledger.entries:
             self.ledger.spend(self.unprotected("training", "NetGAN adds no noise"))
-        self.num_edges.fill_(len(self.trainer.datamodule.edges))  # type: ignore[attr-defined]
+        self.num_edges.fill_(len(self.records.edges))
 
     def training_step(self, batch: Tensor, batch_idx: int) -> None:
         """One critic step; a generator step after every ``n_critic`` of them.
@@ -77,6 +87,6 @@ class NetGAN(WalkGAN):
         super().validation_step(batch, batch_idx)
         if self.trainer.sanity_checking:
             return
-        graph = self.trainer.datamodule.train_graph  # type: ignore[attr-defined]
+        graph = self.records.graph
         overlap = edge_overlap(self.sample(torch.Generator().manual_seed(0)), graph)
         self.log("nonprivate/edge_overlap", overlap, batch_size=1)

@@ -102,8 +102,7 @@ class RandomizedResponse(OneShotSynthesizer):
         if denoise != "none" and num_nodes > MAX_NODES:
             raise MisconfigurationException(
                 f"denoise: {denoise} models all pairs of nodes, which are too many for {num_nodes} "
-                f"nodes (at most {MAX_NODES})\nset it to none, or take ChungLu, BTER, PrivGraph, or PrivCom "
-                "with release: noisy_oja"
+                f"nodes (at most {MAX_NODES})\nset it to none, or take ChungLu, BTER, PrivGraph, or PrivCom"
             )
         self.reported: Tensor
         self.degrees: Tensor

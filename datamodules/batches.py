@@ -1,0 +1,144 @@
+"""The batches that a method requests, made in the same way for one graph and for a set of graphs."""
+
+import math
+from collections.abc import Iterator, Sequence, Sized
+from itertools import repeat
+from typing import TypeVar
+
+from pytorch_lightning import Trainer
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from lightning_dpg.interfaces import BatchRequest, Records, RequestsBatches
+from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
+
+Batch = TypeVar("Batch")
+_SAMPLE_RATE = 0.1  # where no method asks
+_STEPS = {"all": 10, "walks": 100}  # per epoch, where nobody says how many
+
+
+class Batches(Dataset[Batch]):
+    """Batches that exist already; load them with ``batch_size=None``."""
+
+    def __init__(self, batches: Sequence[Batch]) -> None:
+        """Keep the batches."""
+        self.batches = batches
+
+    def __len__(self) -> int:
+        """Number of batches."""
+        return len(self.batches)
+
+    def __getitem__(self, index: int) -> Batch:
+        """One batch as it is."""
+        return self.batches[index]
+
+
+class AllRecords:
+    """The records object itself as the batch of each step."""
+
+    def __init__(self, records: Records, steps: int) -> None:
+        """Remember what to give, and how often."""
+        self.records = records
+        self.steps = steps
+
+    def __len__(self) -> int:
+        """Number of batches."""
+        return self.steps
+
+    def __iter__(self) -> Iterator[Records]:
+        """The same object again and again."""
+        return repeat(self.records, self.steps)
+
+
+class PoissonRecords(Dataset[PoissonBatch], Sized):
+    """Records that are indexed once per batch, with a tensor of their numbers."""
+
+
+TrainBatches = DataLoader[PoissonBatch] | DataLoader[Tensor] | AllRecords
+"""What gives the batches of a training: Poisson samples, walks, or all records."""
+
+
+def request_of(trainer: Trainer | None, sample_rate: float | None) -> BatchRequest:
+    """The request of the method in training; without one, Poisson samples.
+
+    Args:
+        trainer: The trainer of the data module, if it has one.
+        sample_rate: Rate of the data module itself, which counts without a method only.
+    """
+    method = None if trainer is None else trainer.lightning_module
+    if isinstance(method, RequestsBatches):
+        return method.batch_request()
+    return BatchRequest("poisson", _SAMPLE_RATE if sample_rate is None else sample_rate)
+
+
+def number_of_steps(request: BatchRequest, own: int | None) -> int:
+    """Batches of an epoch.
+
+    Args:
+        request: That of the method, which counts first.
+        own: Setting of the data module, which can only divide the method's steps into epochs.
+    """
+    if request.steps_per_epoch is not None:
+        return min(request.steps_per_epoch, own or request.steps_per_epoch)
+    if own is not None:
+        return own
+    if request.kind == "poisson" or request.sample_rate < 1:
+        # 1 / q of an exact share such as 1/49 can come out above the whole number.
+        return math.ceil(1 / request.sample_rate - 1e-9)
+    return _STEPS[request.kind]
+
+
+def poisson_loader(
+    records: PoissonRecords, sample_rate: float, steps: int, trainer: Trainer | None
+) -> DataLoader[PoissonBatch]:
+    """Poisson batches of records; each process gets its share of every batch."""
+    rank, world_size = place(trainer)
+    sampler = PoissonSampler(len(records), sample_rate, steps, rank=rank, world_size=world_size)
+    return DataLoader(records, sampler=sampler, batch_size=None)
+
+
+def place(trainer: Trainer | None) -> tuple[int, int]:
+    """Rank of this process, and number of processes."""
+    return (0, 1) if trainer is None else (trainer.global_rank, trainer.world_size)
+
+
+def check_own_settings(sample_rate: float | None, steps_per_epoch: int | None) -> None:
+    """Refuse settings of a data module that make no batches."""
+    if sample_rate is not None and not 0 < sample_rate <= 1:
+        raise ValueError(f"sample_rate must lie in (0, 1], got {sample_rate}")
+    if steps_per_epoch is not None and steps_per_epoch < 1:
+        raise ValueError(f"steps_per_epoch must be positive, got {steps_per_epoch}")
+
+
+def check_settings_agree(
+    request: BatchRequest,
+    sample_rate: float | None,
+    steps_per_epoch: int | None,
+    max_epochs: int | None,
+) -> None:
+    """Refuse settings of a data module that contradict what the method asks for.
+
+    Args:
+        request: That of the method.
+        sample_rate: Setting of the data module; before version 0.2 the method had none.
+        steps_per_epoch: Setting of the data module.
+        max_epochs: Setting of the trainer; -1 has no end.
+
+    Raises:
+        MisconfigurationException: If another rate is set, or fewer steps than the method makes.
+    """
+    draws = request.kind == "poisson" or request.sample_rate < 1
+    if draws and sample_rate not in (None, request.sample_rate):
+        raise MisconfigurationException(
+            f"sample_rate is {sample_rate:g} in the data module, and {request.sample_rate:g} in the "
+            "method\nset it in the method (model.init_args.sample_rate) and leave it out of the data"
+        )
+    asked = request.steps_per_epoch
+    if asked is None or steps_per_epoch is None or max_epochs is None or max_epochs == -1:
+        return
+    if steps_per_epoch * max_epochs < asked:
+        raise MisconfigurationException(
+            f"the method makes {asked} steps, and data.init_args.steps_per_epoch "
+            f"{steps_per_epoch} would cut them\nleave it out, and set the number in the method"
+        )

@@ -1,0 +1,59 @@
+"""Which edges are held out: by a public coin per pair of nodes, or as a published split says."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lightning_dpg.datamodules.loading import data_root
+from lightning_dpg.graph.graph import make_graph, undirected_edges
+
+
+def public_coin(node_names: list[str], edges: Tensor, seed: int) -> Tensor:
+    """A number in [0, 1) for each pair of nodes that depends on their names and the seed only.
+
+    An edge that comes or goes therefore changes no other edge's part of a split.
+
+    Args:
+        node_names: Names of the N nodes (public).
+        edges: Pairs of shape ``(P, 2)``; the orientation does not matter.
+        seed: Seed of the coin (public).
+    """
+    key = str(seed).encode()
+    digests = b"".join(
+        hashlib.blake2b(name.encode(), digest_size=8, key=key).digest() for name in node_names
+    )
+    ends = np.frombuffer(digests, dtype="<u8").astype(np.uint64)[edges.numpy()]
+    bits = _mix(_mix(ends.min(axis=1)) ^ ends.max(axis=1))
+    return torch.from_numpy((bits >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+
+
+def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Bijection of 64-bit words in which each bit depends on all others (SplitMix64)."""
+    bits = bits + np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+def read_split(split: str, num_nodes: int) -> dict[str, Tensor]:
+    """Edges and non-edges of a split, each pair once, in lexicographic order."""
+    path = Path(split).expanduser()
+    root = data_root()
+    if root is not None and (named := root / "npz" / f"{split}.npz").is_file():
+        path = named
+    if not path.is_file():
+        raise ValueError(
+            f"split {split!r} is neither a file nor the name of an archive in "
+            f"{root / 'npz' if root else '$LIGHTNING_DPG_DATA/npz, which is not set'}"
+        )
+    keys = ("train_ones", "val_ones", "val_zeros", "test_ones", "test_zeros")
+    with np.load(path, allow_pickle=False) as archive:
+        missing = [key for key in keys if key not in archive.files]
+        if missing:
+            raise ValueError(f"{path} holds no {', '.join(missing)}; a split needs {keys}")
+        pairs = {key: torch.from_numpy(archive[key].astype(np.int64)) for key in keys}
+    return {key: undirected_edges(make_graph(pairs[key], num_nodes)) for key in keys}

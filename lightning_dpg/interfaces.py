@@ -1,0 +1,143 @@
+"""What methods, data modules and callbacks may ask of one another, typed.
+
+Methods import no data module, callbacks import neither: they meet here. The module imports torch only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeGuard, runtime_checkable
+
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+
+@runtime_checkable
+class GraphRecords(Protocol):
+    """The training records of one graph (private): its undirected edges.
+
+    Attributes:
+        edges: Records of shape ``(M, 2)``, rows ``i < j`` that occur once.
+        num_nodes: Number of nodes N (public).
+        node_names: Names of the nodes (public).
+        graph: Graph of the training edges, with all nodes (private).
+        assumptions: What a guarantee takes as public because of how the data were prepared.
+    """
+
+    edges: Tensor
+    num_nodes: int
+    node_names: list[str]
+    graph: Data
+    assumptions: list[str]
+
+
+@runtime_checkable
+class GraphSetRecords(Protocol):
+    """The training records of a set of G graphs (private): the undirected edges of all of them.
+
+    The N nodes of all graphs are numbered in one sequence, those of the first graph first.
+
+    Attributes:
+        edges: Edges of all graphs, shape ``(M, 2)``, rows ``i < j`` in ascending order.
+        sizes: Number of nodes of each graph (public), shape ``(G,)``.
+        graph_of: Number of each node's graph (public), shape ``(N,)``.
+        labels: Label of each graph (public), shape ``(G,)``; None without labels.
+        max_occurrences: How many rows of ``edges`` are one edge of the private data at most
+            (public): they change together.
+        graphs: The graphs (private), with node features ``x`` (public) where there are any.
+        assumptions: What a guarantee takes as public.
+        preparation: The part of that which comes of how the data were prepared.
+    """
+
+    edges: Tensor
+    sizes: Tensor
+    graph_of: Tensor
+    labels: Tensor | None
+    max_occurrences: int
+    graphs: Sequence[Data]
+    assumptions: list[str]
+    preparation: list[str]
+
+
+Records = GraphRecords | GraphSetRecords
+"""What a method reads; :attr:`PrivateModule.reads` says which of both."""
+
+
+class BatchRequest(NamedTuple):
+    """Batches that a method asks its data module for; all numbers are settings of the method.
+
+    Attributes:
+        kind: ``all`` gives the records object itself as the batch, which stays on the CPU;
+            ``poisson`` a ``PoissonBatch`` of edges; ``walks`` random walks of shape
+            ``(num_walks, walk_length)``.
+        sample_rate: Probability q with which a record is drawn into a ``poisson`` batch; of ``all``,
+            the share of them that a step of the method uses.
+        steps_per_epoch: Batches of an epoch. None leaves their number to the data module: its own
+            ``steps_per_epoch`` or else, of batches that are drawn, 1 / q rounded up. A number is
+            that of the whole run, all of it in the first epoch.
+        num_walks: Walks of a batch, over all processes.
+        walk_length: Nodes of a walk.
+        p: Return parameter of node2vec.
+        q: In-out parameter of node2vec.
+    """
+
+    kind: Literal["all", "poisson", "walks"]
+    sample_rate: float = 1.0
+    steps_per_epoch: int | None = None
+    num_walks: int = 128
+    walk_length: int = 16
+    p: float = 1.0
+    q: float = 1.0
+
+
+@runtime_checkable
+class RequestsBatches(Protocol):
+    """A method that says which batches it needs."""
+
+    def batch_request(self) -> BatchRequest:
+        """The batches, by the settings of the method alone."""
+
+
+@runtime_checkable
+class PredictsGraphs(Protocol):
+    """A method whose ``predict`` may read graphs.
+
+    Attributes:
+        is_inductive: Whether it does; if not, ``predict`` draws graphs from seeds.
+    """
+
+    is_inductive: bool
+
+
+class ServesRecords(Protocol):
+    """A data module that serves records and the batches that a method requests."""
+
+    @property
+    def records(self) -> Records:
+        """The training records (private), after ``setup``."""
+
+    @property
+    def num_edges(self) -> int:
+        """Number of undirected edges (private), those that are held out among them."""
+
+    @property
+    def num_pairs(self) -> int:
+        """Number of pairs of nodes within a graph (public)."""
+
+    def check_request(self, request: BatchRequest, max_epochs: int | None) -> None:
+        """Refuse batches that it cannot serve in that many epochs, before anything is spent."""
+
+    def train_dataloader(self) -> object:
+        """The batches that the method of the trainer requests."""
+
+    def write_key(self, path: Path) -> bool:
+        """Write which number stands for which name (private); return whether there is a key."""
+
+
+def serves_records(data: object) -> TypeGuard[ServesRecords]:
+    """Whether a data module serves records. Unlike ``isinstance`` it does not read any of them."""
+    asked = [name for name in vars(ServesRecords) if not name.startswith("_")]
+    return all(hasattr(type(data), name) for name in asked)

@@ -30,8 +30,7 @@ def planted(num_nodes: int, degree: float) -> Data:
 def fitted(graph: Data, epsilon: float, delta: float, max_degree: int) -> NodePrivCom:
     """The method after a fit, with noise of the operating system."""
     method = NodePrivCom(max_degree, graph.num_nodes, rank=RANK)
-    data = EdgeListDataModule(graph)
-    fit_method(method, data, epsilon, delta)
+    fit_method(method, EdgeListDataModule(graph), epsilon, delta)
     return method
 
 

@@ -148,7 +148,6 @@ class PrivacyAccountant(Callback):
             )
             self._refuse_selection(trainer)
             self.check_run(trainer, pl_module)
-            pl_module.ledger.budget = self.budget
         if stage == "fit" and serves:
             request = pl_module.batch_request()
             data.check_request(request, trainer.max_epochs)
@@ -156,14 +155,17 @@ class PrivacyAccountant(Callback):
                 check_rate(check_sampler(data.train_dataloader(), trainer), {request.sample_rate})
 
     def check_run(self, trainer: Trainer, method: Any) -> None:
-        """Refuse what a trainer and a method cannot do together within the budget.
+        """Hand the budget to the method, or refuse what both cannot do within it.
+
+        The method checks its plan when it first gets the budget: before a run of the command line
+        has a folder, and in ``setup`` of other ones.
 
         Args:
             trainer: A trainer, before or in ``fit``.
             method: What it is to train.
         """
         check_trainer(trainer, method)
-        method.check_budget(self.budget)
+        method.accept_budget(self.budget, max(trainer.max_steps, 1))
 
     def check_journal(
         self, checkpoint: str | Path | None, ledger: PrivacyLedger, shown: dict[str, Any] | None
@@ -227,6 +229,7 @@ class PrivacyAccountant(Callback):
         check_loader(trainer, pl_module)
         for entry in pl_module.step_entries() if self.lost_steps else ():
             pl_module.ledger.book_lost(replace(entry, steps=self.lost_steps))
+        pl_module.prove_steps()
         self._look_ahead(trainer, pl_module)
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: Any) -> None:

@@ -3,8 +3,7 @@
 import math
 from typing import Any
 
-from lightning_dpg.privacy.composition import PURE
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import PURE, LedgerEntry, PrivacyLedger, Relation
 
 _RELATIONS = {
     Relation.EDGE: ("edge-level", "add/remove one undirected edge"),

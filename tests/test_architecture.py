@@ -129,7 +129,8 @@ def test_every_package_on_disk_is_shipped():
         top = "lightning_dpg" if name == "lightning_dpg" else f"lightning_dpg.{name}"
         for path in (ROOT / name).rglob("*"):
             if path.suffix in (".py", ".yaml"):
-                on_disk.add(".".join((top, *path.parent.relative_to(ROOT / name).parts)))
+                parts = path.parent.relative_to(ROOT / name).parts
+                on_disk |= {".".join((top, *parts[:depth])) for depth in range(len(parts) + 1)}
     found = find_namespace_packages(str(ROOT), include=FOUND["include"])
     assert on_disk == {name for name in found if "__pycache__" not in name}
 
@@ -172,7 +173,7 @@ def test_wheel_holds_one_name_and_runs(tmp_path):
         archive.extractall(site)
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"lightning_dpg"}
-    assert "lightning_dpg/conf/dp_netgan.yaml" in names
+    assert "lightning_dpg/conf/methods/dp_netgan.yaml" in names
     assert "lightning_dpg/py.typed" in names
     # A user's folder with modules of our packages' names must not get in the way.
     user = tmp_path / "user"

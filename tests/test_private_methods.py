@@ -33,6 +33,7 @@ from lightning_dpg.graph.dendrogram import branch_edges, branch_pairs, log_likel
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods.base import PrivateModule, Synthesizer
+from lightning_dpg.methods.earlier import translate
 from lightning_dpg.privacy import mechanisms, multi_bit
 from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
@@ -220,10 +221,9 @@ CASES = {name: (name, {}) for name in CONFIGS} | {
         {"weights": "private", "seed": 3, "max_update_norm": 0.01},
     ),
     "dp_netgan, paper mode": PAPER,
-    "privcom, paper mode": ("privcom", {"hops": 1}),
+    "privcom, paper mode": ("privcom", {"mode": "paper", "relation": "node", "hops": 1}),
 }
 OTHER_METHODS = {
-    "privcom, paper mode": "PrivComAsPublished",
     "kernel, paper mode": "PrivateGraphKernelAsPublished",
     "ldp_gw, private rounds": "LDPGromovWasserstein",
 }
@@ -249,8 +249,12 @@ LEARNERS = {
 
 
 def method_of(case):
-    """The class that a case tries."""
-    return getattr(methods, OTHER_METHODS.get(case, parsed(CASES[case][0])["model"]["class_path"]))
+    """Class of a case and its arguments, which may be words of 0.1."""
+    name, options = CASES[case]
+    model = parsed(name)["model"]
+    name, given = OTHER_METHODS.get(case, model["class_path"]), model.get("init_args", {})
+    name, arguments, _ = translate(name, given | SMALL.get(name, {}) | options)
+    return getattr(methods, name), arguments
 
 
 every_case = pytest.mark.parametrize("case", CASES)
@@ -258,10 +262,8 @@ every_case = pytest.mark.parametrize("case", CASES)
 
 def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, **changes):
     """Fit a case on a graph and give the trainer; ``changes`` are of data and trainer."""
-    name, options = CASES[case]
-    config = parsed(name)
-    method = method_of(case)
-    arguments = config["model"].get("init_args", {}) | SMALL.get(method.__name__, {}) | options
+    config = parsed(CASES[case][0])
+    method, arguments = method_of(case)
     if "num_nodes" in inspect.signature(method).parameters:
         arguments |= {"num_nodes": graph.num_nodes}
     changes = {"max_epochs": 2, "options": {}} | changes
@@ -468,7 +470,8 @@ def test_all_private_methods_are_here():
     }
     complete = [name for name in shipped_configs() if "/" not in name and "model" in parsed(name)]
     configured = {parsed(name)["model"]["class_path"] for name in complete}
-    assert concrete <= configured | set(OTHER_METHODS.values()) | UNCONFIGURED
+    others = {method_of(case)[0].__name__ for case in CASES}
+    assert concrete <= configured | others | UNCONFIGURED
     assert set(LEDGERS) == set(CONFIGS)
 
 
@@ -731,11 +734,10 @@ def rest_of_the_budget(entries, budget, sample_rate, steps):
 )
 @given(st.data())
 def test_no_budget_and_no_shares_are_overspent(case, data):
-    name, options = CASES[case]
-    config = parsed(name)
-    method = method_of(case)
+    config = parsed(CASES[case][0])
+    method, arguments = method_of(case)
     defaults = {k: p.default for k, p in inspect.signature(method).parameters.items()}
-    arguments = defaults | config["model"].get("init_args", {}) | options
+    arguments = defaults | arguments
     # Parts of 1, of which the last one is what the shares leave over; one of 0 is a switch.
     shares = [key for key, value in arguments.items() if key.endswith("_share") and value]
     weights = data.draw(

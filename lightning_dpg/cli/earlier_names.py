@@ -26,7 +26,7 @@ def with_names_of_today(args: list[str]) -> tuple[list[str], list[str]]:
         The command line, which is the given one where nothing has a new name, and a line for each
         thing that has.
     """
-    class_path, rest = "", []
+    class_path, rest = "", list[str]()
     settings: dict[str, Any] = {}
     for name, value, words in _options(args):
         if name in _CONFIG:

@@ -1,10 +1,8 @@
 """Base classes: every method owns a ledger; every synthesizer is evaluated in the same way."""
 
-import math
 from abc import abstractmethod
 from typing import Any, ClassVar
 
-import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
@@ -13,15 +11,15 @@ from torch_geometric.data import Data
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.interfaces import BatchRequest, GraphRecords, Records, serves_records
 from lightning_dpg.methods.data_check import check_records, data_of, served_records
+from lightning_dpg.methods.planning import PlannedModule
 from lightning_dpg.metrics.functional import STATISTICS
 from lightning_dpg.metrics.link_prediction import degree_product, link_prediction
-from lightning_dpg.privacy.budget import Budget, BudgetTooSmall, smallest_epsilon
 from lightning_dpg.privacy.dpsgd import accumulate
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 
 
-class PrivateModule(pl.LightningModule):
+class PrivateModule(PlannedModule):
     """A method with a ledger of everything it reads of the private graph.
 
     Attributes:
@@ -114,127 +112,6 @@ class PrivateModule(pl.LightningModule):
                 "belong to that release\nmake a new object for another one, or pass ckpt_path to "
                 "fit to go on"
             )
-
-    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Every event of a whole run: what the ledger holds when the run has ended.
-
-        A pure function of the settings, of public facts and of its arguments. It reads no record,
-        books nothing and draws nothing. The releases take their noise and their epsilons from it, so
-        that what was planned is what is spent. A method that may spend less, because its noise is a
-        setting, plans as many steps as the budget affords.
-
-        Args:
-            budget: What the run may spend; an infinite epsilon adds no noise.
-            steps: Private steps of the whole run.
-
-        Raises:
-            BudgetTooSmall: If no amount of noise keeps the budget.
-        """
-        return []
-
-    def step_entries(self) -> list[LedgerEntry]:
-        """Cost of the next training step."""
-        return []
-
-    def planned_steps(self) -> int:
-        """Private steps of the whole run, one per batch."""
-        steps = self.trainer.estimated_stepping_batches
-        if steps == float("inf"):
-            raise MisconfigurationException(
-                "noise_multiplier: auto needs the number of steps in advance: set "
-                "trainer.max_epochs, or give a number as noise_multiplier"
-            )
-        return int(steps)
-
-    def unprotected(self, name: str, why: str) -> LedgerEntry:
-        """Entry of a read that adds no noise; only an infinite budget affords it."""
-        return LedgerEntry(
-            name=name,
-            relation=self.relation,
-            mechanism="non_private",
-            sensitivity=float("inf"),
-            proof=why,
-        )
-
-    @property
-    def budget(self) -> Budget:
-        """What the run may spend.
-
-        Raises:
-            MisconfigurationException: If nobody has said, or :meth:`check_budget` refuses it.
-        """
-        if self.ledger.budget is None:
-            raise MisconfigurationException(
-                f"{type(self).__name__} needs a budget: give the privacy section, or "
-                "PrivacyAccountant among the callbacks"
-            )
-        self.check_budget(self.ledger.budget)  # whoever has set it
-        return self.ledger.budget
-
-    def delta_setting(self) -> str | None:
-        """Setting, if any, by which a method of pure epsilon spends a delta after all."""
-        return None
-
-    def unprotected_setting(self) -> str | None:
-        """Setting, if any, that protects nothing; the method's name if it never does."""
-        if not self.adds_noise:
-            return type(self).__name__
-        return "noise_multiplier: 0" if self.hparams.get("noise_multiplier") == 0 else None
-
-    def cheaper_settings(self) -> str | None:
-        """What to change for a smaller budget, said after "or"; None if nothing does."""
-        return None
-
-    def check_budget(self, budget: Budget, steps: int = 1) -> None:
-        """Refuse a budget that the plan cannot keep, before a run leaves a trace.
-
-        Args:
-            budget: That of the run.
-            steps: Private steps of the whole run, as far as they are known. Enough noise makes any
-                number of steps as cheap as one, so that the smallest budget hardly depends on it.
-
-        Raises:
-            MisconfigurationException: If the plan spends more, or protects nothing. It names the
-                smallest epsilon that the settings keep.
-        """
-        if math.isinf(budget.epsilon):
-            return
-        unprotected = self.unprotected_setting()
-        if unprotected is not None:
-            kind = "value" if self.adds_noise else "method"
-            raise MisconfigurationException(
-                f"{unprotected} protects nothing, which no finite budget affords\n"
-                f"take another {kind}, or set privacy.epsilon to .inf"
-            )
-        setting = self.delta_setting()
-        if setting is not None and not budget.delta:
-            raise MisconfigurationException(
-                f"{setting} spends a delta, and the budget has none\nset privacy.delta below one "
-                "over the number of pairs of nodes, which is public"
-            )
-        if self._keeps(budget, steps):
-            return
-        least = smallest_epsilon(
-            lambda epsilon: self._keeps(Budget(epsilon, budget.delta), steps), budget.epsilon
-        )
-        if least is None:
-            raise MisconfigurationException(
-                f"no privacy.epsilon pays for a run at privacy.delta {budget.delta:g}: raise delta"
-            )
-        other = self.cheaper_settings()
-        raise MisconfigurationException(
-            f"privacy.epsilon {budget.epsilon:g} does not pay for all that {type(self).__name__} "
-            f"releases\nset it to {least:g} or more" + (f", or {other}" if other else "")
-        )
-
-    def _keeps(self, budget: Budget, steps: int) -> bool:
-        """Whether the plan fits the budget."""
-        ledger = PrivacyLedger(self.relation)
-        ledger.budget = budget
-        try:
-            return ledger.affords(*self.plan(budget, steps))
-        except BudgetTooSmall:
-            return False
 
     def condition(self) -> str | None:
         """What the guarantee holds under only, said after "if" (public); None where it always holds."""

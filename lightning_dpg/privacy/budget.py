@@ -53,9 +53,12 @@ class Budget(NamedTuple):
 def _parts(whole: float, shares: list[float]) -> list[float]:
     """Parts of a number, whose exact sum is at most the whole."""
     parts = [share * whole for share in shares]
+    if math.isinf(whole):
+        return parts
     largest = parts.index(max(parts))
-    while math.isfinite(whole) and whole and sum(map(Fraction, parts)) > Fraction(whole):
-        parts[largest] = math.nextafter(parts[largest], 0)
+    while (excess := sum(map(Fraction, parts)) - Fraction(whole)) > 0:
+        less = float(Fraction(parts[largest]) - excess)
+        parts[largest] = min(less, math.nextafter(parts[largest], 0))
     return parts
 
 

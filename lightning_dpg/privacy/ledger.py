@@ -14,9 +14,10 @@ from torch import Tensor
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.accounting import Curve
 from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.composition import PURE
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 
-__all__ = ["Budget", "LedgerEntry", "PrivacyBudgetExceeded", "PrivacyLedger", "Relation"]
+__all__ = ["PURE", "Budget", "LedgerEntry", "PrivacyBudgetExceeded", "PrivacyLedger", "Relation"]
 
 
 class PrivacyBudgetExceeded(RuntimeError):

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
+from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 
 # Rates of integer noise are rounded down to whole multiples of one over this: a power of two that
@@ -127,20 +127,6 @@ def discrete_laplace(
     return ledger.publish(key, value + draws.view_as(value))
 
 
-def shortfall(epsilon: float, sensitivity: int, delta: float) -> int:
-    r"""What discrete Laplace noise falls short of with probability ``delta`` at most.
-
-    Noise of at most -t - 1 has the probability :math:`q^{t+1} / (1 + q)` with :math:`q = e^{-\epsilon
-    / \Delta}`. The t at which :math:`q^t` is ``delta`` also covers the rounding of the rate.
-
-    Args:
-        epsilon: Cost of the noise; an infinite one falls short of nothing.
-        sensitivity: Sensitivity of what is noised.
-        delta: Probability, positive.
-    """
-    return 0 if math.isinf(epsilon) else math.ceil(-math.log(delta) * sensitivity / epsilon)
-
-
 def randomized_response(
     present: Tensor,
     num_bits: int,
@@ -204,18 +190,41 @@ def spend_pure(
     delta: float = 0.0,
 ) -> None:
     """Book a release of pure epsilon, or of epsilon but for an event of probability ``delta``."""
-    ledger.spend(
-        LedgerEntry(
-            key=key,
-            name=name,
-            relation=ledger.relation,
-            mechanism="approximate" if delta else "pure",
-            sensitivity=sensitivity,
-            epsilon=epsilon,
-            delta=delta,
-            proof=proof,
-            record=record,
-        )
+    entry = pure_entry(
+        key,
+        name,
+        epsilon,
+        sensitivity,
+        proof,
+        relation=ledger.relation,
+        record=record,
+        delta=delta,
+    )
+    ledger.spend(entry)
+
+
+def pure_entry(
+    key: str,
+    name: str,
+    epsilon: float,
+    sensitivity: float,
+    proof: str,
+    *,
+    relation: Relation = Relation.EDGE,
+    record: str = "undirected edge",
+    delta: float = 0.0,
+) -> LedgerEntry:
+    """Entry of a release of pure epsilon, or of epsilon but for an event of probability ``delta``."""
+    return LedgerEntry(
+        key=key,
+        name=name,
+        relation=relation,
+        mechanism="approximate" if delta else "pure",
+        sensitivity=sensitivity,
+        epsilon=epsilon,
+        delta=delta,
+        proof=proof,
+        record=record,
     )
 
 

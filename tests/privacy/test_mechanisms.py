@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from lightning_dpg.privacy.calibration import laplace_tail_bound
 from lightning_dpg.privacy.ledger import (
     Budget,
     LedgerEntry,
@@ -20,7 +21,6 @@ from lightning_dpg.privacy.mechanisms import (
     gaussian,
     randomized_response,
     response_rates,
-    shortfall,
 )
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import (
@@ -87,12 +87,12 @@ def test_each_element_has_noise_of_its_own_scale():
 @settings(max_examples=50, deadline=None)
 @given(st.floats(0.05, 3), st.integers(1, 5), st.floats(1e-9, 0.5))
 def test_noise_falls_short_of_the_margin_with_probability_delta(epsilon, sensitivity, delta):
-    margin, rate = shortfall(epsilon, sensitivity, delta), epsilon / sensitivity
+    margin, rate = laplace_tail_bound(epsilon, sensitivity, delta), epsilon / sensitivity
     far = sum(pmf(k, rate) for k in range(margin + 1, margin + 1 + int(60 / rate)))
     assert far <= delta
     nearer = sum(pmf(k, rate) for k in range(margin, margin + int(60 / rate)))
     assert nearer > delta / (2 * math.exp(rate) + 2)  # and not by much
-    assert shortfall(math.inf, sensitivity, delta) == 0
+    assert laplace_tail_bound(math.inf, sensitivity, delta) == 0
 
 
 def test_noise_that_may_be_too_small_is_booked_with_its_delta():

@@ -33,6 +33,7 @@ from lightning_dpg.auditing.scores.rows import edge_gradient_score, sums_score
 from lightning_dpg.auditing.scores.updates import updates_score
 from lightning_dpg.graph.joint_degrees import degree_cells, joint_degrees
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
+from lightning_dpg.methods.graph_features.ldp_gw.clients import build_clients, weighted_update
 from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs, public_features
 from lightning_dpg.methods.single_graph.bter import degree_classes, wedge_counter
 
@@ -181,14 +182,21 @@ def _embedding_reports(seen: Observation) -> Tensor:
 
 def _client_updates(seen: Observation) -> Tensor:
     method, data = seen.method, seen.data
-    return updates_score(
-        seen.noisy,
-        lambda edges: method.client_updates(data, node_inputs(data, edges), edges),
-        method.client_of(data.graph_of[seen.pairs[:, 0].cpu()]),
-        seen.entry,
-        seen.pairs,
-        seen.known,
-    )
+    parts, training = method.client_parts(), method.local_training()
+    owners = torch.full((len(method.sizes),), -1)
+    for number, part in enumerate(parts):
+        owners[part] = number
+
+    def updates(edges: Tensor) -> Tensor:
+        """Clipped updates of the clients if they had these edges, each times its weight."""
+        inputs, labels = node_inputs(data, edges), method.labels.cpu()
+        clients = build_clients(parts, inputs, edges, data.graph_of, labels, method.device)
+        return torch.stack(
+            [weighted_update(method.network, [client], training) for client in clients]
+        )
+
+    held_by = owners[data.graph_of[seen.pairs[:, 0].cpu()]]
+    return updates_score(seen.noisy, updates, held_by, seen.entry, seen.pairs, seen.known)
 
 
 # By the key of the ledger entry, without the number at its end.

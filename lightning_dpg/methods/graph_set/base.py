@@ -12,7 +12,8 @@ from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import Synthesizer
 from lightning_dpg.metrics.graph_sets import set_differences
-from lightning_dpg.privacy.mechanisms import discrete_laplace
+from lightning_dpg.privacy.ledger import LedgerEntry
+from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.sensitivity import edges_per_graph_sensitivity
 
 NUM_EDGES = "number of edges of each graph"
@@ -108,6 +109,14 @@ class GraphSetSynthesizer(Synthesizer):
         )
         noisy = noisy.to(self.sizes.device)
         self.num_edges = torch.minimum(noisy.clamp(min=0), self._num_pairs())
+
+    def num_edges_entry(self, epsilon: float) -> LedgerEntry:
+        """Planned release of :meth:`release_num_edges_per_graph`."""
+        moved, proof = (
+            edges_per_graph_sensitivity(self.max_occurrences),
+            "edges_per_graph_sensitivity",
+        )
+        return pure_entry("num_edges_per_graph", NUM_EDGES, epsilon, moved, proof)
 
     def on_fit_start(self) -> None:
         """Take over the public facts of the data."""

@@ -10,8 +10,8 @@ from torch.optim import Optimizer
 
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.base import Synthesizer
-from lightning_dpg.privacy.ledger import PrivacyLedger
-from lightning_dpg.privacy.mechanisms import discrete_laplace
+from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
+from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import edge_count_sensitivity
 
@@ -117,6 +117,12 @@ def noisy_num_edges(
     )
     num_nodes = method.hparams["num_nodes"]
     return noisy.clamp(0, num_nodes * (num_nodes - 1) // 2)
+
+
+def num_edges_entry(epsilon: float) -> LedgerEntry:
+    """Planned release of the number of edges, see ``OneShotSynthesizer.release_num_edges``."""
+    sensitivity, proof = edge_count_sensitivity(), "edge_count_sensitivity"
+    return pure_entry("num_edges", "number of edges", epsilon, sensitivity, proof)
 
 
 def _resize_buffers(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: Any) -> None:

@@ -12,8 +12,13 @@ from lightning_dpg.graph.affinity_blocks import block_edges, block_starts
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
 from lightning_dpg.graph.wedges import count_wedges
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
-from lightning_dpg.methods.single_graph.degree_release import check_shares, release_degrees
-from lightning_dpg.privacy.mechanisms import discrete_laplace
+from lightning_dpg.methods.single_graph.degree_release import (
+    check_shares,
+    degree_entries,
+    release_degrees,
+)
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity, wedge_sensitivity
 
 # Public: seed of the choice of wedges and of the graphs that densities are fitted with.
@@ -95,20 +100,47 @@ class BTER(OneShotSynthesizer):
         self.register_buffer("densities", torch.empty(0, dtype=torch.double))
         self.register_buffer("spread", torch.tensor(0.0, dtype=torch.double))
 
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Degrees, mixing and wedges, whatever the number of steps."""
+        parts = self._parts(budget.epsilon)
+        degrees = degree_entries(parts["degrees"].epsilon, **self._degree_shares)
+        mixing = pure_entry(
+            "degree_mixing",
+            "edges between classes of degrees",
+            parts["mixing"].epsilon,
+            edge_partition_sensitivity(),
+            "edge_partition_sensitivity",
+        )
+        wedges = pure_entry(
+            "wedges",
+            "wedges and closed wedges by degree",
+            parts["clustering"].epsilon,
+            wedge_sensitivity(_CLOSURES_PER_EDGE),
+            "wedge_sensitivity",
+        )
+        return [*degrees, mixing, wedges]
+
+    def _parts(self, epsilon: float) -> dict[str, Budget]:
+        """Shares of the degrees, of the mixing and of the clustering."""
+        mixing, clustering = self.hparams["mixing_share"], self.hparams["clustering_share"]
+        return Budget(epsilon, 0.0).split(
+            degrees=1 - mixing - clustering, mixing=mixing, clustering=clustering
+        )
+
+    @property
+    def _degree_shares(self) -> dict[str, float]:
+        """Shares of what the degrees get."""
+        degrees = 1 - self.hparams["mixing_share"] - self.hparams["clustering_share"]
+        names = ("count_share", "sequence_share")
+        return {name: self.hparams[name] / degrees for name in names}
+
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Spend all on degrees, mixing and clustering, and fit the densities of blocks."""
-        shares = self.hparams
-        degrees_share = 1 - shares["mixing_share"] - shares["clustering_share"]
-        self.degrees = release_degrees(
-            self,
-            edges,
-            degrees_share * epsilon,
-            count_share=shares["count_share"] / degrees_share,
-            sequence_share=shares["sequence_share"] / degrees_share,
-        )
-        self._release_mixing(edges, shares["mixing_share"] * epsilon)
-        mixing_scale = edge_partition_sensitivity() / (shares["mixing_share"] * epsilon)
-        self._release_clustering(edges, shares["clustering_share"] * epsilon, mixing_scale)
+        parts = self._parts(epsilon)
+        self.degrees = release_degrees(self, edges, parts["degrees"].epsilon, **self._degree_shares)
+        self._release_mixing(edges, parts["mixing"].epsilon)
+        mixing_scale = edge_partition_sensitivity() / parts["mixing"].epsilon
+        self._release_clustering(edges, parts["clustering"].epsilon, mixing_scale)
 
     def _release_mixing(self, edges: Tensor, epsilon: float) -> None:
         classes = degree_classes(self.degrees.cpu().numpy())

@@ -5,7 +5,12 @@ from torch import Tensor
 
 from lightning_dpg.graph.expected_degrees import chung_lu_edges
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
-from lightning_dpg.methods.single_graph.degree_release import check_shares, release_degrees
+from lightning_dpg.methods.single_graph.degree_release import (
+    check_shares,
+    degree_entries,
+    release_degrees,
+)
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 
 
 class ChungLu(OneShotSynthesizer):
@@ -36,15 +41,17 @@ class ChungLu(OneShotSynthesizer):
         self.degrees: Tensor
         self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
 
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """The degrees, whatever the number of steps."""
+        return degree_entries(budget.epsilon, **self._shares)
+
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Spend all on the degrees."""
-        self.degrees = release_degrees(
-            self,
-            edges,
-            epsilon,
-            count_share=self.hparams["count_share"],
-            sequence_share=self.hparams["sequence_share"],
-        )
+        self.degrees = release_degrees(self, edges, epsilon, **self._shares)
+
+    @property
+    def _shares(self) -> dict[str, float]:
+        return {name: self.hparams[name] for name in ("count_share", "sequence_share")}
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw ``num_edges`` edges, hubs more often."""

@@ -18,8 +18,14 @@ from lightning_dpg.graph.joint_degrees import (
 )
 from lightning_dpg.graph.stubs import fill_links, link_pairs, pair_stubs, stub_mixing
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
-from lightning_dpg.methods.single_graph.degree_release import check_shares, release_degrees
-from lightning_dpg.privacy.mechanisms import discrete_laplace, shortfall
+from lightning_dpg.methods.single_graph.degree_release import (
+    check_shares,
+    degree_entries,
+    release_degrees,
+)
+from lightning_dpg.privacy.calibration import laplace_tail_bound
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.sensitivity import (
     joint_degree_sensitivity,
     largest_degrees_sensitivity,
@@ -27,6 +33,7 @@ from lightning_dpg.privacy.sensitivity import (
 )
 
 _MOST_CELLS = 2**26
+_DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
 
 
 class DK2(OneShotSynthesizer):
@@ -84,21 +91,51 @@ class DK2(OneShotSynthesizer):
         """A bound of the local sensitivity."""
         return "noise: uniform" if self.hparams["noise"] == "uniform" else None
 
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Degrees and joint degrees, whatever the number of steps.
+
+        The sensitivity of the joint degrees with ``noise: uniform`` is that of graphs of two edges:
+        it grows with the released T, and the noise with it.
+        """
+        parts = self._parts(budget.epsilon)
+        planned = degree_entries(parts["degrees"].epsilon, **_DEGREE_SHARES)
+        joint, delta = parts["joint"].epsilon, 0.0
+        sensitivity, proof = (
+            weighted_joint_degree_sensitivity(),
+            "weighted_joint_degree_sensitivity",
+        )
+        if "bound" in parts:
+            delta = budget.delta if math.isfinite(budget.epsilon) else 0.0
+            bound, two = parts["bound"].epsilon, "sum of the two largest degrees"
+            moved = largest_degrees_sensitivity()
+            planned.append(
+                pure_entry("largest_degrees", two, bound, moved, "largest_degrees_sensitivity")
+            )
+            sensitivity, proof = joint_degree_sensitivity(2), "joint_degree_sensitivity"
+        entry = pure_entry("joint_degrees", "joint degrees", joint, sensitivity, proof, delta=delta)
+        return [*planned, entry]
+
+    def _parts(self, epsilon: float) -> dict[str, Budget]:
+        shares = {"degrees": self.hparams["degree_share"]}
+        if self.hparams["noise"] == "uniform":
+            shares["bound"] = self.hparams["bound_share"]
+        shares["joint"] = 1 - math.fsum(shares.values())
+        return Budget(epsilon, 0.0).split(**shares)
+
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release degrees, then joint degrees."""
-        is_uniform = self.hparams["noise"] == "uniform"
-        delta = self.budget.delta if is_uniform and math.isfinite(epsilon) else 0.0
-        degree_share, bound_share = self.hparams["degree_share"], self.hparams["bound_share"]
-        self.degrees = release_degrees(
-            self, edges, degree_share * epsilon, count_share=0.2, sequence_share=0.25
-        )
-        if is_uniform:
-            self.largest_two = self._release_largest_two(edges, bound_share * epsilon, delta)
-            self._release_joint(edges, (1 - degree_share - bound_share) * epsilon, delta)
+        parts, delta = self._parts(epsilon), 0.0
+        if "bound" in parts and math.isfinite(epsilon):
+            delta = self.budget.delta  # asked for before anything is booked
+        self.degrees = release_degrees(self, edges, parts["degrees"].epsilon, **_DEGREE_SHARES)
+        if "bound" in parts:
+            bound = parts["bound"].epsilon
+            self.largest_two = self._release_largest_two(edges, bound, delta)
+            self._release_joint(edges, parts["joint"].epsilon, delta)
         else:
             largest_two = self.degrees.topk(min(2, len(self.degrees))).values.sum()
             self.largest_two = max(int(largest_two), 2)
-            self._release_joint(edges, (1 - degree_share) * epsilon, 0.0)
+            self._release_joint(edges, parts["joint"].epsilon, 0.0)
 
     def _release_largest_two(self, edges: Tensor, epsilon: float, delta: float) -> int:
         """A number that is below the sum of the two largest degrees with probability ``delta``."""
@@ -116,7 +153,7 @@ class DK2(OneShotSynthesizer):
         )
         bound = int(noisy)
         if delta:
-            bound += shortfall(epsilon, largest_degrees_sensitivity(), delta)
+            bound += laplace_tail_bound(epsilon, largest_degrees_sensitivity(), delta)
         return min(max(bound, 2), 2 * max(num_nodes - 1, 1))
 
     def _release_joint(self, edges: Tensor, epsilon: float, delta: float) -> None:

@@ -5,7 +5,8 @@ from torch import Tensor
 
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.negative_sampling import uniform_non_edges
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 
 
 class ErdosRenyi(OneShotSynthesizer):
@@ -22,6 +23,10 @@ class ErdosRenyi(OneShotSynthesizer):
     def __init__(self, num_nodes: int | None = None) -> None:
         super().__init__()
         self.save_hyperparameters()
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """The number of edges, whatever the number of steps."""
+        return [num_edges_entry(budget.epsilon)]
 
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Spend all on the number of edges."""

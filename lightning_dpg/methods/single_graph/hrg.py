@@ -1,6 +1,7 @@
 """HRG: a private dendrogram, and private numbers of edges of its branches."""
 
 import math
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -20,11 +21,11 @@ from lightning_dpg.graph.dendrogram import (
     draw_branches,
 )
 from lightning_dpg.interfaces import GraphRecords
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
 from lightning_dpg.methods.single_graph.degree_release import check_shares
-from lightning_dpg.privacy.accounting import gaussian_sigma
-from lightning_dpg.privacy.ledger import Budget
-from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian
+from lightning_dpg.privacy.calibration import calibrate_gaussian
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian, pure_entry
 from lightning_dpg.privacy.selection import choose_by_chain
 from lightning_dpg.privacy.sensitivity import branch_sensitivity, log_likelihood_sensitivity
 
@@ -64,6 +65,13 @@ def _check_steps(num_nodes: int, steps_per_node: int) -> None:
             "steps in all, some 200,000 a second), or leave it out\nPrivGraph and BTER release "
             "communities without a chain"
         )
+
+
+def _branch_noise(epsilon: float, delta: float) -> float:
+    """Noise multiplier of the edges of branches; 0 with an infinite budget."""
+    if math.isinf(epsilon):
+        return 0.0
+    return _MARGIN * calibrate_gaussian(Budget(epsilon, delta))
 
 
 class HRG(OneShotSynthesizer):
@@ -176,10 +184,35 @@ class HRG(OneShotSynthesizer):
         """Gaussian noise."""
         return "noise: gaussian" if self.hparams["noise"] == "gaussian" else None
 
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """The number of edges, a dendrogram and the edges of its branches, whatever the steps."""
+        parts = self._parts(budget.epsilon)
+        dendrogram = pure_entry(
+            "dendrogram",
+            "dendrogram",
+            parts["dendrogram"].epsilon,
+            log_likelihood_sensitivity(self.hparams["num_nodes"]),
+            "log_likelihood_sensitivity",
+        )
+        rest = parts["branches"].epsilon
+        moved, proof = branch_sensitivity(), "branch_sensitivity"
+        branches = pure_entry("branch_edges", _BRANCHES, rest, moved, proof)
+        if self.hparams["noise"] == "gaussian":
+            sigma = _branch_noise(rest, budget.delta)
+            branches = replace(branches, mechanism="gaussian", epsilon=0.0, noise_multiplier=sigma)
+        return [num_edges_entry(parts["count"].epsilon), dendrogram, branches]
+
+    def _parts(self, epsilon: float) -> dict[str, Budget]:
+        count, dendrogram = self.hparams["count_share"], self.hparams["dendrogram_share"]
+        return Budget(epsilon, 0.0).split(
+            count=count, dendrogram=dendrogram, branches=1 - count - dendrogram
+        )
+
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges, a dendrogram, and the numbers of edges of its branches."""
         h = self.hparams
-        self.release_num_edges(edges, h["count_share"] * epsilon)
+        parts = self._parts(epsilon)
+        self.release_num_edges(edges, parts["count"].epsilon)
         self.dendrogram = choose_by_chain(
             Dendrogram(edges.numpy(), h["num_nodes"], np.random.default_rng(_PUBLIC_SEED)),
             self._steps,
@@ -187,13 +220,12 @@ class HRG(OneShotSynthesizer):
             self.noise,
             key="dendrogram",
             name="dendrogram",
-            epsilon=h["dendrogram_share"] * epsilon,
+            epsilon=parts["dendrogram"].epsilon,
             sensitivity=log_likelihood_sensitivity(h["num_nodes"]),
             proof="log_likelihood_sensitivity",
             watch=lambda step, value: self._trace.append((step, value)),
         )
-        rest = 1 - h["count_share"] - h["dendrogram_share"]
-        noisy = self._release_branches(edges, rest * epsilon).double().numpy()
+        noisy = self._release_branches(edges, parts["branches"].epsilon).double().numpy()
         pairs = branch_pairs(self.dendrogram.numpy())
         self.counts = torch.from_numpy(fitting_counts(noisy, pairs, int(self.num_edges)))
 
@@ -211,9 +243,6 @@ class HRG(OneShotSynthesizer):
                 sensitivity=branch_sensitivity(),
                 proof="branch_sensitivity",
             )
-        sigma = 0.0
-        if math.isfinite(epsilon):
-            sigma = _MARGIN * gaussian_sigma(epsilon, self.budget.delta)
         return gaussian(
             counts,
             self.ledger,
@@ -221,7 +250,7 @@ class HRG(OneShotSynthesizer):
             key="branch_edges",
             name=_BRANCHES,
             sensitivity=branch_sensitivity(),
-            noise_multiplier=sigma,
+            noise_multiplier=_branch_noise(epsilon, self.budget.delta),
             proof="branch_sensitivity",
         )
 

@@ -14,8 +14,13 @@ from lightning_dpg.graph.communities import (
 )
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
-from lightning_dpg.methods.single_graph.degree_release import check_shares, release_degrees
-from lightning_dpg.privacy.mechanisms import discrete_laplace
+from lightning_dpg.methods.single_graph.degree_release import (
+    check_shares,
+    degree_entries,
+    release_degrees,
+)
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.selection import choose_in_turns
 from lightning_dpg.privacy.sensitivity import (
     earlier_neighbor_sensitivity,
@@ -27,6 +32,7 @@ _COMMUNITIES_PER_EPSILON = 5
 _FEWEST_COMMUNITIES = 3
 _MOST_COMMUNITIES = 32
 TURN_GROWTH = 1.05
+_DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
 
 
 class PrivGraph(OneShotSynthesizer):
@@ -76,14 +82,37 @@ class PrivGraph(OneShotSynthesizer):
         self.register_buffer("communities", torch.empty(0, dtype=torch.long))
         self.register_buffer("links", torch.empty(0, 0, dtype=torch.long))
 
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Degrees, communities and the edges between these, whatever the number of steps."""
+        parts = self._parts(budget.epsilon)
+        communities = pure_entry(
+            "communities",
+            "communities",
+            parts["choices"].epsilon,
+            earlier_neighbor_sensitivity(),
+            "earlier_neighbor_sensitivity",
+        )
+        links = pure_entry(
+            "community_links",
+            "edges within and between communities",
+            parts["blocks"].epsilon,
+            edge_partition_sensitivity(),
+            "edge_partition_sensitivity",
+        )
+        return [*degree_entries(parts["degrees"].epsilon, **_DEGREE_SHARES), communities, links]
+
+    def _parts(self, epsilon: float) -> dict[str, Budget]:
+        degrees, blocks = self.hparams["degree_share"], self.hparams["block_share"]
+        return Budget(epsilon, 0.0).split(
+            degrees=degrees, blocks=blocks, choices=1 - degrees - blocks
+        )
+
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release degrees, then communities in their order, then the edges between these."""
-        degree_share, block_share = self.hparams["degree_share"], self.hparams["block_share"]
-        self.degrees = release_degrees(
-            self, edges, degree_share * epsilon, count_share=0.2, sequence_share=0.25
-        )
-        self.release_communities(edges, (1 - degree_share - block_share) * epsilon, epsilon)
-        self.release_links(edges, block_share * epsilon)
+        parts = self._parts(epsilon)
+        self.degrees = release_degrees(self, edges, parts["degrees"].epsilon, **_DEGREE_SHARES)
+        self.release_communities(edges, parts["choices"].epsilon, epsilon)
+        self.release_links(edges, parts["blocks"].epsilon)
 
     def release_communities(self, edges: Tensor, epsilon: float, budget: float) -> None:
         """Release the community of each node.

@@ -195,6 +195,7 @@ def test_samples_are_simple_graphs_on_the_named_nodes_and_follow_the_seed():
     assert torch.equal(graph.edge_index, make_graph(edges, 77).edge_index)
 
 
+@pytest.mark.slow
 def test_without_noise_it_learns_two_blocks():
     """Two complete blocks of 12 nodes: pairs inside score above pairs across."""
     pairs = torch.combinations(torch.arange(24))

@@ -1,6 +1,5 @@
 """Gromov-Wasserstein discrepancies of reported rows, as Jin and Chen print them."""
 
-from collections.abc import Callable
 from typing import ClassVar, Literal
 
 import torch
@@ -9,7 +8,6 @@ from torch import Tensor
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.base import Embedding
 from lightning_dpg.methods.graph_features.ldp_gw.base import GromovWassersteinRelease
-from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs, num_features
 from lightning_dpg.methods.graph_features.ldp_gw.reports import (
     choose_reports_per_row,
     equal_epsilons,
@@ -17,7 +15,6 @@ from lightning_dpg.methods.graph_features.ldp_gw.reports import (
     report_assumptions,
     reports_entry,
 )
-from lightning_dpg.nn.node_encoders import GCN, GIN, NodeEncoder
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 
@@ -75,18 +72,6 @@ class LDPGromovWassersteinAsPublished(GromovWassersteinRelease):
         super().__init__()
         self.save_hyperparameters()
         self.settle_training(("random", "trained"), is_deep=encoder == "gin")
-
-    def encoder_factory(self) -> Callable[[int, int, int], NodeEncoder]:
-        """GCN or GIN."""
-        return {"gcn": GCN, "gin": GIN}[self.hparams["encoder"]]
-
-    def input_width(self, records: GraphSetRecords) -> int:
-        """Degree and features."""
-        return num_features(records) + 1
-
-    def encoder_inputs(self, records: GraphSetRecords) -> tuple[Tensor, Tensor]:
-        """The private graphs of the clients."""
-        return node_inputs(records, records.edges), records.edges
 
     def publish_update(self, total: Tensor) -> Tensor:
         """Publish it as it is, which voids every guarantee."""

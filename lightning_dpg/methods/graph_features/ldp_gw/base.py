@@ -11,16 +11,9 @@ import torch
 from numpy.typing import NDArray
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
-from sklearn.metrics import normalized_mutual_info_score
 from torch import Tensor, nn
 
-from lightning_dpg.graph.gromov import (
-    Space,
-    discrepancy_kernels,
-    pairwise_discrepancies,
-    row_distances,
-)
-from lightning_dpg.graph.gromov_kmeans import gromov_kmeans
+from lightning_dpg.graph.gromov import discrepancy_kernels, pairwise_discrepancies
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
 from lightning_dpg.methods.graph_features.ldp_gw.clients import (
@@ -30,18 +23,21 @@ from lightning_dpg.methods.graph_features.ldp_gw.clients import (
     build_clients,
     draw_train_mask,
     partition_dirichlet,
-    weighted_update,
+)
+from lightning_dpg.methods.graph_features.ldp_gw.comparison import (
+    comparison_scores,
+    row_spaces,
 )
 from lightning_dpg.methods.graph_features.ldp_gw.flower import (
     FlowerClients,
     StopClients,
     check_installed,
 )
+from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs, num_features
 from lightning_dpg.methods.graph_features.ldp_gw.settings import check_training
 from lightning_dpg.methods.graph_set.base import resized
-from lightning_dpg.metrics.discrepancies import neighbor_accuracy
 from lightning_dpg.metrics.kernel_svm import clip_spectrum
-from lightning_dpg.nn.node_encoders import NodeEncoder
+from lightning_dpg.nn.node_encoders import GCN, GIN, NodeEncoder
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry
 
@@ -50,9 +46,6 @@ UPDATES_KEY = "client_updates"
 
 UPDATES = "sum of client updates"
 """Name of the same."""
-
-# Barycenters of more graphs take minutes.
-_MOST_CLUSTERED = 500
 
 
 class GromovWassersteinRelease(GraphFeatureRelease):
@@ -101,17 +94,17 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         self.register_load_state_dict_pre_hook(_build_encoder)  # type: ignore[no-untyped-call]
         self._clients: ClientTrainer | None = None
 
-    @abstractmethod
     def encoder_factory(self) -> Callable[[int, int, int], NodeEncoder]:
         """Encoder factory: (num_features, embedding_dim, num_classes) -> NodeEncoder."""
+        return {"gcn": GCN, "gin": GIN}[self.hparams["encoder"]]
 
-    @abstractmethod
     def input_width(self, records: GraphSetRecords) -> int:
-        """Width of the encoder's input of each node (public)."""
+        """Width of the encoder's input of each node (public): degree and features."""
+        return num_features(records) + 1
 
-    @abstractmethod
     def encoder_inputs(self, records: GraphSetRecords) -> tuple[Tensor, Tensor]:
-        """Inputs of all nodes, ``(N, d)``, and edges, ``(M, 2)``, that the encoder reads."""
+        """Inputs of all nodes, ``(N, d)``, and edges, ``(M, 2)``, of the encoder (private)."""
+        return node_inputs(records, records.edges), records.edges
 
     @abstractmethod
     def publish_update(self, total: Tensor) -> Tensor:
@@ -234,7 +227,8 @@ class GromovWassersteinRelease(GraphFeatureRelease):
     def compared(self) -> NDArray[np.float64]:
         """Discrepancies of all pairs of graphs by the released rows, shape ``(G, G)``."""
         progress = self.trainer.progress_bar_callback is not None
-        return pairwise_discrepancies(self._spaces(), progress=progress)
+        spaces = row_spaces(self.embedding["features"], self.sizes, self.hparams["distance"])
+        return pairwise_discrepancies(spaces, progress=progress)
 
     def kernels(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
         """Kernels of the discrepancies, without their negative eigenvalues."""
@@ -254,44 +248,16 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         release.
         """
         super().test_step(batch, batch_idx)
+        found, labels = self.discrepancies.cpu().numpy(), self.labels.cpu().numpy()
         tested = np.flatnonzero(self.test_mask)
-        labels = self.labels.cpu().numpy()[tested]
-        found = self.discrepancies.cpu().numpy()[np.ix_(tested, tested)]
-        values = {"test_accuracy_of_neighbors": neighbor_accuracy(found, labels)}
-        if len(tested) <= _MOST_CLUSTERED:
-            spaces = self._spaces()
-            clusters = gromov_kmeans([spaces[k] for k in tested], found, len(np.unique(labels)))
-            values["test_clusters_nmi"] = normalized_mutual_info_score(labels, clusters.labels)
+        spaces = row_spaces(self.embedding["features"], self.sizes, self.hparams["distance"])
+        values = comparison_scores(found, labels, spaces, tested)
         self.log_dict(values, batch_size=1)
 
     def released_arrays(self) -> dict[str, NDArray[Any]]:
         """Also the discrepancies of all graphs, and the mask of those that trained the encoder."""
         names = ("discrepancies", "train_mask")
         return super().released_arrays() | {n: getattr(self, n).cpu().numpy() for n in names}
-
-    def client_updates(self, records: GraphSetRecords, inputs: Tensor, edges: Tensor) -> Tensor:
-        """Updates of all clients if they had other edges, as an audit supposes.
-
-        Args:
-            records: The graphs, of which the numbers of nodes are read.
-            inputs: Input of the encoder of each node, shape ``(N, d)``.
-            edges: The other edges, shape ``(M, 2)``.
-
-        Returns:
-            Clipped updates times the weights of the clients, shape ``(C, K)``.
-        """
-        network, training = self._encoder(), self.local_training()
-        clients = build_clients(
-            self.client_parts(), inputs, edges, records.graph_of, self.labels.cpu(), self.device
-        )
-        return torch.stack([weighted_update(network, [client], training) for client in clients])
-
-    def client_of(self, graphs: Tensor) -> Tensor:
-        """Number of the client that has each graph, -1 for a test graph: same shape."""
-        owners = torch.full((len(self.sizes),), -1)
-        for number, part in enumerate(self.client_parts()):
-            owners[part] = number
-        return owners[graphs]
 
     def unprotected_updates(self, rounds: int = 1) -> LedgerEntry:
         """Ledger entry of rounds whose updates nothing protects."""
@@ -358,12 +324,6 @@ class GromovWassersteinRelease(GraphFeatureRelease):
             return FlowerClients(shares, copied, self.local_training())
         mine = clients[self.global_rank :: self.trainer.world_size]
         return LocalClients(mine, self.local_training())
-
-    def _spaces(self) -> list[Space]:
-        """Distances between the released rows of each graph."""
-        parts = torch.split(self.embedding["features"].cpu().double(), self.sizes.tolist())
-        metric = self.hparams["distance"]
-        return [Space(row_distances(part.numpy(), metric)) for part in parts]
 
     def _encoder(self) -> NodeEncoder:
         if self.network is None:

@@ -1,7 +1,6 @@
 """Local differential privacy of each graph: rows of its nodes, reported once."""
 
 import math
-from collections.abc import Callable
 from typing import ClassVar, Literal
 
 import torch
@@ -16,7 +15,6 @@ from lightning_dpg.methods.graph_features.ldp_gw.base import (
     GromovWassersteinRelease,
 )
 from lightning_dpg.methods.graph_features.ldp_gw.clients import client_weight
-from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs, num_features
 from lightning_dpg.methods.graph_features.ldp_gw.reports import (
     choose_reports_per_row,
     equal_epsilons,
@@ -24,7 +22,7 @@ from lightning_dpg.methods.graph_features.ldp_gw.reports import (
     report_assumptions,
     reports_entry,
 )
-from lightning_dpg.nn.node_encoders import GCN, GIN, NodeEncoder, padded
+from lightning_dpg.nn.node_encoders import padded
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import LedgerEntry, Relation
@@ -102,18 +100,6 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
         self.settle_training(("random", "private"), is_deep=encoder == "gin")
         self.update_noise: Tensor
         self.register_buffer("update_noise", torch.tensor(0.0, dtype=torch.double))
-
-    def encoder_factory(self) -> Callable[[int, int, int], NodeEncoder]:
-        """GCN or GIN."""
-        return {"gcn": GCN, "gin": GIN}[self.hparams["encoder"]]
-
-    def input_width(self, records: GraphSetRecords) -> int:
-        """Degree and features."""
-        return num_features(records) + 1
-
-    def encoder_inputs(self, records: GraphSetRecords) -> tuple[Tensor, Tensor]:
-        """The private graphs of the clients."""
-        return node_inputs(records, records.edges), records.edges
 
     def delta_setting(self) -> str | None:
         """Gaussian noise of the clients' updates."""

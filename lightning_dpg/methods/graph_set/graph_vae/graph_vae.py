@@ -252,15 +252,15 @@ class GGAN(GraphSetSynthesizer):
         bound = self._bound(blocks, adjacency)
         fake = self._odds.logits(prior(blocks, self.hparams["latent_dim"]), blocks.graphs)
         rebuilt, fake = (sample_adjacency(logits, blocks.pairs) for logits in (bound.logits, fake))
-        features, mask, net = self.features[blocks.nodes], blocks.mask, self.discriminator
-        described = (net.describe(features, x, mask) for x in (adjacency, rebuilt))
+        features, mask, discriminator = self.features[blocks.nodes], blocks.mask, self.discriminator
+        described = (discriminator.describe(features, x, mask) for x in (adjacency, rebuilt))
         distance = structure_loss(*described)
-        adversarial = distance / mask.sum() + generator_loss(net(features, fake, mask))
+        adversarial = distance / mask.sum() + generator_loss(discriminator(features, fake, mask))
         loss = bound.loss / mask.sum() + self.hparams["gan_weight"] * adversarial
         self.public_backward(loss, parameters_but_of(self, "discriminator"))
-        real = net(features, adjacency, mask)
-        judged = discriminator_loss(real, net(features, fake.detach(), mask))
-        self.public_backward(judged, list(net.parameters()))
+        real = discriminator(features, adjacency, mask)
+        judged = discriminator_loss(real, discriminator(features, fake.detach(), mask))
+        self.public_backward(judged, list(discriminator.parameters()))
         optimizer.step()
         other.step()
 

@@ -2,8 +2,9 @@
 
 from torch import Tensor
 
-from lightning_dpg.methods.single_graph.privcom.degrees import planned_counts, release_counts
+from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.single_graph.privcom.power_method import (
+    DEGREE_SHARES,
     NoisyPowerMethod,
     check_settings,
 )
@@ -56,11 +57,12 @@ class PrivCom(NoisyPowerMethod):
 
     def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
         """The number of edges and the degrees."""
-        return planned_counts(self.hparams["degree_share"] * epsilon)
+        return degree_entries(self.hparams["degree_share"] * epsilon, **DEGREE_SHARES)
 
     def release_counts(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges and the degrees."""
-        self.degrees = release_counts(self, edges, self.hparams["degree_share"] * epsilon)
+        share = self.hparams["degree_share"]
+        self.degrees = release_degrees(self, edges, share * epsilon, **DEGREE_SHARES)
 
     def product_sensitivity(self, block: Tensor) -> tuple[float, str]:
         """What an edge changes of the product."""

@@ -19,6 +19,7 @@ from lightning_dpg.methods.single_graph.privcom.power_method import (
     check_settings,
 )
 from lightning_dpg.privacy.ledger import LedgerEntry, Relation
+from lightning_dpg.privacy.mechanisms import pure_entry
 from lightning_dpg.privacy.sensitivity.matrix_products import (
     katz_sensitivity,
     node_edge_count_sensitivity,
@@ -99,13 +100,13 @@ class NodePrivCom(NoisyPowerMethod):
     def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
         """The number of edges."""
         return [
-            LedgerEntry(
-                name="number of edges",
+            pure_entry(
+                "num_edges",
+                "number of edges",
+                self.hparams["degree_share"] * epsilon,
+                node_edge_count_sensitivity(self.hparams["max_degree"]),
+                "node_edge_count_sensitivity",
                 relation=self.relation,
-                mechanism="pure",
-                epsilon=self.hparams["degree_share"] * epsilon,
-                sensitivity=node_edge_count_sensitivity(self.hparams["max_degree"]),
-                proof="node_edge_count_sensitivity",
                 record=self.record,
             )
         ]

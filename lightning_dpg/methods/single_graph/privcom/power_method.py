@@ -23,6 +23,8 @@ from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from lightning_dpg.privacy.mechanisms import gaussian
 from lightning_dpg.privacy.sensitivity.matrix_products import rounded_up
 
+DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
+"""Parts of the share of the degrees, as in PrivGraph."""
 # Public: the signs from which the eigenvectors start.
 _START_SEED = 0
 

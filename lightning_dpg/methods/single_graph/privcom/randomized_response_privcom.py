@@ -11,11 +11,17 @@ from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
 from lightning_dpg.graph.spectral import noise_scale, shrunken, spectrum
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
-from lightning_dpg.methods.single_graph.degree_release import check_shares
-from lightning_dpg.methods.single_graph.privcom.degrees import planned_counts, release_counts
-from lightning_dpg.methods.single_graph.privcom.power_method import checked_num_nodes
+from lightning_dpg.methods.single_graph.degree_release import (
+    check_shares,
+    degree_entries,
+    release_degrees,
+)
+from lightning_dpg.methods.single_graph.privcom.power_method import (
+    DEGREE_SHARES,
+    checked_num_nodes,
+)
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
-from lightning_dpg.privacy.mechanisms import randomized_response, response_rates
+from lightning_dpg.privacy.mechanisms import pure_entry, randomized_response, response_rates
 
 
 class RandomizedResponsePrivCom(OneShotSynthesizer):
@@ -63,22 +69,16 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """The number of edges, the degrees and the reports."""
         share = self.hparams["degree_share"]
-        reports = LedgerEntry(
-            key="edge_reports",
-            name="edges",
-            relation=self.relation,
-            mechanism="pure",
-            epsilon=(1 - share) * budget.epsilon,
-            sensitivity=1,
-            proof="pair_bit_sensitivity",
-            record="undirected edge",
-        )
-        return [*planned_counts(share * budget.epsilon), reports]
+        reports = (1 - share) * budget.epsilon
+        return [
+            *degree_entries(share * budget.epsilon, **DEGREE_SHARES),
+            pure_entry("edge_reports", "edges", reports, 1, "pair_bit_sensitivity"),
+        ]
 
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges, the degrees and the reports; keep their eigenvectors."""
         share, (size, rank) = self.hparams["degree_share"], self.rows.shape
-        self.degrees = release_counts(self, edges, share * epsilon)
+        self.degrees = release_degrees(self, edges, share * epsilon, **DEGREE_SHARES)
         report_epsilon = (1 - share) * epsilon
         numbers = randomized_response(
             pair_numbers(edges, size),

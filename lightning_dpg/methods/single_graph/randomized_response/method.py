@@ -16,8 +16,8 @@ from lightning_dpg.graph.edge_sampling import (
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
 from lightning_dpg.graph.spectral import shrunken
 from lightning_dpg.methods.advice import link_hint
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
-from lightning_dpg.methods.single_graph.degree_release import release_degrees
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
+from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.single_graph.randomized_response.spectral_structure import (
     STRUCTURE,
     Structure,
@@ -29,7 +29,8 @@ from lightning_dpg.methods.single_graph.randomized_response.spectral_structure i
 )
 from lightning_dpg.nn import InnerProductDecoder, LowRankLogits
 from lightning_dpg.nn.low_rank import WEIGHT_DECAY
-from lightning_dpg.privacy.mechanisms import randomized_response, response_rates
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from lightning_dpg.privacy.mechanisms import pure_entry, randomized_response, response_rates
 
 # Least part of the prior of a pair that knows degrees only, so that a model rules nothing out.
 _DEGREE_PRIOR = 0.1
@@ -112,14 +113,37 @@ class RandomizedResponse(OneShotSynthesizer):
         self.register_buffer("report_epsilon", torch.tensor(0.0, dtype=torch.float64))
         self.model = _model(denoise, num_nodes, rank)
 
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """The number of edges or the degrees, and the reports, whatever the number of steps."""
+        parts = self._parts(budget.epsilon)
+        counts = [num_edges_entry(parts["counts"].epsilon)]
+        if self.hparams["degree_share"]:
+            counts = degree_entries(parts["counts"].epsilon, **self._degree_shares)
+        reports = parts["reports"].epsilon
+        return [*counts, pure_entry("edge_reports", "edges", reports, 1, "pair_bit_sensitivity")]
+
+    def _parts(self, epsilon: float) -> dict[str, Budget]:
+        counts = self.hparams["count_share"] + self.hparams["degree_share"]
+        return Budget(epsilon, 0.0).split(counts=counts, reports=1 - counts)
+
+    @property
+    def _degree_shares(self) -> dict[str, float]:
+        """Shares of the part that is not for the reports."""
+        share = self.hparams["count_share"] + self.hparams["degree_share"]
+        return {
+            "count_share": self.hparams["count_share"] / share,
+            "sequence_share": self.hparams["degree_share"] / share / 4,
+        }
+
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges, perhaps degrees, and the reports; fit a model to them."""
         h, n = self.hparams, self.hparams["num_nodes"]
+        parts = self._parts(epsilon)
         if h["degree_share"]:
-            self._release_degrees(edges, epsilon)
+            self._release_degrees(edges, parts["counts"].epsilon)
         else:
-            self.release_num_edges(edges, h["count_share"] * epsilon)
-        self.report_epsilon.fill_((1 - h["count_share"] - h["degree_share"]) * epsilon)
+            self.release_num_edges(edges, parts["counts"].epsilon)
+        self.report_epsilon.fill_(parts["reports"].epsilon)
         numbers = randomized_response(
             pair_numbers(edges, n),
             num_pairs(n),
@@ -198,15 +222,7 @@ class RandomizedResponse(OneShotSynthesizer):
         return min(1.0, int(self.num_edges) / expected) if expected else 1.0
 
     def _release_degrees(self, edges: Tensor, epsilon: float) -> None:
-        h = self.hparams
-        share = h["count_share"] + h["degree_share"]
-        degrees = release_degrees(
-            self,
-            edges,
-            share * epsilon,
-            count_share=h["count_share"] / share,
-            sequence_share=h["degree_share"] / share / 4,
-        )
+        degrees = release_degrees(self, edges, epsilon, **self._degree_shares)
         self.degrees = degrees.float().clamp(min=_LEAST_DEGREE)
 
     def _count_degrees(self) -> None:

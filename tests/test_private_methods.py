@@ -441,9 +441,10 @@ class SameCoins(pl.Callback):
     """Give each record of a batch the same secret coins in both runs, step by step."""
 
     def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
-        for value in vars(pl_module).values():
-            if isinstance(value, torch.Generator):
-                value.manual_seed(batch_idx)
+        for module in pl_module.modules():
+            for value in vars(module).values():
+                if isinstance(value, torch.Generator):
+                    value.manual_seed(batch_idx)
 
 
 def align_rows(monkeypatch, name):

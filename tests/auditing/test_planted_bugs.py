@@ -199,7 +199,7 @@ ROWS |= {
     "ErdosRenyiSet off": Row(lambda _: ErdosRenyiSet(), 2, 20, 5, off(), read=SET),
     "ErdosRenyiSet half": Row(lambda _: ErdosRenyiSet(), 2, 20, 20, half(), read=SET),
     "PrivateGraphKernel edges half": Row(
-        lambda _: PrivateGraphKernel(features=["edges"]), 1, 20, 40, half("num_edges"), read=SET
+        lambda _: PrivateGraphKernel(features=["edges"]), 1, 20, 40, half("edge_counts"), read=SET
     ),
     "PrivateGraphKernel graphlets off": Row(KERNEL, 2, 20, 10, off("graphlets_3"), read=SET),
     "CentralGromovWasserstein sums off": Row(

@@ -1,4 +1,4 @@
-"""One critic step of DP-NetGAN, private and not, and as textbooks write it."""
+"""Time of a critic step of DP-NetGAN, private, not private, and in textbook form."""
 
 import argparse
 
@@ -8,27 +8,35 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from benchmarks.timing import medians, table
-from lightning_dpg.methods import DPNetGAN
+from lightning_dpg.methods import DPNetGAN, DPNetGANAsPublished
+
+Method = DPNetGAN | DPNetGANAsPublished
 
 
-def make(num_nodes: int, batch: int, sigma: float, device: str, **options: object) -> DPNetGAN:
+def make(
+    num_nodes: int,
+    batch: int,
+    sigma: float,
+    device: str,
+    method: type[Method] = DPNetGAN,
+    **options: object,
+) -> Method:
     """A module that can take critic steps without a trainer's loop."""
-    module = DPNetGAN(num_nodes, noise_multiplier=sigma, batch_size=batch, **options)  # type: ignore[arg-type]
+    module = method(num_nodes, noise_multiplier=sigma, batch_size=batch, **options)  # type: ignore[arg-type]
     module.trainer = pl.Trainer(logger=False, accelerator="cpu", enable_checkpointing=False)
     module.log = lambda *args, **kwargs: None  # type: ignore[method-assign,assignment]
-    module.noise_multiplier.fill_(sigma)
+    module.dpsgd.noise_multiplier.fill_(sigma)
     module.num_edges.fill_(10 * batch)
-    module.sample_rate = 0.1
     return module.to(device)
 
 
-def step(module: DPNetGAN, edges: Tensor) -> None:
+def step(module: Method, edges: Tensor) -> None:
     """Gradient of one critic step, fakes included."""
     module.critic.zero_grad()
     module._critic_backward(edges)
 
 
-def textbook(module: DPNetGAN, edges: Tensor) -> None:
+def textbook(module: Method, edges: Tensor) -> None:
     """The same loss on one-hot tokens of shape ``(B, 2, N)``, without privacy."""
     critic, nodes = module.critic, module.generator.up.out_features
     critic.zero_grad()
@@ -55,7 +63,8 @@ def main(args: list[str]) -> None:
     frozen = make(nodes, batch, 0.0, device)
     trained = make(nodes, batch, 0.0, device, frozen_embedding=False)
     corrected = make(nodes, batch, 1.0, device)
-    paper = make(nodes, batch, 1.0, device, mode="paper", frozen_embedding=False)
+    published = DPNetGANAsPublished
+    paper = make(nodes, batch, 1.0, device, published, frozen_embedding=False)
     variants = {
         "no privacy, frozen table": lambda: _nonprivate(frozen, edges),
         "DP, corrected, frozen table": lambda: step(corrected, edges),
@@ -72,7 +81,7 @@ def main(args: list[str]) -> None:
     print(f"DP paper / no privacy, trained table: {paper_ratio:.2f}")
 
 
-def _nonprivate(module: DPNetGAN, edges: Tensor) -> None:
+def _nonprivate(module: Method, edges: Tensor) -> None:
     """What the corrected step computes, batched and without clipping: the same three terms."""
     module.critic.zero_grad()
     fake = module.critic.embed(module._fakes(len(edges)))

@@ -1,4 +1,4 @@
-"""What private eigenvectors are left at the level of nodes, on planted partitions of growing size."""
+"""Quality of eigenvectors under node privacy, on planted partitions of growing size."""
 
 import argparse
 import math
@@ -9,17 +9,17 @@ from scipy.sparse.linalg import eigsh
 from torch import Tensor
 from torch_geometric.data import Data
 
-from benchmarks.fitting import fit_quietly
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import adjacency, make_graph
-from lightning_dpg.methods import PrivCom
+from lightning_dpg.methods import NodePrivCom
+from lightning_dpg.running.fit import fit_method
 
 RANK = 2
 INSIDE = 5 / 6  # share of the edges within the two blocks, which are the even and the odd nodes
 
 
 def planted(num_nodes: int, degree: float) -> Data:
-    """Two equal blocks, with five times as many edges inside as between them."""
+    """Draw two equal blocks, with five times as many edges inside as between them."""
     rng = np.random.default_rng(0)
     first = rng.integers(num_nodes, size=int(num_nodes * degree / 2))
     block = np.where(rng.random(len(first)) < INSIDE, first % 2, 1 - first % 2)
@@ -27,24 +27,23 @@ def planted(num_nodes: int, degree: float) -> Data:
     return make_graph(torch.from_numpy(np.stack([first, second], axis=1)), num_nodes)
 
 
-def fitted(graph: Data, epsilon: float, delta: float, max_degree: int) -> PrivCom:
+def fitted(graph: Data, epsilon: float, delta: float, max_degree: int) -> NodePrivCom:
     """The method after a fit, with noise of the operating system."""
-    method = PrivCom(graph.num_nodes, relation="node", rank=RANK, max_degree=max_degree)
-    data = EdgeListDataModule(graph, steps_per_epoch=method.hparams["iterations"])
-    fit_quietly(method, data, epsilon, delta)
+    method = NodePrivCom(max_degree, graph.num_nodes, rank=RANK)
+    fit_method(method, EdgeListDataModule(graph), epsilon, delta)
     return method
 
 
-def signal_to_noise(method: PrivCom, eigenvalue: float) -> float:
+def signal_to_noise(method: NodePrivCom, eigenvalue: float) -> float:
     """Length of A times an eigenvector as it is shown, over the spectral norm of a step's noise."""
-    noise = next(entry for entry in method.ledger.entries if entry.name == "products")
+    noise = next(entry for entry in method.ledger.entries if entry.key == "products")
     std = noise.noise_multiplier * noise.sensitivity
     size = method.hparams["num_nodes"]
     shown = method.hparams["clip"] * eigenvalue
     return shown / (std * (math.sqrt(size) + math.sqrt(RANK))) if std else math.inf
 
 
-def overlap(method: PrivCom, truth: Tensor) -> float:
+def overlap(method: NodePrivCom, truth: Tensor) -> float:
     """Share of the true eigenvectors, shape ``(N, K)``, in the span of the private ones."""
     return float((truth.T @ method.vectors.detach()).square().sum()) / RANK
 
@@ -67,7 +66,7 @@ def main(args: list[str]) -> None:
     for nodes in options.nodes:
         graph = planted(nodes, options.degree)
         matrix = adjacency(graph)
-        # A bound that somebody may have known without looking at the graph
+        # A bound that is plausible without reading the graph
         max_degree = 10 * math.ceil(matrix.sum(axis=1).max() / 10)
         values, vectors = eigsh(matrix, k=RANK, which="LA", v0=np.arange(nodes) % 2 + 1.0)
         truth = torch.from_numpy(vectors.copy())

@@ -1,28 +1,18 @@
-"""Curves and figures of the graphs that a synthesizer draws while it trains."""
+"""Curves and figures of the graphs that a synthesizer draws during training."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import networkx as nx
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.interfaces import GraphRecords, serves_records
-from lightning_dpg.metrics.functional import degrees, edge_overlap, statistics
-
-if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-MAX_SHOWN_NODES = 3000
-_COLORS = {"synthetic": "#1f5fa8", "original": "#d9822b"}
+from lightning_dpg.interfaces import GraphRecords, PublishesGraphs, serves_records
+from lightning_dpg.metrics.figures import adjacency_figure, degree_figure
+from lightning_dpg.metrics.functional import edge_overlap, statistics
 
 
 class GraphStatistics(Callback):
@@ -44,7 +34,7 @@ class GraphStatistics(Callback):
     """
 
     def __init__(self, every_n_steps: int = 500, nonprivate: bool = True, seed: int = 0) -> None:
-        """Refuse a step that never comes."""
+        """Refuse an interval below one batch."""
         if every_n_steps < 1:
             raise ValueError(f"every_n_steps must be positive, got {every_n_steps}")
         self.every_n_steps = every_n_steps
@@ -55,7 +45,7 @@ class GraphStatistics(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Count the batch; the optimizers' own steps differ between methods."""
+        """Count the batch: optimizer steps differ between methods."""
         self._batches += 1
         if self._batches % self.every_n_steps == 0:
             self._report(trainer, pl_module)
@@ -66,19 +56,19 @@ class GraphStatistics(Callback):
             self._report(trainer, pl_module)
 
     def state_dict(self) -> dict[str, int]:
-        """Number of batches, so that a resumed run goes on with the same steps."""
+        """Return the number of batches, so that a resumed run keeps its steps."""
         return {"batches": self._batches}
 
     def load_state_dict(self, state_dict: dict[str, int]) -> None:
         """Restore the number of batches."""
         self._batches = state_dict["batches"]
 
-    def _report(self, trainer: Trainer, pl_module: Any) -> None:
+    def _report(self, trainer: Trainer, method: PublishesGraphs) -> None:
         folder = trainer.log_dir  # asks all ranks
         if not trainer.is_global_zero:
             return
         with torch.no_grad():
-            sample = pl_module.sample(torch.Generator().manual_seed(self.seed))
+            sample = method.sample(torch.Generator().manual_seed(self.seed))
         graphs = {"synthetic": sample}
         if self.nonprivate:
             graphs["original"] = original_graph(trainer)
@@ -127,81 +117,3 @@ def _values(synthetic: Data, original: Data | None = None) -> dict[str, float]:
             logged[f"nonprivate/{name}_error"] = values[name] - value
         logged["nonprivate/edge_overlap"] = edge_overlap(synthetic, original)
     return logged
-
-
-def degree_figure(graphs: dict[str, Data]) -> "Figure":
-    """Number of nodes of at least each degree, on log axes.
-
-    Args:
-        graphs: Graphs by their names, ``synthetic`` and perhaps ``original``.
-    """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5, 4), layout="constrained")
-    axes = figure.add_subplot(xscale="log", yscale="log")
-    for name, graph in graphs.items():
-        degree = degrees(graph)
-        values, counts = np.unique(degree[degree > 0], return_counts=True)
-        at_least = counts[::-1].cumsum()[::-1]
-        label = name
-        if isolated := int((degree == 0).sum()):
-            label += f" (and {isolated:,} of degree 0)"
-        axes.plot(values, at_least, ".-", color=_COLORS[name], label=label, lw=1, alpha=0.8)
-    axes.set(xlabel="degree", ylabel="nodes of at least this degree")
-    axes.grid(which="major", color="0.9")
-    axes.legend(frameon=False)
-    return figure
-
-
-def adjacency_figure(graphs: dict[str, Data], seed: int) -> "Figure":
-    """Adjacency matrices, nodes ordered by the communities of the synthetic graph.
-
-    The original is shown in the same order. Of large graphs the :data:`MAX_SHOWN_NODES` nodes of
-    the synthetic graph's highest degrees are shown.
-
-    Args:
-        graphs: Graphs by their names, ``synthetic`` and perhaps ``original``, of equal nodes.
-        seed: Seed of the communities.
-    """
-    from matplotlib.figure import Figure
-
-    order = community_order(graphs["synthetic"], seed)
-    figure = Figure(figsize=(4.4 * len(graphs), 4.6), layout="constrained")
-    for axes, (name, graph) in zip(
-        np.atleast_1d(figure.subplots(1, len(graphs))), graphs.items(), strict=True
-    ):
-        _draw_matrix(axes, graph, order, _COLORS[name])
-        axes.set_title(name)
-    shown = f"{len(order):,} nodes"
-    if len(order) < graphs["synthetic"].num_nodes:
-        shown += " of highest degree"
-    figure.supxlabel(f"{shown}, by community of the synthetic graph", fontsize="medium")
-    return figure
-
-
-def community_order(graph: Data, seed: int) -> NDArray[np.int64]:
-    """Nodes to show, the largest community first and in each the highest degree first."""
-    degree = degrees(graph)
-    kept = np.argsort(-degree, kind="stable")[:MAX_SHOWN_NODES]
-    edges = undirected_edges(graph).numpy()
-    edges = edges[np.isin(edges, kept).all(axis=1)]
-    links = nx.Graph()
-    links.add_nodes_from(kept.tolist())
-    links.add_edges_from(edges.tolist())
-    communities = nx.community.louvain_communities(links, seed=seed)
-    # Sizes tie, and sets have no order of their own.
-    ordered = sorted(communities, key=lambda nodes: (-len(nodes), min(nodes)))
-    by_degree = [sorted(nodes, key=lambda node: (-degree[node], node)) for nodes in ordered]
-    return np.array([node for nodes in by_degree for node in nodes], dtype=np.int64)
-
-
-def _draw_matrix(axes: "Axes", graph: Data, order: NDArray[np.int64], color: str) -> None:
-    place = np.full(graph.num_nodes, -1)
-    place[order] = np.arange(len(order))
-    rows, columns = place[graph.edge_index.cpu().numpy()]
-    shown = (rows >= 0) & (columns >= 0)
-    # A square as large as its cell, yet not so small that it fades.
-    points = max(290 / max(len(order), 1), 0.7)
-    axes.plot(columns[shown], rows[shown], "s", color=color, markersize=points, markeredgewidth=0)
-    limits = (-0.5, len(order) - 0.5)
-    axes.set(xlim=limits, ylim=limits[::-1], aspect="equal", xticks=[], yticks=[])

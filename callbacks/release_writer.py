@@ -1,4 +1,4 @@
-"""The release: what may leave the house at the end of a run."""
+"""The release: files that may be published at the end of a run."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ from lightning_dpg.interfaces import (
     GraphRecords,
     PublishesFeatures,
     PublishesGraphs,
-    Released,
+    Rebuilt,
     serves_records,
 )
 
@@ -31,20 +31,22 @@ FORMATS: tuple[Format, ...] = ("edges", "graphml", "npz")
 GENERATOR = "generator.safetensors"
 LEARNER = "learner.safetensors"
 KEY = "node_names.csv"
-"""File of the run folder, outside of the release, that says which number is which node."""
+"""Key file of numbers and node names, in the run folder and outside of the release."""
 FEATURES = "features.npz"
 STATEMENT = "privacy.json"
 CARD = "MODEL_CARD.md"
+SCHEMA_VERSION = 2
+"""Version of the recipe and of the statement; both of 0.1.0 state none, which stands for 1."""
 RECIPE = "lightning_dpg"
-"""Metadata of these tensors' files: the method, its hyperparameters, node names, and privacy."""
+"""Metadata key of the method, its hyperparameters, node names, and privacy."""
 
 
 class ReleaseWriter(Callback):
     """Write ``release/`` into the run folder: synthetic graphs, generator and privacy statement.
 
-    Of a method that learns labels of graphs it holds what was released of each graph, as
-    ``features.npz``, and the learner in place of graphs and generator. Everything in it is a function of the released tensors and of the ledger, with
-    the checksums of all files in ``SHA256SUMS``; the folder appears complete or not at all. Checkpoints are another matter: they are private.
+    A method that learns labels of graphs releases ``features.npz`` and the learner in place of
+    graphs and generator. All files are functions of the released tensors and of the ledger, with
+    checksums in ``SHA256SUMS``; the folder appears complete or not at all. Checkpoints are private.
 
     Args:
         num_graphs: Number of synthetic graphs, drawn from the public seeds 0, 1, ...
@@ -52,7 +54,7 @@ class ReleaseWriter(Callback):
     """
 
     def __init__(self, num_graphs: int = 1, formats: Sequence[Format] = FORMATS) -> None:
-        """Remember the arguments."""
+        """Store the arguments."""
         if num_graphs < 1:
             raise ValueError(f"num_graphs must be positive, got {num_graphs}")
         self.num_graphs = num_graphs
@@ -68,7 +70,7 @@ class ReleaseWriter(Callback):
     def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
         """Write the release."""
         folder = trainer.log_dir  # asks all ranks, as does the statement
-        statement = privacy_statement(pl_module)
+        statement = _statement(pl_module)
         if folder is None or not trainer.is_global_zero:
             return
         release = Path(folder) / "release"
@@ -87,7 +89,7 @@ class ReleaseWriter(Callback):
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
-        """Write a predicted graph, or what was released of graphs and the labels predicted of them."""
+        """Write a predicted graph, or released features and predicted labels of graphs."""
         folder = trainer.log_dir
         if folder is None:
             return
@@ -97,7 +99,7 @@ class ReleaseWriter(Callback):
             for path in _write_graph(outputs, place, int(batch), self.formats):
                 print(f"synthetic graph: {path}")
         elif isinstance(outputs, dict):
-            statement = privacy_statement(pl_module)
+            statement = _statement(pl_module)
 
             def fill(made: Path) -> None:
                 np.savez_compressed(made / FEATURES, **outputs)
@@ -142,7 +144,7 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
 def write_graphs(
     method: PublishesGraphs, seeds: Iterable[int], folder: Path, formats: Sequence[Format] = FORMATS
 ) -> list[Path]:
-    """Write the synthetic graph of each seed in each format, and name the files."""
+    """Write the synthetic graph of each seed in each format; return the file names."""
     was_training = method.training
     method.eval()
     paths = []
@@ -162,8 +164,8 @@ def _write_graph(graph: Data, folder: Path, seed: int, formats: Sequence[Format]
     return paths
 
 
-def save_generator(method: Released, statement: dict[str, Any], path: Path) -> None:
-    """Write the released tensors, and what is needed to rebuild the method around them."""
+def save_generator(method: Rebuilt, statement: dict[str, Any], path: Path) -> None:
+    """Write the released tensors and the metadata that rebuild the method around them."""
     tensors = {
         name: tensor.detach().cpu().contiguous().clone()
         for name, tensor in method.released_state().items()
@@ -171,7 +173,8 @@ def save_generator(method: Released, statement: dict[str, Any], path: Path) -> N
     # Lightning's own keys, which say how the command line made the object, start with "_".
     hparams = {key: value for key, value in method.hparams.items() if not key.startswith("_")}
     recipe = {
-        "method": f"{type(method).__module__}.{type(method).__qualname__}",
+        "schema_version": SCHEMA_VERSION,
+        "method": type(method).public_path(),
         "hparams": hparams,
         "node_names": method.node_names,
         "privacy": statement,
@@ -182,13 +185,13 @@ def save_generator(method: Released, statement: dict[str, Any], path: Path) -> N
         raise MisconfigurationException(
             f"{type(method).__name__}: hyperparameters have to be plain values ({error})"
         ) from error
-    # One key: several come in another order in each file, and equal releases would differ.
-    # Written by Python: safetensors would let nobody but the owner read the file.
+    # One key: safetensors writes several in random order, and equal releases would differ.
+    # Written by Python: safetensors would make the file readable by its owner only.
     path.write_bytes(save(tensors, metadata={RECIPE: text}))
 
 
 def _noise(entry: dict[str, Any]) -> str:
-    """What protects a release: the noise of it, or what it costs where that says all."""
+    """Describe the protection of a release: its noise, or its cost."""
     if entry["mechanism"] == "pure":
         return f"epsilon {float(entry['epsilon']):.4g}"
     if entry["mechanism"] == "approximate":
@@ -211,13 +214,17 @@ What was released of each graph of a private set, with the public labels: `featu
 read with `numpy.load`. Any classifier may learn from it at no cost of privacy."""
 
 
+def _statement(module: Any) -> dict[str, Any]:
+    return {"schema_version": SCHEMA_VERSION, **privacy_statement(module)}
+
+
 def _write_statement(statement: dict[str, Any], folder: Path) -> None:
     text = json.dumps(statement, indent=2, allow_nan=False)
     (folder / STATEMENT).write_text(text + "\n", encoding="utf-8")
 
 
 def model_card(statement: dict[str, Any], what: str) -> str:
-    """The release explained to whoever receives it.
+    """Explain the release to its recipients.
 
     Args:
         statement: Its privacy statement.

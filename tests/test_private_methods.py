@@ -26,18 +26,20 @@ from scipy.special import ndtr
 from torch_geometric.utils import subgraph
 
 from lightning_dpg import callbacks, datamodules, methods
-from lightning_dpg.commands.generate import load_release
+from lightning_dpg.classes import is_abstract
 from lightning_dpg.datamodules.edge_list import EdgeRecords
 from lightning_dpg.graph import spectral
 from lightning_dpg.graph.dendrogram import branch_edges, branch_pairs, log_likelihoods
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods.base import PrivateModule, Synthesizer
+from lightning_dpg.methods.earlier import translate
 from lightning_dpg.privacy import mechanisms, multi_bit
 from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.running.releases import open_release
 from lightning_dpg.running.settings import shipped_configs
 from tests.training import quiet_trainer
 
@@ -46,12 +48,15 @@ SIZES = (1, 3, 10)  # of the parts of the nodes that make a set
 MAX_BATCH = 100
 SMALL_GAN = {"latent_dim": 4, "generator_dim": 8, "critic_dim": 8, "embedding_dim": 8}
 SMALL_VAE = {"latent_dim": 4, "feature_dim": 4, "hidden_dim": 8, "public_pairs": 64}
+SMALL_GW = {"width": 3, "num_clients": 2, "local_epochs": 1}
 SMALL = {
     "DPNetGAN": SMALL_GAN | {"batch_size": 8, "num_samples": 200},
     "DPGVAE": SMALL_VAE,
     "DPGGAN": SMALL_VAE,
     "HRG": {"steps_per_node": 100},
-    "LDPGromovWasserstein": {"width": 3, "num_clients": 2, "local_epochs": 1},
+    "NodePrivCom": {"max_degree": 13, "clip": 0.75},
+    "CentralGromovWasserstein": SMALL_GW,
+    "LDPGromovWasserstein": SMALL_GW,
 }
 
 # Name, mechanism, sensitivity, epsilon or noise multiplier, steps at the budget of the file, written
@@ -109,6 +114,20 @@ LEDGERS = {
         ("products", "gaussian", 0.378, ("all the rest", 0.98 / 24), 24),
         ("eigenvalues", "gaussian", ANY, ("all the rest", 0.02), 1),
     ],
+    "privcom_node": [
+        ("number of edges", "pure", 13, 0.8, 1),
+        # The root of 13 neighbors and of 13 rows of 3/4 of the length of flat ones, in four digits.
+        ("products", "gaussian", 3.885, ("sigma at 0.8", 0.98 / 24), 24),
+        ("eigenvalues", "gaussian", ANY, ("sigma at 0.8", 0.02), 1),
+    ],
+    "privcom_katz": [
+        ("number of edges", "pure", 1, 0.16, 1),
+        ("ordered degrees", "pure", 2, 0.2, 1),
+        ("degree of each node", "pure", 2, 0.44, 1),
+        # The root of 2 times 1 / 100 + 2 / 200 + 3 / 400, in four digits.
+        ("products", "gaussian", 0.0389, ("all the rest", 0.98 / 24), 24),
+        ("eigenvalues", "gaussian", 0.0389, ("all the rest", 0.02), 1),
+    ],
     "privcom_rr": [
         ("number of edges", "pure", 1, 0.08, 1),
         ("ordered degrees", "pure", 2, 0.1, 1),
@@ -153,12 +172,15 @@ LEDGERS |= {
         for hop in (1, 2)
     ],
 }
+RELATIONS = {"ldp_gw": "local_graph", "privcom_node": "node"}
 LEDGERS["dpggan"] = LEDGERS["dpgvae"]  # its discriminator reads no edge
 LEDGERS["private_kernel"] = [
     ("number of edges", "pure", 1, 2 / (1 + 42 ** (2 / 3)), 1),
     # A flip changes 3 edges of the truncated graph, and each is in 2 (8 - 1) triples at most.
     ("graphlets of 3 nodes", "pure", 3 * 14, 2 * 42 ** (2 / 3) / (1 + 42 ** (2 / 3)), 1),
 ]
+# The root of the sum of both sensitivities.
+LEDGERS["private_kernel_gaussian"] = [("counts", "gaussian", math.sqrt(43), "sigma of 1", 1)]
 LEDGERS["size_kernel"] = [("number of edges", "pure", 1, 1.0, 1)]
 
 NOTHING_PRIVATE = {"node_kernel"}
@@ -190,18 +212,24 @@ CASES = {name: (name, {}) for name in CONFIGS} | {
     ),
     "kernel, paper mode": (
         "private_kernel",
-        KERNEL | {"features": ["edges", "w", "gk-c3"], "mode": "paper"},
+        KERNEL | {"features": ["edges", "w", "gk-c3"]},
     ),
     "ldp_gw, padded": ("ldp_gw", {"max_nodes": 12}),
     # The largest graph teaches there, and noise does not drown the rows.
     "ldp_gw, private rounds": (
         "ldp_gw_curated",
-        {"release": "ldp", "weights": "private", "split_seed": 3, "max_update_norm": 0.01},
+        {"weights": "private", "seed": 3, "max_update_norm": 0.01},
     ),
     "dp_netgan, paper mode": PAPER,
     "privcom, paper mode": ("privcom", {"mode": "paper", "relation": "node", "hops": 1}),
-    "privcom, node": ("privcom", {"relation": "node", "max_degree": N - 1}),
 }
+OTHER_METHODS = {
+    "kernel, paper mode": "PrivateGraphKernelAsPublished",
+    "ldp_gw, private rounds": "LDPGromovWasserstein",
+}
+"""Methods of cases that take another one than their configuration."""
+# Without a guarantee, or with the noise of a paper: no configuration of a finite budget.
+UNCONFIGURED = {"LDPGromovWassersteinAsPublished"}
 
 SETS = {
     case
@@ -214,18 +242,28 @@ SETS = {
 LEARNERS = {
     case
     for case, (name, _) in CASES.items()
-    if issubclass(getattr(methods, parsed(name)["model"]["class_path"]), methods.GraphLearner)
+    if issubclass(
+        getattr(methods, parsed(name)["model"]["class_path"]), methods.GraphFeatureRelease
+    )
 }
+
+
+def method_of(case):
+    """Class of a case and its arguments, which may be words of 0.1."""
+    name, options = CASES[case]
+    model = parsed(name)["model"]
+    name, given = OTHER_METHODS.get(case, model["class_path"]), model.get("init_args", {})
+    name, arguments, _ = translate(name, given | SMALL.get(name, {}) | options)
+    return getattr(methods, name), arguments
+
 
 every_case = pytest.mark.parametrize("case", CASES)
 
 
 def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, **changes):
     """Fit a case on a graph and give the trainer; ``changes`` are of data and trainer."""
-    name, options = CASES[case]
-    config = parsed(name)
-    method = getattr(methods, config["model"]["class_path"])
-    arguments = config["model"].get("init_args", {}) | SMALL.get(method.__name__, {}) | options
+    config = parsed(CASES[case][0])
+    method, arguments = method_of(case)
     if "num_nodes" in inspect.signature(method).parameters:
         arguments |= {"num_nodes": graph.num_nodes}
     changes = {"max_epochs": 2, "options": {}} | changes
@@ -428,10 +466,12 @@ def test_all_private_methods_are_here():
         cls.__name__
         for cls in exported
         if issubclass(cls, PrivateModule) and cls is not PrivateModule
-        if not any(getattr(getattr(cls, name), "__isabstractmethod__", False) for name in dir(cls))
+        if not is_abstract(cls)
     }
     complete = [name for name in shipped_configs() if "/" not in name and "model" in parsed(name)]
-    assert concrete <= {parsed(name)["model"]["class_path"] for name in complete}
+    configured = {parsed(name)["model"]["class_path"] for name in complete}
+    others = {method_of(case)[0].__name__ for case in CASES}
+    assert concrete <= configured | others | UNCONFIGURED
     assert set(LEDGERS) == set(CONFIGS)
 
 
@@ -580,10 +620,10 @@ def test_private_edges_are_read_in_training_steps_only(case, monkeypatch, tmp_pa
         len(data.edges)
     trainer.datamodule = None
     del data
-    rebuilt = load_release(tmp_path / "release")
+    rebuilt = open_release(tmp_path / "release").method
     if case in LEARNERS:
-        kernels = rebuilt.grams(rebuilt.embedding, rebuilt.sizes)
-        assert np.array_equal(kernels, module.grams(module.embedding, module.sizes))
+        kernels = rebuilt.kernels(rebuilt.embedding, rebuilt.sizes)
+        assert np.array_equal(kernels, module.kernels(module.embedding, module.sizes))
         with np.load(tmp_path / "release" / "features.npz") as released:
             assert np.array_equal(released["features"], module.features)
         return
@@ -635,6 +675,10 @@ def test_ledger_of_a_run_is_the_list_written_by_hand(name):
             case ("all the rest", part):  # of its zCDP parameter, for Gaussian noise alone
                 paid = [entry for entry in ledger.entries if entry.mechanism == "pure"]
                 expected = rest_of_the_budget(paid, budget, 1.0, 1) / math.sqrt(part)
+            case (str(words), part):  # a share of epsilon and all of delta, then a part of mu ** 2
+                share = float(words.removeprefix("sigma at "))
+                whole = gaussian_sigma(share * budget["epsilon"], budget["delta"])
+                expected = whole / math.sqrt(part)
             case "the rest":
                 expected = rest_of_the_budget(ledger.entries[:-1], budget, 0.1, by_hand[4])
             case str(words) if words.startswith(
@@ -647,7 +691,7 @@ def test_ledger_of_a_run_is_the_list_written_by_hand(name):
             case amount:
                 expected = amount
         assert booked[-1] == (*by_hand[:3], pytest.approx(expected, rel=1e-3), by_hand[4])
-        assert entry.relation == ("local_graph" if name == "ldp_gw" else "edge")
+        assert entry.relation == RELATIONS.get(name, "edge")
         assert entry.partition is None
         assert entry.delta == (budget["delta"] if entry.mechanism == "approximate" else 0)
         assert entry.sample_rate == (0.1 if by_hand[3] == "the rest" else 1.0)
@@ -690,11 +734,10 @@ def rest_of_the_budget(entries, budget, sample_rate, steps):
 )
 @given(st.data())
 def test_no_budget_and_no_shares_are_overspent(case, data):
-    name, options = CASES[case]
-    config = parsed(name)
-    method = getattr(methods, config["model"]["class_path"])
+    config = parsed(CASES[case][0])
+    method, arguments = method_of(case)
     defaults = {k: p.default for k, p in inspect.signature(method).parameters.items()}
-    arguments = defaults | config["model"].get("init_args", {}) | options
+    arguments = defaults | arguments
     # Parts of 1, of which the last one is what the shares leave over; one of 0 is a switch.
     shares = [key for key, value in arguments.items() if key.endswith("_share") and value]
     weights = data.draw(
@@ -722,8 +765,9 @@ def test_no_budget_and_no_shares_are_overspent(case, data):
 def test_public_seeds_fix_everything_but_the_noise(case, monkeypatch, tmp_path):
     delta = parsed(CASES[case][0])["privacy"]["delta"]
     # So little budget that two equal integers are a matter of millionths.
-    has_count = delta and "netgan" in case
-    tiny = {"options": {"count_epsilon": 1e-4}} if has_count else {"epsilon": 1e-4}
+    tiny = {"epsilon": 1e-4}
+    if "netgan" in case:  # the published variant takes the number for public
+        tiny = {"options": {"count_epsilon": 1e-4} if case == "dp_netgan" else {}}
     if delta and case in SETS - LEARNERS:
         tiny = {"options": {"count_share": 1e-5}}
     outputs = []
@@ -744,7 +788,7 @@ def test_public_seeds_fix_everything_but_the_noise(case, monkeypatch, tmp_path):
     assert json.loads((release / "privacy.json").read_text())["noise_source"] == "os"
     if case in LEARNERS:  # which draws nothing
         return
-    generator = load_release(release)
+    generator = open_release(release).method
     assert isinstance(generator, Synthesizer)
     graphs = []
     with torch.no_grad():
@@ -771,12 +815,12 @@ def test_a_number_of_edges_passed_off_as_private_is_found(monkeypatch, tmp_path)
 @pytest.mark.parametrize(
     ("case", "sensitivity"),
     [
-        ("chung_lu", "methods.private_degrees.degree_l1_sensitivity"),
-        ("dk2", "methods.dk2.weighted_joint_degree_sensitivity"),
-        ("dk2_uniform", "methods.dk2.joint_degree_sensitivity"),
-        ("hrg", "methods.hrg.log_likelihood_sensitivity"),
-        ("dpgvae", "privacy.aggregation.aggregation_sensitivity"),
-        ("kernel, walks", "methods.kernel_features.walk_sensitivity"),
+        ("chung_lu", "methods.single_graph.degree_release.degree_l1_sensitivity"),
+        ("dk2", "methods.single_graph.dk2.weighted_joint_degree_sensitivity"),
+        ("dk2_uniform", "methods.single_graph.dk2.joint_degree_sensitivity"),
+        ("hrg", "methods.single_graph.hrg.log_likelihood_sensitivity"),
+        ("dpgvae", "privacy.aggregation_perturbation.aggregation_sensitivity"),
+        ("kernel, walks", "methods.graph_features.private_kernel.counts.walk_sensitivity"),
     ],
 )
 def test_a_sensitivity_that_is_too_small_is_found(case, sensitivity, monkeypatch):

@@ -1,6 +1,5 @@
 """Lightning's command line with a mandatory privacy budget."""
 
-import importlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,14 @@ import lightning_dpg.datamodules
 import lightning_dpg.methods  # noqa: F401
 from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
 from lightning_dpg.callbacks.privacy_accountant import journal_state
+from lightning_dpg.classes import find_class
 from lightning_dpg.cli.checkpoints import (
     read_checkpoint,
     refuse_other_graph,
     refuse_other_method,
 )
 from lightning_dpg.cli.distinct_keys import load_distinct_keys
+from lightning_dpg.cli.earlier_names import with_names_of_today
 from lightning_dpg.cli.ends import early_end, farewell
 from lightning_dpg.cli.loggers import (
     describe_run,
@@ -35,7 +36,7 @@ from lightning_dpg.cli.loggers import (
 from lightning_dpg.cli.method_arguments import fill_num_nodes, move_sample_rate
 from lightning_dpg.cli.parser import PrivateParser
 from lightning_dpg.cli.quiet import silence_lightning
-from lightning_dpg.cli.run_folder import RunFolder
+from lightning_dpg.cli.run_folder import RunFolder, folder_name
 from lightning_dpg.errors import INTERRUPTED, CommandError, explain, is_interrupt
 from lightning_dpg.interfaces import serves_records
 from lightning_dpg.methods.base import PrivateModule
@@ -65,6 +66,9 @@ class PrivateCLI(LightningCLI):
             raise
 
     def _run(self, args: list[str]) -> None:
+        args, lines = with_names_of_today(args)
+        for line in lines:
+            rank_zero_info(line)
         super().__init__(
             PrivateModule,
             pl.LightningDataModule,
@@ -285,9 +289,7 @@ class PrivateCLI(LightningCLI):
                 rank_zero_info(f"{name}: checkpoint {old}, now {arguments[name]}")
 
     def _method_class(self) -> type[PrivateModule]:
-        package, _, name = self._settings.model.class_path.rpartition(".")
-        method: type[PrivateModule] = getattr(importlib.import_module(package), name)
-        return method
+        return find_class(self._settings.model.class_path)
 
     def _prepare_loggers(self) -> None:
         """One folder for all loggers of the run, whose name no other run has."""
@@ -306,7 +308,7 @@ class PrivateCLI(LightningCLI):
             refuse_uploads(arguments, self._settings.privacy.upload_nonprivate)
         self._folder = RunFolder(
             trainer.default_root_dir or ".",
-            self._method_class().__module__.rpartition(".")[2],
+            folder_name(self._method_class().__module__),
             self._settings.ckpt_path,
             leaves_files=not (getattr(rank_zero_only, "rank", 0) or trainer.fast_dev_run),
         )

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import logging
+import warnings
 from collections.abc import Iterator
 
 _UNWANTED = (
@@ -30,3 +31,17 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(logging.NOTSET)
+
+
+def mute_known_warnings() -> None:
+    """Drop warnings that are meant for developers, or that say what is meant to be so."""
+    # For developers of Lightning and of its loggers.
+    warnings.filterwarnings("ignore", r".*LeafSpec.*deprecated", FutureWarning)
+    warnings.filterwarnings("ignore", r".*does not have many workers", UserWarning)
+    warnings.filterwarnings("ignore", r"Experiment logs directory .* exists", UserWarning)
+    # True and meant: a graph without a split has no validation, and each run has its own folder.
+    warnings.filterwarnings("ignore", r"Total length of `\w+` across ranks is zero", UserWarning)
+    warnings.filterwarnings("ignore", r"The dirpath has changed", UserWarning)
+    # A method that reads the graph once has no gradient to descend, and no loss to return.
+    warnings.filterwarnings("ignore", r".*configure_optimizers` returned `None`", UserWarning)
+    warnings.filterwarnings("ignore", r".*training_step` returned `None`", UserWarning)

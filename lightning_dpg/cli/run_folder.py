@@ -11,6 +11,16 @@ from lightning_dpg.callbacks.privacy_accountant import JOURNAL, journal_beside
 _BEFORE_THE_START = {"config.yaml", "hparams.yaml", "wandb", JOURNAL}
 
 
+def folder_name(module: str) -> str:
+    """Folder of a method's runs, by the dotted name of its module.
+
+    It is the name of the file, or of the package whose file says no more than that it is the method.
+    """
+    package, _, file = module.rpartition(".")
+    method = package.rpartition(".")[2]
+    return {"method": method, "as_published": f"{method}_as_published"}.get(file, file)
+
+
 class RunFolder:
     """A folder ``root/name/version_K`` that no other run has.
 

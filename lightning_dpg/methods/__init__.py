@@ -1,13 +1,27 @@
 """The methods, each a LightningModule."""
 
+import warnings
+from typing import TYPE_CHECKING
+
 from lightning_dpg.methods.base import PrivateModule, Synthesizer
-from lightning_dpg.methods.graph_features.base import GraphLearner
+from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.graph_features.graph_kernel import GraphKernel
 from lightning_dpg.methods.graph_features.gromov_kernel import GromovKernel
-from lightning_dpg.methods.graph_features.ldp_gw.method import LDPGromovWasserstein
+from lightning_dpg.methods.graph_features.ldp_gw.as_published import LDPGromovWassersteinAsPublished
+from lightning_dpg.methods.graph_features.ldp_gw.central import CentralGromovWasserstein
+from lightning_dpg.methods.graph_features.ldp_gw.exact import GromovWassersteinFeatures
+from lightning_dpg.methods.graph_features.ldp_gw.local import LDPGromovWasserstein
+from lightning_dpg.methods.graph_features.private_kernel.as_published import (
+    PrivateGraphKernelAsPublished,
+)
+from lightning_dpg.methods.graph_features.private_kernel.gaussian import GaussianGraphKernel
 from lightning_dpg.methods.graph_features.private_kernel.method import PrivateGraphKernel
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.erdos_renyi_set import ErdosRenyiSet
+from lightning_dpg.methods.graph_set.graph_vae.as_published import (
+    DPGGANAsPublished,
+    DPGVAEAsPublished,
+)
 from lightning_dpg.methods.graph_set.graph_vae.dp_graph_gan import DPGGAN
 from lightning_dpg.methods.graph_set.graph_vae.dp_graph_vae import DPGVAE
 from lightning_dpg.methods.graph_set.graph_vae.graph_vae import GGAN, GVAE
@@ -19,9 +33,16 @@ from lightning_dpg.methods.single_graph.chung_lu import ChungLu
 from lightning_dpg.methods.single_graph.dk2 import DK2
 from lightning_dpg.methods.single_graph.erdos_renyi import ErdosRenyi
 from lightning_dpg.methods.single_graph.hrg import HRG
+from lightning_dpg.methods.single_graph.netgan.as_published import DPNetGANAsPublished
 from lightning_dpg.methods.single_graph.netgan.dp_netgan import DPNetGAN
 from lightning_dpg.methods.single_graph.netgan.netgan import NetGAN
+from lightning_dpg.methods.single_graph.privcom.as_published import PrivComAsPublished
+from lightning_dpg.methods.single_graph.privcom.katz_privcom import KatzPrivCom
 from lightning_dpg.methods.single_graph.privcom.method import PrivCom
+from lightning_dpg.methods.single_graph.privcom.node_privcom import NodePrivCom
+from lightning_dpg.methods.single_graph.privcom.randomized_response_privcom import (
+    RandomizedResponsePrivCom,
+)
 from lightning_dpg.methods.single_graph.privgraph import PrivGraph
 from lightning_dpg.methods.single_graph.randomized_response.method import RandomizedResponse
 
@@ -34,22 +55,49 @@ __all__ = [
     "GGAN",
     "GVAE",
     "HRG",
+    "CentralGromovWasserstein",
     "ChungLu",
+    "DPGGANAsPublished",
+    "DPGVAEAsPublished",
     "DPNetGAN",
+    "DPNetGANAsPublished",
     "ErdosRenyi",
     "ErdosRenyiSet",
+    "GaussianGraphKernel",
+    "GraphFeatureRelease",
     "GraphKernel",
-    "GraphLearner",
     "GraphRNN",
     "GraphSetSynthesizer",
     "GromovKernel",
+    "GromovWassersteinFeatures",
+    "KatzPrivCom",
     "LDPGromovWasserstein",
+    "LDPGromovWassersteinAsPublished",
     "NetGAN",
+    "NodePrivCom",
     "OneShotSynthesizer",
     "PrivCom",
+    "PrivComAsPublished",
     "PrivGraph",
     "PrivateGraphKernel",
+    "PrivateGraphKernelAsPublished",
     "PrivateModule",
     "RandomizedResponse",
+    "RandomizedResponsePrivCom",
     "Synthesizer",
 ]
+
+_RENAMED = {"GraphLearner": "GraphFeatureRelease"}
+
+if not TYPE_CHECKING:  # a type checker knows the names of today only
+
+    def __getattr__(name: str) -> type:
+        """Find a class by the name that it had in version 0.1, and say the new one."""
+        if name not in _RENAMED:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        warnings.warn(
+            f"{name} is now called {_RENAMED[name]}; the earlier name works in this version only",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return globals()[_RENAMED[name]]

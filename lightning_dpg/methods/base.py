@@ -1,10 +1,8 @@
 """Base classes: every method owns a ledger; every synthesizer is evaluated in the same way."""
 
-import math
 from abc import abstractmethod
 from typing import Any, ClassVar
 
-import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
@@ -13,14 +11,15 @@ from torch_geometric.data import Data
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.interfaces import BatchRequest, GraphRecords, Records, serves_records
 from lightning_dpg.methods.data_check import check_records, data_of, served_records
+from lightning_dpg.methods.planning import PlannedModule
 from lightning_dpg.metrics.functional import STATISTICS
 from lightning_dpg.metrics.link_prediction import degree_product, link_prediction
 from lightning_dpg.privacy.dpsgd import accumulate
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 
 
-class PrivateModule(pl.LightningModule):
+class PrivateModule(PlannedModule):
     """A method with a ledger of everything it reads of the private graph.
 
     Attributes:
@@ -32,21 +31,25 @@ class PrivateModule(pl.LightningModule):
             without a step is an untrained method and not nothing at all.
         added_tensors: Released tensors that releases of earlier versions lack; the values that a new
             object has stand for them.
+        removed_tensors: Released tensors of earlier versions that nothing reads any more.
+        renamed_tensors: Names of today of released tensors, by those of earlier versions.
         assumptions: What the guarantee takes as public, one sentence each.
         reads: The protocol of the records that it reads: ``GraphRecords`` or ``GraphSetRecords``.
         repeats_edges: Whether it multiplies its sensitivities by ``max_occurrences`` of a set; if
             not, data in which edges repeat are refused.
-        predicts_graphs: Whether ``predict`` reads graphs, those of which labels are asked for.
+        is_inductive: Whether ``predict`` reads graphs, those of which labels are asked for.
     """
 
     reads: ClassVar[type] = GraphRecords
     repeats_edges: ClassVar[bool] = False
-    predicts_graphs: ClassVar[bool] = False
+    is_inductive: ClassVar[bool] = False
     relation: Relation = Relation.EDGE
     is_pure: ClassVar[bool] = False
     adds_noise: ClassVar[bool] = True
     is_trained: ClassVar[bool] = True
     added_tensors: ClassVar[frozenset[str]] = frozenset()
+    removed_tensors: ClassVar[frozenset[str]] = frozenset()
+    renamed_tensors: ClassVar[dict[str, str]] = {}
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,6 +57,17 @@ class PrivateModule(pl.LightningModule):
         self.ledger = PrivacyLedger(self.relation)
         self.assumptions: list[str] = []
         self._noise: NoiseSource | None = None
+
+    @classmethod
+    def public_path(cls) -> str:
+        """Dotted path of the class in a release, which holds wherever the modules of the package move.
+
+        A shipped class is named in ``lightning_dpg.methods``, a class of the user in its own module.
+        """
+        package = __name__.rpartition(".")[0]
+        if cls.__module__.startswith(f"{package}."):
+            return f"{package}.{cls.__name__}"
+        return f"{cls.__module__}.{cls.__qualname__}"
 
     @property
     def noise(self) -> NoiseSource:
@@ -79,7 +93,7 @@ class PrivateModule(pl.LightningModule):
     def setup(self, stage: str) -> None:
         """Refuse data of another kind, and batches that the data module cannot serve."""
         data = data_of(self.trainer)
-        if data is None or (stage == "predict" and not self.predicts_graphs):
+        if data is None or (stage == "predict" and not self.is_inductive):
             return
         self.check_data(data)
         if stage == "fit" and serves_records(data):
@@ -97,77 +111,6 @@ class PrivateModule(pl.LightningModule):
                 f"this {type(self).__name__} has been fitted already, and its ledger and weights "
                 "belong to that release\nmake a new object for another one, or pass ckpt_path to "
                 "fit to go on"
-            )
-
-    def step_entries(self) -> list[LedgerEntry]:
-        """Cost of the next training step."""
-        return []
-
-    def planned_steps(self) -> int:
-        """Private steps of the whole run, one per batch."""
-        steps = self.trainer.estimated_stepping_batches
-        if steps == float("inf"):
-            raise MisconfigurationException(
-                "noise_multiplier: auto needs the number of steps in advance: set "
-                "trainer.max_epochs, or give a number as noise_multiplier"
-            )
-        return int(steps)
-
-    def unprotected(self, name: str, why: str) -> LedgerEntry:
-        """Entry of a read that adds no noise; only an infinite budget affords it."""
-        return LedgerEntry(
-            name=name,
-            relation=self.relation,
-            mechanism="non_private",
-            sensitivity=float("inf"),
-            proof=why,
-        )
-
-    @property
-    def budget(self) -> Budget:
-        """What the run may spend.
-
-        Raises:
-            MisconfigurationException: If nobody has said, or :meth:`check_budget` refuses it.
-        """
-        if self.ledger.budget is None:
-            raise MisconfigurationException(
-                f"{type(self).__name__} needs a budget: give the privacy section, or "
-                "PrivacyAccountant among the callbacks"
-            )
-        self.check_budget(self.ledger.budget)  # whoever has set it
-        return self.ledger.budget
-
-    def delta_setting(self) -> str | None:
-        """Setting, if any, by which a method of pure epsilon spends a delta after all."""
-        return None
-
-    def unprotected_setting(self) -> str | None:
-        """Setting, if any, that protects nothing; the method's name if it never does."""
-        if not self.adds_noise:
-            return type(self).__name__
-        return "noise_multiplier: 0" if self.hparams.get("noise_multiplier") == 0 else None
-
-    def check_budget(self, budget: Budget) -> None:
-        """Refuse a budget that the settings cannot keep, before a run leaves a trace.
-
-        Raises:
-            MisconfigurationException: If they spend a delta that it has not, or cannot be private.
-        """
-        if math.isinf(budget.epsilon):
-            return
-        unprotected = self.unprotected_setting()
-        if unprotected is not None:
-            kind = "value" if self.adds_noise else "method"
-            raise MisconfigurationException(
-                f"{unprotected} protects nothing, which no finite budget affords\n"
-                f"take another {kind}, or set privacy.epsilon to .inf"
-            )
-        setting = self.delta_setting()
-        if setting is not None and not budget.delta:
-            raise MisconfigurationException(
-                f"{setting} spends a delta, and the budget has none\nset privacy.delta below one "
-                "over the number of pairs of nodes, which is public"
             )
 
     def condition(self) -> str | None:
@@ -241,31 +184,6 @@ class Synthesizer(PrivateModule):
     @abstractmethod
     def score(self, pairs: Tensor) -> Tensor:
         """Likeliness of pairs of nodes to be linked: ``(P, 2)`` to ``(P,)``, higher is likelier."""
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What an attacker reads off the release: how much of it speaks for each pair as an edge.
-
-        Args:
-            pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-            known: Graph of all other training edges, which the attacker knows.
-
-        Returns:
-            Scores of shape ``(P,)``, higher is likelier.
-        """
-        return self.score(pairs)
-
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Like :meth:`audit_score`, of a single noisy value at the moment of its release.
-
-        The audit adds them up over all releases, as logarithms of likelihood ratios.
-
-        Args:
-            name: Name of the release in the ledger, whose last entry it is.
-            noisy: What was released.
-            pairs: Canaries of shape ``(P, 2)``.
-            known: Graph of all other training edges.
-        """
-        return torch.zeros(len(pairs))
 
     @abstractmethod
     def released_state(self) -> dict[str, Tensor]:

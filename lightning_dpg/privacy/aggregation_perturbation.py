@@ -58,6 +58,7 @@ def noisy_aggregation(
             aggregate(edges, rows),
             ledger,
             noise,
+            key=f"neighbor_sums_{hop}",
             name=f"sums over neighbors, hop {hop}",
             sensitivity=aggregation_sensitivity(),
             noise_multiplier=noise_multiplier,

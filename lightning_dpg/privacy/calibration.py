@@ -1,51 +1,196 @@
-"""What is left of a budget, as the noise of Gaussian releases that spend all of it."""
+"""Budgets turned into noise: the one place that solves for a noise multiplier or a number of steps.
+
+All functions ask the composition of the ledger whether a plan fits. So what they return is what the
+ledger affords, and the other way around.
+"""
 
 import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
-from lightning_dpg.privacy.accounting import smallest
+from scipy.optimize import brentq
+
+from lightning_dpg.privacy.accounting import gdp_delta, smallest
+from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
+from lightning_dpg.privacy.composition import Cost, costs, entry_of, fits, tight_delta
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.ledger import PrivacyLedger
 
 _LARGEST = 1e12
+_LOG_LARGEST = math.log(_LARGEST)
+_FEW_STEPS = 10**5
+_MAX_STEPS = 10**12
 # The solved noise is a little too large rather than the last digit too small.
 _SLACK = 1 + 1e-9
 
 
-def remaining_noise_multiplier(ledger: PrivacyLedger) -> float:
-    r"""Smallest noise multiplier of one Gaussian release that the ledger still affords.
-
-    Several releases with the multipliers :math:`\sigma_i` cost as much as one with :math:`\sigma`
-    where :math:`\sum_i \sigma_i^{-2} = \sigma^{-2}`, in Renyi DP and in Gaussian DP alike.
-
-    Args:
-        ledger: A ledger with a budget.
-
-    Returns:
-        Noise multiplier; 0 for an infinite budget.
+def calibrate_gaussian(budget: Budget) -> float:
+    """Smallest noise multiplier of one Gaussian release that spends the whole budget (analytic).
 
     Raises:
-        ValueError: If no amount of noise fits, or there is no budget.
+        ValueError: If no finite noise keeps the budget, or none is needed.
+    """
+    epsilon, delta = budget
+    if epsilon <= 0 or not 0 < delta < 1:
+        raise ValueError(f"no finite noise gives {epsilon=}, {delta=}")
+    high = 1.0
+    while gdp_delta(1 / high, epsilon) > delta:
+        high *= 2
+    return smallest(lambda sigma: gdp_delta(1 / sigma, epsilon) <= delta, high, 1e-10)
+
+
+def calibrate_noise_multiplier(
+    budget: Budget,
+    *,
+    sample_rate: float = 1.0,
+    steps: int = 1,
+    other: Sequence[LedgerEntry] = (),
+) -> float:
+    """Smallest noise multiplier with which Gaussian steps fit a budget beside other releases.
+
+    Args:
+        budget: That of the run; an infinite epsilon gives 0.
+        sample_rate: Probability with which Poisson sampling draws a record in each step.
+        steps: Number of steps; 0 gives 1, as any noise would do.
+        other: All other releases that the budget pays for.
+
+    Returns:
+        Noise multiplier. Of sampled steps it is rounded up to five digits.
+
+    Raises:
+        BudgetTooSmall: If no amount of noise fits.
+    """
+    if math.isinf(budget.epsilon):
+        return 0.0
+    if steps == 0:
+        return 1.0
+    return _calibrated(budget, sample_rate, steps, tuple(sorted(costs(other).items())))
+
+
+@lru_cache(maxsize=256)
+def _calibrated(
+    budget: Budget, sample_rate: float, steps: int, other: tuple[tuple[Cost, int], ...]
+) -> float:
+    others = [entry_of(cost, count) for cost, count in other]
+
+    def entries(sigma: float) -> list[LedgerEntry]:
+        return [*others, entry_of(("gaussian", sigma, 0.0, 0.0, sample_rate), steps)]
+
+    def fits_with(sigma: float) -> bool:
+        return fits(entries(sigma), budget)
+
+    if not fits_with(_LARGEST):
+        raise BudgetTooSmall(f"no Gaussian noise fits {steps} steps into what is left of {budget}")
+    if sample_rate < 1:
+        found = _by_loss_distributions(entries, budget)
+        if found is not None and fits_with(found):
+            return found
+    high = 1.0
+    while not fits_with(high):
+        high *= 2
+    if sample_rate == 1:
+        return smallest(fits_with, high, 1e-8) * _SLACK
+    return _rounded_up(smallest(fits_with, high, 5e-5))
+
+
+def _by_loss_distributions(
+    entries: Callable[[float], list[LedgerEntry]], budget: Budget
+) -> float | None:
+    """Noise multiplier, rounded up, at which the tightest bound is the budget's delta.
+
+    Its logarithm is nearly a line in that of the noise, so that few evaluations find it. None where
+    rounding errors hide it; the caller asks whether the result fits.
+    """
+    if not budget.delta:
+        return None
+
+    def excess(log_sigma: float) -> float:
+        delta = tight_delta(entries(math.exp(log_sigma)), budget.epsilon, budget.delta)
+        return math.log(max(delta, 1e-300) / budget.delta)
+
+    low, high = 0.0, 0.0
+    while excess(high) > 0:
+        low, high = high, high + 1
+        if high > _LOG_LARGEST:
+            return None
+    while low == high or excess(low) <= 0:
+        low, high = low - 1, low
+        if low < -_LOG_LARGEST:
+            return None
+    root = brentq(excess, low, high, xtol=2e-5)
+    return _rounded_up(math.exp(root + 3e-5))
+
+
+def _rounded_up(sigma: float) -> float:
+    """Five digits, which people can copy."""
+    unit = 10.0 ** (math.floor(math.log10(sigma)) - 4)
+    return max(sigma, round(math.ceil(sigma / unit) * unit, 12))
+
+
+def max_steps(
+    budget: Budget,
+    noise_multiplier: float,
+    *,
+    sample_rate: float = 1.0,
+    other: Sequence[LedgerEntry] = (),
+    limit: int = _MAX_STEPS,
+) -> int:
+    """Largest number of Gaussian steps that fits a budget beside other releases.
+
+    Args:
+        budget: That of the run.
+        noise_multiplier: Noise of a step.
+        sample_rate: Probability with which Poisson sampling draws a record in each step.
+        other: All other releases that the budget pays for.
+        limit: No more than this.
+
+    Returns:
+        Number of steps; 0 where not even one fits.
+    """
+
+    def fit(count: int) -> bool:
+        step = entry_of(("gaussian", noise_multiplier, 0.0, 0.0, sample_rate), count)
+        return fits([*others, step], budget)
+
+    others = [entry_of(cost, count) for cost, count in costs(other).items()]
+    if limit <= _FEW_STEPS and limit and fit(limit):  # of most runs, all of them
+        return limit
+    low, high = 0, 1
+    while high < limit and fit(high):
+        low, high = high, 2 * high
+    high = min(high, limit)
+    if limit > low and fit(high):
+        return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if fit(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def laplace_tail_bound(epsilon: float, sensitivity: int, delta: float) -> int:
+    r"""Number t that discrete Laplace noise falls below -t with probability ``delta`` at most.
+
+    Noise of at most -t - 1 has the probability :math:`q^{t+1} / (1 + q)` with :math:`q = e^{-\epsilon
+    / \Delta}`. The t at which :math:`q^t` is ``delta`` also covers the rounding of the rate.
+
+    Args:
+        epsilon: Cost of the noise; an infinite one falls short of nothing.
+        sensitivity: Sensitivity of what is noised.
+        delta: Probability, positive.
+    """
+    return 0 if math.isinf(epsilon) else math.ceil(-math.log(delta) * sensitivity / epsilon)
+
+
+def remaining_noise_multiplier(ledger: PrivacyLedger) -> float:
+    """Smallest noise multiplier of one Gaussian release that the ledger still affords.
+
+    Raises:
+        BudgetTooSmall: If no amount of noise fits.
+        ValueError: If there is no budget.
     """
     if ledger.budget is None:
         raise ValueError("a ledger without a budget has no noise that spends it")
-    if math.isinf(ledger.budget.epsilon):
-        return 0.0
-
-    def fits(sigma: float) -> bool:
-        return ledger.affords(
-            LedgerEntry(
-                name="the rest",
-                relation=ledger.relation,
-                mechanism="gaussian",
-                sensitivity=1.0,
-                proof="none: it is not released",
-                noise_multiplier=sigma,
-            )
-        )
-
-    high = 1.0
-    while not fits(high):
-        high *= 2
-        if high > _LARGEST:
-            raise ValueError(f"no Gaussian noise fits what is left of {ledger.budget}")
-    return smallest(fits, high, 1e-6) * _SLACK
+    return calibrate_noise_multiplier(ledger.budget, other=ledger.entries)

@@ -168,7 +168,7 @@ class DPSGD:
             device=flat.device,
         )
         flat = flat.to(next(iter(parameters.values())).dtype)
-        ledger.disclose(entry.name, flat)
+        ledger.publish(entry.key, flat)
         sizes = [parameter.numel() for parameter in parameters.values()]
         pieces = torch.split(flat / expected_size, sizes)
         for parameter, piece in zip(parameters.values(), pieces, strict=True):

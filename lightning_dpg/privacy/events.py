@@ -9,6 +9,7 @@ import numpy as np
 
 from lightning_dpg.privacy import accounting
 from lightning_dpg.privacy.accounting import ORDERS, Curve
+from lightning_dpg.privacy.entry_keys import key_of_name
 
 
 class Relation(StrEnum):
@@ -39,7 +40,7 @@ class LedgerEntry:
     """One read of the private data, or several equal ones (public).
 
     Attributes:
-        name: What is released.
+        name: What is released, for people.
         relation: Neighbouring relation of the guarantee.
         mechanism: How noise was added; ``pure`` is any epsilon-DP mechanism, and ``approximate`` one
             that is so but for an event of probability ``delta``.
@@ -55,6 +56,8 @@ class LedgerEntry:
         partition: Group and part: the parts of one group read disjoint records, which are assigned
             to parts without looking at other records, and compose in parallel.
         public: Public parameters.
+        key: Stable name of the release, by which programs find the entry. Entries that version 0.1.0
+            wrote have none: theirs follows from ``name``.
     """
 
     name: str
@@ -70,9 +73,12 @@ class LedgerEntry:
     record: str = "undirected edge"
     partition: tuple[str, str] | None = None
     public: dict[str, float | int | str] = field(default_factory=dict)
+    key: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what the accountants do not cover."""
+        """Settle the key, and refuse what the accountants do not cover."""
+        if not self.key:
+            object.__setattr__(self, "key", key_of_name(self.name))
         if self.mechanism not in ("gaussian", "laplace", "pure", "approximate", "non_private"):
             raise ValueError(f"{self.name}: unknown mechanism {self.mechanism!r}")
         if self.steps < 1:

@@ -2,76 +2,40 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from lightning_dpg.privacy import accounting
-from lightning_dpg.privacy.accounting import ORDERS, Curve
+from lightning_dpg.privacy import composition
+from lightning_dpg.privacy.accounting import Curve
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.composition import PURE
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 
-__all__ = ["Budget", "LedgerEntry", "PrivacyBudgetExceeded", "PrivacyLedger", "Relation"]
-
-T = TypeVar("T", float, Curve)
-
-PURE = "sum of pure epsilons"
-"""Name of the accountant whose epsilon holds at any delta."""
-
-APPROXIMATE = "sum of epsilons and of deltas"
-"""Name of the accountant of pure releases beside some that may fail."""
+__all__ = ["PURE", "Budget", "LedgerEntry", "PrivacyBudgetExceeded", "PrivacyLedger", "Relation"]
 
 
 class PrivacyBudgetExceeded(RuntimeError):
     """A release was refused because it would overspend the budget. Nothing was booked."""
 
 
-class Budget(NamedTuple):
-    """The largest (epsilon, delta) that a ledger may reach; an infinite epsilon refuses nothing."""
-
-    epsilon: float
-    delta: float
-
-
-def _compose(entries: Sequence[LedgerEntry], cost: Callable[[LedgerEntry], T], zero: T) -> T:
-    """Add costs, and over the parts of one group take the largest (order by order)."""
-    total = zero
-    groups: dict[str, dict[str, T]] = {}
-    for entry in entries:
-        if entry.partition is None:
-            total = total + cost(entry)
-        else:
-            group, part = entry.partition
-            parts = groups.setdefault(group, {})
-            parts[part] = parts.get(part, zero) + cost(entry)
-    for parts in groups.values():
-        largest = zero
-        for part_cost in parts.values():
-            largest = np.maximum(largest, part_cost)
-        total = total + largest
-    return total
-
-
 class PrivacyLedger:
     """Books every read of the private data before it happens, and refuses to overspend.
 
-    Releases compose as Renyi DP. Where no entry is sampled, the exact curve of Gaussian DP plus
-    the sum of the pure epsilons is a second upper bound, and the smaller one counts.
-
-    A release of (epsilon, delta) is no worse than one that gives all away with probability delta and
-    is of pure epsilon else (Kairouz, Oh, Viswanath, "The composition theorem for differential
-    privacy", 2015). It composes as a pure one, and delta is added to that of all releases.
+    How releases compose is in :mod:`lightning_dpg.privacy.composition`.
 
     Attributes:
         relation: The one neighbouring relation of all entries.
-        entries: What was released so far; equal successive releases of one name are one entry.
+        entries: What was released so far; equal successive releases under one key are one entry.
         budget: What may be spent; None refuses nothing.
         journal: File to which each release is written before it is booked, so that a run that was
             killed still knows what it released. A new file starts with what was booked before.
-        witness: Is shown the name and the noisy value of each release, as an audit wants it.
+        observer: Receives the key and the noisy value of each release, for an audit.
     """
 
     def __init__(self, relation: Relation) -> None:
@@ -79,8 +43,9 @@ class PrivacyLedger:
         self.relation = Relation(relation)
         self.entries: list[LedgerEntry] = []
         self.budget: Budget | None = None
+        self._proved: tuple[Budget | None, Counter[Any]] = None, Counter()
         self.journal: Path | None = None
-        self.witness: Callable[[str, Tensor], None] | None = None
+        self.observer: Callable[[str, Tensor], None] | None = None
 
     @property
     def steps(self) -> int:
@@ -122,74 +87,71 @@ class PrivacyLedger:
             self._write(self.journal, entry)
         self._book(entry)
 
-    def disclose(self, name: str, noisy: Tensor) -> Tensor:
-        """Show a paid release to the witness, if there is one, and hand it on."""
-        if self.witness is not None:
-            self.witness(name, noisy)
+    def publish(self, key: str, noisy: Tensor) -> Tensor:
+        """Return the noisy value of a paid release, after the observer, if any, has received it."""
+        if self.observer is not None:
+            self.observer(key, noisy)
         return noisy
 
+    def last_entry(self, key: str) -> LedgerEntry:
+        """The entry that was booked last under ``key``.
+
+        Raises:
+            KeyError: If there is none.
+        """
+        for entry in reversed(self.entries):
+            if entry.key == key:
+                return entry
+        raise KeyError(key)
+
     def affords(self, *entries: LedgerEntry) -> bool:
-        """Whether all of ``entries`` together still fit the budget."""
+        """Whether all of ``entries`` together still fit the budget.
+
+        Releases that were found to fit are remembered, and a part of them is not composed again: it
+        costs no more. So a run whose plan was checked looks at each step in no time.
+        """
         self._check(entries)
         if self.budget is None or math.isinf(self.budget.epsilon):
             return True
-        return self.delta(self.budget.epsilon, *entries) <= self.budget.delta
+        asked = [*self.entries, *entries]
+        if self._is_proved(asked):
+            return True
+        if not composition.fits(asked, self.budget):
+            return False
+        self._proved = self.budget, composition.costs(asked)
+        return True
 
     def rdp(self, *extra: LedgerEntry) -> Curve:
         """Renyi curve at ``ORDERS`` of all releases and ``extra`` ones."""
         self._check(extra)
-        return _compose([*self.entries, *extra], LedgerEntry.curve, np.zeros_like(ORDERS))
+        return composition.rdp([*self.entries, *extra])
 
     def delta(self, epsilon: float, *extra: LedgerEntry) -> float:
-        """Delta at ``epsilon`` of all releases and ``extra`` ones."""
-        delta = accounting.rdp_to_delta(self.rdp(*extra), epsilon)
-        closed = self._without_sampling(extra)
-        if closed is not None:
-            mu, pure = closed
-            # Shares of a budget add up to it but for the last digit.
-            if pure <= epsilon * (1 + 1e-12):
-                delta = min(delta, accounting.gdp_delta(mu, max(epsilon - pure, 0.0)))
-        return min(delta + self._failure(extra), 1.0)
+        """Delta at ``epsilon`` of all releases and ``extra`` ones, by what is computed at once.
+
+        It is that of Renyi or Gaussian DP, or the budget's where that was found to be kept.
+        """
+        self._check(extra)
+        entries = [*self.entries, *extra]
+        delta = composition.quick_delta(entries, epsilon)
+        if self._is_proved(entries) and self.budget is not None and epsilon >= self.budget.epsilon:
+            delta = min(delta, self.budget.delta)
+        return delta
 
     def epsilon(self, delta: float, *extra: LedgerEntry) -> float:
-        """Epsilon at ``delta`` of all releases and ``extra`` ones."""
-        delta -= self._failure(extra)
-        if delta < 0:
-            return math.inf
-        epsilon = accounting.rdp_to_epsilon(self.rdp(*extra), delta)
-        closed = self._without_sampling(extra)
-        if closed is not None:
-            mu, pure = closed
-            epsilon = min(epsilon, pure + accounting.gdp_epsilon(mu, delta))
+        """Epsilon at ``delta`` of all releases and ``extra`` ones, by what is computed at once.
+
+        It is that of Renyi or Gaussian DP, or the budget's where that was found to be kept.
+        """
+        entries = [*self.entries, *extra]
+        epsilon = composition.quick_epsilon(entries, delta)
+        if self._is_proved(entries) and self.budget is not None and delta >= self.budget.delta:
+            epsilon = min(epsilon, self.budget.epsilon)
         return epsilon
 
     def headline(self, delta: float) -> tuple[float, str]:
-        """The smallest epsilon that any accountant proves at ``delta``, and its name.
-
-        Numerical composition of sampled Gaussians (PRV) takes up to seconds: call it at the end.
-        Pure releases are added to it. Both accountants are functions of public numbers, so that
-        choosing the smaller one costs nothing.
-        """
-        epsilon, failure = self.epsilon(delta), self._failure()
-        delta = max(delta - failure, 0.0)  # less than none left makes epsilon infinite
-        rdp = accounting.rdp_to_epsilon(self.rdp(), delta)
-        gaussian = any(entry.mechanism == "gaussian" for entry in self.entries)
-        sums = APPROXIMATE if failure else PURE
-        name = "RDP" if epsilon == rdp else "GDP" if gaussian else sums
-        history: dict[tuple[float, float], int] = {}
-        for entry in self.entries:
-            if entry.mechanism == "gaussian":
-                key = entry.noise_multiplier, entry.sample_rate
-                history[key] = history.get(key, 0) + entry.steps
-        pure = _compose(self.entries, LedgerEntry.pure_epsilon, 0.0)
-        sequential = all(entry.partition is None for entry in self.entries)
-        sampled = any(q < 1 for _, q in history)
-        if sequential and sampled and math.isfinite(epsilon) and pure < epsilon:
-            steps = tuple((*key, count) for key, count in history.items())
-            prv = accounting.prv_epsilon(steps, delta)
-            if prv is not None and prv + pure < epsilon:
-                return prv + pure, "PRV"
-        return epsilon, name
+        """The smallest epsilon that any accountant proves at ``delta``, and its name."""
+        return composition.headline(self.entries, delta)
 
     def state_dict(self) -> dict[str, Any]:
         """All releases as plain values. The budget is configuration, not state."""
@@ -260,24 +222,17 @@ class PrivacyLedger:
     def _book(self, entry: LedgerEntry) -> None:
         for i in reversed(range(len(self.entries))):
             last = self.entries[i]
-            if last.name == entry.name:
+            if last.key == entry.key:
                 if _kind(last) == _kind(entry):
                     self.entries[i] = replace(last, steps=last.steps + entry.steps)
                     return
                 break
         self.entries.append(entry)
 
-    def _failure(self, extra: Sequence[LedgerEntry] = ()) -> float:
-        """Probability at most with which some release gives all away."""
-        return _compose([*self.entries, *extra], LedgerEntry.failure, 0.0)
-
-    def _without_sampling(self, extra: Sequence[LedgerEntry]) -> tuple[float, float] | None:
-        """Gaussian-DP parameter and sum of epsilons, or None if an entry is sampled."""
-        entries = [*self.entries, *extra]
-        if any(entry.sample_rate < 1 for entry in entries):
-            return None
-        mu = math.sqrt(_compose(entries, LedgerEntry.squared_mu, 0.0))
-        return mu, _compose(entries, LedgerEntry.pure_epsilon, 0.0)
+    def _is_proved(self, entries: Sequence[LedgerEntry]) -> bool:
+        """Whether ``entries`` are a part of what was found to fit the budget."""
+        budget, costs = self._proved
+        return budget == self.budget and composition.costs(entries) <= costs
 
     def _write(self, journal: Path, entry: LedgerEntry) -> None:
         lines = [entry]

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
+from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 
 # Rates of integer noise are rounded down to whole multiples of one over this: a power of two that
@@ -20,6 +20,7 @@ def gaussian(
     ledger: PrivacyLedger,
     noise: NoiseSource,
     *,
+    key: str,
     name: str,
     sensitivity: float,
     noise_multiplier: float,
@@ -32,6 +33,7 @@ def gaussian(
         value: What to release, of any shape (private).
         ledger: Pays for the release.
         noise: Secret source of the noise.
+        key: Name of the release for programs, which finds its ledger entry.
         name: Name of the release in the ledger.
         sensitivity: Largest L2 change of ``value`` between neighbours, finite; where it is 0 the value
             is public, and released as it is.
@@ -46,6 +48,7 @@ def gaussian(
         raise ValueError(f"{name}: no noise covers a sensitivity of {sensitivity}")
     ledger.spend(
         LedgerEntry(
+            key=key,
             name=name,
             relation=ledger.relation,
             mechanism="gaussian",
@@ -58,7 +61,7 @@ def gaussian(
     std = noise_multiplier * sensitivity
     draws = noise.normal(tuple(value.shape), std, dtype=torch.float64, device=value.device)
     dtype = value.dtype if value.is_floating_point() else torch.float64
-    return ledger.disclose(name, (value.double() + draws).to(dtype))
+    return ledger.publish(key, (value.double() + draws).to(dtype))
 
 
 def discrete_laplace(
@@ -66,6 +69,7 @@ def discrete_laplace(
     ledger: PrivacyLedger,
     noise: NoiseSource,
     *,
+    key: str,
     name: str,
     epsilon: float,
     sensitivity: int = 1,
@@ -88,6 +92,7 @@ def discrete_laplace(
         value: Integers to release, of any shape (private).
         ledger: Pays for the release.
         noise: Secret source of the noise.
+        key: Name of the release for programs, which finds its ledger entry.
         name: Name of the release in the ledger.
         epsilon: Cost, positive; an infinite one adds no noise and protects nothing.
         sensitivity: Largest L1 change :math:`\Delta` of ``value`` between neighbours, each element
@@ -108,8 +113,8 @@ def discrete_laplace(
         raise ValueError(f"epsilon and sensitivity must be positive: {epsilon}, {sensitivity}")
     booked = epsilon if cost is None else cost
     if math.isinf(epsilon):
-        spend_pure(ledger, name, booked, sensitivity, proof, record, delta)
-        return ledger.disclose(name, value.clone())
+        spend_pure(ledger, key, name, booked, sensitivity, proof, record, delta)
+        return ledger.publish(key, value.clone())
     # Rounding the rate down adds noise and takes no privacy.
     rate = min(int(epsilon * RATE_DENOMINATOR) // sensitivity, 2**62)
     rates = np.full(value.numel(), rate, dtype=np.int64)
@@ -117,23 +122,9 @@ def discrete_laplace(
         rates //= scales.flatten().numpy()
     if rates.min(initial=rate) == 0:
         raise ValueError(f"epsilon {epsilon:g} is too small for integer noise")
-    spend_pure(ledger, name, booked, sensitivity, proof, record, delta)
+    spend_pure(ledger, key, name, booked, sensitivity, proof, record, delta)
     draws = torch.from_numpy(_draw_discrete_laplace(noise, rates))
-    return ledger.disclose(name, value + draws.view_as(value))
-
-
-def shortfall(epsilon: float, sensitivity: int, delta: float) -> int:
-    r"""What discrete Laplace noise falls short of with probability ``delta`` at most.
-
-    Noise of at most -t - 1 has the probability :math:`q^{t+1} / (1 + q)` with :math:`q = e^{-\epsilon
-    / \Delta}`. The t at which :math:`q^t` is ``delta`` also covers the rounding of the rate.
-
-    Args:
-        epsilon: Cost of the noise; an infinite one falls short of nothing.
-        sensitivity: Sensitivity of what is noised.
-        delta: Probability, positive.
-    """
-    return 0 if math.isinf(epsilon) else math.ceil(-math.log(delta) * sensitivity / epsilon)
+    return ledger.publish(key, value + draws.view_as(value))
 
 
 def randomized_response(
@@ -142,6 +133,7 @@ def randomized_response(
     ledger: PrivacyLedger,
     noise: NoiseSource,
     *,
+    key: str,
     name: str,
     epsilon: float,
     thinning: float = 1.0,
@@ -160,6 +152,7 @@ def randomized_response(
         num_bits: Number of bits (public).
         ledger: Pays for the release.
         noise: Secret source of the flips.
+        key: Name of the release for programs, which finds its ledger entry.
         name: Name of the release in the ledger.
         epsilon: Cost, positive; an infinite one flips nothing and protects nothing.
         thinning: Probability s with which a reported bit is kept, a function of what is public.
@@ -171,13 +164,13 @@ def randomized_response(
     """
     if not epsilon > 0 or not 0 <= thinning <= 1:
         raise ValueError(f"epsilon must be positive, thinning in [0, 1]: {epsilon}, {thinning}")
-    spend_pure(ledger, name, epsilon, 1, proof, record)
+    spend_pure(ledger, key, name, epsilon, 1, proof, record)
     true_rate, false_rate = response_rates(epsilon, thinning)
     kept = present[noise.bernoulli(len(present), true_rate)]
     # The r-th of the zeros has as many ones before it as ones have at most r zeros before them.
     zeros = noise.bernoulli(num_bits - len(present), false_rate)
     zeros += torch.searchsorted(present - torch.arange(len(present)), zeros, right=True)
-    return ledger.disclose(name, torch.cat([kept, zeros]).sort().values)
+    return ledger.publish(key, torch.cat([kept, zeros]).sort().values)
 
 
 def response_rates(epsilon: float, thinning: float = 1.0) -> tuple[float, float]:
@@ -188,6 +181,7 @@ def response_rates(epsilon: float, thinning: float = 1.0) -> tuple[float, float]
 
 def spend_pure(
     ledger: PrivacyLedger,
+    key: str,
     name: str,
     epsilon: float,
     sensitivity: float,
@@ -196,17 +190,41 @@ def spend_pure(
     delta: float = 0.0,
 ) -> None:
     """Book a release of pure epsilon, or of epsilon but for an event of probability ``delta``."""
-    ledger.spend(
-        LedgerEntry(
-            name=name,
-            relation=ledger.relation,
-            mechanism="approximate" if delta else "pure",
-            sensitivity=sensitivity,
-            epsilon=epsilon,
-            delta=delta,
-            proof=proof,
-            record=record,
-        )
+    entry = pure_entry(
+        key,
+        name,
+        epsilon,
+        sensitivity,
+        proof,
+        relation=ledger.relation,
+        record=record,
+        delta=delta,
+    )
+    ledger.spend(entry)
+
+
+def pure_entry(
+    key: str,
+    name: str,
+    epsilon: float,
+    sensitivity: float,
+    proof: str,
+    *,
+    relation: Relation = Relation.EDGE,
+    record: str = "undirected edge",
+    delta: float = 0.0,
+) -> LedgerEntry:
+    """Entry of a release of pure epsilon, or of epsilon but for an event of probability ``delta``."""
+    return LedgerEntry(
+        key=key,
+        name=name,
+        relation=relation,
+        mechanism="approximate" if delta else "pure",
+        sensitivity=sensitivity,
+        epsilon=epsilon,
+        delta=delta,
+        proof=proof,
+        record=record,
     )
 
 

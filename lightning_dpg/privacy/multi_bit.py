@@ -41,6 +41,7 @@ def multi_bit(
     ledger: PrivacyLedger,
     noise: NoiseSource,
     *,
+    key: str,
     name: str,
     epsilon: Tensor,
     reports_per_row: int,
@@ -62,6 +63,7 @@ def multi_bit(
         sizes: Number of rows :math:`n_k` of each client (public), shape ``(G,)``.
         ledger: Pays for the release; its relation is that of one client's graph.
         noise: Secret source of places and signs.
+        key: Name of the release for programs, which finds its ledger entry.
         name: Name of the release in the ledger.
         epsilon: Cost for each client, public, positive and finite, shape ``(G,)``.
         reports_per_row: Number m of entries told of each row.
@@ -78,7 +80,7 @@ def multi_bit(
     least = least_rate(per_report)
     reports = int(sizes.max()) * reports_per_row
     largest = float(epsilon.max())
-    spend_pure(ledger, name, largest, reports, "cost_of_reports", "graph of one client")
+    spend_pure(ledger, key, name, largest, reports, "cost_of_reports", "graph of one client")
     places = _draw_places(noise, len(values), values.shape[1], reports_per_row)
     low, high = bounds
     told = values.double().nan_to_num(nan=(low + high) / 2).clamp(low, high).gather(1, places)
@@ -86,7 +88,7 @@ def multi_bit(
     draws = noise.integers(RATE_DENOMINATOR, rates.numel()).reshape(rates.shape)
     signs = torch.from_numpy(np.where(draws < rates.numpy(), 1, -1).astype(np.int8))
     reported = torch.zeros(values.shape, dtype=torch.int8).scatter_(1, places, signs)
-    return ledger.disclose(name, reported)
+    return ledger.publish(key, reported)
 
 
 def least_rate(report_epsilon: Tensor) -> Tensor:

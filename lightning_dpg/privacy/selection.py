@@ -49,6 +49,7 @@ def choose_in_turns(
     ledger: PrivacyLedger,
     noise: NoiseSource,
     *,
+    key: str,
     name: str,
     epsilon: float,
     sensitivity: int = 1,
@@ -78,6 +79,7 @@ def choose_in_turns(
             of nodes, and what is added to them, a function of public and released values.
         ledger: Pays for the choices.
         noise: Secret source of the noise.
+        key: Name of the release for programs, which finds its ledger entry.
         name: Name of the release in the ledger.
         epsilon: Cost of all choices, positive; an infinite one takes a best candidate.
         sensitivity: Largest L1 change :math:`\Delta` of the counts of all turns together, given
@@ -96,7 +98,7 @@ def choose_in_turns(
     """
     if not epsilon > 0 or sensitivity <= 0:
         raise ValueError(f"epsilon and sensitivity must be positive: {epsilon}, {sensitivity}")
-    spend_pure(ledger, name, epsilon, sensitivity, proof, record)
+    spend_pure(ledger, key, name, epsilon, sensitivity, proof, record)
     chosen = first.clone()
     for stop in stops:
         counts, offsets = utilities(chosen, stop)
@@ -104,7 +106,7 @@ def choose_in_turns(
         cut = counts.clamp(0, stops[-1])
         new = _permute_and_flip(cut.numpy(), offsets.numpy(), multiple, noise)
         chosen = torch.cat([chosen, torch.from_numpy(new)])
-    return ledger.disclose(name, chosen)
+    return ledger.publish(key, chosen)
 
 
 def choose_by_chain(
@@ -113,6 +115,7 @@ def choose_by_chain(
     ledger: PrivacyLedger,
     noise: NoiseSource,
     *,
+    key: str,
     name: str,
     epsilon: float,
     sensitivity: float,
@@ -137,6 +140,7 @@ def choose_by_chain(
         steps: Number of steps.
         ledger: Pays for the choice.
         noise: Secret source of the moves.
+        key: Name of the release for programs, which finds its ledger entry.
         name: Name of the release in the ledger.
         epsilon: Cost of the choice, positive; an infinite one makes all moves that are no loss.
         sensitivity: Largest change :math:`\Delta` of a candidate's utility between neighbours.
@@ -154,6 +158,7 @@ def choose_by_chain(
         raise ValueError(f"epsilon must be positive, no sensitivity less: {epsilon}, {sensitivity}")
     ledger.spend(
         LedgerEntry(
+            key=key,
             name=name,
             relation=ledger.relation,
             mechanism="pure",
@@ -177,7 +182,7 @@ def choose_by_chain(
                 make()
         if watch is not None:
             watch(start + size, candidate.utility)
-    return ledger.disclose(name, candidate.state())
+    return ledger.publish(key, candidate.state())
 
 
 def _rate_multiple(rate: float, largest: float) -> int:

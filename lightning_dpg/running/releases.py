@@ -1,21 +1,98 @@
-"""Methods rebuilt around released tensors. A release is data: no module that it names is imported."""
+"""Releases, opened. A release is data: no module that it names is imported."""
 
-import importlib
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
+from torch_geometric.data import Data
 
-from lightning_dpg import methods
-from lightning_dpg.callbacks.release_writer import RECIPE
+from lightning_dpg import __version__, methods
+from lightning_dpg.callbacks.checksums import SUMS, digest, read_sums
+from lightning_dpg.callbacks.release_writer import GENERATOR, LEARNER, RECIPE, SCHEMA_VERSION
+from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
-from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.methods.base import PrivateModule, Synthesizer
+from lightning_dpg.methods.earlier import translate
+from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 
 _FIELDS = {"method": str, "hparams": dict}
+_WRITTEN_BY = {GENERATOR: Synthesizer, LEARNER: GraphFeatureRelease}
+
+
+class Release(NamedTuple):
+    """An open release."""
+
+    method: Any
+    """Synthesizer or learner of graphs around its released tensors."""
+    statement: dict[str, Any]
+    """Content of ``privacy.json``; empty if the tensors carry none."""
+
+    @property
+    def guarantee(self) -> str:
+        """The guarantee in one sentence."""
+        return str(self.statement["guarantee"])
+
+    def sample(self, seed: int) -> Data:
+        """A synthetic graph.
+
+        Args:
+            seed: Public seed.
+        """
+        with torch.no_grad():
+            graph: Data = self.method.eval().sample(torch.Generator().manual_seed(seed))
+        return graph
+
+
+def open_release(folder: Path, method_class: type[PrivateModule] | None = None) -> Release:
+    """Open a release.
+
+    Args:
+        folder: Folder of a release, or of a run that has one.
+        method_class: Class of its method; by default the shipped or the already imported class that
+            the release names.
+
+    Raises:
+        CommandError: If there is no release, or it is damaged or changed.
+    """
+    path = released_tensors(folder)
+    _refuse_changes(path)
+    method = rebuild(path, _WRITTEN_BY[path.name], method_class)
+    return Release(method, read_recipe(path)[0].get("privacy") or {})
+
+
+def released_tensors(folder: Path) -> Path:
+    """File of the tensors of a release.
+
+    Args:
+        folder: Folder of a release, or of a run that has one.
+
+    Raises:
+        CommandError: If there is none.
+    """
+    for release in (folder / "release", folder):
+        for name in _WRITTEN_BY:
+            if (release / name).is_file():
+                return release / name
+    runs = sorted(path.parent.parent for path in Path().glob("runs/*/*/release/privacy.json"))
+    near = f"\nruns with a release here: {', '.join(map(str, runs[-3:]))}" if runs else ""
+    raise CommandError(f"{folder}: no release/{GENERATOR} in it{near}")
+
+
+def _refuse_changes(path: Path) -> None:
+    """Refuse tensors that do not have their checksum, where the release has checksums."""
+    sums = path.with_name(SUMS)
+    if not sums.is_file():  # a release of an earlier version
+        return
+    if read_sums(sums).get(path.name) != digest(path):
+        raise CommandError(
+            f"{path}: not the file of which {SUMS} has the checksum\n"
+            f"see what else differs: python -m lightning_dpg verify {path.parent}\n"
+            "ask for the release again, or remove its checksums to draw from what is there"
+        )
 
 
 def read_recipe(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -37,6 +114,8 @@ def read_recipe(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise CommandError(f"{path} cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:
         raise CommandError(f"{path}: its metadata hold no recipe ({error})") from error
+    if isinstance(recipe, dict):
+        check_schema_version(path, recipe)
     for field, kind in _FIELDS.items():
         if not isinstance(recipe, dict) or not isinstance(recipe.get(field), kind):
             raise CommandError(f"{path}: its recipe has no {field!r}, or one of another type")
@@ -46,15 +125,34 @@ def read_recipe(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return recipe, state
 
 
+def check_schema_version(path: Path, stated: dict[str, Any]) -> None:
+    """Refuse a recipe or a privacy statement that a later version has written.
+
+    Args:
+        path: Its file.
+        stated: The recipe or the statement; one of 0.1.0 states no version, which stands for 1.
+
+    Raises:
+        CommandError: If its version is not one that can be read.
+    """
+    version = stated.get("schema_version", 1)
+    if type(version) is not int or version < 1:
+        raise CommandError(f"{path}: its schema_version is {version!r}, not a number from 1 on")
+    if version > SCHEMA_VERSION:
+        raise CommandError(
+            f"{path}: its schema_version is {version}, and lightning_dpg {__version__} reads up "
+            f"to {SCHEMA_VERSION}: install a newer lightning_dpg to open it"
+        )
+
+
 def imported(name: str) -> type[PrivateModule]:
     """The method ``MODULE.CLASS`` that the user has named, whose module is imported.
 
     Raises:
         CommandError: If there is none.
     """
-    module, _, attribute = name.rpartition(".")
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        found = find_class(name)
     except (ImportError, AttributeError, ValueError) as error:
         raise CommandError(f"--method {name}: it cannot be imported ({error})") from error
     if not (isinstance(found, type) and issubclass(found, PrivateModule)):
@@ -64,7 +162,7 @@ def imported(name: str) -> type[PrivateModule]:
 
 def is_shipped(name: str) -> bool:
     """Whether a recipe's method is one of ours."""
-    return name in _shipped()
+    return _shipped(name) is not None
 
 
 def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None = None) -> Any:
@@ -80,12 +178,15 @@ def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None
         CommandError: If there is no such class, or the recipe and the tensors do not suit it.
     """
     recipe, state = read_recipe(path)
+    recipe = _of_today(recipe)
     found = _find(path, recipe["method"]) if method_class is None else method_class
     named = recipe["method"].rpartition(".")[2]
     if found.__name__ != named:
         raise CommandError(f"{path}: released by {named}, not by {found.__name__}")
     if not issubclass(found, expected):
         raise CommandError(f"{path}: {recipe['method']} is not a {expected.__name__}")
+    state = {name: state[name] for name in state.keys() - found.removed_tensors}
+    state = {found.renamed_tensors.get(name, name): tensor for name, tensor in state.items()}
     try:
         method: Any = found(**recipe["hparams"])
         method.load_released_state(state)
@@ -112,19 +213,41 @@ def first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(lines[:2])}"[:300]
 
 
-def _shipped() -> dict[str, type]:
-    """Shipped classes by the names that recipes have for them."""
-    classes = [getattr(methods, exported) for exported in methods.__all__]
-    return {f"{method.__module__}.{method.__qualname__}": method for method in classes}
+def _of_today(recipe: dict[str, Any]) -> dict[str, Any]:
+    """A recipe with the names that an earlier version had replaced by those of this one."""
+    package, _, name = recipe["method"].rpartition(".")
+    if not _is_of_the_package(recipe["method"]):
+        return recipe
+    today, hparams, _ = translate(name, recipe["hparams"])
+    return recipe | {"method": f"{package}.{today}", "hparams": hparams}
+
+
+def _is_of_the_package(name: str) -> bool:
+    return name.startswith(f"{methods.__name__}.")
+
+
+def _shipped(name: str) -> type | None:
+    """The shipped class of a recipe's name, if any.
+
+    Recipes of 0.1.0 name the module of the class, which may have moved, so only its own name counts.
+    """
+    attribute = name.rpartition(".")[2]
+    is_shipped = _is_of_the_package(name) and attribute in methods.__all__
+    return getattr(methods, attribute) if is_shipped else None
 
 
 def _find(path: Path, name: str) -> type[PrivateModule]:
     """The shipped class of a name, or one of a module that is imported already."""
     module, _, attribute = name.rpartition(".")
     # vars(): looking up an attribute may run code of a module, or import another one.
-    found = _shipped().get(name) or vars(sys.modules.get(module, object)).get(attribute)
+    found = _shipped(name) or vars(sys.modules.get(module, object)).get(attribute)
     if isinstance(found, type) and issubclass(found, PrivateModule):
         return found
+    if _is_of_the_package(name):
+        raise CommandError(
+            f"{path}: lightning_dpg {__version__} has no method {attribute}\n"
+            "open it with the version of lightning_dpg that has written it"
+        )
     raise CommandError(
         f"{path}: {name} is not one of the shipped methods, and code that a release names is not "
         f"run\nif you have this method and trust it: --method {name}"

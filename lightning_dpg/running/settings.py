@@ -1,5 +1,7 @@
 """Where configuration files are found: as a path, or inside the package."""
 
+import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,16 @@ import lightning_dpg
 from lightning_dpg.cli.distinct_keys import check_section_file, read_yaml
 from lightning_dpg.errors import CommandError, nearest
 
+_SHORT = ("methods", "baselines", "overlays")
+# What the folder of a paper was called in version 0.1.
+_STUDIES = {
+    "000": "zheng2021",
+    "001": "yang2021",
+    "002": "dubhashi2015",
+    "003": "zhang2020",
+    "004": "jin2022",
+}
+
 
 def conf_folder() -> Path:
     """The folder of the shipped configurations."""
@@ -17,11 +29,15 @@ def conf_folder() -> Path:
 
 
 def shipped_configs() -> dict[str, Path]:
-    """Files of the shipped configurations by name, such as ``data/cora_ml``."""
+    """Files of the shipped configurations by name: ``bter``, ``data/cora_ml``, ``papers/...``.
+
+    Methods, baselines and overlays go by their own name, without the folder.
+    """
     folder = conf_folder()
+    names = (path.relative_to(folder).with_suffix("") for path in sorted(folder.rglob("*.yaml")))
     return {
-        path.relative_to(folder).with_suffix("").as_posix(): path
-        for path in sorted(folder.rglob("*.yaml"))
+        (name.name if name.parts[0] in _SHORT else name.as_posix()): folder / f"{name}.yaml"
+        for name in names
     }
 
 
@@ -30,15 +46,19 @@ def find_config(name: str) -> Path:
 
     Args:
         name: Path of a file, or name of a shipped configuration, with or without its folder,
-            ``conf/`` before it and ``.yaml`` behind it.
+            ``conf/`` before it and ``.yaml`` behind it. A configuration of a paper is found by its
+            bare name only if no other one has that name.
     """
     if Path(name).is_file():
         return Path(name)
     shipped = shipped_configs()
-    short = name.removesuffix(".yaml").removeprefix("conf/")
-    matches = [key for key in shipped if short in (key, key.rpartition("/")[2])]
+    short = _present_name(name.removesuffix(".yaml").removeprefix("conf/"))
     if short in shipped:
         return shipped[short]
+    if (inside := conf_folder() / f"{short}.yaml") in shipped.values():
+        return inside
+    matches = [key for key in shipped if short == key.rpartition("/")[2]]
+    matches = [key for key in matches if not key.startswith("papers/")] or matches
     if len(matches) == 1:
         return shipped[matches[0]]
     if matches:
@@ -47,6 +67,16 @@ def find_config(name: str) -> Path:
         f"--config {name}: no such file, here or among the shipped ones{nearest(short, shipped)}\n"
         "all of them: python -m lightning_dpg list"
     )
+
+
+def _present_name(name: str) -> str:
+    """Name of today for a configuration of a paper that has its name of version 0.1."""
+    earlier = re.fullmatch(r"(?:paper/)?(00\d)_(.+)", name)
+    if earlier is None or earlier[1] not in _STUDIES:
+        return name
+    present = f"papers/{_STUDIES[earlier[1]]}/{earlier[2]}"
+    print(f"--config {name} is now --config {present}", file=sys.stderr)
+    return present
 
 
 def find_configs(args: list[str]) -> list[str]:

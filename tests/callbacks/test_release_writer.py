@@ -8,17 +8,19 @@ import torch
 from pytorch_lightning.loggers import CSVLogger
 from safetensors import safe_open
 
+from lightning_dpg import methods
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
-from lightning_dpg.callbacks.release_writer import write_folder
-from lightning_dpg.commands.generate import load_generator
+from lightning_dpg.callbacks.release_writer import RECIPE, SCHEMA_VERSION, write_folder
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import read_graph
 from lightning_dpg.methods import DPNetGAN
 from lightning_dpg.privacy.ledger import LedgerEntry
+from lightning_dpg.running.releases import open_release
 from tests.training import quiet_trainer
 
 KEYS = {
+    "schema_version",
     "method",
     "mode",
     "relation",
@@ -96,6 +98,21 @@ def test_only_released_tensors_are_in_the_generator(run):
         assert not [name for name in file.keys() if "critic" in name]  # noqa: SIM118
 
 
+def test_recipe_names_the_public_path_and_its_schema(run):
+    _, release = run
+    with safe_open(release / "generator.safetensors", framework="pt") as file:
+        recipe = json.loads(file.metadata()[RECIPE])
+    assert recipe["method"] == "lightning_dpg.methods.DPNetGAN"
+    assert recipe["schema_version"] == recipe["privacy"]["schema_version"] == SCHEMA_VERSION
+
+
+def test_shipped_classes_have_public_paths_and_others_their_own():
+    for name in methods.__all__:
+        assert getattr(methods, name).public_path() == f"lightning_dpg.methods.{name}"
+    own = type("BTER", (methods.BTER,), {"__module__": "mine"})
+    assert own.public_path() == "mine.BTER"
+
+
 def test_release_does_not_depend_on_unreleased_state(run):
     trainer, release = run
     before = contents(release)
@@ -117,7 +134,7 @@ def test_release_does_not_depend_on_unreleased_state(run):
 
 def test_rebuilt_generator_draws_the_same_graphs(run):
     trainer, release = run
-    trained, rebuilt = trainer.lightning_module.eval(), load_generator(release)
+    trained, rebuilt = trainer.lightning_module.eval(), open_release(release).method
     for seed in (0, 7):
         assert torch.equal(sample(rebuilt, seed).edge_index, sample(trained, seed).edge_index)
     assert sample(rebuilt, 0).node_names == sample(trained, 0).node_names

@@ -11,12 +11,12 @@ from safetensors.torch import save_file
 
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.callbacks.release_writer import RECIPE
-from lightning_dpg.commands.generate import load_generator, load_release
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.io import read_graph
 from lightning_dpg.main import main
 from lightning_dpg.methods import BTER, ChungLu
+from lightning_dpg.running.releases import open_release
 from tests.training import quiet_trainer
 
 EVIL = """
@@ -87,7 +87,7 @@ def test_nothing_that_a_release_names_is_imported(fails, tampered, evil_folder, 
     assert "--method evilmod.Own" in message
     assert not (evil_folder / "ran").exists()
     with pytest.raises(CommandError, match=r"evilmod\.Own is not one of the shipped methods"):
-        load_release(evil_folder)
+        open_release(evil_folder)
     assert "evilmod" not in sys.modules
 
 
@@ -102,10 +102,12 @@ def test_a_method_that_is_named_on_the_command_line_is_imported(tampered, evil_f
 
 def test_a_method_that_is_imported_already_is_used(tmp_path):
     release = fitted(tmp_path, Own)
-    assert type(load_generator(release)) is Own
+    assert type(open_release(release).method) is Own
 
 
-@pytest.mark.parametrize("name", ["subprocess.Popen", "torch.nn.Linear", "nowhere", "", 5, None])
+@pytest.mark.parametrize(
+    "name", ["subprocess.Popen", "torch.nn.Linear", "elsewhere.ChungLu", "nowhere", "", 5, None]
+)
 def test_no_other_class_is_taken_for_a_method(fails, tampered, name):
     tampered({"method": name})
     assert "generator.safetensors" in fails("generate", "--run", ".")
@@ -183,7 +185,7 @@ def test_tensors_that_earlier_versions_lack_have_their_first_values(blocks, tmp_
     drawn = []
     for _ in range(2):
         save_file(tensors, tmp_path / blocks.name, metadata={RECIPE: json.dumps(recipe)})
-        drawn.append(load_generator(tmp_path).sample(torch.Generator()).edge_index)
+        drawn.append(open_release(tmp_path).method.sample(torch.Generator()).edge_index)
         tensors.pop("spread", None)
     assert torch.equal(*drawn)
 

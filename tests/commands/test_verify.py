@@ -113,6 +113,14 @@ def test_edited_statements_are_named_even_under_new_checksums(release, capsys, c
     assert "generator.safetensors" in out or "no privacy statement" in out
 
 
+def test_a_statement_of_a_later_version_is_not_judged(release, capsys):
+    edited(release, schema_version=99)
+    code, out = verify(release, capsys)
+    assert code == 1
+    assert "install a newer lightning_dpg" in out
+    assert "1 fault" in out
+
+
 def test_a_cheaper_entry_is_found_by_the_other_copy(release, capsys):
     entries = json.loads((release / "privacy.json").read_text())["entries"]
     edited(release, epsilon=0.3, entries=entries[:2], guarantee="edge-level (0.3, 0)-DP")

@@ -76,20 +76,18 @@ def test_renyi_known_answers(sigma, q, steps, delta, rdp):
     assert accounting.rdp_to_delta(curve, rdp) == pytest.approx(delta, rel=2e-3)
 
 
-@pytest.mark.parametrize(("sigma", "q", "steps", "delta", "rdp", "prv", "pld"), KNOWN)
-def test_headline_known_answers(sigma, q, steps, delta, rdp, prv, pld):
+@pytest.mark.parametrize(
+    ("sigma", "q", "steps", "delta", "pld"), [(*row[:4], row[6]) for row in KNOWN]
+)
+def test_headline_known_answers(sigma, q, steps, delta, pld):
     ledger = sampled(sigma, q, steps)
     epsilon, accountant = ledger.headline(delta)
     if q == 1:  # Gaussian DP is exact, as Google's PLD is up to 1e-4
         assert accountant == "GDP"
         assert epsilon == pytest.approx(pld, abs=2e-4)
-    elif rdp is None:  # so small an epsilon that orders to 1024 beat PRV's error of .01
-        assert (epsilon, accountant) == (ledger.epsilon(delta), "RDP")
-        assert pld < epsilon < prv
     else:
-        assert accountant == "PRV"
-        assert epsilon == pytest.approx(prv, rel=1e-4, abs=1e-4)
-        assert pld - 1e-4 < epsilon < pld + 0.013
+        assert accountant == "PLD"
+        assert pld - 1e-4 < epsilon < pld * 1.003
 
 
 def test_large_orders_sharpen_small_epsilons():
@@ -257,7 +255,7 @@ def exact_delta(sigma, q, steps, epsilon):
         def real(theta):
             return float(exponent(np.array([theta + 0j])).real[0])
 
-        saddle = minimize_scalar(real, bounds=(1e-3, 200), method="bounded").x
+        saddle = minimize_scalar(real, bounds=(1e-3, 200 * max(1, sigma)), method="bounded").x
         near = saddle + np.array([-0.01, 0, 0.01]) * max(1, saddle)
         bend = np.diff([real(theta) for theta in near], 2)[0] / (near[1] - near[0]) ** 2
         heights = np.linspace(0, 14 / math.sqrt(bend), 200)
@@ -286,9 +284,7 @@ def test_headline_is_no_less_than_the_truth_at_tiny_deltas(sigma, q, steps, delt
     assert exact_epsilon(sigma, q, steps, delta, known) == pytest.approx(known, abs=6e-4)
     epsilon, accountant = sampled(sigma, q, steps).headline(delta)
     assert known + 6e-4 < epsilon
-    assert accountant == "RDP"
-    auto = accounting.noise_multiplier_for(known, delta, q, steps)
-    assert exact_delta(auto, q, steps, known) <= delta
+    assert accountant == "RDP"  # rounding errors count more than such a delta
 
 
 @pytest.mark.parametrize(
@@ -296,22 +292,18 @@ def test_headline_is_no_less_than_the_truth_at_tiny_deltas(sigma, q, steps, delt
     [
         (1.0, 0.01, 1000),
         (2.31, 0.1, 1500),
+        (0.5, 0.3, 2),
+        (300.0, 0.2, 1),
+        (200.0, 0.05, 100),
         pytest.param(5.0, 0.01, 100_000, marks=pytest.mark.slow),
         pytest.param(0.6, 0.001, 20_000, marks=pytest.mark.slow),
     ],
 )
-def test_headline_is_no_less_than_the_truth_wherever_prv_is_taken(sigma, q, steps):
-    history, taken = ((sigma, q, steps),), []
-    for delta in (1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12):
-        epsilon = accounting.prv_epsilon(history, delta)
-        if epsilon is not None:
-            taken.append(delta)
-            assert exact_delta(sigma, q, steps, epsilon) <= delta
-    assert max(taken) == 1e-5
-    # Rounding of T distribution functions near 1 is of the order of T 2^-52.
-    assert 1e3 * steps * 2**-52 < min(taken) <= 1e5 * steps * 2**-52
-
-
-def test_prv_gives_up_instead_of_failing():
-    assert accounting.prv_epsilon(((0.0, 0.1, 5),), 1e-5) is None
-    assert accounting.prv_epsilon(((1.0, 0.5, 10**9),), 1e-5) is None
+def test_loss_distributions_are_no_less_than_the_truth_and_near_it(sigma, q, steps):
+    for delta in (1e-4, 1e-6, 1e-8):
+        epsilon, accountant = sampled(sigma, q, steps).headline(delta)
+        truth = exact_delta(sigma, q, steps, epsilon)
+        assert truth <= delta
+        if delta >= 1e-6:
+            assert accountant == "PLD"
+            assert truth > 0.95 * delta

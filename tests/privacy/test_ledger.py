@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightning_dpg.privacy import accounting
+from lightning_dpg.privacy.calibration import max_steps
 from lightning_dpg.privacy.ledger import (
     Budget,
     LedgerEntry,
@@ -48,9 +49,10 @@ def test_mixed_ledgers_known_answers(entries, rdp, pld):
     ledger = ledger_of(*entries)
     assert ledger.epsilon(1e-5) == pytest.approx(rdp, rel=1e-3)
     assert ledger.delta(rdp) == pytest.approx(1e-5, rel=5e-3)
+    # Laplace noise counts as any pure release, which costs a little more than Google books for it.
     epsilon, accountant = ledger.headline(1e-5)
-    assert accountant == "PRV"
-    assert pld < epsilon < rdp
+    assert accountant == "PLD"
+    assert pld < epsilon < pld + 0.01
 
 
 def test_laplace_known_answers():  # rows 15 and 16; pure epsilons add, where that is less
@@ -81,7 +83,9 @@ def test_a_delta_is_added_to_that_of_all_other_releases():
     sigma = accounting.gaussian_sigma(1.0, 3e-6)
     mixed = ledger_of(approximate, entry(noise_multiplier=sigma))
     assert mixed.delta(2.0) == pytest.approx(5e-6, rel=1e-6)
-    assert mixed.headline(5e-6) == (pytest.approx(2.0, abs=1e-6), "GDP")
+    epsilon, accountant = mixed.headline(5e-6)
+    assert accountant == "PLD"
+    assert 1.0 < epsilon < 2.0
 
 
 def test_no_delta_is_spent_that_the_budget_does_not_have():
@@ -159,7 +163,7 @@ def test_spending_until_refused_ends_just_within_the_budget(sigma, q, epsilon, d
     # A single release of all records is no training step.
     assert ledger.steps == (0 if q == 1 and booked == 1 else booked)
     if q < 1:
-        assert ledger.steps == accounting.steps_for(epsilon, delta, sigma, q)
+        assert ledger.steps == max_steps(ledger.budget, sigma, sample_rate=q)
 
 
 @settings(max_examples=25, deadline=None)
@@ -183,6 +187,7 @@ def test_entries_of_a_run_written_by_hand():
         ledger.spend(step(2.0, 0.05, public={"max_grad_norm": 1.0}))
     ledger.spend(step(1.0, 0.05, public={"max_grad_norm": 1.0}))
     critic = {
+        "key": "critic",
         "name": "critic",
         "relation": "edge",
         "mechanism": "gaussian",
@@ -199,6 +204,7 @@ def test_entries_of_a_run_written_by_hand():
     }
     count = {
         **critic,
+        "key": "num_edges",
         "name": "num_edges",
         "mechanism": "pure",
         "noise_multiplier": 0.0,
@@ -368,3 +374,30 @@ def test_empty_journal_is_refused(tmp_path):
     (tmp_path / "ledger.jsonl").touch()
     with pytest.raises(ValueError, match="no release"):
         PrivacyLedger.replay(tmp_path / "ledger.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("number of edges", "num_edges"),
+        ("degree of each node", "degrees"),
+        ("degrees", "degrees"),
+        ("sums over neighbors, hop 12", "neighbor_sums_12"),
+        ("graphlets of 4 nodes, noisy", "graphlets_4_noisy"),
+        ("joint degrees", "joint_degrees"),
+        ("My own count (v2)", "my_own_count_v2"),
+    ],
+)
+def test_an_entry_without_a_key_gets_that_of_its_old_name(name, key):
+    state = entry("pure", name=name, epsilon=0.1).to_dict()
+    del state["key"]  # as version 0.1.0 wrote it
+    old = LedgerEntry.from_dict(state)
+    assert old.key == key
+    renamed = LedgerEntry.from_dict(old.to_dict() | {"name": "another one"})
+    assert renamed.key == key
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.spend(entry("pure", name="before", epsilon=0.1))
+    ledger.spend(renamed)
+    assert ledger.last_entry(key) is renamed
+    with pytest.raises(KeyError, match="unknown"):
+        ledger.last_entry("unknown")

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from lightning_dpg.privacy.calibration import laplace_tail_bound
 from lightning_dpg.privacy.ledger import (
     Budget,
     LedgerEntry,
@@ -20,7 +21,6 @@ from lightning_dpg.privacy.mechanisms import (
     gaussian,
     randomized_response,
     response_rates,
-    shortfall,
 )
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import (
@@ -37,6 +37,7 @@ def count(value, epsilon, sensitivity=1, ledger=None, noise=None):
         torch.as_tensor(value),
         ledger if ledger is not None else PrivacyLedger(Relation.EDGE),
         noise or NoiseSource(),
+        key="count",
         name="count",
         epsilon=epsilon,
         sensitivity=sensitivity,
@@ -68,6 +69,7 @@ def test_each_element_has_noise_of_its_own_scale():
         torch.zeros(total, 3, dtype=torch.long),
         PrivacyLedger(Relation.EDGE),
         noise,
+        key="count",
         name="count",
         epsilon=1.5,
         sensitivity=2,
@@ -85,17 +87,17 @@ def test_each_element_has_noise_of_its_own_scale():
 @settings(max_examples=50, deadline=None)
 @given(st.floats(0.05, 3), st.integers(1, 5), st.floats(1e-9, 0.5))
 def test_noise_falls_short_of_the_margin_with_probability_delta(epsilon, sensitivity, delta):
-    margin, rate = shortfall(epsilon, sensitivity, delta), epsilon / sensitivity
+    margin, rate = laplace_tail_bound(epsilon, sensitivity, delta), epsilon / sensitivity
     far = sum(pmf(k, rate) for k in range(margin + 1, margin + 1 + int(60 / rate)))
     assert far <= delta
     nearer = sum(pmf(k, rate) for k in range(margin, margin + int(60 / rate)))
     assert nearer > delta / (2 * math.exp(rate) + 2)  # and not by much
-    assert shortfall(math.inf, sensitivity, delta) == 0
+    assert laplace_tail_bound(math.inf, sensitivity, delta) == 0
 
 
 def test_noise_that_may_be_too_small_is_booked_with_its_delta():
     ledger = PrivacyLedger(Relation.EDGE)
-    terms = {"name": "count", "epsilon": 0.5, "sensitivity": 3, "proof": "by hand"}
+    terms = {"key": "count", "name": "count", "epsilon": 0.5, "sensitivity": 3, "proof": "by hand"}
     value = torch.tensor([1, 2])
     discrete_laplace(value, ledger, NoiseSource(), delta=1e-6, **terms)
     (entry,) = ledger.entries
@@ -137,6 +139,7 @@ def test_gaussian_refuses_what_no_noise_covers_before_it_is_booked(sensitivity):
             torch.zeros(3),
             ledger,
             NoiseSource(unsafe_seed=1),
+            key="x",
             name="x",
             sensitivity=sensitivity,
             noise_multiplier=1.0,
@@ -151,6 +154,7 @@ def test_discrete_laplace_is_booked_before_it_is_drawn():
     count(10, 0.25, ledger=ledger)
     assert ledger.entries == [
         LedgerEntry(
+            key="count",
             name="count",
             relation=Relation.EDGE,
             mechanism="pure",
@@ -171,6 +175,7 @@ def release(value, ledger, noise=None, noise_multiplier=2.0):
         value,
         ledger,
         noise or NoiseSource(),
+        key="degrees",
         name="degrees",
         sensitivity=1.5,
         noise_multiplier=noise_multiplier,
@@ -236,6 +241,7 @@ def respond(present, num_bits, epsilon, ledger=None, noise=None, thinning=1.0):
         num_bits,
         ledger if ledger is not None else PrivacyLedger(Relation.EDGE),
         noise or NoiseSource(),
+        key="edges",
         name="edges",
         epsilon=epsilon,
         thinning=thinning,

@@ -27,6 +27,7 @@ def encode(values, sizes, epsilon, m, bounds=(0.0, 1.0), seed=1, ledger=None):
         torch.tensor(sizes),
         ledger or PrivacyLedger(Relation.LOCAL_GRAPH),
         NoiseSource(unsafe_seed=seed),
+        key="embeddings",
         name="embeddings",
         epsilon=torch.as_tensor(epsilon, dtype=torch.float64).expand(len(sizes)),
         reports_per_row=m,
@@ -164,7 +165,13 @@ def test_clients_of_different_epsilons_book_the_largest_one():
 def test_a_second_release_is_refused_before_noise_is_drawn():
     ledger, noise = PrivacyLedger(Relation.LOCAL_GRAPH), NoiseSource(unsafe_seed=1)
     ledger.budget = Budget(1.0, 0.0)
-    terms = {"name": "x", "epsilon": torch.tensor([1.0]), "reports_per_row": 1, "bounds": (0, 1)}
+    terms = {
+        "key": "x",
+        "name": "x",
+        "epsilon": torch.tensor([1.0]),
+        "reports_per_row": 1,
+        "bounds": (0, 1),
+    }
     call = (torch.rand(3, 2), torch.tensor([3]), ledger, noise)
     multi_bit(*call, **terms)
     state = noise._generator.bit_generator.state["state"]["counter"].tolist()

@@ -30,6 +30,7 @@ def choose(counts, epsilon, offsets=None, sensitivity=1, ledger=None, noise=None
         lambda chosen, stop: (counts, offsets),
         ledger if ledger is not None else PrivacyLedger(Relation.EDGE),
         noise or NoiseSource(unsafe_seed=1),
+        key="communities",
         name="communities",
         epsilon=epsilon,
         sensitivity=sensitivity,
@@ -83,6 +84,7 @@ def test_it_is_booked_once_before_it_is_drawn():
     choose([[1, 0]], 0.5, sensitivity=2, ledger=ledger)
     assert ledger.entries == [
         LedgerEntry(
+            key="communities",
             name="communities",
             relation=Relation.EDGE,
             mechanism="pure",
@@ -114,6 +116,7 @@ def test_turns_see_earlier_choices_and_keep_the_first_ones():
         utilities,
         PrivacyLedger(Relation.EDGE),
         NoiseSource(),
+        key="communities",
         name="communities",
         epsilon=math.inf,
         proof="by hand",

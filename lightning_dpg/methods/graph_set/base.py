@@ -1,21 +1,19 @@
 """Synthesizers that learn a set of graphs and draw graphs of the same sizes."""
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
 import torch
-from scipy.stats import binom
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import Synthesizer
-from lightning_dpg.methods.evidence import weight
 from lightning_dpg.metrics.graph_sets import set_differences
-from lightning_dpg.privacy.mechanisms import discrete_laplace
+from lightning_dpg.privacy.ledger import LedgerEntry
+from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.sensitivity import edges_per_graph_sensitivity
 
 NUM_EDGES = "number of edges of each graph"
@@ -103,6 +101,7 @@ class GraphSetSynthesizer(Synthesizer):
             counts,
             self.ledger,
             self.noise,
+            key="num_edges_per_graph",
             name=NUM_EDGES,
             epsilon=epsilon,
             sensitivity=edges_per_graph_sensitivity(self.max_occurrences),
@@ -111,46 +110,13 @@ class GraphSetSynthesizer(Synthesizer):
         noisy = noisy.to(self.sizes.device)
         self.num_edges = torch.minimum(noisy.clamp(min=0), self._num_pairs())
 
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the numbers of edges; none where they were not released."""
-        if not len(self.num_edges):
-            return torch.zeros(len(pairs))
-        return self.count_evidence(self.num_edges, pairs, known)
-
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the noisy numbers of edges."""
-        if name != NUM_EDGES:
-            return torch.zeros(len(pairs))
-        return self.count_evidence(noisy, pairs, known)
-
-    def count_evidence(self, num_edges: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """How much numbers of edges per graph speak for each pair.
-
-        Args:
-            num_edges: Noisy numbers of shape ``(G,)``, as they are booked.
-            pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-            known: Graph on the nodes of all graphs, with all other edges.
-
-        Returns:
-            Logarithms of the likelihood ratios of discrete Laplace noise, shape ``(P,)``.
-        """
-        entries = [entry for entry in self.ledger.entries if entry.name == NUM_EDGES]
-        rate = weight(min((e.epsilon / e.sensitivity for e in entries), default=math.inf))
-        size = len(self.sizes)
-        graphs = self.graph_of(pairs[:, 0]).cpu()
-        canaries = torch.bincount(graphs, minlength=size)
-        edges = self.graph_of(undirected_edges(known)[:, 0]).cpu()
-        surplus = num_edges.cpu() - torch.bincount(edges, minlength=size)
-        # Of the other canaries of the graph, any number are edges.
-        others = torch.arange(int(canaries.max()))
-        trials = (canaries.clamp(min=1) - 1)[:, None].numpy()
-        chances = torch.from_numpy(binom.logpmf(others.numpy(), trials, 0.5))
-
-        def likelihood(edge: int) -> Tensor:
-            noise = surplus[:, None].double() - others - edge
-            return torch.logsumexp(chances - rate * noise.abs(), 1)
-
-        return (likelihood(1) - likelihood(0))[graphs]
+    def num_edges_entry(self, epsilon: float) -> LedgerEntry:
+        """Planned release of :meth:`release_num_edges_per_graph`."""
+        moved, proof = (
+            edges_per_graph_sensitivity(self.max_occurrences),
+            "edges_per_graph_sensitivity",
+        )
+        return pure_entry("num_edges_per_graph", NUM_EDGES, epsilon, moved, proof)
 
     def on_fit_start(self) -> None:
         """Take over the public facts of the data."""

@@ -9,6 +9,7 @@ from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.negative_sampling import uniform_non_edges
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 
 
 class ErdosRenyiSet(GraphSetSynthesizer):
@@ -28,6 +29,10 @@ class ErdosRenyiSet(GraphSetSynthesizer):
         self.save_hyperparameters()
         # Lightning counts the steps, and keeps the checkpoints, of automatic optimization only.
         self.automatic_optimization = True
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """The numbers of edges, whatever the number of steps."""
+        return [self.num_edges_entry(budget.epsilon)]
 
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
         """Spend all on the numbers of edges, once; a resumed run has done so already."""

@@ -1,23 +1,37 @@
 """Synthesizers that read the graph once, instead of descending a gradient."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from collections.abc import MutableMapping
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch_geometric.data import Data
 
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.base import Synthesizer
-from lightning_dpg.methods.evidence import (
-    count_evidence,
-    degree_evidence,
-    ordered_evidence,
-    weight,
-)
-from lightning_dpg.privacy.mechanisms import discrete_laplace
+from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
+from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
+from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import edge_count_sensitivity
+
+
+class CountsEdges(Protocol):
+    """A method that has released the number of edges, or will."""
+
+    ledger: PrivacyLedger
+    num_edges: Tensor
+
+    @property
+    def noise(self) -> NoiseSource:
+        """The secret noise source."""
+
+    @property
+    def hparams(self) -> MutableMapping[str, Any]:
+        """Settings, with the number of nodes among them."""
+
+    def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
+        """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
 
 
 class OneShotSynthesizer(Synthesizer):
@@ -63,47 +77,52 @@ class OneShotSynthesizer(Synthesizer):
         """None: there is no gradient."""
         return None
 
-    def release_num_edges(
-        self,
-        edges: Tensor,
-        epsilon: float,
-        sensitivity: int = edge_count_sensitivity(),
-        proof: str = "edge_count_sensitivity",
-        record: str = "undirected edge",
-    ) -> None:
+    def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
-        noisy = discrete_laplace(
-            torch.tensor(len(edges)),
-            self.ledger,
-            self.noise,
-            name="number of edges",
-            epsilon=epsilon,
-            sensitivity=sensitivity,
-            proof=proof,
-            record=record,
-        )
-        num_nodes = self.hparams["num_nodes"]
-        self.num_edges = noisy.clamp(0, num_nodes * (num_nodes - 1) // 2)
-
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of a noisy number of edges, or of noisy degrees."""
-        match name:
-            case "number of edges":
-                return count_evidence(noisy, pairs, known, self.cost(name))
-            case "ordered degrees":
-                return ordered_evidence(noisy, pairs, known, self.cost(name))
-            case "degree of each node":
-                return self.cost(name) * degree_evidence(noisy, pairs, known)
-            case _:
-                return torch.zeros(len(pairs))
-
-    def cost(self, name: str) -> float:
-        """What the ledger says that a release has cost, as a finite weight of its evidence."""
-        return weight(next(e.epsilon for e in self.ledger.entries if e.name == name))
+        self.num_edges = noisy_num_edges(self, edges, epsilon)
 
     def released_state(self) -> dict[str, Tensor]:
         """Everything that is kept."""
         return dict(self.state_dict())
+
+
+def noisy_num_edges(
+    method: CountsEdges,
+    edges: Tensor,
+    epsilon: float,
+    sensitivity: int = edge_count_sensitivity(),
+    proof: str = "edge_count_sensitivity",
+    record: str = "undirected edge",
+) -> Tensor:
+    """Release how many edges there are; a number that a simple graph can have.
+
+    Args:
+        method: Pays and draws the noise.
+        edges: Training records of shape ``(M, 2)`` (private).
+        epsilon: What the release may cost.
+        sensitivity: By how much a record changes the number.
+        proof: Function whose docstring proves that.
+        record: What is one record.
+    """
+    noisy = discrete_laplace(
+        torch.tensor(len(edges)),
+        method.ledger,
+        method.noise,
+        key="num_edges",
+        name="number of edges",
+        epsilon=epsilon,
+        sensitivity=sensitivity,
+        proof=proof,
+        record=record,
+    )
+    num_nodes = method.hparams["num_nodes"]
+    return noisy.clamp(0, num_nodes * (num_nodes - 1) // 2)
+
+
+def num_edges_entry(epsilon: float) -> LedgerEntry:
+    """Planned release of the number of edges, see ``OneShotSynthesizer.release_num_edges``."""
+    sensitivity, proof = edge_count_sensitivity(), "edge_count_sensitivity"
+    return pure_entry("num_edges", "number of edges", epsilon, sensitivity, proof)
 
 
 def _resize_buffers(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: Any) -> None:

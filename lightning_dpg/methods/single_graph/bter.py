@@ -7,15 +7,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.affinity_blocks import block_edges, block_starts
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
 from lightning_dpg.graph.wedges import count_wedges
-from lightning_dpg.methods.evidence import counts_evidence, degree_evidence, links_evidence
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
-from lightning_dpg.methods.single_graph.degree_release import check_shares, release_degrees
-from lightning_dpg.privacy.mechanisms import discrete_laplace
+from lightning_dpg.methods.single_graph.degree_release import (
+    check_shares,
+    degree_entries,
+    release_degrees,
+)
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity, wedge_sensitivity
 
 # Public: seed of the choice of wedges and of the graphs that densities are fitted with.
@@ -96,23 +99,48 @@ class BTER(OneShotSynthesizer):
         self.register_buffer("mixing", torch.empty(0, 0, dtype=torch.long))
         self.register_buffer("densities", torch.empty(0, dtype=torch.double))
         self.register_buffer("spread", torch.tensor(0.0, dtype=torch.double))
-        # How an audit counts the wedges of graphs that it supposes.
-        self._count_wedges: Callable[[NDArray[np.int64]], NDArray[np.int64]]
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Degrees, mixing and wedges, whatever the number of steps."""
+        parts = self._parts(budget.epsilon)
+        degrees = degree_entries(parts["degrees"].epsilon, **self._degree_shares)
+        mixing = pure_entry(
+            "degree_mixing",
+            "edges between classes of degrees",
+            parts["mixing"].epsilon,
+            edge_partition_sensitivity(),
+            "edge_partition_sensitivity",
+        )
+        wedges = pure_entry(
+            "wedges",
+            "wedges and closed wedges by degree",
+            parts["clustering"].epsilon,
+            wedge_sensitivity(_CLOSURES_PER_EDGE),
+            "wedge_sensitivity",
+        )
+        return [*degrees, mixing, wedges]
+
+    def _parts(self, epsilon: float) -> dict[str, Budget]:
+        """Shares of the degrees, of the mixing and of the clustering."""
+        mixing, clustering = self.hparams["mixing_share"], self.hparams["clustering_share"]
+        return Budget(epsilon, 0.0).split(
+            degrees=1 - mixing - clustering, mixing=mixing, clustering=clustering
+        )
+
+    @property
+    def _degree_shares(self) -> dict[str, float]:
+        """Shares of what the degrees get."""
+        degrees = 1 - self.hparams["mixing_share"] - self.hparams["clustering_share"]
+        names = ("count_share", "sequence_share")
+        return {name: self.hparams[name] / degrees for name in names}
 
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Spend all on degrees, mixing and clustering, and fit the densities of blocks."""
-        shares = self.hparams
-        degrees_share = 1 - shares["mixing_share"] - shares["clustering_share"]
-        self.degrees = release_degrees(
-            self,
-            edges,
-            degrees_share * epsilon,
-            count_share=shares["count_share"] / degrees_share,
-            sequence_share=shares["sequence_share"] / degrees_share,
-        )
-        self._release_mixing(edges, shares["mixing_share"] * epsilon)
-        mixing_scale = edge_partition_sensitivity() / (shares["mixing_share"] * epsilon)
-        self._release_clustering(edges, shares["clustering_share"] * epsilon, mixing_scale)
+        parts = self._parts(epsilon)
+        self.degrees = release_degrees(self, edges, parts["degrees"].epsilon, **self._degree_shares)
+        self._release_mixing(edges, parts["mixing"].epsilon)
+        mixing_scale = edge_partition_sensitivity() / parts["mixing"].epsilon
+        self._release_clustering(edges, parts["clustering"].epsilon, mixing_scale)
 
     def _release_mixing(self, edges: Tensor, epsilon: float) -> None:
         classes = degree_classes(self.degrees.cpu().numpy())
@@ -120,6 +148,7 @@ class BTER(OneShotSynthesizer):
             torch.from_numpy(count_links(classes, edges.numpy())),
             self.ledger,
             self.noise,
+            key="degree_mixing",
             name="edges between classes of degrees",
             epsilon=epsilon,
             sensitivity=edge_partition_sensitivity(),
@@ -139,19 +168,13 @@ class BTER(OneShotSynthesizer):
         sensitivity = wedge_sensitivity(_CLOSURES_PER_EDGE)
         noise_scale = sensitivity / epsilon
         degrees = self.degrees.cpu().numpy()
-        slots = np.where(degrees > 1, -(-degrees // _DEGREE_PER_SLOT), 0)
         classes = degree_classes(degrees)
-        sizes = np.bincount(classes, slots).astype(np.float64)
-        groups = merged_classes(sizes, _SLOTS_PER_NOISE * noise_scale)
-
-        def counts(edges: NDArray[np.int64]) -> NDArray[np.int64]:
-            return count_wedges(edges, slots, groups[classes], _CLOSURES_PER_EDGE, _PUBLIC_SEED)
-
-        self._count_wedges = counts
+        counts, groups = wedge_counter(degrees, noise_scale)
         noisy = discrete_laplace(
             torch.from_numpy(counts(edges.numpy())),
             self.ledger,
             self.noise,
+            key="wedges",
             name="wedges and closed wedges by degree",
             epsilon=epsilon,
             sensitivity=sensitivity,
@@ -213,29 +236,36 @@ class BTER(OneShotSynthesizer):
         mixing = stub_mixing(links, stubs)[classes[first], classes[second]]
         return torch.from_numpy(mixing * share[first] * share[second])
 
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What the degrees of both ends exceed the known ones by."""
-        return degree_evidence(self.degrees, pairs, known)
-
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the edges between classes and of the wedges, too."""
-        match name:
-            case "edges between classes of degrees":
-                classes = torch.from_numpy(degree_classes(self.degrees.cpu().numpy()))
-                lower = noisy[*np.tril_indices(len(noisy))]
-                return links_evidence(lower, classes, pairs, known, self.cost(name))
-            case "wedges and closed wedges by degree":
-                rate = self.cost(name) / wedge_sensitivity(_CLOSURES_PER_EDGE)
-                return counts_evidence(noisy, self._count_wedges, pairs, known, rate)
-            case _:
-                return super().transcript_score(name, noisy, pairs, known)
-
     def _released(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         return (
             self.degrees.cpu().numpy(),
             self.mixing.cpu().numpy(),
             self.densities.cpu().numpy(),
         )
+
+
+def wedge_counter(
+    degrees: NDArray[np.int64], noise_scale: float
+) -> tuple[Callable[[NDArray[np.int64]], NDArray[np.int64]], NDArray[np.int64]]:
+    """How wedges are counted, a function of what is released.
+
+    Args:
+        degrees: Released degrees of the nodes, shape ``(N,)``.
+        noise_scale: Scale of the Laplace noise in the counts.
+
+    Returns:
+        Function from edges of shape ``(M, 2)`` to wedges and closed ones of each group, shape
+        ``(2, G)``, and the group of each class of degrees.
+    """
+    slots = np.where(degrees > 1, -(-degrees // _DEGREE_PER_SLOT), 0)
+    classes = degree_classes(degrees)
+    sizes = np.bincount(classes, slots).astype(np.float64)
+    groups = merged_classes(sizes, _SLOTS_PER_NOISE * noise_scale)
+
+    def counts(edges: NDArray[np.int64]) -> NDArray[np.int64]:
+        return count_wedges(edges, slots, groups[classes], _CLOSURES_PER_EDGE, _PUBLIC_SEED)
+
+    return counts, groups
 
 
 def degree_classes(degrees: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -2,12 +2,15 @@
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.expected_degrees import chung_lu_edges
-from lightning_dpg.methods.evidence import degree_evidence
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
-from lightning_dpg.methods.single_graph.degree_release import check_shares, release_degrees
+from lightning_dpg.methods.single_graph.degree_release import (
+    check_shares,
+    degree_entries,
+    release_degrees,
+)
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 
 
 class ChungLu(OneShotSynthesizer):
@@ -38,15 +41,17 @@ class ChungLu(OneShotSynthesizer):
         self.degrees: Tensor
         self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
 
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """The degrees, whatever the number of steps."""
+        return degree_entries(budget.epsilon, **self._shares)
+
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Spend all on the degrees."""
-        self.degrees = release_degrees(
-            self,
-            edges,
-            epsilon,
-            count_share=self.hparams["count_share"],
-            sequence_share=self.hparams["sequence_share"],
-        )
+        self.degrees = release_degrees(self, edges, epsilon, **self._shares)
+
+    @property
+    def _shares(self) -> dict[str, float]:
+        return {name: self.hparams[name] for name in ("count_share", "sequence_share")}
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw ``num_edges`` edges, hubs more often."""
@@ -55,7 +60,3 @@ class ChungLu(OneShotSynthesizer):
     def score(self, pairs: Tensor) -> Tensor:
         """Product of the released degrees of pairs of shape ``(P, 2)``: shape ``(P,)``."""
         return self.degrees.double()[pairs].prod(dim=1)
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What the degrees of both ends exceed the known ones by."""
-        return degree_evidence(self.degrees, pairs, known)

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.graph.counts import fitting_counts
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
-from lightning_dpg.privacy.mechanisms import discrete_laplace
+from lightning_dpg.methods.single_graph.base import CountsEdges, num_edges_entry
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.sensitivity import degree_l1_sensitivity
 
 # Public: decides between nodes of equal noisy degrees.
@@ -34,8 +35,24 @@ def check_shares(**shares: float) -> None:
         raise ValueError(f"shares must be positive and add up to less than 1, got {names}")
 
 
+def degree_entries(
+    epsilon: float, *, count_share: float, sequence_share: float
+) -> list[LedgerEntry]:
+    """What :func:`release_degrees` books for the same arguments: count, order, nodes."""
+    check_shares(count_share=count_share, sequence_share=sequence_share)
+    node_share = 1 - count_share - sequence_share
+    parts = Budget(epsilon, 0.0).split(count=count_share, order=sequence_share, nodes=node_share)
+    sensitivity, proof = degree_l1_sensitivity(), "degree_l1_sensitivity"
+    order = ("ordered_degrees", "ordered degrees", parts["order"].epsilon)
+    nodes = ("degrees", "degree of each node", parts["nodes"].epsilon)
+    return [
+        num_edges_entry(parts["count"].epsilon),
+        *(pure_entry(*one, sensitivity, proof) for one in (order, nodes)),
+    ]
+
+
 def release_degrees(
-    method: OneShotSynthesizer,
+    method: CountsEdges,
     edges: Tensor,
     epsilon: float,
     *,
@@ -64,29 +81,27 @@ def release_degrees(
         Hay, Li, Miklau, Jensen, "Accurate estimation of the degree distribution of private
         networks", 2009, for the ordered degrees.
     """
-    check_shares(count_share=count_share, sequence_share=sequence_share)
-    node_share = 1 - count_share - sequence_share
+    planned = degree_entries(epsilon, count_share=count_share, sequence_share=sequence_share)
     num_nodes = method.hparams["num_nodes"]
-    method.release_num_edges(edges, count_share * epsilon)
+    method.release_num_edges(edges, planned[0].epsilon)
     degrees = torch.bincount(edges.flatten(), minlength=num_nodes)
+    in_order = degrees.sort(descending=True).values
     ordered, by_node = (
         discrete_laplace(
             value,
             method.ledger,
             method.noise,
-            name=name,
-            epsilon=share * epsilon,
+            key=entry.key,
+            name=entry.name,
+            epsilon=entry.epsilon,
             sensitivity=degree_l1_sensitivity(),
-            proof="degree_l1_sensitivity",
+            proof=entry.proof,
         )
-        for name, value, share in (
-            ("ordered degrees", degrees.sort(descending=True).values, sequence_share),
-            ("degree of each node", degrees, node_share),
-        )
+        for entry, value in zip(planned[1:], (in_order, degrees), strict=True)
     )
     ties = torch.randperm(num_nodes, generator=torch.Generator().manual_seed(_TIE_SEED))
     nodes = ties[by_node[ties].argsort(descending=True, stable=True)]
-    scales = [degree_l1_sensitivity() / (share * epsilon) for share in (sequence_share, node_share)]
+    scales = [degree_l1_sensitivity() / entry.epsilon for entry in planned[1:]]
     sequence = descending_degrees(
         ordered.numpy(), scales[0], by_node[nodes].numpy(), scales[1], int(method.num_edges)
     )

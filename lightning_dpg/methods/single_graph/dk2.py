@@ -8,7 +8,6 @@ import torch
 from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.communities import untangle
 from lightning_dpg.graph.joint_degrees import (
@@ -18,10 +17,15 @@ from lightning_dpg.graph.joint_degrees import (
     num_cells,
 )
 from lightning_dpg.graph.stubs import fill_links, link_pairs, pair_stubs, stub_mixing
-from lightning_dpg.methods.evidence import counts_evidence, degree_evidence
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
-from lightning_dpg.methods.single_graph.degree_release import check_shares, release_degrees
-from lightning_dpg.privacy.mechanisms import discrete_laplace, shortfall
+from lightning_dpg.methods.single_graph.degree_release import (
+    check_shares,
+    degree_entries,
+    release_degrees,
+)
+from lightning_dpg.privacy.calibration import laplace_tail_bound
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.sensitivity import (
     joint_degree_sensitivity,
     largest_degrees_sensitivity,
@@ -29,6 +33,7 @@ from lightning_dpg.privacy.sensitivity import (
 )
 
 _MOST_CELLS = 2**26
+_DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
 
 
 class DK2(OneShotSynthesizer):
@@ -80,27 +85,57 @@ class DK2(OneShotSynthesizer):
         self.links: Tensor
         self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
         self.register_buffer("links", torch.empty(0, 0, dtype=torch.double))
-        self._largest_two = 0
+        self.largest_two = 0
 
     def delta_setting(self) -> str | None:
         """A bound of the local sensitivity."""
         return "noise: uniform" if self.hparams["noise"] == "uniform" else None
 
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Degrees and joint degrees, whatever the number of steps.
+
+        The sensitivity of the joint degrees with ``noise: uniform`` is that of graphs of two edges:
+        it grows with the released T, and the noise with it.
+        """
+        parts = self._parts(budget.epsilon)
+        planned = degree_entries(parts["degrees"].epsilon, **_DEGREE_SHARES)
+        joint, delta = parts["joint"].epsilon, 0.0
+        sensitivity, proof = (
+            weighted_joint_degree_sensitivity(),
+            "weighted_joint_degree_sensitivity",
+        )
+        if "bound" in parts:
+            delta = budget.delta if math.isfinite(budget.epsilon) else 0.0
+            bound, two = parts["bound"].epsilon, "sum of the two largest degrees"
+            moved = largest_degrees_sensitivity()
+            planned.append(
+                pure_entry("largest_degrees", two, bound, moved, "largest_degrees_sensitivity")
+            )
+            sensitivity, proof = joint_degree_sensitivity(2), "joint_degree_sensitivity"
+        entry = pure_entry("joint_degrees", "joint degrees", joint, sensitivity, proof, delta=delta)
+        return [*planned, entry]
+
+    def _parts(self, epsilon: float) -> dict[str, Budget]:
+        shares = {"degrees": self.hparams["degree_share"]}
+        if self.hparams["noise"] == "uniform":
+            shares["bound"] = self.hparams["bound_share"]
+        shares["joint"] = 1 - math.fsum(shares.values())
+        return Budget(epsilon, 0.0).split(**shares)
+
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release degrees, then joint degrees."""
-        is_uniform = self.hparams["noise"] == "uniform"
-        delta = self.budget.delta if is_uniform and math.isfinite(epsilon) else 0.0
-        degree_share, bound_share = self.hparams["degree_share"], self.hparams["bound_share"]
-        self.degrees = release_degrees(
-            self, edges, degree_share * epsilon, count_share=0.2, sequence_share=0.25
-        )
-        if is_uniform:
-            self._largest_two = self._release_largest_two(edges, bound_share * epsilon, delta)
-            self._release_joint(edges, (1 - degree_share - bound_share) * epsilon, delta)
+        parts, delta = self._parts(epsilon), 0.0
+        if "bound" in parts and math.isfinite(epsilon):
+            delta = self.budget.delta  # asked for before anything is booked
+        self.degrees = release_degrees(self, edges, parts["degrees"].epsilon, **_DEGREE_SHARES)
+        if "bound" in parts:
+            bound = parts["bound"].epsilon
+            self.largest_two = self._release_largest_two(edges, bound, delta)
+            self._release_joint(edges, parts["joint"].epsilon, delta)
         else:
             largest_two = self.degrees.topk(min(2, len(self.degrees))).values.sum()
-            self._largest_two = max(int(largest_two), 2)
-            self._release_joint(edges, (1 - degree_share) * epsilon, 0.0)
+            self.largest_two = max(int(largest_two), 2)
+            self._release_joint(edges, parts["joint"].epsilon, 0.0)
 
     def _release_largest_two(self, edges: Tensor, epsilon: float, delta: float) -> int:
         """A number that is below the sum of the two largest degrees with probability ``delta``."""
@@ -110,6 +145,7 @@ class DK2(OneShotSynthesizer):
             degrees.topk(2).values.sum(),
             self.ledger,
             self.noise,
+            key="largest_degrees",
             name="sum of the two largest degrees",
             epsilon=epsilon,
             sensitivity=largest_degrees_sensitivity(),
@@ -117,11 +153,11 @@ class DK2(OneShotSynthesizer):
         )
         bound = int(noisy)
         if delta:
-            bound += shortfall(epsilon, largest_degrees_sensitivity(), delta)
+            bound += laplace_tail_bound(epsilon, largest_degrees_sensitivity(), delta)
         return min(max(bound, 2), 2 * max(num_nodes - 1, 1))
 
     def _release_joint(self, edges: Tensor, epsilon: float, delta: float) -> None:
-        num_nodes, largest_two = self.hparams["num_nodes"], self._largest_two
+        num_nodes, largest_two = self.hparams["num_nodes"], self.largest_two
         if num_cells(largest_two, num_nodes - 1) > _MOST_CELLS:
             raise MisconfigurationException(
                 f"degrees that add up to {largest_two} have more than {_MOST_CELLS} joint degrees\n"
@@ -130,11 +166,12 @@ class DK2(OneShotSynthesizer):
         cells = degree_cells(largest_two, num_nodes - 1)
         degrees = np.bincount(edges.flatten().numpy(), minlength=num_nodes)
         counts = torch.from_numpy(joint_degrees(edges.numpy(), degrees, largest_two))
-        sensitivity, scales = self._calibration(cells)
+        sensitivity, scales = self.calibration(cells)
         noisy = discrete_laplace(
             counts,
             self.ledger,
             self.noise,
+            key="joint_degrees",
             name="joint degrees",
             epsilon=epsilon,
             sensitivity=sensitivity,
@@ -150,11 +187,11 @@ class DK2(OneShotSynthesizer):
         links = fitted_links(noisy.numpy(), cells, noise_scales, self.degrees.numpy())
         self.links = torch.from_numpy(links)
 
-    def _calibration(self, cells: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
+    def calibration(self, cells: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
         """Sensitivity of the joint degrees, and the scale of the noise of each cell."""
         if self.hparams["noise"] == "weighted":
             return weighted_joint_degree_sensitivity(), cells[:, 1]
-        return joint_degree_sensitivity(self._largest_two), np.ones_like(cells[:, 1])
+        return joint_degree_sensitivity(self.largest_two), np.ones_like(cells[:, 1])
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Link half-edges of the released degrees at random, as the joint degrees want it."""
@@ -186,30 +223,3 @@ class DK2(OneShotSynthesizer):
         degrees = self.degrees.cpu().numpy()
         values, classes, sizes = np.unique(degrees, return_inverse=True, return_counts=True)
         return classes, values * sizes, degrees
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What the degrees of both ends exceed the known ones by."""
-        return self.cost("degree of each node") * degree_evidence(self.degrees, pairs, known)
-
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the two largest degrees, and of the joint degrees, too."""
-        match name:
-            case "sum of the two largest degrees":
-                rate = self.cost(name) / largest_degrees_sensitivity()
-                return counts_evidence(noisy, self._count_largest_two, pairs, known, rate)
-            case "joint degrees":
-                cells = degree_cells(self._largest_two, self.hparams["num_nodes"] - 1)
-                sensitivity, scales = self._calibration(cells)
-                rates = self.cost(name) / (scales * sensitivity)
-                return counts_evidence(noisy, self._count_joint, pairs, known, rates)
-            case _:
-                return super().transcript_score(name, noisy, pairs, known)
-
-    def _count_largest_two(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.sort(self._count_degrees(edges))[-2:].sum(keepdims=True)
-
-    def _count_joint(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
-        return joint_degrees(edges, self._count_degrees(edges), self._largest_two)
-
-    def _count_degrees(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.bincount(edges.ravel(), minlength=self.hparams["num_nodes"])

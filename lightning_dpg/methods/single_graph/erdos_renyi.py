@@ -2,12 +2,11 @@
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.negative_sampling import uniform_non_edges
-from lightning_dpg.methods.evidence import count_evidence
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 
 
 class ErdosRenyi(OneShotSynthesizer):
@@ -25,6 +24,10 @@ class ErdosRenyi(OneShotSynthesizer):
         super().__init__()
         self.save_hyperparameters()
 
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """The number of edges, whatever the number of steps."""
+        return [num_edges_entry(budget.epsilon)]
+
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Spend all on the number of edges."""
         self.release_num_edges(edges, epsilon)
@@ -37,7 +40,3 @@ class ErdosRenyi(OneShotSynthesizer):
     def score(self, pairs: Tensor) -> Tensor:
         """The same for all pairs of shape ``(P, 2)``: shape ``(P,)``."""
         return torch.zeros(len(pairs))
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the number of edges, the same for all pairs."""
-        return count_evidence(self.num_edges, pairs, known, self.cost("number of edges"))

@@ -1,6 +1,7 @@
 """HRG: a private dendrogram, and private numbers of edges of its branches."""
 
 import math
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -8,7 +9,6 @@ import torch
 from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.chain_memory import memory_of_start
 from lightning_dpg.graph.counts import fitting_counts
@@ -19,15 +19,13 @@ from lightning_dpg.graph.dendrogram import (
     branch_pairs,
     dividing_branch,
     draw_branches,
-    log_likelihoods,
 )
-from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.interfaces import GraphRecords
-from lightning_dpg.methods.evidence import weight
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
 from lightning_dpg.methods.single_graph.degree_release import check_shares
-from lightning_dpg.privacy.accounting import gaussian_sigma
-from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian
+from lightning_dpg.privacy.calibration import calibrate_gaussian
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian, pure_entry
 from lightning_dpg.privacy.selection import choose_by_chain
 from lightning_dpg.privacy.sensitivity import branch_sensitivity, log_likelihood_sensitivity
 
@@ -67,6 +65,13 @@ def _check_steps(num_nodes: int, steps_per_node: int) -> None:
             "steps in all, some 200,000 a second), or leave it out\nPrivGraph and BTER release "
             "communities without a chain"
         )
+
+
+def _branch_noise(epsilon: float, delta: float) -> float:
+    """Noise multiplier of the edges of branches; 0 with an infinite budget."""
+    if math.isinf(epsilon):
+        return 0.0
+    return _MARGIN * calibrate_gaussian(Budget(epsilon, delta))
 
 
 class HRG(OneShotSynthesizer):
@@ -128,8 +133,6 @@ class HRG(OneShotSynthesizer):
                 f"HRG keeps a bit for each node in each branch, which is too much for {num_nodes} "
                 f"nodes (at most {MAX_NODES})\ntake PrivGraph or BTER"
             )
-        if num_nodes is not None and steps_per_node is not None:
-            _check_steps(num_nodes, steps_per_node)
         self.dendrogram: Tensor
         self.counts: Tensor
         self.register_buffer("dendrogram", torch.empty(0, 3, dtype=torch.long))
@@ -170,27 +173,59 @@ class HRG(OneShotSynthesizer):
             per_node = max(_STEPS_PER_NODE, least_steps_per_node(size))
         return int(per_node * size)
 
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+        """Also refuse too short a chain: here, since releases of 0.1.0 that had one still open."""
+        super().check_budget(budget, steps)
+        h = self.hparams
+        if h["num_nodes"] is not None and h["steps_per_node"] is not None:
+            _check_steps(h["num_nodes"], h["steps_per_node"])
+
     def delta_setting(self) -> str | None:
         """Gaussian noise."""
         return "noise: gaussian" if self.hparams["noise"] == "gaussian" else None
 
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """The number of edges, a dendrogram and the edges of its branches, whatever the steps."""
+        parts = self._parts(budget.epsilon)
+        dendrogram = pure_entry(
+            "dendrogram",
+            "dendrogram",
+            parts["dendrogram"].epsilon,
+            log_likelihood_sensitivity(self.hparams["num_nodes"]),
+            "log_likelihood_sensitivity",
+        )
+        rest = parts["branches"].epsilon
+        moved, proof = branch_sensitivity(), "branch_sensitivity"
+        branches = pure_entry("branch_edges", _BRANCHES, rest, moved, proof)
+        if self.hparams["noise"] == "gaussian":
+            sigma = _branch_noise(rest, budget.delta)
+            branches = replace(branches, mechanism="gaussian", epsilon=0.0, noise_multiplier=sigma)
+        return [num_edges_entry(parts["count"].epsilon), dendrogram, branches]
+
+    def _parts(self, epsilon: float) -> dict[str, Budget]:
+        count, dendrogram = self.hparams["count_share"], self.hparams["dendrogram_share"]
+        return Budget(epsilon, 0.0).split(
+            count=count, dendrogram=dendrogram, branches=1 - count - dendrogram
+        )
+
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges, a dendrogram, and the numbers of edges of its branches."""
         h = self.hparams
-        self.release_num_edges(edges, h["count_share"] * epsilon)
+        parts = self._parts(epsilon)
+        self.release_num_edges(edges, parts["count"].epsilon)
         self.dendrogram = choose_by_chain(
             Dendrogram(edges.numpy(), h["num_nodes"], np.random.default_rng(_PUBLIC_SEED)),
             self._steps,
             self.ledger,
             self.noise,
+            key="dendrogram",
             name="dendrogram",
-            epsilon=h["dendrogram_share"] * epsilon,
+            epsilon=parts["dendrogram"].epsilon,
             sensitivity=log_likelihood_sensitivity(h["num_nodes"]),
             proof="log_likelihood_sensitivity",
             watch=lambda step, value: self._trace.append((step, value)),
         )
-        rest = 1 - h["count_share"] - h["dendrogram_share"]
-        noisy = self._release_branches(edges, rest * epsilon).double().numpy()
+        noisy = self._release_branches(edges, parts["branches"].epsilon).double().numpy()
         pairs = branch_pairs(self.dendrogram.numpy())
         self.counts = torch.from_numpy(fitting_counts(noisy, pairs, int(self.num_edges)))
 
@@ -202,21 +237,20 @@ class HRG(OneShotSynthesizer):
                 counts,
                 self.ledger,
                 self.noise,
+                key="branch_edges",
                 name=_BRANCHES,
                 epsilon=epsilon,
                 sensitivity=branch_sensitivity(),
                 proof="branch_sensitivity",
             )
-        sigma = 0.0
-        if math.isfinite(epsilon):
-            sigma = _MARGIN * gaussian_sigma(epsilon, self.budget.delta)
         return gaussian(
             counts,
             self.ledger,
             self.noise,
+            key="branch_edges",
             name=_BRANCHES,
             sensitivity=branch_sensitivity(),
-            noise_multiplier=sigma,
+            noise_multiplier=_branch_noise(epsilon, self.budget.delta),
             proof="branch_sensitivity",
         )
 
@@ -231,39 +265,3 @@ class HRG(OneShotSynthesizer):
         dendrogram = self.dendrogram.cpu().numpy()
         shares = self.counts.cpu().numpy() / np.maximum(branch_pairs(dendrogram), 1)
         return torch.from_numpy(shares[dividing_branch(dendrogram, pairs.cpu().numpy())])
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What an edge would make of the dendrogram's likelihood, and of the edges of its branch."""
-        branches = self._branch_evidence(self.counts, pairs, known)
-        return branches + self._choice_evidence(self.dendrogram, pairs, known)
-
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the dendrogram and of its branches, too."""
-        if name == "dendrogram":
-            return self._choice_evidence(noisy, pairs, known)
-        if name == _BRANCHES:
-            return self._branch_evidence(noisy, pairs, known)
-        return super().transcript_score(name, noisy, pairs, known)
-
-    def _choice_evidence(self, chosen: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """How much likelier an edge makes the dendrogram, but for what it does to all others."""
-        dendrogram, numbers = chosen.cpu().numpy(), pairs.cpu().numpy()
-        branch = dividing_branch(dendrogram, numbers)
-        most = branch_pairs(dendrogram)[branch]
-        counts = branch_edges(dendrogram, undirected_edges(known).cpu().numpy())[branch]
-        without, with_edge = (log_likelihoods(edges, most) for edges in (counts, counts + 1))
-        sensitivity = log_likelihood_sensitivity(len(dendrogram))
-        rate = self.cost("dendrogram") / max(2 * sensitivity, 1.0)
-        return torch.from_numpy(rate * (with_edge - without))
-
-    def _branch_evidence(self, counts: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """What branches have more edges than the known ones and half of the canaries."""
-        dendrogram = self.dendrogram.cpu().numpy()
-        branch = dividing_branch(dendrogram, pairs.cpu().numpy())
-        expected = branch_edges(dendrogram, undirected_edges(known).cpu().numpy()).astype(float)
-        expected += np.bincount(branch, minlength=len(expected)) / 2
-        surplus = (counts.double().cpu() - torch.from_numpy(expected))[torch.from_numpy(branch)]
-        if self.hparams["noise"] == "laplace":
-            return self.cost(_BRANCHES) * surplus.clamp(-0.5, 0.5)
-        sigma = next(e.noise_multiplier for e in self.ledger.entries if e.name == _BRANCHES)
-        return weight(sigma**-2 if sigma else math.inf) * surplus

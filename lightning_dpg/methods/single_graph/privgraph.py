@@ -1,11 +1,8 @@
 """PrivGraph: private communities, and edges within and between them."""
 
-from itertools import pairwise
-
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.communities import (
     count_neighbors,
@@ -15,12 +12,15 @@ from lightning_dpg.graph.communities import (
     turn_stops,
     untangle,
 )
-from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
-from lightning_dpg.methods.evidence import degree_evidence, links_evidence
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
-from lightning_dpg.methods.single_graph.degree_release import check_shares, release_degrees
-from lightning_dpg.privacy.mechanisms import discrete_laplace
+from lightning_dpg.methods.single_graph.degree_release import (
+    check_shares,
+    degree_entries,
+    release_degrees,
+)
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.selection import choose_in_turns
 from lightning_dpg.privacy.sensitivity import (
     earlier_neighbor_sensitivity,
@@ -31,7 +31,8 @@ from lightning_dpg.privacy.sensitivity import (
 _COMMUNITIES_PER_EPSILON = 5
 _FEWEST_COMMUNITIES = 3
 _MOST_COMMUNITIES = 32
-_TURN_GROWTH = 1.05
+TURN_GROWTH = 1.05
+_DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
 
 
 class PrivGraph(OneShotSynthesizer):
@@ -81,14 +82,37 @@ class PrivGraph(OneShotSynthesizer):
         self.register_buffer("communities", torch.empty(0, dtype=torch.long))
         self.register_buffer("links", torch.empty(0, 0, dtype=torch.long))
 
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Degrees, communities and the edges between these, whatever the number of steps."""
+        parts = self._parts(budget.epsilon)
+        communities = pure_entry(
+            "communities",
+            "communities",
+            parts["choices"].epsilon,
+            earlier_neighbor_sensitivity(),
+            "earlier_neighbor_sensitivity",
+        )
+        links = pure_entry(
+            "community_links",
+            "edges within and between communities",
+            parts["blocks"].epsilon,
+            edge_partition_sensitivity(),
+            "edge_partition_sensitivity",
+        )
+        return [*degree_entries(parts["degrees"].epsilon, **_DEGREE_SHARES), communities, links]
+
+    def _parts(self, epsilon: float) -> dict[str, Budget]:
+        degrees, blocks = self.hparams["degree_share"], self.hparams["block_share"]
+        return Budget(epsilon, 0.0).split(
+            degrees=degrees, blocks=blocks, choices=1 - degrees - blocks
+        )
+
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release degrees, then communities in their order, then the edges between these."""
-        degree_share, block_share = self.hparams["degree_share"], self.hparams["block_share"]
-        self.degrees = release_degrees(
-            self, edges, degree_share * epsilon, count_share=0.2, sequence_share=0.25
-        )
-        self.release_communities(edges, (1 - degree_share - block_share) * epsilon, epsilon)
-        self.release_links(edges, block_share * epsilon)
+        parts = self._parts(epsilon)
+        self.degrees = release_degrees(self, edges, parts["degrees"].epsilon, **_DEGREE_SHARES)
+        self.release_communities(edges, parts["choices"].epsilon, epsilon)
+        self.release_links(edges, parts["blocks"].epsilon)
 
     def release_communities(self, edges: Tensor, epsilon: float, budget: float) -> None:
         """Release the community of each node.
@@ -114,10 +138,11 @@ class PrivGraph(OneShotSynthesizer):
         self.communities = torch.empty_like(order)
         self.communities[order] = choose_in_turns(
             torch.arange(count),
-            turn_stops(count, len(order), _TURN_GROWTH),
+            turn_stops(count, len(order), TURN_GROWTH),
             utilities,
             self.ledger,
             self.noise,
+            key="communities",
             name="communities",
             epsilon=epsilon,
             sensitivity=earlier_neighbor_sensitivity(),
@@ -132,6 +157,7 @@ class PrivGraph(OneShotSynthesizer):
             torch.from_numpy(counts[cells]),
             self.ledger,
             self.noise,
+            key="community_links",
             name="edges within and between communities",
             epsilon=epsilon,
             sensitivity=edge_partition_sensitivity(),
@@ -157,41 +183,3 @@ class PrivGraph(OneShotSynthesizer):
         rates = torch.from_numpy(mixing) / torch.outer(totals, totals).clamp(min=1)
         first, second = self.communities[pairs].T
         return rates[first, second] * self.degrees[pairs].double().prod(dim=1)
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What the degrees exceed the known ones by, and what edges would make of the choices."""
-        degrees = self.cost("degree of each node") * degree_evidence(self.degrees, pairs, known)
-        chosen = self.communities[self.degrees.argsort(descending=True, stable=True)]
-        return degrees + self._choice_evidence(chosen, pairs, known)
-
-    def transcript_score(self, name: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the choices of communities, and of the edges between these, too."""
-        if name == "communities":
-            return self._choice_evidence(noisy, pairs, known)
-        if name == "edges within and between communities":
-            return links_evidence(noisy, self.communities, pairs, known, self.cost(name))
-        return super().transcript_score(name, noisy, pairs, known)
-
-    def _choice_evidence(self, chosen: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """How much likelier an edge makes the choice of its later end, given all other edges.
-
-        Args:
-            chosen: Communities in the order of the turns, shape ``(N,)``.
-            pairs: Canaries of shape ``(P, 2)``.
-            known: Graph of all other edges.
-        """
-        order = self.degrees.argsort(descending=True, stable=True)
-        degrees, count = self.degrees[order], int(chosen.max()) + 1
-        ends = earlier_first(undirected_edges(known), order)
-        earlier, later = order.argsort()[pairs].sort(dim=1).values.T
-        rate, evidence = self.cost("communities"), torch.zeros(len(pairs), dtype=torch.double)
-        for start, stop in pairwise([count, *turn_stops(count, len(order), _TURN_GROWTH)]):
-            by_chance = expected_neighbors(degrees, chosen[:start], stop, count)
-            counted = count_neighbors(ends, chosen[:start], stop, count)
-            # Nearly the law of permute and flip.
-            law = (rate * (counted - self.hparams["resolution"] * by_chance)).softmax(1)
-            read = (start <= later) & (later < stop) & (earlier < start)
-            wanted = chosen[earlier[read]]
-            growth = torch.log1p(law[later[read] - start, wanted] * torch.tensor(rate).expm1())
-            evidence[read] = rate * (chosen[later[read]] == wanted) - growth
-        return evidence

@@ -23,13 +23,14 @@ from lightning_dpg.privacy.sensitivity import (
     weighted_joint_degree_sensitivity,
 )
 from tests.graphs import EXTREMES, edges_of
+from tests.scoring import scored
 
 
-def fitted(graph, epsilon, seed=0, delta=0.0, witness=None, **settings):
+def fitted(graph, epsilon, seed=0, delta=0.0, observer=None, **settings):
     method = DK2(graph.num_nodes, **settings)
     method._noise = NoiseSource(unsafe_seed=seed)
     method.ledger.budget = Budget(epsilon, delta)
-    method.ledger.witness = witness
+    method.ledger.observer = observer
     method.release(undirected_edges(graph), epsilon)
     return method
 
@@ -89,12 +90,12 @@ def test_two_stars_nearly_reach_both_sensitivities():
 def test_uniform_noise_has_the_scale_and_the_delta_that_are_declared():
     graph = make_graph(torch.empty(0, 2, dtype=torch.long), 60)  # what is released is the noise
     noisy = {}
-    method = fitted(graph, 4.0, delta=1e-6, witness=noisy.__setitem__, noise="uniform")
-    assert method._largest_two == 118  # noise of scale 10, and 139 more, are cut there
+    method = fitted(graph, 4.0, delta=1e-6, observer=noisy.__setitem__, noise="uniform")
+    assert method.largest_two == 118  # noise of scale 10, and 139 more, are cut there
     entry = method.ledger.entries[-1]
     assert (entry.mechanism, entry.delta, entry.sensitivity) == ("approximate", 1e-6, 237)
     assert entry.epsilon == pytest.approx(0.7 * 4)
-    drawn = noisy["joint degrees"].double().abs()
+    drawn = noisy["joint_degrees"].double().abs()
     assert len(drawn) == 59 * 60 / 2
     assert float(drawn.mean()) == pytest.approx(237 / 2.8, rel=0.1)
     assert method.ledger.delta(4.0) == pytest.approx(1e-6)
@@ -104,9 +105,9 @@ def test_uniform_noise_has_the_scale_and_the_delta_that_are_declared():
 def test_noise_is_in_proportion_to_the_larger_degree():
     graph = from_networkx(nx.star_graph(120))
     noisy = {}
-    method = fitted(graph, 4.0, witness=noisy.__setitem__)
-    cells = degree_cells(method._largest_two, 120)
-    drawn = noisy["joint degrees"].double().numpy()
+    method = fitted(graph, 4.0, observer=noisy.__setitem__)
+    cells = degree_cells(method.largest_two, 120)
+    drawn = noisy["joint_degrees"].double().numpy()
     counts = (cells == [1, 120]).all(axis=1) * 120
     scaled = np.abs(drawn - counts) / (4 * cells[:, 1] / 3.0)
     for low, high in ((1, 30), (30, 70), (70, 120)):
@@ -143,10 +144,10 @@ def test_assortativity_is_kept_at_a_large_budget_and_lost_at_a_small_one():
     assert mixed[60.0] > 0.5  # that of the graph is 0.9
 
 
-def test_evidence_is_the_log_ratio_of_the_noise():
+def test_score_is_the_log_ratio_of_the_noise():
     path = from_networkx(nx.path_graph(4))
     method = fitted(path, 3.0)
-    cells = degree_cells(method._largest_two, 3).tolist()
+    cells = degree_cells(method.largest_two, 3).tolist()
     pair = torch.tensor([[0, 3]])  # closes the path: edges of degrees 1, 2 become such of 2, 2
     rate = 2.25 / 4
     for noisy in ({(1, 2): 2, (2, 2): 1}, {(2, 2): 4}, {}):
@@ -158,7 +159,7 @@ def test_evidence_is_the_log_ratio_of_the_noise():
             open_count, closed_count = {(1, 2): (2, 0), (2, 2): (1, 4)}[cell]
             seen = noisy.get(cell, 0)
             expected += rate / cell[1] * (abs(seen - open_count) - abs(seen - closed_count))
-        found = method.transcript_score("joint degrees", values, pair, path)
+        found = scored(method, "joint_degrees", values, pair, path)
         assert found.tolist() == pytest.approx([expected])
 
 

@@ -131,6 +131,7 @@ def choose(candidate, steps, epsilon, noise, ledger=None):
         steps,
         ledger if ledger is not None else PrivacyLedger(Relation.EDGE),
         noise,
+        key="dendrogram",
         name="dendrogram",
         epsilon=epsilon,
         sensitivity=log_likelihood_sensitivity(4),
@@ -193,12 +194,12 @@ def test_noise_of_branches_has_the_scale_of_the_ledger(noise, monkeypatch):
     method._noise = NoiseSource(unsafe_seed=1)
     method.ledger.budget = Budget(2.0, 1e-5)
     noisy = {}
-    method.ledger.witness = lambda name, value: noisy.update({name: value})
+    method.ledger.observer = lambda key, value: noisy.update({key: value})
     edges = undirected_edges(graph)
     method.release(edges, 2.0)
     entry = method.ledger.entries[-1]
     exact = branch_edges(method.dendrogram.numpy(), edges.numpy())
-    drawn = noisy[entry.name].numpy() - exact
+    drawn = noisy[entry.key].numpy() - exact
     if noise == "laplace":
         assert entry.epsilon == pytest.approx(0.9)
         rate = 0.9
@@ -278,12 +279,13 @@ def test_refuses_what_leaves_nothing(settings, message):
     ("num_nodes", "few"), [(3, 1), (77, 1), (77, 99), (1222, 1000), (5242, 1000)]
 )
 def test_refuses_fewer_steps_than_forget_the_start(num_nodes, few):
+    budget = Budget(1.0, 0.0)
     with pytest.raises(MisconfigurationException, match="PrivGraph and BTER") as refusal:
-        HRG(num_nodes, steps_per_node=few)
+        HRG(num_nodes, steps_per_node=few).check_budget(budget)
     assert len(str(refusal.value).splitlines()) <= 5
     assert HRG(num_nodes)._steps >= num_nodes**2 * math.log(num_nodes) / 8
     assert HRG(num_nodes)._steps >= 1000 * num_nodes
-    HRG(num_nodes, steps_per_node=least_steps_per_node(num_nodes))
+    HRG(num_nodes, steps_per_node=least_steps_per_node(num_nodes)).check_budget(budget)
 
 
 def leads(num_nodes, states):

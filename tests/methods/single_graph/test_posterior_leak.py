@@ -11,24 +11,24 @@ import networkx as nx
 import pytest
 import torch
 
-from lightning_dpg.auditing.canaries import find_places, spread_non_edges
+from lightning_dpg.auditing.bounds import epsilon_lower_bound
+from lightning_dpg.auditing.canaries import find_sites, spread_non_edges
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
-from lightning_dpg.graph.dense_batch import dense_blocks
+from lightning_dpg.graph.dense_batch import dense_adjacency, dense_batch
 from lightning_dpg.graph.graph import adjacency, make_graph
-from lightning_dpg.methods import DPGVAE
-from lightning_dpg.privacy.audit import epsilon_lower_bound
+from lightning_dpg.methods import DPGVAEAsPublished
 from tests.training import quiet_trainer
 
 NODES, STEPS, SIGMA, CANARIES, GUESSES = 230, 54, 5.0, 200, 120
 
 
-class PosteriorDPGVAE(DPGVAE):
-    """``mode: paper`` with the features and the self loops of the official code."""
+class PosteriorDPGVAE(DPGVAEAsPublished):
+    """The published variant with the features and the self loops of the official code."""
 
     def on_fit_start(self):
         super().on_fit_start()
-        private = adjacency(make_graph(self.trainer.datamodule.edges, NODES)).toarray()
+        private = adjacency(make_graph(self.records.edges, NODES)).toarray()
         values, vectors = torch.linalg.eigh(torch.from_numpy(private).float())
         largest = values.abs().argsort(descending=True)[: self.features.shape[1]]
         self.features = vectors[:, largest] * math.sqrt(NODES)
@@ -38,8 +38,9 @@ class PosteriorDPGVAE(DPGVAE):
 
     @torch.no_grad()
     def posterior_scores(self, pairs):
-        blocks = dense_blocks(self.sizes, torch.tensor([0]))
-        mean, _ = self.encoder(self.features[blocks.nodes], self._adjacency(blocks))
+        blocks = dense_batch(self.sizes, torch.tensor([0]))
+        adjacency = dense_adjacency(self._edges, self.sizes, blocks)
+        mean, _ = self.encoder(self.features[blocks.nodes], adjacency)
         return self.decoder.logits(mean)[0][pairs[:, 0], pairs[:, 1]]
 
 
@@ -49,13 +50,12 @@ def right_guesses(seed):
     graph = nx.watts_strogatz_graph(NODES, 4, 0.1, seed=seed)
     data = GraphSetDataModule([graph], steps_per_epoch=STEPS)
     data.setup("fit")
-    places = find_places(data)
+    places = find_sites(data)
     pairs = spread_non_edges(places, CANARIES, torch.Generator().manual_seed(seed))
     inserted = torch.rand(CANARIES) < 0.5
     places.insert(pairs[inserted])
-    method = PosteriorDPGVAE(
-        "paper", SIGMA, 5.0, feature_dim=32, learning_rate=1e-3, sample_rate=1.0
-    )
+    options = {"sample_rate": 1.0, "feature_dim": 32, "learning_rate": 1e-3}
+    method = PosteriorDPGVAE(noise_multiplier=SIGMA, max_grad_norm=5.0, **options)
     trainer = quiet_trainer(PrivacyAccountant(math.inf, 1e-5))
     trainer.fit(method, data)
     order = method.posterior_scores(pairs).argsort()

@@ -202,6 +202,7 @@ def test_refuses_shares_and_numbers_that_leave_nothing(settings):
         PrivGraph(10, **settings)
 
 
+@pytest.mark.slow
 def test_communities_of_facebook(data_root):
     graph = read_graph(data_root / "graphs" / "Facebook.edges.gz", keep_gaps=True)
     sample = fitted(graph, 1.0).sample(torch.Generator().manual_seed(0))

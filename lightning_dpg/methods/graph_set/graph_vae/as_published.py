@@ -1,82 +1,323 @@
-"""Algorithm 1 of Yang et al., 2021, as printed: steps by clipped gradients of nodes. Not private."""
+"""DPGVAE and DPGGAN as published (Yang et al., 2021, Algorithm 1). Not private."""
 
-from abc import ABC
 from functools import partial
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
+from torch.optim import Optimizer
 
-from lightning_dpg.graph.dense_batch import DenseBlocks
-from lightning_dpg.methods.graph_set.graph_vae.graph_vae import GraphVAE
-from lightning_dpg.nn.graph_vae import kl_divergence, reparametrized
-from lightning_dpg.privacy.dpsgd import DPSGD
-from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
+from lightning_dpg.graph.dense_batch import DenseBatch, dense_adjacency
+from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
+from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
+from lightning_dpg.methods.graph_set.graph_vae.decoding import (
+    draw_pairs,
+    exact_num_edges,
+    optimizers,
+    parameters_but_of,
+    public_features,
+    random_blocks,
+    released_tensors,
+    zeroed_optimizers,
+)
+from lightning_dpg.methods.graph_set.graph_vae.edge_training import simpler_methods
+from lightning_dpg.methods.graph_set.graph_vae.node_clipping import (
+    claimed_epsilon,
+    encoder_loss,
+    node_step,
+    node_sum,
+    posterior,
+)
+from lightning_dpg.nn.graph_vae import (
+    Discriminator,
+    GCNEncoder,
+    GCNReadout,
+    PairDecoder,
+    discriminator_loss,
+    generator_loss,
+    structure_loss,
+)
 
 
-class NodeClipping(GraphVAE, ABC):
-    """What ``mode: paper`` of :class:`DPGVAE` and :class:`DPGGAN` share.
+class DPGVAEAsPublished(GraphSetSynthesizer):
+    """Variational autoencoder of graphs as published (Yang et al., 2021); **not private**.
 
-    What is booked is that nothing is protected.
+    Algorithm 1 to the letter, on random graphs of the set with a share q of its nodes. It takes the exact
+    numbers of edges for public, and claims an epsilon that it does not keep: one edge moves the
+    gradients of many nodes, each of which is clipped alone, and the encoder has no noise.
+    :class:`DPGVAE` has a proof.
+
+    Args:
+        noise_multiplier: Noise scale sigma relative to ``max_grad_norm``; the paper takes 5.
+        max_grad_norm: Clipping norm C of one node's gradient.
+        clip_decay: Factor of C per epoch.
+        sample_rate: Share q of the graphs that a step reads.
+        feature_dim: Width of the public random features of the nodes.
+        hidden_dim: Width of the first layers and of the decoder's vectors.
+        latent_dim: Width of the latent vectors.
+        kl_weight: Weight lambda_1 of the divergence from the prior.
+        learning_rate: Learning rate of Adam.
     """
 
-    encoder: nn.Module
-    sample_rate: float
-    noise_multiplier: Tensor
+    adds_noise: ClassVar[bool] = False
+    features: Tensor
 
-    def _node_step(self) -> None:
-        """Algorithm 1: decoder by clipped gradients of nodes, all else without protection."""
-        blocks = self._random_blocks()
-        adjacency = self._adjacency(blocks)
-        mean, log_variance = self.encoder(self.features[blocks.nodes], adjacency)
-        latent = reparametrized(mean, log_variance, torch.randn_like(mean))
-        max_grad_norm = self.hparams["max_grad_norm"] * self.hparams["clip_decay"] ** (
-            self.current_epoch
-        )
-        DPSGD(float(self.noise_multiplier), max_grad_norm).backward(
-            partial(self._node_sum, blocks, adjacency, latent.detach()),
-            dict(self.decoder.named_parameters()),
-            ledger=self.ledger,
-            entry=self.unprotected(
-                "gradient of nodes",
-                "one edge moves the gradients of many nodes, each of which is clipped alone, and "
-                "networks without noise remember it",
-            ),
-            noise=self.noise,
-            expected_size=self.sample_rate * int(self.sizes.sum()),
-        )
-        loss = self._reconstruction(blocks, adjacency, self.decoder.logits(latent))
-        divergence = kl_divergence(mean, log_variance)[blocks.mask].sum()
-        loss = (loss + self.hparams["kl_weight"] * divergence) / blocks.mask.sum()
-        self.public_backward(loss, list(self.encoder.parameters()))
+    def __init__(
+        self,
+        noise_multiplier: float = 5.0,
+        max_grad_norm: float = 5.0,
+        clip_decay: float = 0.99,
+        sample_rate: float = 0.1,
+        feature_dim: int = 8,
+        hidden_dim: int = 32,
+        latent_dim: int = 4,
+        kl_weight: float = 0.3,
+        learning_rate: float = 1e-2,
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        if not noise_multiplier > 0:
+            raise ValueError(f"noise_multiplier must be positive, got {noise_multiplier}")
+        self.decoder = PairDecoder(latent_dim, hidden_dim)
+        self.offset = nn.Parameter(torch.zeros(()))
+        self.encoder = GCNEncoder(feature_dim, hidden_dim, latent_dim)
+
+    def batch_request(self) -> BatchRequest:
+        """All graphs at each step, which draws a share of them."""
+        return BatchRequest("all", self.hparams["sample_rate"])
+
+    def on_fit_start(self) -> None:
+        """Take over the exact numbers of edges, as the paper does."""
+        super().on_fit_start()
+        self.assumptions.append("The exact numbers of edges are public, as the paper takes them.")
+        num_nodes = int(self.sizes.sum())
+        self.features = public_features(num_nodes, self.hparams["feature_dim"]).to(self.device)
+        self.num_edges = exact_num_edges(self._edges, self.sizes)
+
+    @property
+    def _edges(self) -> Tensor:
+        """All edges (private), shape ``(M, 2)``."""
+        return self.records.edges.to(self.device)
+
+    def configure_optimizers(self) -> list[Optimizer]:
+        """Adam for the autoencoder."""
+        return optimizers(self.hparams["learning_rate"], self.parameters())
+
+    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
+        """One step on some graphs, drawn by a public seed."""
+        (optimizer,) = zeroed_optimizers(self)
+        self._autoencoder_step(*self._graphs())
+        optimizer.step()
 
     def _node_sum(
-        self, blocks: DenseBlocks, adjacency: Tensor, latent: Tensor, max_grad_norm: float
+        self, blocks: DenseBatch, adjacency: Tensor, latent: Tensor, max_grad_norm: float
     ) -> dict[str, Tensor]:
-        """Sum of each node's clipped share of the decoder's gradient.
+        """Sum of each node's clipped share of the decoder's gradient."""
+        loss = partial(self._reconstruction, blocks, adjacency)
+        return node_sum(self.decoder, blocks, latent, loss, max_grad_norm)
 
-        The share of node i is what reaches the weights through its vector f(z_i): the shares add
-        up to the gradient, also of a loss that is one number for a graph.
-        """
-        vectors = self.decoder(latent).detach().requires_grad_()
-        logits = vectors @ vectors.mT
-        loss = self._reconstruction(blocks, adjacency, logits) + self._fooling(blocks, logits)
-        (slopes,) = torch.autograd.grad(loss, vectors)
-        return ghost_clipped_gradient_sum(
-            self.decoder,
-            lambda latent, slopes: (self.decoder(latent) * slopes).sum(-1),
-            latent[blocks.mask],
-            max_grad_norm,
-            others=(slopes[blocks.mask],),
-        )
-
-    def _reconstruction(self, blocks: DenseBlocks, adjacency: Tensor, logits: Tensor) -> Tensor:
+    def _reconstruction(self, blocks: DenseBatch, adjacency: Tensor, logits: Tensor) -> Tensor:
         """L_rec: cross entropy of all pairs in both orders, Eq. (4)."""
         pairs = blocks.pairs
         return 2 * binary_cross_entropy_with_logits(
             logits[pairs], adjacency[pairs], reduction="sum"
         )
 
-    def _fooling(self, blocks: DenseBlocks, logits: Tensor) -> Tensor:
-        """The generator's part of the GAN: none."""
-        return logits.new_zeros(())
+    def _graphs(self) -> tuple[DenseBatch, Tensor]:
+        """Random graphs of the set, and their adjacency matrices of shape ``(B, n, n)`` (private)."""
+        blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
+        return blocks, dense_adjacency(self._edges, self.sizes, blocks)
+
+    def _autoencoder_step(self, blocks: DenseBatch, adjacency: Tensor) -> None:
+        """Gradients of the decoder, by clipped nodes, and of the encoder, without protection."""
+        h = self.hparams
+        latent, mean, log_variance = posterior(self.encoder, self.features[blocks.nodes], adjacency)
+        node_step(
+            self,
+            self.decoder,
+            partial(self._node_sum, blocks, adjacency, latent.detach()),
+            noise_multiplier=h["noise_multiplier"],
+            max_grad_norm=h["max_grad_norm"] * h["clip_decay"] ** self.current_epoch,
+            expected_size=h["sample_rate"] * int(self.sizes.sum()),
+        )
+        rebuilt = self._reconstruction(blocks, adjacency, self.decoder.logits(latent))
+        loss = encoder_loss(rebuilt, mean, log_variance, blocks, h["kl_weight"])
+        self.public_backward(loss, list(self.encoder.parameters()))
+
+    def claimed_epsilon(self, delta: float) -> float | None:
+        """Epsilon of the paper's Theorem 1, which does not hold."""
+        if not self.ledger.entries:
+            return None
+        h, steps = self.hparams, self.ledger.entries[0].steps
+        return claimed_epsilon(h["sample_rate"], steps, h["noise_multiplier"], delta)
+
+    def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
+        """Draw latent vectors from the prior, and edges by their log odds."""
+        width = self.hparams["latent_dim"]
+        return draw_pairs(self.decoder, self.offset, size, num_edges, generator, latent_dim=width)
+
+    def released_state(self) -> dict[str, Tensor]:
+        """The decoder, and sizes and numbers of edges of the graphs."""
+        return released_tensors(self.state_dict())
+
+    @staticmethod
+    def advice(epsilon: float) -> str | None:
+        """A simpler method that is known to do better at ``epsilon``, in one line."""
+        return simpler_methods(epsilon)
+
+
+class DPGGANAsPublished(GraphSetSynthesizer):
+    r"""Autoencoder of graphs with a discriminator, as published (Yang et al., 2021); **not private**.
+
+    Algorithm 1 to the letter: the distance :math:`\|g'(A) - g'(A')\|^2` of a graph and its
+    reconstruction takes the place of the cross entropy, and the discriminator reads the graphs. All
+    else, and the claimed epsilon that does not hold, is as in :class:`DPGVAEAsPublished`.
+    :class:`DPGGAN` has a proof.
+
+    Args:
+        noise_multiplier: Noise scale sigma relative to ``max_grad_norm``; the paper takes 5.
+        max_grad_norm: Clipping norm C of one node's gradient.
+        clip_decay: Factor of C per epoch.
+        sample_rate: Share q of the graphs that a step reads.
+        feature_dim: Width of the public random features of the nodes.
+        hidden_dim: Width of the first layers and of the decoder's vectors.
+        latent_dim: Width of the latent vectors.
+        kl_weight: Weight lambda_1 of the divergence from the prior.
+        gan_weight: Weight lambda_2 of the GAN.
+        learning_rate: Learning rate of Adam.
+    """
+
+    adds_noise: ClassVar[bool] = False
+    features: Tensor
+
+    def __init__(
+        self,
+        noise_multiplier: float = 5.0,
+        max_grad_norm: float = 5.0,
+        clip_decay: float = 0.99,
+        sample_rate: float = 0.1,
+        feature_dim: int = 8,
+        hidden_dim: int = 32,
+        latent_dim: int = 4,
+        kl_weight: float = 0.3,
+        gan_weight: float = 0.1,
+        learning_rate: float = 1e-2,
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        if not noise_multiplier > 0:
+            raise ValueError(f"noise_multiplier must be positive, got {noise_multiplier}")
+        self.decoder = PairDecoder(latent_dim, hidden_dim)
+        self.offset = nn.Parameter(torch.zeros(()))
+        self.encoder = GCNEncoder(feature_dim, hidden_dim, latent_dim)
+        describer = GCNReadout(feature_dim, hidden_dim, latent_dim)
+        self.discriminator = Discriminator(describer, latent_dim, hidden_dim)
+
+    def batch_request(self) -> BatchRequest:
+        """All graphs at each step, which draws a share of them."""
+        return BatchRequest("all", self.hparams["sample_rate"])
+
+    def on_fit_start(self) -> None:
+        """Take over the exact numbers of edges, as the paper does."""
+        super().on_fit_start()
+        self.assumptions.append("The exact numbers of edges are public, as the paper takes them.")
+        num_nodes = int(self.sizes.sum())
+        self.features = public_features(num_nodes, self.hparams["feature_dim"]).to(self.device)
+        self.num_edges = exact_num_edges(self._edges, self.sizes)
+
+    @property
+    def _edges(self) -> Tensor:
+        """All edges (private), shape ``(M, 2)``."""
+        return self.records.edges.to(self.device)
+
+    def configure_optimizers(self) -> list[Optimizer]:
+        """Adam for the autoencoder, and for the discriminator."""
+        autoencoder = parameters_but_of(self, "discriminator")
+        return optimizers(
+            self.hparams["learning_rate"], autoencoder, self.discriminator.parameters()
+        )
+
+    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
+        """One step of the autoencoder, and one of the discriminator, on graphs drawn by a public seed."""
+        optimizer, other = zeroed_optimizers(self)
+        self._autoencoder_step(*self._graphs())
+        self._judge_step(*self._graphs())
+        optimizer.step()
+        other.step()
+
+    def _judge_step(self, blocks: DenseBatch, adjacency: Tensor) -> None:
+        """Gradient of the discriminator, of graphs and their reconstructions."""
+        latent, *_ = posterior(self.encoder, self.features[blocks.nodes], adjacency)
+        fake = self.decoder.logits(latent).sigmoid().detach()
+        judged = discriminator_loss(
+            *(self.discriminator(*self._read(blocks, x)) for x in (adjacency, fake))
+        )
+        self.public_backward(
+            self.hparams["gan_weight"] * judged, list(self.discriminator.parameters())
+        )
+
+    def _node_sum(
+        self, blocks: DenseBatch, adjacency: Tensor, latent: Tensor, max_grad_norm: float
+    ) -> dict[str, Tensor]:
+        """Sum of each node's clipped share of the decoder's gradient."""
+
+        def loss(logits: Tensor) -> Tensor:
+            fooling = generator_loss(self.discriminator(*self._read(blocks, logits.sigmoid())))
+            rebuilt = self._reconstruction(blocks, adjacency, logits)
+            return rebuilt + self.hparams["gan_weight"] * fooling
+
+        return node_sum(self.decoder, blocks, latent, loss, max_grad_norm)
+
+    def _reconstruction(self, blocks: DenseBatch, adjacency: Tensor, logits: Tensor) -> Tensor:
+        """L_rec: squared distance of the descriptions of graphs and reconstructions."""
+        describe = self.discriminator.describe
+        graphs = (adjacency, logits.sigmoid())
+        return structure_loss(*(describe(*self._read(blocks, graph)) for graph in graphs))
+
+    def _read(self, blocks: DenseBatch, adjacency: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """What the discriminator reads of graphs with any weights, those of padding aside."""
+        real = blocks.mask[:, :, None] & blocks.mask[:, None, :]
+        return self.features[blocks.nodes], adjacency * real, blocks.mask
+
+    def _graphs(self) -> tuple[DenseBatch, Tensor]:
+        """Random graphs of the set, and their adjacency matrices of shape ``(B, n, n)`` (private)."""
+        blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
+        return blocks, dense_adjacency(self._edges, self.sizes, blocks)
+
+    def _autoencoder_step(self, blocks: DenseBatch, adjacency: Tensor) -> None:
+        """Gradients of the decoder, by clipped nodes, and of the encoder, without protection."""
+        h = self.hparams
+        latent, mean, log_variance = posterior(self.encoder, self.features[blocks.nodes], adjacency)
+        node_step(
+            self,
+            self.decoder,
+            partial(self._node_sum, blocks, adjacency, latent.detach()),
+            noise_multiplier=h["noise_multiplier"],
+            max_grad_norm=h["max_grad_norm"] * h["clip_decay"] ** self.current_epoch,
+            expected_size=h["sample_rate"] * int(self.sizes.sum()),
+        )
+        rebuilt = self._reconstruction(blocks, adjacency, self.decoder.logits(latent))
+        loss = encoder_loss(rebuilt, mean, log_variance, blocks, h["kl_weight"])
+        self.public_backward(loss, list(self.encoder.parameters()))
+
+    def claimed_epsilon(self, delta: float) -> float | None:
+        """Epsilon of the paper's Theorem 1, which does not hold."""
+        if not self.ledger.entries:
+            return None
+        h, steps = self.hparams, self.ledger.entries[0].steps
+        return claimed_epsilon(h["sample_rate"], steps, h["noise_multiplier"], delta)
+
+    def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
+        """Draw latent vectors from the prior, and edges by their log odds."""
+        width = self.hparams["latent_dim"]
+        return draw_pairs(self.decoder, self.offset, size, num_edges, generator, latent_dim=width)
+
+    def released_state(self) -> dict[str, Tensor]:
+        """The decoder, and sizes and numbers of edges of the graphs."""
+        return released_tensors(self.state_dict())
+
+    @staticmethod
+    def advice(epsilon: float) -> str | None:
+        """A simpler method that is known to do better at ``epsilon``, in one line."""
+        return simpler_methods(epsilon)

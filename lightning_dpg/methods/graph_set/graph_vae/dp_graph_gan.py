@@ -5,39 +5,62 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
+from torch.optim import Optimizer
 
-from lightning_dpg.graph.dense_batch import DenseBlocks
-from lightning_dpg.methods.graph_set.graph_vae.dp_graph_vae import DPGVAE
+from lightning_dpg.graph.dense_batch import DenseBatch
+from lightning_dpg.interfaces import BatchRequest
+from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
+from lightning_dpg.methods.graph_set.graph_vae.decoding import (
+    GraphOdds,
+    draw_pairs,
+    optimizers,
+    parameters_but_of,
+    prior,
+    public_features,
+    random_blocks,
+    released_tensors,
+    zeroed_optimizers,
+)
+from lightning_dpg.methods.graph_set.graph_vae.edge_training import (
+    NoisySums,
+    RowAutoencoder,
+    check_shares,
+    edge_training,
+    num_edges_entry,
+    private_half,
+    public_half,
+    simpler_methods,
+)
 from lightning_dpg.nn.graph_vae import (
-    GCNDescriber,
-    RowDescriber,
-    drawn_adjacency,
-    fooling_loss,
-    judge,
-    judging_loss,
-    reparametrized,
+    CONTEXT_DIM,
+    Discriminator,
+    PairDecoder,
+    RowEncoder,
+    RowReadout,
+    discriminator_loss,
+    generator_loss,
+    sample_adjacency,
     structure_loss,
 )
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.ledger import LedgerEntry
+from lightning_dpg.privacy.sampling import PoissonBatch
 from lightning_dpg.privacy.sensitivity import aggregation_sensitivity
 
 
-class DPGGAN(DPGVAE):
+class DPGGAN(GraphSetSynthesizer):
     r"""Autoencoder of graphs with a discriminator, under edge differential privacy (Yang et al., 2021).
 
-    ``mode: corrected`` shows the discriminator the released sums over neighbors of real graphs, and
-    of drawn graphs the same sums with noise of the same law. So neither it, nor what the decoder
-    learns from it, nor the distance :math:`\|g'(H) - g'(H')\|^2` of a graph and its reconstruction
-    reads an edge. All else is as in :class:`DPGVAE`.
-
-    ``mode: paper`` is Algorithm 1 as printed, where that distance of adjacency matrices takes the
-    place of the cross entropy, and the discriminator reads the graphs themselves.
+    The discriminator reads the released sums over neighbors of real graphs, and of drawn graphs the same
+    sums with noise of the same law. So neither it, nor what the decoder learns from it, nor the distance
+    :math:`\|g'(H) - g'(H')\|^2` of a graph and its reconstruction reads an edge. All else is as in
+    :class:`DPGVAE`. :class:`DPGGANAsPublished` follows the paper to the letter.
 
     Args:
-        mode: ``corrected`` or ``paper``.
         noise_multiplier: Noise scale sigma relative to ``max_grad_norm``; ``auto`` solves it from
             the budget and the number of steps of the run.
-        max_grad_norm: Clipping norm C, of one edge's gradient or of one node's.
-        clip_decay: Factor of C per epoch, in ``mode: paper``.
+        max_grad_norm: Clipping norm C of one edge's gradient.
+        sample_rate: Probability q with which a batch holds an edge.
         count_share: Share of epsilon that buys the numbers of edges.
         aggregation_share: Share of the budget (of its zCDP parameter) that buys the sums.
         hops: Sums that are released, each over the neighbors' last ones; the paper's GCN has two.
@@ -46,17 +69,17 @@ class DPGGAN(DPGVAE):
         hidden_dim: Width of the first layers and of the decoder's vectors.
         latent_dim: Width of the latent vectors.
         kl_weight: Weight lambda_1 of the divergence from the prior.
-        gan_weight: Weight lambda_2 of the GAN, in ``mode: corrected`` also of the distance.
+        gan_weight: Weight lambda_2 of the GAN and of the distance.
         learning_rate: Learning rate of Adam.
-        sample_rate: Probability q with which an edge is in the batch of a step.
     """
+
+    features: Tensor
 
     def __init__(
         self,
-        mode: Literal["corrected", "paper"] = "corrected",
         noise_multiplier: float | Literal["auto"] = "auto",
         max_grad_norm: float = 5.0,
-        clip_decay: float = 0.99,
+        sample_rate: float = 0.1,
         count_share: float = 0.3,
         aggregation_share: float = 0.3,
         hops: int = 1,
@@ -67,106 +90,127 @@ class DPGGAN(DPGVAE):
         kl_weight: float = 0.3,
         gan_weight: float = 0.1,
         learning_rate: float = 1e-2,
-        sample_rate: float = 0.1,
     ) -> None:
-        super().__init__(
-            mode,
-            noise_multiplier,
-            max_grad_norm,
-            clip_decay,
-            count_share,
-            aggregation_share,
-            hops,
-            public_pairs,
-            feature_dim,
-            hidden_dim,
-            latent_dim,
-            kl_weight,
-            learning_rate,
-            sample_rate,
-        )
+        super().__init__()
         self.save_hyperparameters()
-        describe: RowDescriber | GCNDescriber
-        if mode == "corrected":
-            describe = RowDescriber(hops * feature_dim, hidden_dim, latent_dim)
-        else:
-            describe = GCNDescriber(feature_dim, hidden_dim, latent_dim)
-        self.discriminator = nn.ModuleDict(
-            {"describe": describe, "judge": judge(latent_dim, hidden_dim)}
+        check_shares(count_share, aggregation_share)
+        self.decoder = PairDecoder(latent_dim + CONTEXT_DIM, hidden_dim)
+        self.offset = nn.Parameter(torch.zeros(()))
+        self.encoder = RowEncoder(hops * feature_dim + CONTEXT_DIM, hidden_dim, latent_dim)
+        self.sums = NoisySums(hops, feature_dim, aggregation_share)
+        self.dpsgd = edge_training(noise_multiplier, max_grad_norm, sample_rate)
+        describer = RowReadout(hops * feature_dim, hidden_dim, latent_dim)
+        self.discriminator = Discriminator(describer, latent_dim, hidden_dim)
+
+    def batch_request(self) -> BatchRequest:
+        """Poisson samples of edges."""
+        return BatchRequest("poisson", self.hparams["sample_rate"])
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Numbers of edges, sums over neighbors, and the steps."""
+        counts = num_edges_entry(self.hparams["count_share"] * budget.epsilon)
+        before = [counts, *self.sums.planned(budget)]
+        return before + self.dpsgd.planned(budget, steps, before)
+
+    def cheaper_settings(self) -> str:
+        """Smaller shares for the releases before the steps, and more noise where it is a number."""
+        h = self.hparams
+        lower = f"lower count_share {h['count_share']:g} or aggregation_share"
+        raised = "" if self.dpsgd.is_auto else ", or raise noise_multiplier or set it to auto"
+        return f"{lower} {h['aggregation_share']:g}{raised}"
+
+    def on_fit_start(self) -> None:
+        """Settle the noise of the steps, then make the releases that they read."""
+        super().on_fit_start()
+        num_nodes = int(self.sizes.sum())
+        self.features = public_features(num_nodes, self.hparams["feature_dim"]).to(self.device)
+        if self.dpsgd.begin(self):
+            self._release(self.records.edges)
+
+    def _release(self, edges: Tensor) -> None:
+        """Numbers of edges, then sums over neighbors, of all edges of shape ``(M, 2)`` (private)."""
+        budget = self.budget
+        self.release_num_edges_per_graph(edges, self.hparams["count_share"] * budget.epsilon)
+        self.sums.release(edges, self.features, budget, ledger=self.ledger, noise=self.noise)
+
+    def configure_optimizers(self) -> list[Optimizer]:
+        """Adam for the autoencoder, and for the discriminator."""
+        autoencoder = parameters_but_of(self, "discriminator")
+        return optimizers(
+            self.hparams["learning_rate"], autoencoder, self.discriminator.parameters()
         )
 
-    # mode: corrected
+    def step_entries(self) -> list[LedgerEntry]:
+        """One sampled Gaussian per step."""
+        return [self.dpsgd.entry]
+
+    def training_step(self, batch: PoissonBatch, batch_idx: int) -> None:
+        """One private step of the autoencoder, and one of the discriminator.
+
+        Args:
+            batch: Poisson sample of edges of shape ``(B, 2)``, B may be 0.
+            batch_idx: Number of the batch.
+        """
+        edges = self.dpsgd.drawn(batch)
+        optimizer, other = zeroed_optimizers(self)
+        private_half(self, self.autoencoder, self.dpsgd, edges)
+        self._public_terms()
+        optimizer.step()
+        other.step()
 
     def _public_terms(self) -> None:
-        """Also the discriminator, and what the autoencoder learns from it."""
-        super()._public_terms()
-        blocks = self._random_blocks()
-        real = self._scaled(self.rows[blocks.nodes])
-        latent = self._latent(self._inputs(blocks.nodes), self._prior(blocks))
-        rebuilt, fake = (self._drawn_rows(blocks, z) for z in (latent, self._prior(blocks)))
-        distance = structure_loss(*(self._describe_rows(blocks, x) for x in (real, rebuilt)))
-        loss = distance / self._total_edges + fooling_loss(self._judge_rows(blocks, fake))
-        loss = self.hparams["gan_weight"] * loss
-        self.public_backward(loss, self._autoencoder)
-        judged = judging_loss(
-            self._judge_rows(blocks, real), self._judge_rows(blocks, fake.detach())
+        """Gradient of all that reads no edge."""
+        names = ("public_pairs", "max_grad_norm", "kl_weight")
+        public_half(self, self.autoencoder, **{name: self.hparams[name] for name in names})
+        self._adversarial_terms()
+
+    def _adversarial_terms(self) -> None:
+        """Gradient of the discriminator, and of what the autoencoder learns from it."""
+        model, sums = self.autoencoder, self.sums
+        blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
+        real = sums.scaled(sums.rows[blocks.nodes])
+        width = self.hparams["latent_dim"]
+        latent = model.latent(model.inputs(blocks.nodes), prior(blocks, width))
+        rebuilt, fake = (self._drawn_rows(blocks, z) for z in (latent, prior(blocks, width)))
+        describe, mask = self.discriminator.describe, blocks.mask
+        distance = structure_loss(describe(real, mask), describe(rebuilt, mask))
+        loss = distance / model.total_edges + generator_loss(self.discriminator(fake, mask))
+        self.public_backward(
+            self.hparams["gan_weight"] * loss, parameters_but_of(self, "discriminator")
+        )
+        judged = discriminator_loss(
+            self.discriminator(real, mask), self.discriminator(fake.detach(), mask)
         )
         self.public_backward(judged, list(self.discriminator.parameters()))
 
-    def _drawn_rows(self, blocks: DenseBlocks, latent: Tensor) -> Tensor:
+    def _drawn_rows(self, blocks: DenseBatch, latent: Tensor) -> Tensor:
         """Sums over neighbors of graphs drawn from latent vectors, with noise as the real ones."""
-        adjacency = drawn_adjacency(self._logits(latent, blocks.graphs), blocks.pairs)
-        std = float(self.aggregation_noise) * aggregation_sensitivity()
+        logits = self.autoencoder.odds.logits(latent, blocks.graphs)
+        adjacency = sample_adjacency(logits, blocks.pairs)
+        std = float(self.sums.noise_multiplier) * aggregation_sensitivity()
         hops, rows = [], normalize(self.features[blocks.nodes], dim=-1)
         for _ in range(self.hparams["hops"]):
             sums = adjacency @ rows
             hops.append(sums + std * torch.randn_like(sums))
             rows = normalize(hops[-1], dim=-1)
-        return self._scaled(torch.cat(hops, -1))
+        return self.sums.scaled(torch.cat(hops, -1))
 
-    def _describe_rows(self, blocks: DenseBlocks, rows: Tensor) -> Tensor:
-        described: Tensor = self.discriminator["describe"](rows, blocks.mask)
-        return described
+    @property
+    def autoencoder(self) -> RowAutoencoder:
+        """The networks that edges train, around the released rows."""
+        odds = GraphOdds(self.decoder, self.offset, self.sizes, self.num_edges)
+        return RowAutoencoder(self.encoder, odds, self.sums, self.hparams["latent_dim"])
 
-    def _judge_rows(self, blocks: DenseBlocks, rows: Tensor) -> Tensor:
-        judged: Tensor = self.discriminator["judge"](self._describe_rows(blocks, rows))
-        return judged
+    def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
+        """Draw latent vectors from the prior, and edges by their log odds."""
+        width = self.hparams["latent_dim"]
+        return draw_pairs(self.decoder, self.offset, size, num_edges, generator, latent_dim=width)
 
-    # mode: paper
+    def released_state(self) -> dict[str, Tensor]:
+        """The decoder, and sizes and numbers of edges of the graphs."""
+        return released_tensors(self.state_dict())
 
-    def _node_step(self) -> None:
-        """Also one step of the discriminator, on graphs and their reconstructions."""
-        super()._node_step()
-        blocks = self._random_blocks()
-        adjacency = self._adjacency(blocks)
-        mean, log_variance = self.encoder(self.features[blocks.nodes], adjacency)
-        latent = reparametrized(mean, log_variance, torch.randn_like(mean))
-        fake = self.decoder.logits(latent).sigmoid().detach()
-        judged = judging_loss(self._judge(blocks, adjacency), self._judge(blocks, fake))
-        self.public_backward(
-            self.hparams["gan_weight"] * judged, list(self.discriminator.parameters())
-        )
-
-    def _reconstruction(self, blocks: DenseBlocks, adjacency: Tensor, logits: Tensor) -> Tensor:
-        """L_rec: squared distance of the descriptions of graphs and reconstructions."""
-        real = self._describe(blocks, adjacency)
-        return structure_loss(real, self._describe(blocks, logits.sigmoid()))
-
-    def _fooling(self, blocks: DenseBlocks, logits: Tensor) -> Tensor:
-        """The generator's part of the GAN."""
-        loss: Tensor = self.hparams["gan_weight"] * fooling_loss(
-            self._judge(blocks, logits.sigmoid())
-        )
-        return loss
-
-    def _judge(self, blocks: DenseBlocks, adjacency: Tensor) -> Tensor:
-        judged: Tensor = self.discriminator["judge"](self._describe(blocks, adjacency))
-        return judged
-
-    def _describe(self, blocks: DenseBlocks, adjacency: Tensor) -> Tensor:
-        """Descriptions g' of graphs with any weights, those of padding aside."""
-        real = blocks.mask[:, :, None] & blocks.mask[:, None, :]
-        described: Tensor = self.discriminator["describe"](
-            self.features[blocks.nodes], adjacency * real, blocks.mask
-        )
-        return described
+    @staticmethod
+    def advice(epsilon: float) -> str | None:
+        """A simpler method that is known to do better at ``epsilon``, in one line."""
+        return simpler_methods(epsilon)

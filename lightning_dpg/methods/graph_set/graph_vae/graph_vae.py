@@ -1,172 +1,90 @@
 """GVAE and GGAN: autoencoders of graphs without privacy, one model for a whole set."""
 
-import math
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, normalize
-from torch.optim import Adam, Optimizer
+from torch.nn.functional import binary_cross_entropy_with_logits
+from torch.optim import Optimizer
 
-from lightning_dpg.graph.dense_batch import DenseBlocks, dense_adjacency, dense_blocks
-from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs
+from lightning_dpg.graph.dense_batch import DenseBatch, dense_adjacency
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
+from lightning_dpg.methods.graph_set.graph_vae.decoding import (
+    GraphOdds,
+    annealed,
+    draw_pairs,
+    exact_num_edges,
+    optimizers,
+    parameters_but_of,
+    prior,
+    public_features,
+    random_blocks,
+    released_tensors,
+    with_context,
+    zeroed_optimizers,
+)
 from lightning_dpg.nn.graph_vae import (
     CONTEXT_DIM,
-    GCNDescriber,
+    Discriminator,
     GCNEncoder,
+    GCNReadout,
     PairDecoder,
-    density_logits,
-    drawn_adjacency,
-    fooling_loss,
-    graph_context,
-    judge,
-    judging_loss,
+    discriminator_loss,
+    generator_loss,
     kl_divergence,
-    prior_net,
-    reparametrized,
+    reparameterize,
+    sample_adjacency,
     structure_loss,
 )
 
-MAX_ENTRIES = 2**26
-"""Largest number of entries of the dense blocks of one step: 256 MB each."""
-_ALIKE = 0.9
-"""Entry of all features that is the same for all nodes, so that sums of them tell degrees."""
 
+class Bound(NamedTuple):
+    """The evidence lower bound of some graphs.
 
-class GraphVAE(GraphSetSynthesizer):
-    r"""What the autoencoders share: the decoder, and graphs drawn with it from the prior.
-
-    The log odds of a pair are :math:`f(z_i, g)^\top f(z_j, g) + c + c_g`, where g tells the size and
-    the released density of the graph, :math:`c_g` are the log odds of the density, and c is trained.
-    The offsets let inner products, whose mean is never negative, describe sparse graphs. They do not
-    change how a graph with a given number of edges is drawn, and their gradient reads nothing but
-    the released numbers of edges.
-
-    Subclasses name the hyperparameters.
+    Attributes:
+        loss: Its negative, Eq. (4), a sum over the graphs.
+        logits: Log odds of the reconstruction, shape ``(B, n, n)``.
+        figures: Its parts per pair and per node, to be logged.
     """
 
-    decoder: PairDecoder
-    discriminator: nn.ModuleDict
-    features: Tensor
-
-    def _build_decoder(self, context_dim: int = CONTEXT_DIM) -> None:
-        self._context_dim = context_dim
-        width = self.hparams["latent_dim"] + context_dim
-        self.decoder = PairDecoder(width, self.hparams["hidden_dim"])
-        self.offset = nn.Parameter(torch.zeros(()))
-
-    def on_fit_start(self) -> None:
-        """Take over sizes and features: public random rows, equally long."""
-        super().on_fit_start()
-        self.features = public_features(int(self.sizes.sum()), self.hparams["feature_dim"]).to(
-            self.device
-        )
-
-    def configure_optimizers(self) -> list[Optimizer]:
-        """Adam for the autoencoder, and one more for a discriminator."""
-        optimizers: list[Optimizer] = [Adam(self._autoencoder, self.hparams["learning_rate"])]
-        if hasattr(self, "discriminator"):
-            parameters = self.discriminator.parameters()
-            optimizers.append(Adam(parameters, self.hparams["learning_rate"]))
-        return optimizers
-
-    @property
-    def _autoencoder(self) -> list[nn.Parameter]:
-        """All parameters but those of the discriminator."""
-        return [p for name, p in self.named_parameters() if not name.startswith("discriminator")]
-
-    def _kl_weight(self) -> float:
-        """Weight of the divergence, which rises from 0 in the first half of the run.
-
-        From the start on, it would be cheapest to let the latent vectors say nothing.
-        """
-        steps = self.trainer.global_step / len(self.trainer.optimizers)
-        share = 2 * steps / self.trainer.estimated_stepping_batches
-        return float(self.hparams["kl_weight"]) * min(1.0, share)
-
-    def _logits(self, latent: Tensor, graphs: Tensor) -> Tensor:
-        """Log odds of all pairs of graphs with the numbers ``(B,)``: ``(B, n, k)`` to ``(B, n, n)``."""
-        told = self._told(latent, self._context(graphs)[:, None])
-        return self.decoder.logits(told) + self._offsets(graphs)[:, None, None]
-
-    def _told(self, latent: Tensor, context: Tensor) -> Tensor:
-        """Latent vectors, or features, together with what is known of their graphs."""
-        context = context[..., : self._context_dim].to(latent)
-        return torch.cat([latent, context.expand(*latent.shape[:-1], -1)], -1)
-
-    def _context(self, graphs: Tensor) -> Tensor:
-        """Size and released density of graphs: numbers ``(...)`` to ``(..., CONTEXT_DIM)``."""
-        # Looked up: a logarithm's last digit may depend on where in a batch it is taken.
-        return graph_context(self.sizes, self.num_edges)[graphs]
-
-    def _offsets(self, graphs: Tensor) -> Tensor:
-        """Log odds of any pair of graphs with the numbers ``(...)``."""
-        return self.offset + density_logits(self.sizes[graphs], self.num_edges[graphs])
-
-    def _prior(self, blocks: DenseBlocks) -> Tensor:
-        """Latent vectors of the prior, shape ``(B, n, k)``."""
-        return torch.randn(*blocks.nodes.shape, self.hparams["latent_dim"], device=self.device)
-
-    def _random_blocks(self) -> DenseBlocks:
-        """Blocks of different graphs, as large a share of the set as a batch is of the edges."""
-        count = math.ceil(len(self.sizes) * self.hparams["sample_rate"] / self.trainer.world_size)
-        graphs = torch.randperm(len(self.sizes), device=self.device)[:count]
-        largest = int(self.sizes[graphs].max())
-        if count * largest**2 > MAX_ENTRIES:
-            raise MisconfigurationException(
-                f"{count} graphs of up to {largest} nodes do not fit into dense blocks\n"
-                "set model.init_args.sample_rate lower, or leave out the largest graphs"
-            )
-        return dense_blocks(self.sizes, graphs)
-
-    def _adjacency(self, blocks: DenseBlocks) -> Tensor:
-        """Adjacency matrices of shape ``(B, n, n)`` (private)."""
-        edges = self.records.edges
-        return dense_adjacency(edges.to(self.device), self.sizes, blocks)
-
-    def _exact_num_edges(self) -> Tensor:
-        """Number of edges of each graph (private), shape ``(G,)``."""
-        edges = self.records.edges
-        return torch.bincount(self.graph_of(edges[:, 0].to(self.device)), minlength=len(self.sizes))
-
-    def _zeroed_optimizers(self) -> list[Any]:
-        optimizers = self.optimizers()
-        optimizers = optimizers if isinstance(optimizers, list) else [optimizers]
-        for optimizer in optimizers:
-            optimizer.zero_grad()
-        return optimizers
-
-    @torch.no_grad()
-    def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
-        r"""Draw latent vectors from the prior, and then edges by their log odds.
-
-        Without a number of edges half of the pairs are taken to be linked. Of independent pairs given
-        how many are linked, Pareto sampling is an approximation that is close in all but the smallest
-        graphs (Rosen, "On sampling with probability proportional to size", 1997).
-        """
-        count = num_pairs(size) // 2 if num_edges is None else num_edges
-        context = graph_context(torch.tensor(size), torch.tensor(count))
-        latent = prior_net(size, self.hparams["latent_dim"], generator).to(self.device)
-        logits = self.decoder.logits(self._told(latent, context)).cpu()
-        odds = logits[torch.ones_like(logits, dtype=torch.bool).triu_(1)]
-        rings = torch.logit(torch.rand(num_pairs(size), generator=generator), eps=1e-7) - odds
-        if num_edges is None:
-            chosen = torch.nonzero(rings < float(self.offset)).flatten()
-        else:
-            chosen = torch.topk(rings, num_edges, largest=False).indices.sort().values
-        return numbered_pairs(chosen, size)
-
-    def released_state(self) -> dict[str, Tensor]:
-        """The decoder, and sizes and numbers of edges of the graphs."""
-        state = self.state_dict()
-        kept = ("decoder.", "offset", "sizes", "num_edges")
-        return {name: tensor for name, tensor in state.items() if name.startswith(kept)}
+    loss: Tensor
+    logits: Tensor
+    figures: dict[str, Tensor]
 
 
-class GVAE(GraphVAE):
+def evidence_bound(
+    encoder: GCNEncoder,
+    odds: GraphOdds,
+    features: Tensor,
+    blocks: DenseBatch,
+    adjacency: Tensor,
+    kl_weight: float,
+) -> Bound:
+    """The bound of graphs, by one draw from the posterior.
+
+    Args:
+        encoder: Posterior of the nodes.
+        odds: Decoder, and what it knows of the graphs.
+        features: Public features of all nodes of the set, shape ``(N, d)``.
+        blocks: Places of the graphs' nodes.
+        adjacency: Their adjacency matrices (private), shape ``(B, n, n)``.
+        kl_weight: Weight of the divergence from the prior.
+    """
+    inputs = with_context(features[blocks.nodes], odds.context(blocks.graphs)[:, None])
+    mean, log_variance = encoder(inputs, adjacency)
+    latent = reparameterize(mean, log_variance, torch.randn_like(mean))
+    logits, pairs = odds.logits(latent, blocks.graphs), blocks.pairs
+    error = binary_cross_entropy_with_logits(logits[pairs], adjacency[pairs], reduction="sum")
+    divergence = kl_divergence(mean, log_variance)[blocks.mask].sum()
+    figures = {
+        "nonprivate/error_per_pair": error.detach() / pairs.sum(),
+        "nonprivate/divergence_per_node": divergence.detach() / blocks.mask.sum(),
+    }
+    return Bound(error + kl_weight * divergence, logits, figures)
+
+
+class GVAE(GraphSetSynthesizer):
     """Variational autoencoder of graphs without privacy (Kipf and Welling, 2016; Yang et al., 2021).
 
     One model learns the whole set, while the paper trains one for each graph. Synthetic graphs come
@@ -179,10 +97,11 @@ class GVAE(GraphVAE):
         latent_dim: Width of the latent vectors.
         kl_weight: Weight of the divergence from the prior.
         learning_rate: Learning rate of Adam.
-        sample_rate: Share of the graphs that a step reads.
+        sample_rate: Share of the graphs in a step.
     """
 
     adds_noise: ClassVar[bool] = False
+    features: Tensor
 
     def __init__(
         self,
@@ -195,7 +114,8 @@ class GVAE(GraphVAE):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        self._build_decoder()
+        self.decoder = PairDecoder(latent_dim + CONTEXT_DIM, hidden_dim)
+        self.offset = nn.Parameter(torch.zeros(()))
         self.encoder = GCNEncoder(feature_dim + CONTEXT_DIM, hidden_dim, latent_dim)
 
     def batch_request(self) -> BatchRequest:
@@ -206,38 +126,50 @@ class GVAE(GraphVAE):
         """Book the training, which protects nothing; take the exact numbers of edges."""
         super().on_fit_start()
         if not self.ledger.entries:
-            why = f"{type(self).__name__} adds no noise"
-            self.ledger.spend(self.unprotected("training", why))
-        self.num_edges = self._exact_num_edges()
+            self.ledger.spend(self.unprotected("training", "GVAE adds no noise"))
+        num_nodes = int(self.sizes.sum())
+        self.features = public_features(num_nodes, self.hparams["feature_dim"]).to(self.device)
+        self.num_edges = exact_num_edges(self._edges, self.sizes)
+
+    @property
+    def _edges(self) -> Tensor:
+        """All edges (private), shape ``(M, 2)``."""
+        return self.records.edges.to(self.device)
+
+    @property
+    def _odds(self) -> GraphOdds:
+        return GraphOdds(self.decoder, self.offset, self.sizes, self.num_edges)
+
+    def _bound(self, blocks: DenseBatch, adjacency: Tensor) -> Bound:
+        """Loss of graphs with adjacency matrices of shape ``(B, n, n)`` (private)."""
+        weight = annealed(self.hparams["kl_weight"], self.trainer)
+        bound = evidence_bound(self.encoder, self._odds, self.features, blocks, adjacency, weight)
+        self.log_dict(bound.figures, batch_size=1)
+        return bound
+
+    def configure_optimizers(self) -> list[Optimizer]:
+        """Adam for the autoencoder."""
+        return optimizers(self.hparams["learning_rate"], self.parameters())
 
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
-        """One step on some graphs; drawn by a public seed."""
-        (optimizer,) = self._zeroed_optimizers()
-        blocks = self._random_blocks()
-        loss, _ = self._evidence_bound(blocks, self._adjacency(blocks))
-        self.public_backward(loss / blocks.mask.sum(), self._autoencoder)
+        """One step on some graphs, drawn by a public seed."""
+        (optimizer,) = zeroed_optimizers(self)
+        blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
+        bound = self._bound(blocks, dense_adjacency(self._edges, self.sizes, blocks))
+        self.public_backward(bound.loss / blocks.mask.sum(), list(self.parameters()))
         optimizer.step()
 
-    def _evidence_bound(self, blocks: DenseBlocks, adjacency: Tensor) -> tuple[Tensor, Tensor]:
-        """Negative evidence lower bound, Eq. (4), and the log odds of the reconstruction."""
-        features = self._told(self.features[blocks.nodes], self._context(blocks.graphs)[:, None])
-        mean, log_variance = self.encoder(features, adjacency)
-        latent = reparametrized(mean, log_variance, torch.randn_like(mean))
-        logits, pairs = self._logits(latent, blocks.graphs), blocks.pairs
-        error = binary_cross_entropy_with_logits(logits[pairs], adjacency[pairs], reduction="sum")
-        divergence = kl_divergence(mean, log_variance)[blocks.mask].sum()
-        loss = error + self._kl_weight() * divergence
-        self.log_dict(
-            {
-                "nonprivate/error_per_pair": error.detach() / pairs.sum(),
-                "nonprivate/divergence_per_node": divergence.detach() / blocks.mask.sum(),
-            },
-            batch_size=1,
-        )
-        return loss, logits
+    def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
+        """Draw latent vectors from the prior, and edges by their log odds."""
+        width = self.hparams["latent_dim"]
+        return draw_pairs(self.decoder, self.offset, size, num_edges, generator, latent_dim=width)
+
+    def released_state(self) -> dict[str, Tensor]:
+        """The decoder, and sizes and numbers of edges of the graphs."""
+        return released_tensors(self.state_dict())
 
 
-class GGAN(GVAE):
+class GGAN(GraphSetSynthesizer):
     r"""GVAE with a discriminator of whole graphs, without privacy (Yang et al., 2021).
 
     To the loss of the autoencoder it adds :math:`\|g'(A) - g'(A')\|^2` between a graph and its
@@ -252,8 +184,11 @@ class GGAN(GVAE):
         kl_weight: Weight lambda_1 of the divergence from the prior.
         gan_weight: Weight lambda_2 of the GAN and of the distance.
         learning_rate: Learning rate of Adam.
-        sample_rate: Share of the graphs that a step reads.
+        sample_rate: Share of the graphs in a step.
     """
+
+    adds_noise: ClassVar[bool] = False
+    features: Tensor
 
     def __init__(
         self,
@@ -265,55 +200,75 @@ class GGAN(GVAE):
         learning_rate: float = 1e-2,
         sample_rate: float = 0.1,
     ) -> None:
-        super().__init__(feature_dim, hidden_dim, latent_dim, kl_weight, learning_rate, sample_rate)
+        super().__init__()
         self.save_hyperparameters()
-        self.discriminator = nn.ModuleDict(
-            {
-                "describe": GCNDescriber(feature_dim, hidden_dim, latent_dim),
-                "judge": judge(latent_dim, hidden_dim),
-            }
+        self.decoder = PairDecoder(latent_dim + CONTEXT_DIM, hidden_dim)
+        self.offset = nn.Parameter(torch.zeros(()))
+        self.encoder = GCNEncoder(feature_dim + CONTEXT_DIM, hidden_dim, latent_dim)
+        describer = GCNReadout(feature_dim, hidden_dim, latent_dim)
+        self.discriminator = Discriminator(describer, latent_dim, hidden_dim)
+
+    def batch_request(self) -> BatchRequest:
+        """All graphs at each step, which draws a share of them."""
+        return BatchRequest("all", self.hparams["sample_rate"])
+
+    def on_fit_start(self) -> None:
+        """Book the training, which protects nothing; take the exact numbers of edges."""
+        super().on_fit_start()
+        if not self.ledger.entries:
+            self.ledger.spend(self.unprotected("training", "GGAN adds no noise"))
+        num_nodes = int(self.sizes.sum())
+        self.features = public_features(num_nodes, self.hparams["feature_dim"]).to(self.device)
+        self.num_edges = exact_num_edges(self._edges, self.sizes)
+
+    @property
+    def _edges(self) -> Tensor:
+        """All edges (private), shape ``(M, 2)``."""
+        return self.records.edges.to(self.device)
+
+    @property
+    def _odds(self) -> GraphOdds:
+        return GraphOdds(self.decoder, self.offset, self.sizes, self.num_edges)
+
+    def _bound(self, blocks: DenseBatch, adjacency: Tensor) -> Bound:
+        """Loss of graphs with adjacency matrices of shape ``(B, n, n)`` (private)."""
+        weight = annealed(self.hparams["kl_weight"], self.trainer)
+        bound = evidence_bound(self.encoder, self._odds, self.features, blocks, adjacency, weight)
+        self.log_dict(bound.figures, batch_size=1)
+        return bound
+
+    def configure_optimizers(self) -> list[Optimizer]:
+        """Adam for the autoencoder, and for the discriminator."""
+        autoencoder = parameters_but_of(self, "discriminator")
+        return optimizers(
+            self.hparams["learning_rate"], autoencoder, self.discriminator.parameters()
         )
 
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
         """One step of the autoencoder and one of the discriminator."""
-        optimizer, other = self._zeroed_optimizers()
-        blocks = self._random_blocks()
-        adjacency = self._adjacency(blocks)
-        loss, rebuilt = self._evidence_bound(blocks, adjacency)
-        fake = self._logits(self._prior(blocks), blocks.graphs)
-        rebuilt, fake = (drawn_adjacency(logits, blocks.pairs) for logits in (rebuilt, fake))
-        distance = structure_loss(*(self._describe(blocks, x) for x in (adjacency, rebuilt)))
-        adversarial = distance / blocks.mask.sum() + fooling_loss(self._judge(blocks, fake))
-        loss = loss / blocks.mask.sum() + self.hparams["gan_weight"] * adversarial
-        self.public_backward(loss, self._autoencoder)
-        judged = judging_loss(self._judge(blocks, adjacency), self._judge(blocks, fake.detach()))
-        self.public_backward(judged, list(self.discriminator.parameters()))
+        optimizer, other = zeroed_optimizers(self)
+        blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
+        adjacency = dense_adjacency(self._edges, self.sizes, blocks)
+        bound = self._bound(blocks, adjacency)
+        fake = self._odds.logits(prior(blocks, self.hparams["latent_dim"]), blocks.graphs)
+        rebuilt, fake = (sample_adjacency(logits, blocks.pairs) for logits in (bound.logits, fake))
+        features, mask, discriminator = self.features[blocks.nodes], blocks.mask, self.discriminator
+        described = (discriminator.describe(features, x, mask) for x in (adjacency, rebuilt))
+        distance = structure_loss(*described)
+        adversarial = distance / mask.sum() + generator_loss(discriminator(features, fake, mask))
+        loss = bound.loss / mask.sum() + self.hparams["gan_weight"] * adversarial
+        self.public_backward(loss, parameters_but_of(self, "discriminator"))
+        real = discriminator(features, adjacency, mask)
+        judged = discriminator_loss(real, discriminator(features, fake.detach(), mask))
+        self.public_backward(judged, list(discriminator.parameters()))
         optimizer.step()
         other.step()
 
-    def _judge(self, blocks: DenseBlocks, adjacency: Tensor) -> Tensor:
-        """Logits of graphs to be real, shape ``(B, 1)``."""
-        judged: Tensor = self.discriminator["judge"](self._describe(blocks, adjacency))
-        return judged
+    def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
+        """Draw latent vectors from the prior, and edges by their log odds."""
+        width = self.hparams["latent_dim"]
+        return draw_pairs(self.decoder, self.offset, size, num_edges, generator, latent_dim=width)
 
-    def _describe(self, blocks: DenseBlocks, adjacency: Tensor) -> Tensor:
-        """Descriptions g' of shape ``(B, latent_dim)``."""
-        described: Tensor = self.discriminator["describe"](
-            self.features[blocks.nodes], adjacency, blocks.mask
-        )
-        return described
-
-
-def public_features(num_nodes: int, width: int) -> Tensor:
-    """Rows that are the same in every run, of norm ``sqrt(width)``: ``(num_nodes, width)``.
-
-    Their random part stands for the paper's one-hot features after a first layer that is not trained.
-
-    Args:
-        num_nodes: Number of rows.
-        width: At least 2.
-    """
-    rows = torch.randn(num_nodes, width - 1, generator=torch.Generator().manual_seed(0))
-    alike = torch.full((num_nodes, 1), _ALIKE)
-    rows = torch.cat([alike, math.sqrt(1 - _ALIKE**2) * normalize(rows)], 1)
-    return rows * math.sqrt(width)
+    def released_state(self) -> dict[str, Tensor]:
+        """The decoder, and sizes and numbers of edges of the graphs."""
+        return released_tensors(self.state_dict())

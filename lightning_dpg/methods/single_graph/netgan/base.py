@@ -7,7 +7,6 @@ from pytorch_lightning.utilities import rank_zero_warn
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch.optim import Adam, Optimizer
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.assembly import assemble
 from lightning_dpg.interfaces import GraphRecords
@@ -60,6 +59,12 @@ class WalkGAN(Synthesizer):
         for optimizer, rate in zip(self.trainer.optimizers, rates, strict=True):
             for group in optimizer.param_groups:
                 group["lr"] = rate
+
+    def _start_without_noise(self, num_edges: int) -> None:
+        """Book that nothing is protected, which a finite budget refuses."""
+        if not self.ledger.reasons:
+            self.ledger.spend(self.unprotected("training", "no noise is added"))
+        self.num_edges.fill_(num_edges)
 
     def _step(self, batch: Tensor) -> None:
         critic_optimizer, generator_optimizer = self.optimizers()  # type: ignore[attr-defined]
@@ -150,12 +155,6 @@ class WalkGAN(Synthesizer):
         for z in self._latents(self._num_walks, fixed):
             scores += self.generator.transition_frequency(pairs, z, fixed)
         return scores
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """How much likelier than known degrees make them the generator holds pairs to be edges."""
-        degrees = torch.bincount(known.edge_index[0], minlength=known.num_nodes)
-        scores = self.score(pairs).double().cpu().clamp(min=1e-300)
-        return scores.log() - (degrees + 1.0)[pairs].log().sum(1)
 
     def released_state(self) -> dict[str, Tensor]:
         """The generator and the number of edges to assemble."""

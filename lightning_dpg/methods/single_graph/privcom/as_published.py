@@ -1,14 +1,143 @@
-"""PrivCom's formulas as printed, where they differ from the corrected ones."""
+"""PrivCom by the printed formulas, where they differ from the corrected ones."""
 
 import math
+from typing import ClassVar
 
 import torch
+from pytorch_lightning.utilities import rank_zero_warn
 from torch import Tensor
 
 from lightning_dpg.graph.katz import heaviest_pairs, laplacian_rows
-from lightning_dpg.privacy.ledger import Budget
+from lightning_dpg.methods.single_graph.privcom.matrix import KatzMatrix
+from lightning_dpg.methods.single_graph.privcom.power_method import NoisyPowerMethod
+from lightning_dpg.nn.oja import Oja
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
+from lightning_dpg.privacy.mechanisms import gaussian
+from lightning_dpg.privacy.sensitivity.matrix_products import paper_sensitivity
 
 _ALPHA = 5e-6  # as printed
+
+
+class PrivComAsPublished(NoisyPowerMethod):
+    r"""PrivCom as printed: communities of a Katz matrix under noise that leaves nothing of them.
+
+    Node-level (epsilon, delta)-DP. It has the decay of Lemma 3, noise of the textbook's Gaussian
+    mechanism at sensitivity 1 by basic composition, eigenvalues as roots, and a Laplacian as for
+    effective resistances. The statement says the epsilon that the paper would print, which is the
+    budget, beside the smaller one that the noise spends. Only the number of steps is another one: as
+    printed it is 0 and private.
+
+    The sensitivity covers any two graphs at once. So nothing of the graph is left, which the ratio
+    that a run prints says.
+
+    * Zhang, Ni, Fu, "Community Preserved Social Graph Publishing with Node Differential Privacy",
+      2020.
+
+    Args:
+        num_nodes: Number of nodes N (public); the command line reads it from the data.
+        hops: Hops h of the Katz matrix.
+        rank: Number of eigenvectors K.
+        iterations: Steps T.
+    """
+
+    relation = Relation.NODE
+    record: ClassVar[str] = "edges of a node"
+
+    def __init__(
+        self,
+        num_nodes: int | None = None,
+        hops: int = 0,
+        rank: int = 4,
+        iterations: int = 24,
+    ) -> None:
+        super().__init__(num_nodes, rank, iterations)
+        self.save_hyperparameters()
+        if hops < 0:
+            raise ValueError(f"hops must be 0 or more, got {hops}")
+        self.matrix = KatzMatrix(printed_decay(len(self.rows), rank), hops)
+
+    def configure_optimizers(self) -> Oja:
+        """Oja's rule without momentum."""
+        return Oja([self.vectors])
+
+    def claimed_epsilon(self, delta: float) -> float | None:
+        """What the paper would print: its noise spends the budget by basic composition."""
+        return self.budget.epsilon
+
+    def check_records(self, edges: Tensor) -> None:
+        """State what the paper takes as public."""
+        self.assumptions.append("The exact number of edges is public, as the paper takes it.")
+
+    def announce(self) -> None:
+        """Say how small the largest signal is beside the noise, where there is noise."""
+        std = self.product_std()
+        if not std:
+            return
+        size, rank = self.rows.shape
+        ratio = self.matrix.signal_to_noise(size - 1, size, rank, std)
+        rank_zero_warn(
+            f"signal-to-noise ratio of a step: at most {ratio:.2g}, whatever the graph\n"
+            "far below 1 noise alone decides: this graph and one without edges give the same "
+            "releases, and what communities they show are those of noise"
+        )
+
+    def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
+        """None: the number of edges is taken as public."""
+        return []
+
+    def release_counts(self, edges: Tensor, epsilon: float) -> None:
+        """Take over the exact number of edges."""
+        self.num_edges.fill_(len(edges))
+
+    def calibrated(self, budget: Budget) -> list[float]:
+        """Noise multipliers of a step and of each eigenvalue, by equal parts of the budget."""
+        return [printed_sigma(budget, self.hparams["iterations"] + self.num_values)] * 2
+
+    @property
+    def num_values(self) -> int:
+        """Each eigenvalue is a release of its own."""
+        return int(self.hparams["rank"])
+
+    @property
+    def longest_row(self) -> float:
+        """Rows are not shortened."""
+        return 1.0
+
+    def product_sensitivity(self, block: Tensor) -> tuple[float, str]:
+        """What any two graphs differ by."""
+        return paper_sensitivity(), "paper_sensitivity"
+
+    def value_sensitivity(self, basis: Tensor) -> tuple[float, str]:
+        """What the squares of any two graphs differ by."""
+        return paper_sensitivity(), "paper_sensitivity"
+
+    def direction(self) -> Tensor:
+        """Direction of the next step: the noisy product, added to the basis at the printed rate."""
+        steps, sigma = int(self.steps_planned), float(self.noise_multipliers[0])
+        return printed_direction(self.vectors.detach(), super().direction(), steps, sigma)
+
+    @torch.no_grad()
+    def release_values(self) -> None:
+        """Release squared eigenvalues; what the paper takes the root of may be negative."""
+        basis = self.vectors.detach()
+        squares = self.times(basis).square().sum(dim=0)
+        terms = self.value_terms(basis, float(self.noise_multipliers[1]))
+        noisy = [gaussian(square, self.ledger, self.noise, **terms) for square in squares]
+        self.keep_estimate(torch.stack(noisy).clamp(min=0).sqrt())
+
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """The heaviest edges; no draw."""
+        return printed_edges(self.rows.cpu(), int(self.num_edges))
+
+    def score(self, pairs: Tensor) -> Tensor:
+        """The Katz index of pairs of shape ``(P, 2)``."""
+        first, second = pairs.to(self.rows.device).T
+        return (self.rows[first] * self.rows[second]).sum(dim=1)
+
+
+def printed_decay(num_nodes: int, rank: int) -> float:
+    r"""Decay :math:`\beta = 1 / ((n - 1)(n^{3/2} k^{1/2} + 1))` of Lemma 3."""
+    return 1 / (max(num_nodes - 1, 1) * (num_nodes**1.5 * rank**0.5 + 1))
 
 
 def printed_sigma(budget: Budget, releases: int) -> float:

@@ -1,0 +1,69 @@
+"""Scores of noisy products with the adjacency matrix."""
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.auditing.scores.observation import Observation
+from lightning_dpg.graph.graph import adjacency
+
+# Without noise a score would be infinite.
+_LEAST_STD = 1e-3
+
+
+def product_score(seen: Observation) -> Tensor:
+    """Logarithms of likelihood ratios of edges, given a noisy product or noisy eigenvalues.
+
+    They are exact for a product with the adjacency matrix where no node is in two canaries. The
+    product has the shape ``(N, K)``, and that from both sides ``(K, K)``. Of single eigenvalues, as the
+    published variant releases them, nothing is made.
+
+    Args:
+        seen: The release of ``products`` or ``eigenvalues``.
+    """
+    if seen.noisy.dim() < 2:
+        return torch.zeros(len(seen.pairs))
+    method, noisy, is_product = seen.method, seen.noisy.cpu(), seen.entry.key == "products"
+    block = (method.shown_block() if is_product else method.vectors.detach()).cpu()
+    expected = method.matrix.times(_half_canaries(seen.pairs, seen.known), block)
+    surplus = noisy - expected if is_product else block @ (noisy - block.T @ expected)
+    change = method.matrix.decay * _change(surplus, block, seen.pairs)
+    std = seen.entry.sensitivity * seen.entry.noise_multiplier
+    return change / max(std, _LEAST_STD) ** 2
+
+
+def estimate_score(
+    rows: Tensor, signs: Tensor, basis: Tensor, std: float, pairs: Tensor, known: Data
+) -> Tensor:
+    """How much a low-rank estimate of the adjacency matrix speaks for each pair.
+
+    Args:
+        rows: Rows x of the estimate, shape ``(N, K)``.
+        signs: Signs of the estimate, shape ``(K,)``.
+        basis: Eigenvectors of shape ``(N, K)``.
+        std: Standard deviation of the noise of a product.
+        pairs: Canaries of shape ``(P, 2)``.
+        known: Graph of all other edges.
+    """
+    expected = torch.from_numpy(_half_canaries(pairs, known) @ basis.numpy())
+    surplus = (rows * signs) @ (rows.T @ basis) - expected
+    return _change(surplus, basis, pairs) / max(std, _LEAST_STD) ** 2
+
+
+def _half_canaries(pairs: Tensor, known: Data) -> csr_array:
+    """Expected adjacency matrix of shape ``(N, N)``."""
+    matrix = adjacency(known)
+    first, second = pairs.numpy().T
+    canaries = csr_array((np.full(len(pairs), 0.5), (first, second)), shape=matrix.shape)
+    return matrix + canaries + canaries.T
+
+
+def _change(surplus: Tensor, block: Tensor, pairs: Tensor) -> Tensor:
+    """Product of a surplus ``(N, K)`` with what each pair as an edge changes: shape ``(P,)``.
+
+    The edge {i, j} adds row j of the block to row i of the product, and row i to row j.
+    """
+    first, second = pairs.T
+    return (surplus[first] * block[second] + surplus[second] * block[first]).sum(dim=1)

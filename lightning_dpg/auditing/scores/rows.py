@@ -1,0 +1,123 @@
+"""Scores of noisy sums over neighbors and of the noisy gradients of a training on them."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad, vmap
+from torch.nn.functional import normalize
+from torch_geometric.data import Data
+
+from lightning_dpg.auditing.bounds import inclusion_estimate
+from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.nn.graph_vae import CONTEXT_DIM, reparameterize
+from lightning_dpg.privacy.aggregation_perturbation import aggregate
+from lightning_dpg.privacy.dpsgd import clip_factor
+from lightning_dpg.privacy.ledger import LedgerEntry
+
+# More edges than these are represented by a part of them.
+_MOST_EDGES = 512
+# Draws of latent vectors, which the attacker does not know.
+_DRAWS = 4
+
+
+def sums_score(
+    summed: Tensor, noisy: Tensor, entry: LedgerEntry, pairs: Tensor, known: Data
+) -> Tensor:
+    r"""How much noisy sums over neighbors, :math:`R = A X + N`, speak for each pair.
+
+    An edge {i, j} adds :math:`x_j` to row i and :math:`x_i` to row j. Where no node is in two pairs,
+    these are the logarithms of the likelihood ratios of normal noise.
+
+    Args:
+        summed: What was summed, public or released, shape ``(N, d)``; scaled to norm 1 here.
+        noisy: The release R of shape ``(N, d)``.
+        entry: What was booked for it.
+        pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
+        known: Graph of all other edges.
+
+    Returns:
+        Scores of shape ``(P,)``.
+    """
+    rows = normalize(summed.double().cpu())
+    rest = noisy.double().cpu() - aggregate(undirected_edges(known), rows)
+    rest -= aggregate(pairs, rows) / 2
+    std = max(entry.sensitivity * entry.noise_multiplier, 1e-6)
+    return (rest[pairs] * rows[pairs.flip(1)]).sum((1, 2)) / std**2
+
+
+def edge_gradient_score(
+    networks: nn.ModuleDict,
+    rows: Tensor,
+    noisy: Tensor,
+    entry: LedgerEntry,
+    pairs: Tensor,
+    known: Data,
+) -> Tensor:
+    """How much the noisy gradient of a step speaks for each pair.
+
+    What is left of it without what the known edges should add is split among the canaries.
+
+    Args:
+        networks: ``encoder`` and ``decoder``, as they were in the step.
+        rows: What the encoder reads of each node (released), the context of its graph last, shape
+            ``(N, d)``.
+        noisy: Noisy sum of clipped gradients of the networks, in their order, shape ``(K,)``.
+        entry: What was booked for it.
+        pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
+        known: Graph of all other edges.
+
+    Returns:
+        Logarithms of likelihood ratios, roughly, of shape ``(P,)``.
+    """
+    edges, rate, norm = undirected_edges(known), entry.sample_rate, entry.sensitivity
+    part = edges[:: -(-len(edges) // _MOST_EDGES) or 1]
+    directions = mean_clipped_gradients(networks, rows[pairs], norm)
+    others = mean_clipped_gradients(networks, rows[part], norm)
+    weight = len(edges) / max(len(part), 1)
+    rest = noisy - rate / 2 * directions.sum(0) - rate * weight * others.sum(0)
+    # Nor is known which of the other edges are in the batch; their coins have another variance.
+    others *= math.sqrt(weight * (1 - rate) / (0.5 - rate / 4))
+    both = torch.cat([directions, others])
+    estimate = inclusion_estimate(rest, both, norm * entry.noise_multiplier, rate / 2)
+    return rate * estimate[: len(pairs)]
+
+
+def mean_clipped_gradients(networks: nn.ModuleDict, rows: Tensor, max_grad_norm: float) -> Tensor:
+    """Means of :func:`clipped_gradients` over some draws of the latent vectors."""
+    width = next(networks["decoder"].parameters()).shape[1] - CONTEXT_DIM
+    source = torch.Generator().manual_seed(0)
+    normal = torch.randn(_DRAWS, len(rows), 2, width, generator=source).to(rows)
+    draws = [clipped_gradients(networks, rows, draw, max_grad_norm) for draw in normal]
+    return torch.stack(draws).mean(0)
+
+
+def clipped_gradients(
+    networks: nn.ModuleDict, rows: Tensor, normal: Tensor, max_grad_norm: float
+) -> Tensor:
+    """Clipped gradients of minus the log odds of pairs.
+
+    Args:
+        networks: ``encoder`` and ``decoder``.
+        rows: Rows of the pairs' ends, shape ``(P, 2, d)``.
+        normal: Standard normal vectors that draw the latent ones, shape ``(P, 2, k)``.
+        max_grad_norm: Clipping norm C.
+
+    Returns:
+        One row for each pair, shape ``(P, K)``.
+    """
+
+    def loss(parameters: dict[str, dict[str, Tensor]], ends: Tensor, normal: Tensor) -> Tensor:
+        mean, log_variance = functional_call(networks["encoder"], parameters["encoder"], (ends,))
+        latent = reparameterize(mean, log_variance, normal)
+        latent = torch.cat([latent, ends[..., -CONTEXT_DIM:]], -1)
+        first, second = functional_call(networks["decoder"], parameters["decoder"], (latent,))
+        return -(first @ second)
+
+    values = {
+        name: {key: value.detach() for key, value in network.named_parameters()}
+        for name, network in networks.items()
+    }
+    gradients = vmap(grad(loss), in_dims=(None, 0, 0))(values, rows, normal)
+    flat = torch.cat([g.flatten(1) for name in networks for g in gradients[name].values()], dim=1)
+    return flat * clip_factor(flat.square().sum(1), max_grad_norm)[:, None]

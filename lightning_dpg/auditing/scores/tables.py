@@ -1,0 +1,148 @@
+r"""Scores of noisy tables of counts of edges, for an attacker that knows all edges but some.
+
+A canary is a pair of nodes that a secret fair coin made an edge, or not. Each cell of a table holds
+what the known edges make of it, plus the changes by those canaries that are edges, plus noise. The
+attacker knows the changes. Of a cell that several canaries change, the other coins are averaged.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array, vstack
+from scipy.stats import binom
+
+Likelihood = Callable[[int, NDArray[np.int64]], NDArray[np.float64]]
+
+
+def coin_scores(changes: csr_array, likelihood: Likelihood) -> NDArray[np.float64]:
+    """Logarithms of likelihood ratios of coins, each cell taken as independent of the others.
+
+    They are exact where no two canaries share a cell, and where each canary changes one cell only.
+
+    Args:
+        changes: How much each canary changes each cell, integers of shape ``(P, C)``.
+        likelihood: Logarithms of the likelihood of a cell, by its number and by the sums of the
+            changes of the canaries that are edges.
+
+    Returns:
+        Scores of shape ``(P,)``, higher speaks for an edge.
+    """
+    table, scores = changes.tocsc(), np.zeros(changes.shape[0])
+    for cell in np.flatnonzero(np.diff(table.indptr)).tolist():
+        part = slice(table.indptr[cell], table.indptr[cell + 1])
+        canaries, sizes = table.indices[part], table.data[part]
+        values, counts = np.unique(sizes, return_counts=True)
+        for value in values:
+            others, log_chances = _sums(values, counts - (values == value))
+            with_edge, without = (
+                np.logaddexp.reduce(np.add(log_chances, likelihood(cell, others + shift)))
+                for shift in (value, 0)
+            )
+            scores[canaries[sizes == value]] += with_edge - without
+    return scores
+
+
+def table_scores(
+    surplus: NDArray[np.int64], changes: csr_array, rates: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Scores by counts with discrete Laplace noise.
+
+    Args:
+        surplus: Noisy counts minus those of the known edges, shape ``(C,)``.
+        changes: How much each canary changes each count, integers of shape ``(P, C)``.
+        rates: Decay of the noise of each count, shape ``(C,)``.
+
+    Returns:
+        Scores of shape ``(P,)``.
+    """
+    return coin_scores(changes, lambda cell, sums: -rates[cell] * np.abs(surplus[cell] - sums))
+
+
+def partition_scores(
+    surplus: NDArray[np.int64], cells: NDArray[np.int64], rate: float
+) -> NDArray[np.float64]:
+    """Scores by counts of edges in cells, where each canary is in one cell.
+
+    Args:
+        surplus: Noisy counts minus those of the known edges, shape ``(C,)``.
+        cells: Number of the cell of each canary, shape ``(P,)``.
+        rate: Decay of the noise.
+
+    Returns:
+        Scores of shape ``(P,)``.
+    """
+    ones, canaries = np.ones(len(cells), dtype=np.int64), np.arange(len(cells))
+    changes = csr_array((ones, (canaries, cells)), shape=(len(cells), len(surplus)))
+    return table_scores(surplus, changes, np.full(len(surplus), rate))
+
+
+def sequence_scores(
+    noisy: NDArray[np.int64], pairs: NDArray[np.int64], degrees: NDArray[np.int64], rate: float
+) -> NDArray[np.float64]:
+    """Scores by degrees in descending order with discrete Laplace noise.
+
+    Each canary raises the degrees of two nodes. Where s nodes of degree d are raised, the first s
+    places of those that hold a d hold d + 1 instead: the cells are the different degrees.
+
+    Args:
+        noisy: Noisy degrees in descending order of the true ones, shape ``(N,)``.
+        pairs: Canaries of shape ``(P, 2)``; scores are exact for them where no node is in two.
+        degrees: Degrees of the nodes by the known edges, shape ``(N,)``.
+        rate: Decay of the noise.
+
+    Returns:
+        Scores of shape ``(P,)``.
+    """
+    values, levels, counts = np.unique(degrees, return_inverse=True, return_counts=True)
+    starts = len(degrees) - np.cumsum(counts)
+    canaries = np.repeat(np.arange(len(pairs)), 2)
+    ones = np.ones(2 * len(pairs), dtype=np.int64)
+    changes = coo_array((ones, (canaries, levels[pairs].ravel())), (len(pairs), len(values)))
+
+    def likelihood(level: int, raised: NDArray[np.int64]) -> NDArray[np.float64]:
+        places = noisy[starts[level] : starts[level] + counts[level]] - values[level]
+        gains = rate * (np.abs(places) - np.abs(places - 1))
+        # A node of two canaries can be raised twice; then there are more raises than places.
+        return np.r_[0.0, np.cumsum(gains)][np.minimum(raised, len(places))]
+
+    return coin_scores(changes.tocsr(), likelihood)
+
+
+def counted_changes(
+    counts: Callable[[NDArray[np.int64]], NDArray[np.int64]],
+    edges: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], csr_array]:
+    """Counts of the known edges, and how each canary as the only further edge changes them.
+
+    Args:
+        counts: From edges of shape ``(M, 2)`` to a table of any shape, of C numbers.
+        edges: Known edges of shape ``(M, 2)``.
+        pairs: Canaries of shape ``(P, 2)``.
+
+    Returns:
+        The counts, shape ``(C,)``, and the changes, shape ``(P, C)``.
+    """
+    before = counts(edges).ravel()
+    changes = [
+        csr_array((counts(np.concatenate([edges, pair[None]])).ravel() - before)[None])
+        for pair in pairs
+    ]
+    return before, csr_array(vstack(changes))
+
+
+def _sums(
+    values: NDArray[np.int64], counts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Sums of ``counts`` fair coins of each of ``values``, and logarithms of their chances."""
+    sums: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+    chances: NDArray[np.float64] = np.ones(1)
+    for value, count in zip(values, counts, strict=True):
+        heads = np.arange(count + 1)
+        both = np.add.outer(sums, value * heads).ravel()
+        weights: NDArray[np.float64] = np.outer(chances, binom.pmf(heads, count, 0.5)).ravel()
+        sums, place = np.unique(both, return_inverse=True)
+        chances = np.bincount(place, weights).astype(np.float64)
+    with np.errstate(divide="ignore"):
+        return sums, np.log(chances)

@@ -1,0 +1,197 @@
+"""Private steps of a method: their noise, their cost, and gradients that are clipped and noised."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.calibration import calibrate_noise_multiplier, max_steps
+from lightning_dpg.privacy.dpsgd import DPSGD, ClippedSum, Parameters
+from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.ledger import PrivacyLedger
+from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.sampling import PoissonBatch
+
+
+class PrivateTraining(nn.Module):
+    """The equal private steps of one method, each a noised sum of clipped vectors.
+
+    A method owns one. It adds :meth:`planned` to its plan, calls :meth:`begin` when a run begins, and
+    :meth:`backward` in place of ``loss.backward()``. The settled noise is a buffer, so that a resumed
+    run goes on with it.
+
+    Args:
+        key: Key of the steps in the ledger.
+        name: Their name there.
+        proof: Function that proves the sensitivity.
+        sensitivity: L2 sensitivity of the sum, proved for ``max_grad_norm``.
+        noise_multiplier: Standard deviation of the noise over the sensitivity; ``auto`` solves it from
+            the budget, what else it pays for, and the number of steps of the run. A number is kept, and
+            the run ends where the budget does.
+        max_grad_norm: Clipping norm C of one record's vector.
+        sample_rate: Probability with which Poisson sampling draws a record.
+        relation: Neighboring relation of the guarantee.
+        record: What is one record.
+
+    Attributes:
+        noise_multiplier: The settled noise, NaN before.
+        local: Generator of draws whose number depends on the batch: taken from the public stream of
+            ``seed_everything``, they would show the size of the batch.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        name: str,
+        *,
+        proof: str,
+        sensitivity: float,
+        noise_multiplier: float | Literal["auto"],
+        max_grad_norm: float,
+        sample_rate: float = 1.0,
+        relation: Relation = Relation.EDGE,
+        record: str = "undirected edge",
+    ) -> None:
+        super().__init__()
+        if noise_multiplier != "auto" and not noise_multiplier >= 0:
+            raise ValueError(f"noise_multiplier must be auto, or 0 or more, got {noise_multiplier}")
+        if not max_grad_norm > 0:
+            raise ValueError(f"max_grad_norm must be positive, got {max_grad_norm}")
+        if not 0 < sample_rate <= 1:
+            raise ValueError(f"sample_rate must lie in (0, 1], got {sample_rate}")
+        self.asked = noise_multiplier
+        self.max_grad_norm = max_grad_norm
+        self._one_step = LedgerEntry(
+            key=key,
+            name=name,
+            relation=relation,
+            mechanism="gaussian",
+            sensitivity=sensitivity,
+            proof=proof,
+            sample_rate=sample_rate,
+            record=record,
+        )
+        self.noise_multiplier: Tensor
+        self.register_buffer("noise_multiplier", torch.tensor(float("nan"), dtype=torch.float64))
+        self.local = torch.Generator()
+        self.local.seed()
+
+    @property
+    def sample_rate(self) -> float:
+        """Probability with which Poisson sampling draws a record."""
+        return self._one_step.sample_rate
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the noise is solved from the budget."""
+        return self.asked == "auto"
+
+    @property
+    def adds_none(self) -> bool:
+        """Whether the settled noise is none at all."""
+        return float(self.noise_multiplier) == 0
+
+    @property
+    def entry(self) -> LedgerEntry:
+        """Cost of one step with the settled noise."""
+        return replace(self._one_step, noise_multiplier=float(self.noise_multiplier))
+
+    def planned(
+        self, budget: Budget, steps: int, others: Sequence[LedgerEntry] = ()
+    ) -> list[LedgerEntry]:
+        """All steps of a run as one entry; none where there are none.
+
+        Args:
+            budget: Budget of the whole run.
+            steps: Steps that the run would make.
+            others: Everything else that the budget pays for.
+
+        Raises:
+            BudgetTooSmall: If no amount of noise fits the steps beside the others.
+        """
+        if steps == 0:
+            return []
+        step = self._one_step
+        if self.asked == "auto":
+            sigma = calibrate_noise_multiplier(
+                budget, sample_rate=step.sample_rate, steps=steps, other=others
+            )
+            return [replace(step, noise_multiplier=sigma, steps=steps)]
+        fitting = max_steps(
+            budget, self.asked, sample_rate=step.sample_rate, other=others, limit=steps
+        )
+        # The ledger refuses a plan whose first step does not fit.
+        return [replace(step, noise_multiplier=self.asked, steps=max(1, fitting))]
+
+    def is_noiseless(self, budget: Budget) -> bool:
+        """Whether no noise is added within a budget."""
+        return self.asked == 0 or (self.is_auto and math.isinf(budget.epsilon))
+
+    def begin(self, method: PrivateModule) -> bool:
+        """Settle the noise at the start of a run, before the method books anything.
+
+        A number wins over a checkpoint, and a checkpoint over a new plan.
+
+        Args:
+            method: The method in training, whose plan holds the steps.
+
+        Returns:
+            Whether the run is new. A resumed one finds its releases in its checkpoint.
+        """
+        if self.asked != "auto":
+            self.noise_multiplier.fill_(self.asked)
+        elif self.is_noiseless(method.budget):
+            self.noise_multiplier.fill_(0.0)
+        elif self.noise_multiplier.isnan():
+            plan = method.plan(method.budget, method.planned_steps())
+            sigmas = [e.noise_multiplier for e in plan if e.key == self._one_step.key]
+            self.noise_multiplier.fill_(sigmas[0] if sigmas else 1.0)  # of no step any would do
+        return not method.ledger.entries
+
+    def drawn(self, batch: PoissonBatch) -> Tensor:
+        """The records of a batch, drawn at the rate that is booked.
+
+        Raises:
+            ValueError: If the batch was drawn at another rate.
+        """
+        if batch.sample_rate != self.sample_rate:
+            raise ValueError(f"batch drawn at {batch.sample_rate}, booked at {self.sample_rate}")
+        records: Tensor = batch.data
+        return records
+
+    def backward(
+        self,
+        clipped_sum: ClippedSum,
+        parameters: Parameters,
+        *,
+        ledger: PrivacyLedger,
+        noise: NoiseSource,
+        expected_size: float,
+    ) -> None:
+        """Book one step, and add its noised sum over ``expected_size`` to each ``.grad``.
+
+        Args:
+            clipped_sum: Sum of vectors clipped to the norm that it is called with, by name.
+            parameters: Parameters by the names of the sum.
+            ledger: Charged before the noise is drawn.
+            noise: Secret source of the noise.
+            expected_size: Public constant; never the size of a batch.
+
+        Raises:
+            PrivacyBudgetExceeded: If the step does not fit the budget; nothing has changed then.
+        """
+        entry = self.entry
+        per_norm = entry.sensitivity / self.max_grad_norm
+        DPSGD(entry.noise_multiplier * per_norm, self.max_grad_norm).backward(
+            clipped_sum,
+            parameters,
+            ledger=ledger,
+            entry=entry,
+            noise=noise,
+            expected_size=expected_size,
+        )

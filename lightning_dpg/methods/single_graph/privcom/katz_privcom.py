@@ -1,0 +1,90 @@
+"""PrivCom on a Katz matrix, for graphs of bounded degrees."""
+
+from torch import Tensor
+
+from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
+from lightning_dpg.methods.single_graph.privcom.matrix import bounded_katz
+from lightning_dpg.methods.single_graph.privcom.max_degree import (
+    check_max_degree,
+    degree_assumption,
+    degree_condition,
+)
+from lightning_dpg.methods.single_graph.privcom.power_method import (
+    DEGREE_SHARES,
+    NoisyPowerMethod,
+    check_settings,
+)
+from lightning_dpg.privacy.ledger import LedgerEntry
+from lightning_dpg.privacy.sensitivity.matrix_products import katz_sensitivity
+
+
+class KatzPrivCom(NoisyPowerMethod):
+    r"""Communities by private eigenvectors of a Katz matrix, and graphs that have them.
+
+    Edge-level (epsilon, delta)-DP among graphs of degrees up to ``max_degree``, which is assumed
+    ("restricted" DP). The matrix is :math:`\sum_{l \le 2h+1} \beta^l A^l` at :math:`\beta = 1 / 2D`,
+    the idea of the paper with a proof: it also counts walks of 2h + 1 edges. The bound D costs far
+    more than the hops bring, so that :class:`PrivCom` is the better choice.
+
+    * Zhang, Ni, Fu, "Community Preserved Social Graph Publishing with Node Differential Privacy",
+      2020.
+
+    Args:
+        max_degree: Largest degree D (public, assumed).
+        num_nodes: Number of nodes N (public); the command line reads it from the data.
+        hops: Hops h of the Katz matrix.
+        rank: Number of eigenvectors K.
+        iterations: Steps T.
+        momentum: Weight of the earlier steps, out of which noise averages.
+        clip: Length to which rows of V are shortened, over that of the rows of a flat basis,
+            :math:`\sqrt{K/N}`.
+        degree_share: Share of epsilon for the number of edges and the degrees.
+        value_share: Share of what is left (of its zCDP parameter) for the eigenvalues.
+    """
+
+    def __init__(
+        self,
+        max_degree: int,
+        num_nodes: int | None = None,
+        hops: int = 1,
+        rank: int = 4,
+        iterations: int = 24,
+        momentum: float = 0.85,
+        clip: float = 0.5,
+        degree_share: float = 0.2,
+        value_share: float = 0.02,
+    ) -> None:
+        super().__init__(num_nodes, rank, iterations)
+        self.save_hyperparameters()
+        check_settings(clip, degree_share, value_share)
+        check_max_degree(max_degree)
+        if hops < 1:
+            raise ValueError(f"hops must be 1 or more, got {hops}; PrivCom has none")
+        self.matrix = bounded_katz(hops, max_degree)
+
+    def condition(self) -> str:
+        """The bound on the degrees."""
+        return degree_condition(self.hparams["max_degree"])
+
+    def check_records(self, edges: Tensor) -> None:
+        """Refuse degrees beyond the bound, and state it."""
+        self.assumptions.append(degree_assumption(edges, self.hparams["max_degree"]))
+
+    def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
+        """The number of edges and the degrees."""
+        return degree_entries(self.hparams["degree_share"] * epsilon, **DEGREE_SHARES)
+
+    def release_counts(self, edges: Tensor, epsilon: float) -> None:
+        """Release the number of edges and the degrees."""
+        share = self.hparams["degree_share"]
+        self.degrees = release_degrees(self, edges, share * epsilon, **DEGREE_SHARES)
+
+    def product_sensitivity(self, block: Tensor) -> tuple[float, str]:
+        """What an edge changes of the product, whatever the block."""
+        decay, terms = self.matrix.decay, self.matrix.terms
+        bound = katz_sensitivity(decay, terms, self.hparams["max_degree"], changed_edges=1)
+        return bound, "katz_sensitivity"
+
+    def value_sensitivity(self, basis: Tensor) -> tuple[float, str]:
+        """What an edge changes of the product from both sides: no more."""
+        return self.product_sensitivity(basis)

@@ -1,0 +1,46 @@
+"""The public bound on degrees that a restricted guarantee assumes."""
+
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor
+
+
+def check_max_degree(max_degree: int) -> None:
+    """Refuse a bound that no graph with an edge keeps.
+
+    Raises:
+        ValueError: If it is not positive.
+    """
+    if max_degree < 1:
+        raise ValueError(
+            "max_degree must be a public bound on the degrees of 1 or more that is known without "
+            f"looking at the graph, got {max_degree}"
+        )
+
+
+def degree_assumption(edges: Tensor, bound: int) -> str:
+    """The sentence that says what is assumed of degrees.
+
+    Args:
+        edges: Training records of shape ``(M, 2)`` (private).
+        bound: Largest degree D (public).
+
+    Raises:
+        MisconfigurationException: If a node has more; that tells no more than that it has.
+    """
+    if int(torch.bincount(edges.flatten(), minlength=1).max()) > bound:
+        raise MisconfigurationException(
+            f"max_degree {bound} is assumed by the guarantee, and a node has more edges; how many "
+            "is private\nset it to what is known without looking at this graph, or take PrivCom, "
+            "which needs no bound"
+        )
+    return (
+        f"No node has more than {bound} edges, neither in this graph nor in its neighbours "
+        "(restricted DP): this is assumed, not enforced, and whether a run was refused for it is "
+        "not protected."
+    )
+
+
+def degree_condition(bound: int) -> str:
+    """The same, as the condition of a guarantee."""
+    return f"no node has more than {bound} edges, in this graph and its neighbours"

@@ -1,0 +1,147 @@
+"""PrivCom with noise for all edges of a node, for graphs of bounded degrees."""
+
+from typing import ClassVar
+
+import torch
+from pytorch_lightning.utilities import rank_zero_warn
+from torch import Tensor
+
+from lightning_dpg.graph.low_rank_edges import degrees_by_rows
+from lightning_dpg.methods.single_graph.base import noisy_num_edges
+from lightning_dpg.methods.single_graph.privcom.matrix import bounded_katz
+from lightning_dpg.methods.single_graph.privcom.max_degree import (
+    check_max_degree,
+    degree_assumption,
+    degree_condition,
+)
+from lightning_dpg.methods.single_graph.privcom.power_method import (
+    NoisyPowerMethod,
+    check_settings,
+)
+from lightning_dpg.privacy.ledger import LedgerEntry, Relation
+from lightning_dpg.privacy.mechanisms import pure_entry
+from lightning_dpg.privacy.sensitivity.matrix_products import (
+    katz_sensitivity,
+    node_edge_count_sensitivity,
+    node_product_sensitivity,
+    node_rayleigh_sensitivity,
+)
+
+
+class NodePrivCom(NoisyPowerMethod):
+    r"""Communities by private eigenvectors at the level of nodes, and graphs that have them.
+
+    Node-level (epsilon, delta)-DP among graphs of degrees up to ``max_degree``, which is assumed
+    ("restricted" DP): all edges of a node are one record. The number of edges is released first and
+    the degrees follow from the eigenvectors. The noise is as large as the signal can be: nothing is
+    found at an epsilon of 8 and below, however large the graph.
+
+    * Zhang, Ni, Fu, "Community Preserved Social Graph Publishing with Node Differential Privacy",
+      2020. Hardt, Roth, "Beyond worst-case analysis in private singular vector computation", 2013.
+
+    Args:
+        max_degree: Largest degree D (public, assumed).
+        num_nodes: Number of nodes N (public); the command line reads it from the data.
+        hops: Hops h of the Katz matrix :math:`\sum_{l \le 2h+1} \beta^l A^l` at :math:`\beta = 1 /
+            2D`; 0 is the adjacency matrix.
+        rank: Number of eigenvectors K.
+        iterations: Steps T.
+        momentum: Weight of the earlier steps, out of which noise averages.
+        clip: Length to which rows of V are shortened, over that of the rows of a flat basis,
+            :math:`\sqrt{K/N}`.
+        degree_share: Share of epsilon for the number of edges.
+        value_share: Share of what is left (of its zCDP parameter) for the eigenvalues.
+    """
+
+    relation = Relation.NODE
+    record: ClassVar[str] = "edges of a node"
+
+    def __init__(
+        self,
+        max_degree: int,
+        num_nodes: int | None = None,
+        hops: int = 0,
+        rank: int = 4,
+        iterations: int = 24,
+        momentum: float = 0.85,
+        clip: float = 0.5,
+        degree_share: float = 0.2,
+        value_share: float = 0.02,
+    ) -> None:
+        super().__init__(num_nodes, rank, iterations)
+        self.save_hyperparameters()
+        check_settings(clip, degree_share, value_share)
+        check_max_degree(max_degree)
+        if hops < 0:
+            raise ValueError(f"hops must be 0 or more, got {hops}")
+        self.matrix = bounded_katz(hops, max_degree)
+
+    def condition(self) -> str:
+        """The bound on the degrees."""
+        return degree_condition(self.hparams["max_degree"])
+
+    def check_records(self, edges: Tensor) -> None:
+        """Refuse degrees beyond the bound, and state it."""
+        self.assumptions.append(degree_assumption(edges, self.hparams["max_degree"]))
+
+    def announce(self) -> None:
+        """Say how large a signal can be beside the noise, where there is noise."""
+        std = self.product_std()
+        if not std:
+            return
+        size, rank = self.rows.shape
+        ratio = self.matrix.signal_to_noise(self.hparams["max_degree"], size, rank, std)
+        rank_zero_warn(
+            f"signal-to-noise ratio of a step: at most {ratio:.2g}, whatever the graph\n"
+            "the node level finds nothing at an epsilon of 8 and below, however large the graph, and "
+            "protects within max_degree only (restricted node-level DP)"
+        )
+
+    def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
+        """The number of edges."""
+        return [
+            pure_entry(
+                "num_edges",
+                "number of edges",
+                self.hparams["degree_share"] * epsilon,
+                node_edge_count_sensitivity(self.hparams["max_degree"]),
+                "node_edge_count_sensitivity",
+                relation=self.relation,
+                record=self.record,
+            )
+        ]
+
+    def release_counts(self, edges: Tensor, epsilon: float) -> None:
+        """Release the number of edges."""
+        self.num_edges = noisy_num_edges(
+            self,
+            edges,
+            self.hparams["degree_share"] * epsilon,
+            sensitivity=node_edge_count_sensitivity(self.hparams["max_degree"]),
+            proof="node_edge_count_sensitivity",
+            record=self.record,
+        )
+
+    def product_sensitivity(self, block: Tensor) -> tuple[float, str]:
+        """What the edges of a node change of the product."""
+        max_degree = self.hparams["max_degree"]
+        if self.matrix.hops:
+            return self._katz_sensitivity(), "katz_sensitivity"
+        return node_product_sensitivity(block, max_degree), "node_product_sensitivity"
+
+    def value_sensitivity(self, basis: Tensor) -> tuple[float, str]:
+        """What the edges of a node change of the product from both sides."""
+        max_degree = self.hparams["max_degree"]
+        if self.matrix.hops:
+            return self._katz_sensitivity(), "katz_sensitivity"
+        return node_rayleigh_sensitivity(basis, max_degree), "node_rayleigh_sensitivity"
+
+    def _katz_sensitivity(self) -> float:
+        decay, terms, max_degree = self.matrix.decay, self.matrix.terms, self.hparams["max_degree"]
+        return katz_sensitivity(decay, terms, max_degree, changed_edges=max_degree)
+
+    @torch.no_grad()
+    def release_values(self) -> None:
+        """Release the eigenvalues, and read degrees off the estimate."""
+        super().release_values()
+        self.degrees = degrees_by_rows(self.rows, int(self.num_edges))

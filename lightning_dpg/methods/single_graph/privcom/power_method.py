@@ -1,0 +1,317 @@
+"""A noisy power method: private leading eigenvectors by Oja's rule, and graphs drawn from them."""
+
+import math
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from scipy.sparse import csr_array
+from torch import Tensor, nn
+
+from lightning_dpg.graph.graph import adjacency
+from lightning_dpg.graph.katz import inverse_katz
+from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
+from lightning_dpg.interfaces import BatchRequest, GraphRecords
+from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.methods.single_graph.base import noisy_num_edges
+from lightning_dpg.methods.single_graph.degree_release import check_shares
+from lightning_dpg.methods.single_graph.privcom.matrix import ADJACENCY, KatzMatrix
+from lightning_dpg.nn.oja import Oja, orthonormal
+from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from lightning_dpg.privacy.mechanisms import gaussian
+from lightning_dpg.privacy.sensitivity.matrix_products import rounded_up
+
+DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
+"""Parts of the share of the degrees, as in PrivGraph."""
+# Public: the signs from which the eigenvectors start.
+_START_SEED = 0
+
+
+class NoisyPowerMethod(Synthesizer):
+    r"""Private eigenvectors of a matrix of the graph, and graphs that have its communities.
+
+    The method starts from public random signs. In each of T steps the rows of the basis V are
+    shortened to a public length, which makes a flat block of vectors of it, the product with the
+    matrix is released with Gaussian noise at its sensitivity, and :class:`Oja` turns V towards it. At
+    last the product of the matrix with V from both sides is released, whose eigenvalues tell
+    eigenvectors from noise. Counts of edges are released before the steps.
+
+    The rest is post-processing: edges are drawn by degrees and by the angles between the rows of the
+    low-rank estimate of the adjacency matrix, see :func:`low_rank_edges`.
+
+    A subclass fixes what is guaranteed: the relation, the matrix, the sensitivities of its products
+    with their proofs, and the counts. All its buffers and parameters are released tensors.
+
+    Args:
+        num_nodes: Number of nodes N (public).
+        rank: Number of eigenvectors K.
+        iterations: Steps T.
+    """
+
+    is_trained: ClassVar[bool] = False
+    record: ClassVar[str] = "undirected edge"
+    records: GraphRecords
+
+    def __init__(self, num_nodes: int | None, rank: int, iterations: int) -> None:
+        super().__init__()
+        size = checked_num_nodes(num_nodes, rank)
+        if iterations < 1:
+            raise ValueError(f"iterations must be 1 or more, got {iterations}")
+        self.matrix: KatzMatrix = ADJACENCY
+        signs = torch.randn(size, rank, generator=torch.Generator().manual_seed(_START_SEED))
+        self.vectors = nn.Parameter(orthonormal(torch.where(signs < 0, -1.0, 1.0).double()))
+        self.rows: Tensor
+        self.signs: Tensor
+        self.degrees: Tensor
+        self.num_edges: Tensor
+        self.is_released: Tensor
+        self.steps_made: Tensor
+        self.steps_planned: Tensor
+        self.noise_multipliers: Tensor
+        self.register_buffer("rows", torch.zeros(size, rank, dtype=torch.double))
+        self.register_buffer("signs", torch.ones(rank, dtype=torch.double))
+        self.register_buffer("degrees", torch.zeros(size, dtype=torch.long))
+        self.register_buffer("num_edges", torch.tensor(0))
+        self.register_buffer("is_released", torch.tensor(False))
+        self.register_buffer("steps_made", torch.tensor(0))
+        self.register_buffer("steps_planned", torch.tensor(0))
+        # Of a step, and of the eigenvalues.
+        self.register_buffer("noise_multipliers", torch.zeros(2, dtype=torch.double))
+        self._adjacency: csr_array | None = None
+        self._shown = self.vectors.detach()
+
+    @abstractmethod
+    def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
+        """Entries of all that is released before the steps.
+
+        Args:
+            epsilon: That of the whole budget.
+        """
+
+    @abstractmethod
+    def release_counts(self, edges: Tensor, epsilon: float) -> None:
+        """Release what :meth:`planned_counts` says.
+
+        Args:
+            edges: Training records of shape ``(M, 2)`` (private).
+            epsilon: That of the whole budget.
+        """
+
+    @abstractmethod
+    def product_sensitivity(self, block: Tensor) -> tuple[float, str]:
+        """Sensitivity of the product of the matrix with a public block ``(N, K)``, and its proof."""
+
+    @abstractmethod
+    def value_sensitivity(self, basis: Tensor) -> tuple[float, str]:
+        """Sensitivity of the product with a public basis ``(N, K)`` from both sides, and its proof."""
+
+    def check_records(self, edges: Tensor) -> None:
+        """Refuse records, and state assumptions about them, before anything is released."""
+
+    def batch_request(self) -> BatchRequest:
+        """All records at each of the T steps."""
+        return BatchRequest("all", steps_per_epoch=self.hparams["iterations"])
+
+    def configure_optimizers(self) -> Oja:
+        """Oja's rule."""
+        return Oja([self.vectors], self.hparams["momentum"])
+
+    def on_fit_start(self) -> None:
+        """Release the counts, and settle the noise of the steps."""
+        super().on_fit_start()
+        edges = self.records.edges
+        self.check_records(edges)
+        if not self.steps_planned:  # else a resumed run, which has released them
+            multipliers = self.calibrated(self.budget)
+            self.steps_planned.fill_(self.hparams["iterations"])
+            self.release_counts(edges, self.budget.epsilon)
+            self.noise_multipliers = torch.tensor(multipliers, dtype=torch.double)
+        self.announce()
+        if not self.is_released and not self.ledger.affords(*self.step_entries()):
+            self._finish()  # a run that was killed has spent more than its checkpoint knows
+
+    def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
+        """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
+        self.num_edges = noisy_num_edges(self, edges, epsilon)
+
+    def calibrated(self, budget: Budget) -> list[float]:
+        """Noise multipliers of a step and of the eigenvalues, which spend what the counts leave.
+
+        Raises:
+            BudgetTooSmall: If no amount of noise keeps the budget.
+        """
+        steps, share = self.hparams["iterations"], self.hparams["value_share"]
+        sigma = calibrate_noise_multiplier(budget, other=self.planned_counts(budget.epsilon))
+        return [sigma * math.sqrt(steps / (1 - share)), sigma / math.sqrt(share)]
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """The counts, T products and the eigenvalues.
+
+        Sensitivities, which depend on earlier releases, are the largest possible ones.
+
+        Args:
+            budget: What the run may spend.
+            steps: Not read: the steps are a setting.
+
+        Raises:
+            BudgetTooSmall: If no amount of noise keeps the budget.
+        """
+        for_product, for_values = self.calibrated(budget)
+        longest, whole = (torch.full_like(self.rows, x) for x in (self.longest_row, 1.0))
+        scale = self.rows.shape[1] ** -0.5
+        products = self.product_terms(longest * scale, for_product)
+        values = self.value_terms(whole * scale, for_values)
+        return [
+            *self.planned_counts(budget.epsilon),
+            self._entry(products, self.hparams["iterations"]),
+            self._entry(values, self.num_values),
+        ]
+
+    def step_entries(self) -> list[LedgerEntry]:
+        """Cost of the next step and, so that it is never lacking, of the eigenvalues."""
+        if self.is_released:
+            return []
+        for_product, for_values = self.noise_multipliers.tolist()
+        products = self.product_terms(self.shown_block(), for_product)
+        values = self.value_terms(self.vectors.detach(), for_values)
+        return [self._entry(products), self._entry(values, self.num_values)]
+
+    @property
+    def longest_row(self) -> float:
+        """Length to which rows of a block are shortened."""
+        size, rank = self.rows.shape
+        return float(self.hparams["clip"] * math.sqrt(rank / size))
+
+    @property
+    def num_values(self) -> int:
+        """Number of releases that eigenvalues take."""
+        return 1
+
+    def _entry(self, terms: dict[str, Any], steps: int = 1) -> LedgerEntry:
+        return LedgerEntry(relation=self.relation, mechanism="gaussian", steps=steps, **terms)
+
+    def product_terms(self, block: Tensor, noise_multiplier: float) -> dict[str, Any]:
+        """Terms on which the product with a public block of shape ``(N, K)`` is released."""
+        return self._terms("products", *self.product_sensitivity(block), noise_multiplier)
+
+    def value_terms(self, basis: Tensor, noise_multiplier: float) -> dict[str, Any]:
+        """Terms on which the product with a public basis from both sides is released."""
+        return self._terms("eigenvalues", *self.value_sensitivity(basis), noise_multiplier)
+
+    def _terms(
+        self, name: str, sensitivity: float, proof: str, noise_multiplier: float
+    ) -> dict[str, Any]:
+        return {
+            "key": name,
+            "name": name,
+            "sensitivity": rounded_up(sensitivity),
+            "proof": proof,
+            "noise_multiplier": noise_multiplier,
+            "record": self.record,
+        }
+
+    def announce(self) -> None:
+        """Say what is known of the noise before the first step, from public numbers alone."""
+
+    def product_std(self) -> float:
+        """Standard deviation of the noise in the next product (public)."""
+        terms = self.product_terms(self.shown_block(), float(self.noise_multipliers[0]))
+        return float(terms["sensitivity"] * terms["noise_multiplier"])
+
+    def shown_block(self) -> Tensor:
+        """The basis with its rows shortened (public), shape ``(N, K)``."""
+        basis = self.vectors.detach()
+        return basis * (self.longest_row / basis.norm(dim=1, keepdim=True)).clamp(max=1)
+
+    def times(self, block: Tensor) -> Tensor:
+        """Product of the matrix and a block of vectors of shape ``(N, K)`` (private)."""
+        if self._adjacency is None:
+            self._adjacency = adjacency(self.records.graph)
+        return self.matrix.times(self._adjacency, block)
+
+    def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
+        """One step of Oja's rule on all records; the last one finishes."""
+        if self.is_released:
+            self.trainer.should_stop = True
+            return
+        self.vectors.grad = self.direction()
+        self.optimizers().step()  # type: ignore[union-attr]
+        self.steps_made += 1
+        if self.steps_made >= self.steps_planned or not self.ledger.affords(*self.step_entries()):
+            self._finish()
+
+    def direction(self) -> Tensor:
+        """Direction of the next step, shape ``(N, K)``: the product with the shown block (noisy)."""
+        self._shown = self.shown_block()
+        terms = self.product_terms(self._shown, float(self.noise_multipliers[0]))
+        return gaussian(self.times(self._shown), self.ledger, self.noise, **terms)
+
+    def _finish(self) -> None:
+        """Release the eigenvalues and forget the graph."""
+        self.release_values()
+        self._adjacency = None
+        self.is_released.fill_(True)
+        self.trainer.should_stop = True
+
+    @torch.no_grad()
+    def release_values(self) -> None:
+        """Release the product from both sides; turn V and the rows to its eigenvectors."""
+        basis = self.vectors.detach()
+        product = basis.T @ self.times(basis)
+        terms = self.value_terms(basis, float(self.noise_multipliers[1]))
+        noisy = gaussian(product, self.ledger, self.noise, **terms)
+        values, turn = torch.linalg.eigh((noisy + noisy.T) / 2)
+        values, turn = values.flip(0), turn.flip(1)
+        self.vectors.copy_(basis @ turn)
+        back = inverse_katz(values.cpu().numpy(), self.matrix.decay, self.matrix.terms)
+        self.keep_estimate(torch.from_numpy(back))
+
+    @torch.no_grad()
+    def keep_estimate(self, values: Tensor) -> None:
+        """Keep the low-rank estimate with the eigenvalues of shape ``(K,)``."""
+        values = values.to(self.vectors)
+        self.rows = self.vectors.detach() * values.abs().sqrt()
+        self.signs = torch.where(values < 0, -1.0, 1.0).to(values)
+
+    def released_state(self) -> dict[str, Tensor]:
+        """Everything that is kept."""
+        return dict(self.state_dict())
+
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Draw ``num_edges`` edges by degrees and angles."""
+        rows, signs = self.rows.cpu(), self.signs.cpu()
+        return low_rank_edges(rows, signs, self.degrees.cpu(), int(self.num_edges), generator)
+
+    def score(self, pairs: Tensor) -> Tensor:
+        """Degrees times affinity of pairs of shape ``(P, 2)``."""
+        return affinity_scores(self.rows, self.signs, self.degrees, pairs)
+
+
+def check_settings(clip: float, degree_share: float, value_share: float) -> None:
+    """Refuse settings of the steps that are out of range.
+
+    Raises:
+        ValueError: If one is.
+    """
+    if not clip > 0:
+        raise ValueError(f"clip must be positive, got {clip}")
+    check_shares(degree_share=degree_share)
+    check_shares(value_share=value_share)
+
+
+def checked_num_nodes(num_nodes: int | None, rank: int) -> int:
+    """Number of nodes, if it is known and there are as many as vectors.
+
+    Raises:
+        MisconfigurationException: If it is not known.
+        ValueError: If the rank is out of range.
+    """
+    if num_nodes is None:
+        raise MisconfigurationException(
+            "num_nodes is needed: the number of (public) nodes of the graph"
+        )
+    if not 1 <= rank <= num_nodes:
+        raise ValueError(f"rank must be from 1 to the {num_nodes} nodes, got {rank}")
+    return num_nodes

@@ -1,0 +1,107 @@
+"""PrivCom by randomized response, for small graphs."""
+
+from typing import ClassVar
+
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor, nn
+
+from lightning_dpg.graph.edge_sampling import MAX_NODES
+from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
+from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
+from lightning_dpg.graph.spectral import noise_scale, shrunken, spectrum
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.degree_release import (
+    check_shares,
+    degree_entries,
+    release_degrees,
+)
+from lightning_dpg.methods.single_graph.privcom.power_method import (
+    DEGREE_SHARES,
+    checked_num_nodes,
+)
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from lightning_dpg.privacy.mechanisms import pure_entry, randomized_response, response_rates
+
+
+class RandomizedResponsePrivCom(OneShotSynthesizer):
+    r"""Communities by eigenvectors of randomized responses, and graphs that have them.
+
+    Edge-level pure epsilon-DP for graphs of up to 6,000 nodes. The number of edges and the degrees
+    are released first (:func:`release_degrees`), then all pairs of nodes by randomized response. The
+    leading eigenvectors of the unbiased estimate, its rows weighed by how far their degrees exceed
+    the noise, give the communities. Edges are drawn as by :class:`PrivCom`.
+
+    * Zhang, Ni, Fu, "Community Preserved Social Graph Publishing with Node Differential Privacy",
+      2020.
+
+    Args:
+        num_nodes: Number of nodes N (public); the command line reads it from the data.
+        rank: Number of eigenvectors K.
+        degree_share: Share of epsilon for the number of edges and the degrees.
+    """
+
+    removed_tensors: ClassVar[frozenset[str]] = frozenset(
+        {"steps_made", "steps_planned", "noise_multipliers"}
+    )
+
+    def __init__(
+        self, num_nodes: int | None = None, rank: int = 4, degree_share: float = 0.2
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        check_shares(degree_share=degree_share)
+        size = checked_num_nodes(num_nodes, rank)
+        if size > MAX_NODES:
+            raise MisconfigurationException(
+                "RandomizedResponsePrivCom reports on all pairs of nodes, which are too many for "
+                f"{size} nodes (at most {MAX_NODES})\ntake PrivCom"
+            )
+        self.vectors: Tensor
+        self.rows: Tensor
+        self.signs: Tensor
+        self.degrees: Tensor
+        self.register_buffer("vectors", torch.zeros(size, rank, dtype=torch.double))
+        self.register_buffer("rows", torch.zeros(size, rank, dtype=torch.double))
+        self.register_buffer("signs", torch.ones(rank, dtype=torch.double))
+        self.register_buffer("degrees", torch.zeros(size, dtype=torch.long))
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """The number of edges, the degrees and the reports."""
+        share = self.hparams["degree_share"]
+        reports = (1 - share) * budget.epsilon
+        return [
+            *degree_entries(share * budget.epsilon, **DEGREE_SHARES),
+            pure_entry("edge_reports", "edges", reports, 1, "pair_bit_sensitivity"),
+        ]
+
+    def release(self, edges: Tensor, epsilon: float) -> None:
+        """Release the number of edges, the degrees and the reports; keep their eigenvectors."""
+        share, (size, rank) = self.hparams["degree_share"], self.rows.shape
+        self.degrees = release_degrees(self, edges, share * epsilon, **DEGREE_SHARES)
+        report_epsilon = (1 - share) * epsilon
+        numbers = randomized_response(
+            pair_numbers(edges, size),
+            num_pairs(size),
+            self.ledger,
+            self.noise,
+            key="edge_reports",
+            name="edges",
+            epsilon=report_epsilon,
+            proof="pair_bit_sensitivity",
+        )
+        rates = response_rates(report_epsilon)
+        scale = noise_scale(self.degrees, *rates)
+        found = spectrum(numbered_pairs(numbers, size), size, rank, *rates, scale=scale)
+        padding = (0, rank - len(found.values))
+        self.rows = nn.functional.pad(shrunken(found), padding)
+        self.vectors = nn.functional.pad(found.vectors, padding)
+
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Draw ``num_edges`` edges by degrees and angles."""
+        rows, signs = self.rows.cpu(), self.signs.cpu()
+        return low_rank_edges(rows, signs, self.degrees.cpu(), int(self.num_edges), generator)
+
+    def score(self, pairs: Tensor) -> Tensor:
+        """Degrees times affinity of pairs of shape ``(P, 2)``."""
+        return affinity_scores(self.rows, self.signs, self.degrees, pairs)

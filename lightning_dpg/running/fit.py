@@ -1,0 +1,136 @@
+"""Fits in this process: the only place where other code than the command line starts one."""
+
+import contextlib
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytorch_lightning as pl
+import yaml
+
+from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
+from lightning_dpg.cli.private_cli import PrivateCLI
+from lightning_dpg.cli.quiet import mute_known_warnings, quiet
+from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.running.releases import Release, open_release
+
+
+def fit(
+    settings: Mapping[str, Any], folder: Path | None = None, *, is_quiet: bool = True
+) -> Release:
+    """Fit a configuration and open what it has released.
+
+    Args:
+        settings: Sections of a configuration: model, data, trainer and privacy.
+        folder: Folder below which the run has its own; by default nothing is left behind.
+        is_quiet: Whether to drop standard output and messages that are no warnings.
+
+    Raises:
+        CommandError: If the configuration or its data are refused.
+    """
+    with contextlib.ExitStack() as stack:
+        root = folder or Path(stack.enter_context(TemporaryDirectory()))
+        if is_quiet:
+            stack.enter_context(quiet())
+        run_folder = PrivateCLI(_arguments(settings, root, stack)).trainer.log_dir
+        assert run_folder is not None  # each fit has a folder
+        return open_release(Path(run_folder))
+
+
+def fit_without_release(
+    settings: Mapping[str, Any],
+    *,
+    on_data: Callable[[Any], None],
+    on_start: Callable[[PrivateModule], None],
+) -> PrivateModule:
+    """Fit a configuration without callbacks, logs and release, and leave nothing behind.
+
+    Args:
+        settings: Sections of a configuration: model, data, trainer and privacy.
+        on_data: Called with the data module when it has read its data, and before any check.
+        on_start: Called with the method before the first step.
+
+    Raises:
+        CommandError: If the configuration or its data are refused.
+    """
+    with contextlib.ExitStack() as stack:
+        root = Path(stack.enter_context(TemporaryDirectory()))
+        stack.enter_context(quiet())
+        args = _arguments(settings, root, stack)
+        method: PrivateModule = _BareFit(args, on_data, on_start).model
+        return method
+
+
+def fit_method(
+    method: PrivateModule, data: pl.LightningDataModule, epsilon: float, delta: float
+) -> None:
+    """Fit a method for one epoch within a budget; nothing is logged or written.
+
+    Args:
+        method: Method to fit.
+        data: Its private data.
+        epsilon: Budget.
+        delta: Budget.
+    """
+    with quiet(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pl.Trainer(
+            max_epochs=1,
+            accelerator="cpu",
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            callbacks=[PrivacyAccountant(epsilon, delta)],
+        ).fit(method, data)
+
+
+def _arguments(settings: Mapping[str, Any], root: Path, stack: contextlib.ExitStack) -> list[str]:
+    """Command line of a fit, whose configuration lies in a file until the stack is closed."""
+    mute_known_warnings()
+    config = Path(stack.enter_context(TemporaryDirectory())) / "settings.yaml"
+    config.write_text(yaml.safe_dump({**settings}), encoding="utf-8")
+    return ["fit", "--config", str(config), "--trainer.default_root_dir", str(root)]
+
+
+class _BareFit(PrivateCLI):
+    """``fit`` that writes nothing, and whose data and method a caller can change."""
+
+    def __init__(
+        self,
+        args: list[str],
+        on_data: Callable[[Any], None],
+        on_start: Callable[[PrivateModule], None],
+    ) -> None:
+        """Parse a command line and run it."""
+        self._on_data, self._on_start = on_data, on_start
+        super().__init__(args)
+
+    def _read_data(self) -> pl.LightningDataModule:
+        data = super()._read_data()
+        self._on_data(data)
+        return data
+
+    def before_instantiate_classes(self) -> None:
+        """Drop what only a user's run needs."""
+        trainer = self._settings.trainer
+        trainer.callbacks, trainer.logger = None, False
+        trainer.enable_checkpointing = trainer.enable_progress_bar = False
+        trainer.enable_model_summary = False
+        super().before_instantiate_classes()
+
+    def instantiate_trainer(self, **kwargs: Any) -> pl.Trainer:
+        """A trainer that writes no release."""
+        trainer = super().instantiate_trainer(**kwargs)
+        trainer.callbacks = [  # type: ignore[attr-defined]
+            callback
+            for callback in trainer.callbacks  # type: ignore[attr-defined]
+            if not isinstance(callback, ReleaseWriter)
+        ]
+        return trainer
+
+    def before_fit(self) -> None:
+        """Hand the method to the caller."""
+        self._on_start(self.model)

@@ -10,7 +10,7 @@ from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch_geometric.data import Data
 
-from lightning_dpg.interfaces import GraphRecords, serves_records
+from lightning_dpg.interfaces import GraphRecords, PublishesGraphs, serves_records
 from lightning_dpg.metrics.figures import adjacency_figure, degree_figure
 from lightning_dpg.metrics.functional import edge_overlap, statistics
 
@@ -63,12 +63,12 @@ class GraphStatistics(Callback):
         """Restore the number of batches."""
         self._batches = state_dict["batches"]
 
-    def _report(self, trainer: Trainer, pl_module: Any) -> None:
+    def _report(self, trainer: Trainer, method: PublishesGraphs) -> None:
         folder = trainer.log_dir  # asks all ranks
         if not trainer.is_global_zero:
             return
         with torch.no_grad():
-            sample = pl_module.sample(torch.Generator().manual_seed(self.seed))
+            sample = method.sample(torch.Generator().manual_seed(self.seed))
         graphs = {"synthetic": sample}
         if self.nonprivate:
             graphs["original"] = original_graph(trainer)

@@ -19,7 +19,7 @@ from lightning_dpg.callbacks.trainer_check import (
     check_sampler,
     check_trainer,
 )
-from lightning_dpg.interfaces import serves_records
+from lightning_dpg.interfaces import Released, serves_records
 from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
 
 JOURNAL = "ledger.jsonl"
@@ -154,7 +154,7 @@ class PrivacyAccountant(Callback):
             if request.kind == "poisson" and pl_module.adds_noise:  # before anything is spent
                 check_rate(check_sampler(data.train_dataloader(), trainer), {request.sample_rate})
 
-    def check_run(self, trainer: Trainer, method: Any) -> None:
+    def check_run(self, trainer: Trainer, method: Released) -> None:
         """Hand the budget to the method, or refuse what both cannot do within it.
 
         The method checks its plan when it first gets the budget: before a run of the command line
@@ -260,8 +260,8 @@ class PrivacyAccountant(Callback):
             sentence = full_sentence(statement) if guaranteed else statement["guarantee"]
             print(f"guarantee: {sentence}" if guaranteed else f"no guarantee: {sentence[6:]}")
 
-    def _look_ahead(self, trainer: Trainer, pl_module: Any) -> None:
-        exhausted = not pl_module.ledger.affords(*pl_module.step_entries())
+    def _look_ahead(self, trainer: Trainer, method: Released) -> None:
+        exhausted = not method.ledger.affords(*method.step_entries())
         if trainer.strategy.reduce_boolean_decision(exhausted, all=False):
             trainer.should_stop = True
 

@@ -22,7 +22,7 @@ from lightning_dpg.interfaces import (
     GraphRecords,
     PublishesFeatures,
     PublishesGraphs,
-    Released,
+    Rebuilt,
     serves_records,
 )
 

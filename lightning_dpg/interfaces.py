@@ -1,6 +1,6 @@
 """What methods, data modules and callbacks may ask of one another, typed.
 
-Methods import no data module, callbacks import neither: they meet here. The module imports torch only.
+Methods import no data module, callbacks import neither: they meet here. At run time the module imports torch only.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch_geometric.data import Data
 
+    from lightning_dpg.privacy.budget import Budget
     from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
     from lightning_dpg.privacy.noise import NoiseSource
 
@@ -134,14 +135,12 @@ class Released(RequestsBatches, Protocol):
         assumptions: What the guarantee takes as public, one sentence each.
         adds_noise: Whether it protects anything at all.
         is_trained: Whether steps change what the releases before them have made.
-        node_names: Names of the nodes of one graph (public).
     """
 
     adds_noise: ClassVar[bool]
     is_trained: ClassVar[bool]
     ledger: PrivacyLedger
     assumptions: list[str]
-    node_names: list[str] | None
 
     @property
     def hparams(self) -> MutableMapping[str, Any]:
@@ -159,6 +158,23 @@ class Released(RequestsBatches, Protocol):
 
     def claimed_epsilon(self, delta: float) -> float | None:
         """Epsilon that the paper would print for this run; None where that is no question."""
+
+    def accept_budget(self, budget: Budget, steps: int = 1) -> None:
+        """Hold the ledger to a budget, which a plan that does not fit is refused for."""
+
+
+class Rebuilt(Released, Protocol):
+    """A method that a release can rebuild.
+
+    Attributes:
+        node_names: Names of the nodes of one graph (public).
+    """
+
+    node_names: list[str] | None
+
+    @classmethod
+    def public_path(cls) -> str:
+        """Dotted path under which the class is exported."""
 
     def released_state(self) -> dict[str, Tensor]:
         """Released tensors by name."""

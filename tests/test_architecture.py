@@ -33,7 +33,7 @@ ARROWS = {
     "callbacks": {"interfaces", "privacy", "metrics", "graph"},
     "datamodules": {"interfaces", "privacy.sampling", "graph"},
     "metrics": {"graph"},
-    "interfaces": set(),
+    "interfaces": {"privacy.budget", "privacy.ledger", "privacy.noise"},  # as types only
     "privacy": set(),
     "nn": set(),
     "graph": set(),

@@ -1,4 +1,4 @@
-"""Assembling a graph from generated edges, beside the dense routine of NetGAN."""
+"""Time of assembling a graph from generated edges, against the dense routine of NetGAN."""
 
 import argparse
 
@@ -11,7 +11,7 @@ from lightning_dpg.graph.assembly import assemble
 
 
 def dense(pairs: NDArray[np.int64], num_nodes: int, num_edges: int) -> NDArray[np.float64]:
-    """The routine on an N x N matrix of counts, as the paper describes it."""
+    """Assemble by an N x N matrix of counts, as the paper describes it."""
     rng = np.random.default_rng(0)
     counts = np.zeros((num_nodes, num_nodes))
     np.add.at(counts, (pairs[:, 0], pairs[:, 1]), 1)
@@ -37,7 +37,7 @@ def main(args: list[str]) -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args(args)
     torch.manual_seed(0)
-    # Ends with heavy tails, as a trained generator gives them
+    # Ends with heavy tails, as from a trained generator
     ends = (torch.rand(options.samples, 2) ** 3 * options.nodes).long()
     generator = torch.Generator().manual_seed(0)
     ours = {"ours": lambda: assemble(ends, options.nodes, options.edges, generator)}

@@ -1,4 +1,4 @@
-"""One critic step of DP-NetGAN, private and not, and as textbooks write it."""
+"""Time of a critic step of DP-NetGAN, private, not private, and in textbook form."""
 
 import argparse
 

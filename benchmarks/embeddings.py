@@ -1,8 +1,8 @@
-"""Embeddings of graphs, what is told of them within a budget, and fits that say nothing."""
+"""Embeddings of graphs, their releases within a budget, and silent fits."""
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -12,8 +12,14 @@ from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.graph.gromov import Matrix, Space, pairwise_discrepancies, row_distances
-from lightning_dpg.methods import LDPGromovWasserstein
-from lightning_dpg.methods.graph_features.ldp_gw.release import node_inputs, reported
+from lightning_dpg.methods.graph_features.ldp_gw.base import GromovWassersteinRelease
+from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs
+from lightning_dpg.methods.graph_features.ldp_gw.reports import (
+    choose_reports_per_row,
+    equal_epsilons,
+    release_reports,
+    release_signs,
+)
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
@@ -24,11 +30,11 @@ Mode = Literal["exact", "corrected", "paper"]
 
 
 class Release(NamedTuple):
-    """What is told of the embeddings."""
+    """Mode and budget of a release of embeddings."""
 
     mode: Mode
     epsilon: float | None = None
-    """Of each graph; None is one over its number of nodes."""
+    """Budget of each graph; None is one over its number of nodes."""
 
     def __str__(self) -> str:
         """Short name."""
@@ -42,7 +48,7 @@ EXACT = Release("exact")
 
 
 def by_rows(rows: Sequence[Tensor]) -> list[Space]:
-    """Graphs whose nodes are as far from each other as their rows."""
+    """Return graphs as metric spaces with the distances between their rows."""
     return [Space(row_distances(part.double().numpy(), "euclidean")) for part in rows]
 
 
@@ -53,69 +59,64 @@ class Embedded(NamedTuple):
     rows: list[Tensor]
 
     def spaces(self, release: Release) -> list[Space]:
-        """What a server compares."""
+        """Return the metric spaces that a server compares."""
         sizes = torch.tensor([len(part) for part in self.rows])
         rows = torch.cat(self.rows)
         if release.mode != "exact":
-            settings = {
-                "mode": release.mode,
-                "report_epsilon": release.epsilon,
-                "reports_per_row": None,
-                "weights": "random",  # they cost nothing here
-            }
-            ledger = PrivacyLedger(Relation.LOCAL_GRAPH)
-            rows = reported(settings, rows, sizes, math.inf, ledger, NoiseSource())
+            rows = _reported(release, rows, sizes)
         return by_rows(torch.split(rows, sizes.tolist()))
 
     def discrepancies(self, release: Release) -> Matrix:
-        """Those of all pairs, shape ``(G, G)``."""
+        """Return discrepancies of all pairs, shape ``(G, G)``."""
         return pairwise_discrepancies(self.spaces(release))
 
     def mean(self, release: Release) -> float:
-        """Mean discrepancy of all pairs."""
+        """Return the mean discrepancy of all pairs."""
         return float(off_diagonal(self.discrepancies(release)).mean())
 
 
-class Uncompared(LDPGromovWasserstein):
-    """One whose graphs are compared by the benchmark, and only those that it needs."""
-
-    def compared(self) -> Matrix:
-        """Nothing."""
-        return np.empty((0, 0))
+def _reported(release: Release, rows: Tensor, sizes: Tensor) -> Tensor:
+    """Rows through the multi-bit encoder, as printed or corrected."""
+    is_printed, width = release.mode == "paper", rows.shape[1]
+    given = release.epsilon
+    epsilons = 1 / sizes.double() if given is None else equal_epsilons(given, sizes)
+    sharing = 1 if is_printed else int(sizes.max())
+    count = choose_reports_per_row(None, float(epsilons.min()), sharing, width)
+    tell = release_signs if is_printed else release_reports
+    ledger = PrivacyLedger(Relation.LOCAL_GRAPH)
+    others = {"epsilons": epsilons, "reports_per_row": count}
+    return tell(rows, sizes, ledger, NoiseSource(), **others).double()
 
 
 def fitted(
-    data: GraphSetDataModule, epsilon: float = math.inf, **settings: Any
-) -> LDPGromovWasserstein:
-    """A fit that compares nothing yet; without a budget the paper's, rows as they are."""
-    if math.isinf(epsilon):
-        settings = {"release": "exact", "weights": "trained"} | settings
-    method = Uncompared(**settings)
-    data.steps_per_epoch = method.hparams["rounds"]
+    method: GromovWassersteinRelease, data: GraphSetDataModule, epsilon: float = math.inf
+) -> GromovWassersteinRelease:
+    """Fit a method whose graphs are compared by the benchmark, and only those that it needs."""
+    method.compared = lambda: np.empty((0, 0))
     fit_method(method, data, epsilon, DELTA)
     return method
 
 
-def embedded(method: LDPGromovWasserstein, data: GraphSetDataModule) -> Embedded:
+def embedded(method: GromovWassersteinRelease, data: GraphSetDataModule) -> Embedded:
     """All graphs with the rows that the encoder gives their nodes."""
     rows = method.encoded(node_inputs(data, data.edges), data.edges)
     return Embedded(data.graphs, list(torch.split(rows, data.sizes.tolist())))
 
 
-def readout_accuracy(method: LDPGromovWasserstein, data: GraphSetDataModule) -> float:
-    """Share of the graphs that did not teach whose class the encoder's own readout tells."""
+def readout_accuracy(method: GromovWassersteinRelease, data: GraphSetDataModule) -> float:
+    """Share of the test graphs whose class the encoder's own readout predicts right."""
     edge_index = torch.cat([data.edges, data.edges.flip(1)]).T
     inputs = node_inputs(data, data.edges)
     logits = method.network.logits(inputs, edge_index, data.graph_of, len(data.graphs))
     right = (logits.argmax(1) == method.labels).numpy()
-    return float(right[method.judged].mean())
+    return float(right[method.test_mask].mean())
 
 
 def chosen(sets: Embedded, numbers: NDArray[np.int64]) -> Embedded:
-    """Some of the graphs."""
+    """Select graphs by their numbers."""
     return Embedded(*([part[k] for k in numbers] for part in sets))
 
 
 def off_diagonal(matrix: Matrix) -> Matrix:
-    """Entries of all pairs."""
+    """Return the entries of all pairs."""
     return matrix[np.triu_indices(len(matrix), 1)]

@@ -1,4 +1,4 @@
-"""Sampling of fakes and the generator step, beside the dense straight-through Gumbel softmax."""
+"""Time of sampling and of the generator step, against the dense Gumbel softmax."""
 
 import argparse
 
@@ -11,7 +11,7 @@ from lightning_dpg.nn import WalkCritic, WalkGenerator, sample_categorical
 
 
 def dense_walk(generator: WalkGenerator, z: Tensor, temperature: float) -> Tensor:
-    """Generated walks as one-hot tokens of shape ``(B, L, N)``, as NetGAN computes them."""
+    """Generate walks as one-hot tokens of shape ``(B, L, N)``, as NetGAN computes them."""
     state, walk = generator.start(z), []
     for _ in range(generator.walk_length):
         token = F.gumbel_softmax(generator.logits(state[0]), temperature, hard=True)

@@ -1,4 +1,4 @@
-"""Exact graphlet counts of a set of graphs beside the sampled and the random-walk kernel of GraKeL."""
+"""Time of exact graphlet counts, against the sampled and random-walk kernels of GraKeL."""
 
 import argparse
 import importlib.util
@@ -21,7 +21,7 @@ from lightning_dpg.graph.walk_counts import walk_counts
 
 
 def union_of(graphs: list[Data]) -> tuple[Tensor, Tensor, int]:
-    """Edges of all graphs in one sequence of nodes, the graph of each node, number of graphs."""
+    """Return edges of all graphs in one sequence of nodes, graph of each node, number of graphs."""
     sizes = torch.tensor([graph.num_nodes for graph in graphs])
     starts = sizes.cumsum(0) - sizes
     parts = zip(graphs, starts, strict=True)
@@ -30,19 +30,19 @@ def union_of(graphs: list[Data]) -> tuple[Tensor, Tensor, int]:
 
 
 def gram(counts: Tensor) -> Tensor:
-    """Products of all pairs of rows, as a kernel gives them."""
+    """Return the products of all pairs of rows, as a kernel does."""
     return counts.double() @ counts.double().T
 
 
 def seconds(call: Callable[[], object]) -> float:
-    """Process time of one call."""
+    """Return the process time of one call."""
     start = time.process_time()
     call()
     return time.process_time() - start
 
 
 def grakel_seconds(graphs: list[Data], kernel: str, limit: float) -> float | None:
-    """Process time of a kernel of GraKeL in its own process; None if stopped at a wall time."""
+    """Return the process time of a GraKeL kernel in its own process; None if it was stopped."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     pairs = [(graph.edge_index.T.tolist(), int(graph.num_nodes)) for graph in graphs]
@@ -61,7 +61,7 @@ def _run_grakel(pairs: list[tuple[list[list[int]], int]], kernel: str, sender: C
     from grakel import Graph, kernels
 
     torch.set_num_threads(1)
-    warnings.simplefilter("ignore")  # the walks' kernel lowers its own decay, and says so
+    warnings.simplefilter("ignore")  # the random-walk kernel warns when it lowers its decay
     graphs = []
     for edges, num_nodes in pairs:
         matrix = np.zeros((num_nodes, num_nodes), dtype=int)
@@ -119,7 +119,7 @@ def main(args: list[str]) -> None:
             }
             for kernel, ours_took in base.items():
                 took = grakel_seconds(graphs, kernel, options.limit)
-                # One that is stopped has no process time to compare with.
+                # A stopped process has no process time to compare.
                 shown = f"> {options.limit:.0f} (stopped)" if took is None else f"{took:.1f}"
                 ratio = "" if took is None else f"{took / ours_took:.0f}"
                 print(f"{row} GraKeL, {kernel} | {shown} | {ratio} |", flush=True)

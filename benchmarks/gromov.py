@@ -1,4 +1,4 @@
-"""Gromov-Wasserstein discrepancies of all pairs of a set of graphs, beside a loop over POT."""
+"""Time of Gromov-Wasserstein discrepancies of all pairs of a set, against a loop over POT."""
 
 import argparse
 import time
@@ -7,12 +7,12 @@ from itertools import combinations
 
 import numpy as np
 
-CHUNK = 500  # pairs of one variant before the other one has its turn
+CHUNK = 500  # pairs of one variant before the turn of the other
 TARGET = "<= 0.50"
 
 
 def main(args: list[str]) -> None:
-    """Print seconds of both and how far their values are apart. Needs $LIGHTNING_DPG_DATA."""
+    """Print seconds of both and the difference of their values. Needs $LIGHTNING_DPG_DATA."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks gromov")
     parser.add_argument("--sets", nargs="+", default=["MUTAG"])
     parser.add_argument("--pairs", type=int, help="so many pairs at random instead of all")
@@ -33,7 +33,7 @@ def main(args: list[str]) -> None:
 
 
 def _spaces(name: str, fused: bool) -> list:
-    """Graphs of a set by their shortest paths; none if there are no features to fuse."""
+    """Return graphs of a set by their shortest paths; none if there are no features to fuse."""
     from lightning_dpg.datamodules.tu import TUGraphDataModule
     from lightning_dpg.graph.graph import undirected_edges
     from lightning_dpg.graph.gromov import Space, path_distances
@@ -52,7 +52,7 @@ def _spaces(name: str, fused: bool) -> list:
 
 
 def _processes(name: str, workers: int) -> None:
-    """Wall seconds of all pairs, by one process and by several, in turn."""
+    """Return wall seconds of all pairs, by one process and by several, in turn."""
     from lightning_dpg.graph.gromov import pairwise_discrepancies
 
     spaces, seconds = _spaces(name, fused=False), {1: [], workers: []}

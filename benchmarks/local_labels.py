@@ -1,12 +1,13 @@
-"""Labels of a TU set told by discrepancies, with and without local privacy, beside its sizes.
+"""Label accuracy of discrepancies of a TU set, with and without local privacy, with baselines.
 
 Table 1 of Jin and Chen, "Gromov-Wasserstein Discrepancy with Local Differential Privacy for
-Distributed Structural Graphs", 2022. All rows, those of encoders that learned nothing as well, are
-accuracies on the graphs that do not teach, by support vector machines in ten folds. Another split
-is another half that teaches, another start of the encoder and other noise.
+Distributed Structural Graphs", 2022. All rows, also those of untrained encoders, are accuracies on
+the test graphs, by support vector machines in ten folds. Another split has another training half,
+another start of the encoder and other noise.
 """
 
 import argparse
+import math
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -27,8 +28,13 @@ from lightning_dpg.graph.gromov import (
     pairwise_discrepancies,
     path_distances,
 )
-from lightning_dpg.methods import LDPGromovWasserstein
-from lightning_dpg.methods.graph_features.ldp_gw.clients import teaching_graphs
+from lightning_dpg.methods import (
+    CentralGromovWasserstein,
+    GromovWassersteinFeatures,
+    LDPGromovWasserstein,
+)
+from lightning_dpg.methods.graph_features.ldp_gw.base import GromovWassersteinRelease
+from lightning_dpg.methods.graph_features.ldp_gw.clients import draw_train_mask
 from lightning_dpg.metrics.graph_kernels import shortest_path_kernel
 from lightning_dpg.metrics.kernel_svm import (
     clip_spectrum,
@@ -37,12 +43,12 @@ from lightning_dpg.metrics.kernel_svm import (
 )
 
 FOLDS_DEALT = 3
-TEACHING = 0.5
+TRAINING = 0.5
 ALL_BUT_A_FEW = 0.99  # of each label, since all graphs cannot teach
 
 
 class Half(NamedTuple):
-    """The graphs of one split that tell the accuracy, or some of them at random."""
+    """Test graphs of one split, or some of them at random."""
 
     data: TUGraphDataModule
     labels: NDArray[np.int64]
@@ -50,28 +56,33 @@ class Half(NamedTuple):
     most: int
 
     @property
-    def judged(self) -> NDArray[np.int64]:
+    def tested(self) -> NDArray[np.int64]:
         """Their numbers."""
-        teaching = teaching_graphs(torch.from_numpy(self.labels), TEACHING, self.split)
-        return self.some(np.flatnonzero(~teaching.numpy()))
+        train_mask = draw_train_mask(torch.from_numpy(self.labels), TRAINING, self.split)
+        return self.some(np.flatnonzero(~train_mask.numpy()))
 
     def some(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """As many as are compared at most."""
+        """Select at most ``most`` graphs to compare."""
         return np.sort(np.random.default_rng(self.split).permutation(numbers)[: self.most])
 
-    def fitted(self, **settings: Any) -> LDPGromovWasserstein:
-        """A method that the other half has taught, unless the settings say who teaches."""
+    def fitted(
+        self,
+        kind: type[GromovWassersteinRelease],
+        epsilon: float = math.inf,
+        **settings: Any,
+    ) -> GromovWassersteinRelease:
+        """A method that the other half has trained, unless the settings name other graphs."""
         pl.seed_everything(self.split, verbose=False)
-        settings = {"teaching_fraction": TEACHING, "split_seed": self.split} | settings
-        return fitted(self.data, **settings)
+        settings = {"train_fraction": TRAINING, "seed": self.split} | settings
+        return fitted(kind(**settings), self.data, epsilon)
 
     def accuracy(self, grams: list[Matrix], numbers: NDArray[np.int64] | None = None) -> float:
         """Of kernels between them, or between other graphs."""
-        labels = self.labels[self.judged if numbers is None else numbers]
+        labels = self.labels[self.tested if numbers is None else numbers]
         return cross_validated_accuracy(grams, labels, repetitions=FOLDS_DEALT).mean
 
     def told_by(self, spaces: list[Space], numbers: NDArray[np.int64] | None = None) -> float:
-        """Accuracy of their discrepancies, or of those of other graphs."""
+        """Return the accuracy of discrepancies of the test graphs, or of other graphs."""
         found = pairwise_discrepancies(spaces)
         return self.accuracy([clip_spectrum(gram) for gram in discrepancy_kernels(found)], numbers)
 
@@ -82,7 +93,7 @@ Row = tuple[str, Callable[[], float]]
 
 def controls(half: Half) -> Iterator[Row]:
     """What learns nothing of the structure, and what reads it as it is."""
-    graphs = [half.data.graphs[k] for k in half.judged]
+    graphs = [half.data.graphs[k] for k in half.tested]
     nodes = [graph.num_nodes for graph in graphs]
     edges = [undirected_edges(graph).numpy() for graph in graphs]
     both = [[n, len(e)] for n, e in zip(nodes, edges, strict=True)]
@@ -102,10 +113,10 @@ def controls(half: Half) -> Iterator[Row]:
 def local_releases(
     half: Half, encoder: str, weights: str, rounds: int, epsilons: list[float]
 ) -> Iterator[Row]:
-    """Rows of one encoder without protection, as printed, and through the multi-bit encoder."""
+    """Yield rows of one encoder without protection, as printed, and as multi-bit reports."""
     name = f"{encoder}, {weights}"
-    method = half.fitted(encoder=encoder, weights=weights, rounds=rounds)
-    sets = chosen(embedded(method, half.data), half.judged)
+    method = half.fitted(GromovWassersteinFeatures, encoder=encoder, weights=weights, rounds=rounds)
+    sets = chosen(embedded(method, half.data), half.tested)
     if weights == "trained":
         yield f"{name}: readout of the encoder", lambda: readout(method, half.data)
     releases = (EXACT, Release("paper"), *(Release("corrected", e) for e in epsilons))
@@ -114,13 +125,14 @@ def local_releases(
 
 
 def centralized(half: Half, encoder: str, steps: int) -> Iterator[Row]:
-    """An encoder that one client teaches; also one that knows the labels that it is judged by."""
+    """Yield an encoder trained by one client; also one trained with the labels of the test."""
     settings = {"encoder": encoder, "num_clients": 1, "rounds": 1, "local_epochs": steps}
-    method = half.fitted(**settings)
+    settings |= {"weights": "trained"}
+    method = half.fitted(GromovWassersteinFeatures, **settings)
     yield f"{encoder}, one client: readout of the encoder", lambda: readout(method, half.data)
-    sets = chosen(embedded(method, half.data), half.judged)
+    sets = chosen(embedded(method, half.data), half.tested)
     yield f"{encoder}, one client: exact", lambda: half.told_by(sets.spaces(EXACT))
-    method = half.fitted(teaching_fraction=ALL_BUT_A_FEW, **settings)
+    method = half.fitted(GromovWassersteinFeatures, train_fraction=ALL_BUT_A_FEW, **settings)
     everyone = half.some(np.arange(len(half.labels)))
     leaking = chosen(embedded(method, half.data), everyone).spaces(EXACT)
     name = f"{encoder}, taught by all graphs and judged on them: exact"
@@ -128,27 +140,27 @@ def centralized(half: Half, encoder: str, steps: int) -> Iterator[Row]:
 
 
 def edge_releases(half: Half, rounds: int, epsilons: list[float]) -> Iterator[Row]:
-    """Rows of noisy sums over neighbors, from which the encoder learns for nothing."""
+    """Yield rows of noisy sums over neighbors, from which training costs no budget."""
     for epsilon in epsilons:
 
         def told(epsilon: float = epsilon) -> float:
-            settings = {"release": "curated_edge", "weights": "trained", "rounds": rounds}
-            method = half.fitted(epsilon=epsilon, **settings)
+            settings = {"weights": "trained", "rounds": rounds}
+            method = half.fitted(CentralGromovWasserstein, epsilon, **settings)
             rows = torch.split(method.embedding["features"], half.data.sizes.tolist())
-            return half.told_by(by_rows([rows[k] for k in half.judged]))
+            return half.told_by(by_rows([rows[k] for k in half.tested]))
 
         yield f"curated_edge, epsilon {epsilon:g}", told
 
 
 def padded_releases(half: Half, encoder: str, epsilons: list[float]) -> Iterator[Row]:
-    """Reports of graphs that all have as many rows as the largest one has nodes."""
+    """Yield reports of graphs padded to the rows of the largest graph."""
     bound = int(half.data.sizes.max())
     for epsilon in epsilons:
 
         def told(epsilon: float = epsilon) -> float:
-            method = half.fitted(epsilon=epsilon, encoder=encoder, max_nodes=bound)
+            method = half.fitted(LDPGromovWasserstein, epsilon, encoder=encoder, max_nodes=bound)
             rows = method.embedding["features"].split(bound)
-            return half.told_by(by_rows([rows[k] for k in half.judged]))
+            return half.told_by(by_rows([rows[k] for k in half.tested]))
 
         yield f"{encoder}, random: {bound} rows of each, epsilon {epsilon:,g}", told
 
@@ -167,7 +179,7 @@ def main(args: list[str]) -> None:
     parser.add_argument("--weights", nargs="*", default=["trained", "random"])
     parser.add_argument("--epsilons", type=float, nargs="*", default=[1, 10, 100, 1e3, 1e4])
     parser.add_argument("--edge-epsilons", type=float, nargs="*", default=[0.5, 1, 2, 5, 8, 20])
-    parser.add_argument("--judged", type=int, default=250, help="graphs at most that are compared")
+    parser.add_argument("--tested", type=int, default=250, help="graphs at most that are compared")
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=ROWS[:-1])
     options = parser.parse_args(args)
     torch.set_num_threads(1)
@@ -179,7 +191,7 @@ def main(args: list[str]) -> None:
         f"{options.name}: {len(labels)} graphs, majority {np.bincount(labels).max() / len(labels):.3f}"
     )
     for split in range(options.splits):
-        half = Half(data, labels, split, options.judged)
+        half = Half(data, labels, split, options.tested)
         groups = {
             "controls": [controls(half)],
             "edge": [edge_releases(half, options.edge_rounds, options.edge_epsilons)],

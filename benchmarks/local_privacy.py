@@ -1,8 +1,9 @@
-"""What discrepancies of ego graphs of Citeseer keep under local privacy: tables and three figures.
+"""Discrepancies of ego graphs of Citeseer under local privacy: tables and three figures.
 
-Figures 2, 4 (with 11) and 5 of Jin and Chen, "Gromov-Wasserstein Discrepancy with Local Differential
-Privacy for Distributed Structural Graphs", 2022, which take a large epsilon for much protection and
-0 for none. Here a small one protects, and ``exact`` is without protection.
+Figures 2, 4 (with 11) and 5 of Jin and Chen, "Gromov-Wasserstein Discrepancy with Local
+Differential Privacy for Distributed Structural Graphs", 2022. In the paper a large epsilon means
+much protection and 0 means none. Here a small epsilon protects, and ``exact`` is without
+protection.
 """
 
 import argparse
@@ -34,11 +35,12 @@ from lightning_dpg.datamodules import SubgraphDataModule
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.gromov import Matrix, Space, pairwise_discrepancies, path_distances
 from lightning_dpg.graph.gromov_kmeans import gromov_kmeans
+from lightning_dpg.methods import GromovWassersteinFeatures
 from lightning_dpg.metrics.discrepancies import neighbor_accuracy
 
 AXIS = "epsilon (smaller: more protection)"
 SMALL = (4, 5, 6, 7, 8)  # nodes of the five graphs, few enough for exact edit distances
-DRAWS = 20  # of the noise, over which what ranks of so few pairs tell is averaged
+DRAWS = 20  # of the noise, to average rank correlations of so few pairs
 CLUSTERED = (
     *(Release("corrected", epsilon) for epsilon in (1.0, 100.0, 10_000.0)),
     *(Release("paper", epsilon) for epsilon in (None, 1.0)),
@@ -46,7 +48,7 @@ CLUSTERED = (
 
 
 def egos(count: int, hops: int) -> SubgraphDataModule:
-    """Ego graphs of the largest component, with all edges among their nodes."""
+    """Cut ego graphs of the largest component, with all edges among their nodes."""
     data = SubgraphDataModule(
         "CiteSeer",
         largest_component=True,
@@ -60,7 +62,7 @@ def egos(count: int, hops: int) -> SubgraphDataModule:
 
 
 def show_clusters(sets: Embedded, labels: NDArray[np.int64]) -> None:
-    """Figure 2: k-means of graphs that did not teach the encoder, laid out by t-SNE."""
+    """Draw Figure 2: k-means of test graphs, laid out by t-SNE."""
     print(f"\nFigure 2: {len(labels)} graphs, classes of their centers, as many clusters")
     print("clusters have adjusted mutual information with")
     print("| release | classes | exact clusters | numbers of nodes | 5 neighbors tell the class |")
@@ -95,7 +97,7 @@ def show_clusters(sets: Embedded, labels: NDArray[np.int64]) -> None:
 
 
 def edit_distances(graphs: list[Data]) -> Matrix:
-    """Fewest insertions and deletions of nodes and edges that turn one graph into the other."""
+    """Return the fewest insertions and deletions of nodes and edges between two graphs."""
     drawn = []
     for graph in graphs:
         drawn.append(nx.empty_graph(graph.num_nodes))
@@ -107,7 +109,7 @@ def edit_distances(graphs: list[Data]) -> Matrix:
 
 
 def rank_correlation(first: Matrix, second: Matrix) -> float:
-    """Spearman's, 0 where one is constant but for rounding."""
+    """Return Spearman's rank correlation; 0 where one side is constant up to rounding."""
     first, second = first.round(9), second.round(9)
     if not (np.ptp(first) and np.ptp(second)):
         return 0.0
@@ -115,7 +117,7 @@ def rank_correlation(first: Matrix, second: Matrix) -> float:
 
 
 def show_five_graphs(sets: Embedded) -> None:
-    """Figures 4 and 11: distances of five small graphs, of several kinds."""
+    """Draw Figures 4 and 11: distances of five small graphs, of several kinds."""
     sizes = [len(part) for part in sets.rows]
     five = chosen(sets, np.array([sizes.index(size) for size in SMALL]))
     bare = [path_distances(undirected_edges(g).numpy(), g.num_nodes) for g in five.graphs]
@@ -158,7 +160,7 @@ def show_five_graphs(sets: Embedded) -> None:
 
 
 def show_means(by_hops: dict[int, Embedded], epsilons: list[float]) -> None:
-    """Figure 5: mean discrepancy of all pairs."""
+    """Draw Figure 5: mean discrepancy of all pairs."""
     columns = " | ".join(f"{epsilon:g}" for epsilon in epsilons)
     print("\nFigure 5: mean discrepancy of all pairs")
     print(f"| hops | graphs | mean nodes | release | exact | {columns} |")
@@ -196,12 +198,12 @@ def main(args: list[str]) -> None:
     torch.set_num_threads(1)
     pl.seed_everything(0, verbose=False)
     data = egos(options.graphs, 1)
-    method = fitted(data, rounds=options.rounds)
-    judged = np.flatnonzero(method.judged)
-    others = chosen(embedded(method, data), judged)
+    method = fitted(GromovWassersteinFeatures(weights="trained", rounds=options.rounds), data)
+    tested = np.flatnonzero(method.test_mask)
+    others = chosen(embedded(method, data), tested)
     show_five_graphs(others)
     wider = embedded(method, egos(options.pairs_of, 2))
-    few = chosen(others, np.arange(min(options.pairs_of, len(judged))))
+    few = chosen(others, np.arange(min(options.pairs_of, len(tested))))
     show_means({1: few, 2: wider}, options.epsilons)
-    show_clusters(others, method.labels.numpy()[judged])
+    show_clusters(others, method.labels.numpy()[tested])
     print(f"classes by the readout of the encoder: {readout_accuracy(method, data):.3f}")

@@ -1,4 +1,4 @@
-"""Peak resident memory of a critic step, each variant in a process of its own."""
+"""Peak resident memory of a critic step, each variant in its own process."""
 
 import argparse
 import resource

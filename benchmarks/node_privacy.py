@@ -1,4 +1,4 @@
-"""What private eigenvectors are left at the level of nodes, on planted partitions of growing size."""
+"""Quality of eigenvectors under node privacy, on planted partitions of growing size."""
 
 import argparse
 import math
@@ -19,7 +19,7 @@ INSIDE = 5 / 6  # share of the edges within the two blocks, which are the even a
 
 
 def planted(num_nodes: int, degree: float) -> Data:
-    """Two equal blocks, with five times as many edges inside as between them."""
+    """Draw two equal blocks, with five times as many edges inside as between them."""
     rng = np.random.default_rng(0)
     first = rng.integers(num_nodes, size=int(num_nodes * degree / 2))
     block = np.where(rng.random(len(first)) < INSIDE, first % 2, 1 - first % 2)
@@ -36,7 +36,7 @@ def fitted(graph: Data, epsilon: float, delta: float, max_degree: int) -> NodePr
 
 def signal_to_noise(method: NodePrivCom, eigenvalue: float) -> float:
     """Length of A times an eigenvector as it is shown, over the spectral norm of a step's noise."""
-    noise = next(entry for entry in method.ledger.entries if entry.name == "products")
+    noise = next(entry for entry in method.ledger.entries if entry.key == "products")
     std = noise.noise_multiplier * noise.sensitivity
     size = method.hparams["num_nodes"]
     shown = method.hparams["clip"] * eigenvalue
@@ -66,7 +66,7 @@ def main(args: list[str]) -> None:
     for nodes in options.nodes:
         graph = planted(nodes, options.degree)
         matrix = adjacency(graph)
-        # A bound that somebody may have known without looking at the graph
+        # A bound that is plausible without reading the graph
         max_degree = 10 * math.ceil(matrix.sum(axis=1).max() / 10)
         values, vectors = eigsh(matrix, k=RANK, which="LA", v0=np.arange(nodes) % 2 + 1.0)
         truth = torch.from_numpy(vectors.copy())

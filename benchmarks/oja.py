@@ -1,4 +1,4 @@
-"""A step of PrivCom's noisy power method on large graphs, beside scipy's eigsh for the same rank."""
+"""Time of a step of PrivCom's noisy power method on large graphs, against scipy's eigsh."""
 
 import argparse
 import subprocess
@@ -12,7 +12,7 @@ INSIDE = 0.7  # share of the edges within communities
 
 
 def main(args: list[str]) -> None:
-    """Print seconds and peak memory, each in a process of its own."""
+    """Print seconds and peak memory, each in its own process."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks oja")
     parser.add_argument("--nodes", type=int, nargs="+", default=[250_000, 500_000, 1_000_000])
     parser.add_argument("--degree", type=int, default=20)
@@ -51,7 +51,7 @@ def _in_its_own_process(name: str, nodes: int, options: argparse.Namespace) -> l
 
 
 def _measure(name: str, options: argparse.Namespace) -> tuple[float, float, int]:
-    """Seconds of a step or of all of eigsh, the peak in MiB from there on, and the edges."""
+    """Return seconds of a step or of eigsh, the peak in MiB from then on, and the edges."""
     import numpy as np
     import torch
     from scipy.sparse import coo_array

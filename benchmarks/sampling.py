@@ -1,4 +1,4 @@
-"""Error of the shares of the graphlets of four nodes that are estimated from few edges."""
+"""Error of graphlet shares of four nodes that are estimated from few edges."""
 
 import argparse
 
@@ -19,17 +19,17 @@ PICTURE = "sampling.png"
 
 
 def shares(counts: Tensor) -> Tensor:
-    """Share of each type, shape ``(G, F)``; 0 where nothing was counted."""
+    """Return the share of each type, shape ``(G, F)``; 0 without any graphlet."""
     return normalize(counts.double(), p=1)
 
 
 def errors(name: str, rounds: int) -> tuple[Tensor, Tensor]:
-    """Mean and standard deviation over the graphs of a set of their mean L1 errors.
+    """Return mean and standard deviation over the graphs of a set of their mean L1 errors.
 
     Edges are drawn with replacement, :data:`STEP` more at a time.
 
     Returns:
-        One of each for every number of edges; graphs without graphlets of four nodes do not count.
+        Both for every number of edges, over graphs with graphlets of four nodes.
     """
     edges, graph_of, num_graphs = union_of(TUGraphDataModule(name).read_graphs())
     exact = graphlet_counts(edges, graph_of, num_graphs, SIZE)

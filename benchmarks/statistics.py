@@ -1,4 +1,4 @@
-"""Graph statistics of this package beside networkx, which must give the same values."""
+"""Time of graph statistics, against networkx with equal values."""
 
 import argparse
 import math
@@ -14,7 +14,7 @@ from lightning_dpg.metrics.functional import STATISTICS
 
 
 def mean_path_length(graph: nx.Graph) -> float:
-    """Mean over the connected pairs, as networkx lists them."""
+    """Return the mean over connected pairs, as networkx lists them."""
     lengths = [
         length
         for _, targets in nx.all_pairs_shortest_path_length(graph)
@@ -36,7 +36,7 @@ REFERENCES: dict[str, Callable[[nx.Graph], float]] = {
 
 
 def default_graph() -> Data:
-    """Cora-ML where the data are, a planted partition of like size elsewhere."""
+    """Return Cora-ML if the data are there, else a planted partition of similar size."""
     root = data_root()
     if root is not None and (root / "graphs" / "CORA-ML.edges.gz").is_file():
         return load_graph("CORA-ML")

@@ -1,4 +1,4 @@
-"""Interleaved timing, so that what disturbs the machine disturbs all variants alike."""
+"""Interleaved timing: disturbances of the machine affect all variants alike."""
 
 import statistics
 import time
@@ -10,10 +10,10 @@ import torch
 def medians(
     variants: Mapping[str, Callable[[], object]], rounds: int = 9, device: str = "cpu"
 ) -> dict[str, float]:
-    """Median milliseconds of each variant, one call of each in turn.
+    """Return median milliseconds of each variant, one call of each in turn.
 
-    On the CPU it is process time on one thread, which other processes hardly touch; on a GPU it is
-    wall time between synchronisations.
+    On the CPU it is process time on one thread, which other processes hardly affect; on a GPU it is
+    wall time between synchronizations.
     """
     torch.set_num_threads(1)
     clock = time.process_time if device == "cpu" else time.perf_counter
@@ -35,7 +35,7 @@ def _wait(device: str) -> None:
 
 
 def table(times: Mapping[str, float], base: str, targets: Mapping[str, str] | None = None) -> str:
-    """Markdown table of medians and ratios to ``base``."""
+    """Build a Markdown table of medians and ratios to ``base``."""
     rows = ["| variant | ms | ratio | target |", "|---|---|---|---|"]
     for name, value in times.items():
         target = (targets or {}).get(name, "")

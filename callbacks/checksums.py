@@ -5,19 +5,19 @@ import re
 from pathlib import Path
 
 SUMS = "SHA256SUMS"
-"""File of a release that holds the checksums of all others."""
+"""File of a release with the checksums of all other files."""
 
 _LINE = re.compile(r"([0-9a-f]{64})[ ][ *](.+)")
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file."""
+    """Return the SHA-256 digest of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def files_of(folder: Path) -> list[str]:
-    """Names of all files of a folder but the checksums, in the order of the checksums."""
+    """Return names of all files of a folder but the checksums, in the order of the checksums."""
     paths = (path for path in folder.rglob("*") if not path.is_dir())
     return sorted(name for path in paths if (name := path.relative_to(folder).as_posix()) != SUMS)
 
@@ -29,7 +29,7 @@ def write_sums(folder: Path) -> None:
 
 
 def read_sums(path: Path) -> dict[str, str]:
-    """Checksums by names of files.
+    """Read checksums by names of files.
 
     Raises:
         ValueError: If a line is not one of ``sha256sum``.

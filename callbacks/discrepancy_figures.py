@@ -1,4 +1,4 @@
-"""Figures of the discrepancies between graphs that a learner released."""
+"""Figures of the released discrepancies between graphs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,17 +10,17 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
+if TYPE_CHECKING:  # matplotlib takes a third of a second to import, and only figures need it
     from matplotlib.figure import Figure
 
 Matrix = NDArray[np.float64]
 
-_SHOWN = 0.98  # of the pairs; the others, which are farther apart, have the color of the farthest
+_SHOWN = 0.98  # of the pairs; pairs farther apart have the color of the farthest of these
 _NEIGHBORS = 30.0
 
 
 class DiscrepancyFigures(Callback):
-    """Save two figures at the end of ``test``: a heat map of the discrepancies, and their t-SNE.
+    """Save a heat map of the discrepancies and their t-SNE layout at the end of ``test``.
 
     Both read released discrepancies and public labels only, and so are covered by the guarantee of
     the release. They lie in the run folder under ``figures``, and go to W&B where it is in use.
@@ -59,7 +59,7 @@ class DiscrepancyFigures(Callback):
 
 
 def heat_map(discrepancies: Matrix, labels: NDArray[np.int64]) -> "Figure":
-    """Discrepancies of all pairs of graphs, ordered by label, with lines between labels.
+    """Draw discrepancies of all pairs, ordered by label, with lines between labels.
 
     Args:
         discrepancies: Shape ``(G, G)``.
@@ -81,7 +81,7 @@ def heat_map(discrepancies: Matrix, labels: NDArray[np.int64]) -> "Figure":
 
 
 def layout_figure(discrepancies: Matrix, labels: NDArray[np.int64]) -> "Figure":
-    """Graphs laid out in the plane by t-SNE (van der Maaten, Hinton, 2008), colored by label.
+    """Draw graphs in the plane by t-SNE (van der Maaten, Hinton, 2008), colored by label.
 
     Args:
         discrepancies: Shape ``(G, G)``, of at least 4 graphs.

@@ -1,4 +1,4 @@
-"""Curves and figures of the graphs that a synthesizer draws while it trains."""
+"""Curves and figures of the graphs that a synthesizer draws during training."""
 
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ class GraphStatistics(Callback):
     """
 
     def __init__(self, every_n_steps: int = 500, nonprivate: bool = True, seed: int = 0) -> None:
-        """Refuse a step that never comes."""
+        """Refuse an interval below one batch."""
         if every_n_steps < 1:
             raise ValueError(f"every_n_steps must be positive, got {every_n_steps}")
         self.every_n_steps = every_n_steps
@@ -45,7 +45,7 @@ class GraphStatistics(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Count the batch; the optimizers' own steps differ between methods."""
+        """Count the batch: optimizer steps differ between methods."""
         self._batches += 1
         if self._batches % self.every_n_steps == 0:
             self._report(trainer, pl_module)
@@ -56,7 +56,7 @@ class GraphStatistics(Callback):
             self._report(trainer, pl_module)
 
     def state_dict(self) -> dict[str, int]:
-        """Number of batches, so that a resumed run goes on with the same steps."""
+        """Return the number of batches, so that a resumed run keeps its steps."""
         return {"batches": self._batches}
 
     def load_state_dict(self, state_dict: dict[str, int]) -> None:

@@ -1,4 +1,4 @@
-"""What reads the private graph stays on this machine, unless the owner wants it elsewhere."""
+"""Figures that read the private graph stay on this machine by default."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The budget of a run: handed to the ledger, watched, and reported."""
+"""Budget of a run: handed to the ledger, checked before each step, and reported."""
 
 import math
 import shutil
@@ -24,7 +24,7 @@ from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
 
 JOURNAL = "ledger.jsonl"
 LARGEST_EPSILON = 1e9
-"""Finite budgets beyond it are typing errors, and end the range of numbers in which noise is drawn."""
+"""Largest finite budget: a larger one is a typing error, and noise is not drawn for it."""
 UNASKED_DELTA = 1e-6
 """Delta at which a run without a budget is reported."""
 
@@ -39,8 +39,9 @@ class PrivacyAccountant(Callback):
         epsilon: Budget; ``inf`` trains without a limit, for baselines that are not private.
         delta: Largest delta allowed at ``epsilon``; may be left out when ``epsilon`` is infinite. 0
             suffices for methods of pure epsilon, and Gaussian noise cannot meet it.
-        lost_steps: Steps that a resumed run has made after its checkpoint was written, at most; they
-            are booked when it goes on. None takes the number from the journal beside the checkpoint.
+        lost_steps: Steps that a resumed run has made after its checkpoint was written, at most;
+            they are booked when it goes on. None takes the number from the journal beside the
+            checkpoint.
         upload_nonprivate: Whether trackers such as Weights & Biases get what has the prefix
             ``nonprivate/``. It reads the private graph and no guarantee covers it.
     """
@@ -52,7 +53,7 @@ class PrivacyAccountant(Callback):
         lost_steps: int | None = None,
         upload_nonprivate: bool = False,
     ) -> None:
-        """Remember the budget; it is checked when training is set up."""
+        """Store the budget; it is checked when training is set up."""
         self.epsilon = float(epsilon)
         self.delta = delta
         self.lost_steps = lost_steps
@@ -60,7 +61,7 @@ class PrivacyAccountant(Callback):
 
     @property
     def budget(self) -> Budget:
-        """The budget, checked."""
+        """Return the checked budget."""
         if not self.epsilon > 0:
             raise ValueError(f"privacy.epsilon must be positive, got {self.epsilon}")
         if LARGEST_EPSILON < self.epsilon < math.inf:
@@ -133,7 +134,7 @@ class PrivacyAccountant(Callback):
         withhold_nonprivate(trainer, upload=self.upload_nonprivate)
         data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
         serves = serves_records(data)
-        if stage == "fit" or (stage == "predict" and pl_module.predicts_graphs):
+        if stage == "fit" or (stage == "predict" and pl_module.is_inductive):
             if data is not None:
                 pl_module.check_data(data)
             self.check(
@@ -169,7 +170,7 @@ class PrivacyAccountant(Callback):
     def check_journal(
         self, checkpoint: str | Path | None, ledger: PrivacyLedger, shown: dict[str, Any] | None
     ) -> None:
-        """Refuse to go on from a checkpoint whose later steps nobody knows.
+        """Refuse to resume from a checkpoint whose later steps are unknown.
 
         Args:
             checkpoint: What the run goes on from, if anything.
@@ -193,7 +194,7 @@ class PrivacyAccountant(Callback):
             )
 
     def _refuse_selection(self, trainer: Trainer) -> None:
-        """When to stop and which weights to keep must not depend on unpaid private figures."""
+        """Refuse early stopping and weight selection by unpaid private figures."""
         for callback in trainer.callbacks if math.isfinite(self.epsilon) else ():  # type: ignore[attr-defined]
             monitor = getattr(callback, "monitor", None)
             if monitor is not None and str(monitor).startswith("nonprivate/"):
@@ -224,7 +225,7 @@ class PrivacyAccountant(Callback):
             ledger.journal = _open_journal(Path(folder), previous)
 
     def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
-        """Look at the live loaders; stop at once if a resumed run has spent its budget."""
+        """Check the live loaders; stop at once if a resumed run has spent its budget."""
         check_loader(trainer, pl_module)
         for entry in pl_module.step_entries() if self.lost_steps else ():
             pl_module.ledger.book_lost(replace(entry, steps=self.lost_steps))
@@ -232,13 +233,13 @@ class PrivacyAccountant(Callback):
         self._look_ahead(trainer, pl_module)
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: Any) -> None:
-        """Look again: a callback may have exchanged them."""
+        """Check the loaders again: a callback may have exchanged them."""
         check_loader(trainer, pl_module)
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Log what is spent, and stop if another step cannot be paid."""
+        """Log what is spent, and stop if the budget cannot pay another step."""
         ledger: PrivacyLedger = pl_module.ledger
         budget = self.budget
         pl_module.log_dict(
@@ -252,7 +253,7 @@ class PrivacyAccountant(Callback):
         self._look_ahead(trainer, pl_module)
 
     def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
-        """Say what the run guarantees."""
+        """Print the guarantee of the run."""
         statement = privacy_statement(pl_module)
         if trainer.is_global_zero:
             guaranteed = statement["epsilon"] != "inf"
@@ -266,7 +267,7 @@ class PrivacyAccountant(Callback):
 
 
 def _advised_delta(num_pairs: int | None) -> str:
-    """Which delta to set: the power of ten below one over the number of pairs, which is public."""
+    """Return the power of ten below one over the number of node pairs, which is public."""
     if num_pairs is None:
         return "set it below one over the number of pairs of nodes, which is public"
     least = 10.0 ** -len(str(num_pairs))
@@ -274,13 +275,13 @@ def _advised_delta(num_pairs: int | None) -> str:
 
 
 def journal_state(checkpoint: str | Path | None) -> dict[str, Any] | None:
-    """State of the ledger of the journal beside a checkpoint; None if there is none."""
+    """Return the state of the ledger of the journal beside a checkpoint; None without one."""
     journal = journal_beside(checkpoint)
     return None if journal is None else _replay(journal)
 
 
 def journal_beside(checkpoint: str | Path | None) -> Path | None:
-    """The journal in the run folder of a checkpoint."""
+    """Return the journal in the run folder of a checkpoint."""
     if checkpoint is None:
         return None
     folders = Path(checkpoint).absolute().parents[:2]
@@ -288,15 +289,15 @@ def journal_beside(checkpoint: str | Path | None) -> Path | None:
 
 
 def _replay(journal: Path) -> dict[str, Any] | None:
-    """State of the ledger that wrote ``journal``; None if it booked nothing."""
+    """Return the state of the ledger that wrote ``journal``; None if it booked nothing."""
     return PrivacyLedger.replay(journal) if b"\n" in journal.read_bytes() else None
 
 
 def _open_journal(folder: Path, previous: Path | None) -> Path:
-    """The journal of this run.
+    """Open the journal of this run.
 
-    A resumed run writes on in the file of the run that it continues, under a second name: so every
-    later resume, from whichever of both folders, finds all steps.
+    A resumed run continues the file of the earlier run under a second name: every later resume,
+    from either folder, finds all steps.
     """
     journal = folder / JOURNAL
     folder.mkdir(parents=True, exist_ok=True)
@@ -314,7 +315,7 @@ def _open_journal(folder: Path, previous: Path | None) -> Path:
 
 
 def _set_aside(journal: Path) -> None:
-    """Keep what another run wrote under the same name."""
+    """Keep the file of another run of the same name."""
     if journal.exists():
         taken = len(list(journal.parent.glob(f"{journal.stem}-*{journal.suffix}")))
         journal.rename(journal.with_stem(f"{journal.stem}-{taken + 1}"))

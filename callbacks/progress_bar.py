@@ -8,10 +8,10 @@ from pytorch_lightning.callbacks import TQDMProgressBar
 
 
 class PrivacyProgressBar(TQDMProgressBar):
-    """The usual bar, with the epsilon spent and the budget, such as ``eps=1.37/2.00``."""
+    """Progress bar with the epsilon spent and the budget, such as ``eps=1.37/2.00``."""
 
     def get_metrics(self, trainer: Trainer, pl_module: Any) -> dict[str, Any]:
-        """What stands behind the bar."""
+        """Return the metrics at the end of the bar."""
         metrics = super().get_metrics(trainer, pl_module)
         metrics.pop("v_num", None)  # the run folder is named in full at the end
         budget = pl_module.ledger.budget

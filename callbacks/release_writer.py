@@ -1,4 +1,4 @@
-"""The release: what may leave the house at the end of a run."""
+"""The release: files that may be published at the end of a run."""
 
 import json
 import shutil
@@ -25,22 +25,22 @@ FORMATS: tuple[Format, ...] = ("edges", "graphml", "npz")
 GENERATOR = "generator.safetensors"
 LEARNER = "learner.safetensors"
 KEY = "node_names.csv"
-"""File of the run folder, outside of the release, that says which number is which node."""
+"""Key file of numbers and node names, in the run folder and outside of the release."""
 FEATURES = "features.npz"
 STATEMENT = "privacy.json"
 CARD = "MODEL_CARD.md"
 SCHEMA_VERSION = 2
 """Version of the recipe and of the statement; both of 0.1.0 state none, which stands for 1."""
 RECIPE = "lightning_dpg"
-"""Metadata of these tensors' files: the method, its hyperparameters, node names, and privacy."""
+"""Metadata key of the method, its hyperparameters, node names, and privacy."""
 
 
 class ReleaseWriter(Callback):
     """Write ``release/`` into the run folder: synthetic graphs, generator and privacy statement.
 
-    Of a method that learns labels of graphs it holds what was released of each graph, as
-    ``features.npz``, and the learner in place of graphs and generator. Everything in it is a function of the released tensors and of the ledger, with
-    the checksums of all files in ``SHA256SUMS``; the folder appears complete or not at all. Checkpoints are another matter: they are private.
+    A method that learns labels of graphs releases ``features.npz`` and the learner in place of
+    graphs and generator. All files are functions of the released tensors and of the ledger, with
+    checksums in ``SHA256SUMS``; the folder appears complete or not at all. Checkpoints are private.
 
     Args:
         num_graphs: Number of synthetic graphs, drawn from the public seeds 0, 1, ...
@@ -48,7 +48,7 @@ class ReleaseWriter(Callback):
     """
 
     def __init__(self, num_graphs: int = 1, formats: Sequence[Format] = FORMATS) -> None:
-        """Remember the arguments."""
+        """Store the arguments."""
         if num_graphs < 1:
             raise ValueError(f"num_graphs must be positive, got {num_graphs}")
         self.num_graphs = num_graphs
@@ -83,7 +83,7 @@ class ReleaseWriter(Callback):
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
-        """Write a predicted graph, or what was released of graphs and the labels predicted of them."""
+        """Write a predicted graph, or released features and predicted labels of graphs."""
         folder = trainer.log_dir
         if folder is None:
             return
@@ -135,7 +135,7 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
 def write_graphs(
     method: Any, seeds: Iterable[int], folder: Path, formats: Sequence[Format] = FORMATS
 ) -> list[Path]:
-    """Write the synthetic graph of each seed in each format, and name the files."""
+    """Write the synthetic graph of each seed in each format; return the file names."""
     was_training = method.training
     method.eval()
     paths = []
@@ -156,7 +156,7 @@ def _write_graph(graph: Data, folder: Path, seed: int, formats: Sequence[Format]
 
 
 def save_generator(method: Any, statement: dict[str, Any], path: Path) -> None:
-    """Write the released tensors, and what is needed to rebuild the method around them."""
+    """Write the released tensors and the metadata that rebuild the method around them."""
     tensors = {
         name: tensor.detach().cpu().contiguous().clone()
         for name, tensor in method.released_state().items()
@@ -176,13 +176,13 @@ def save_generator(method: Any, statement: dict[str, Any], path: Path) -> None:
         raise MisconfigurationException(
             f"{type(method).__name__}: hyperparameters have to be plain values ({error})"
         ) from error
-    # One key: several come in another order in each file, and equal releases would differ.
-    # Written by Python: safetensors would let nobody but the owner read the file.
+    # One key: safetensors writes several in random order, and equal releases would differ.
+    # Written by Python: safetensors would make the file readable by its owner only.
     path.write_bytes(save(tensors, metadata={RECIPE: text}))
 
 
 def _noise(entry: dict[str, Any]) -> str:
-    """What protects a release: the noise of it, or what it costs where that says all."""
+    """Describe the protection of a release: its noise, or its cost."""
     if entry["mechanism"] == "pure":
         return f"epsilon {float(entry['epsilon']):.4g}"
     if entry["mechanism"] == "approximate":
@@ -215,7 +215,7 @@ def _write_statement(statement: dict[str, Any], folder: Path) -> None:
 
 
 def model_card(statement: dict[str, Any], what: str) -> str:
-    """The release explained to whoever receives it.
+    """Explain the release to its recipients.
 
     Args:
         statement: Its privacy statement.

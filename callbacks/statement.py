@@ -1,4 +1,4 @@
-"""The privacy statement: what a run guarantees, in one sentence and for machines."""
+"""Privacy statement: the guarantee of a run, in one sentence and for machines."""
 
 import math
 from typing import Any
@@ -16,9 +16,9 @@ _RELATIONS = {
 
 
 def privacy_statement(module: Any) -> dict[str, Any]:
-    """What the ledger of a trained module proves, as plain values.
+    """Return what the ledger of a trained module proves, as plain values.
 
-    All ranks have to call it together: the noise source may be made here, for all of them.
+    All ranks have to call it together: the noise source may be created here, for all of them.
 
     Args:
         module: A ``PrivateModule`` whose ledger has a budget, which names the delta.
@@ -52,12 +52,12 @@ def privacy_statement(module: Any) -> dict[str, Any]:
 
 
 def full_sentence(statement: dict[str, Any]) -> str:
-    """The guarantee and what it takes for public, in one paragraph."""
+    """State the guarantee and its assumptions in one paragraph."""
     return " ".join([statement["guarantee"], "Assumed public:", *statement["assumptions"]])
 
 
 def _why_none(ledger: PrivacyLedger, is_secret: bool) -> list[str]:
-    """Why there is no guarantee; empty if there is one."""
+    """Return why there is no guarantee; empty if there is one."""
     reasons = list(ledger.reasons)
     if not ledger.entries:
         reasons.append("the method booked no release in its ledger")
@@ -99,13 +99,13 @@ def _sentence(
 
 
 def _twice(epsilon: float, delta: float) -> str:
-    r"""What two changes cost: :math:`(2 \epsilon, (1 + e^\epsilon) \delta)`, group privacy."""
+    r"""Return the cost of two changes: :math:`(2 \epsilon, (1 + e^\epsilon) \delta)`."""
     both = min(1.0, delta * (1 + math.exp(min(epsilon, 700.0))))
     return f"({_rounded_up(2 * epsilon):g}, {both:.3g})"
 
 
 def _rounded_up(epsilon: float) -> float:
-    """Four digits behind the point, not below the proved value by more than rounding in sums."""
+    """Round up to four decimals, up to the rounding error of sums."""
     return epsilon if math.isinf(epsilon) else math.ceil(epsilon * 1e4 * (1 - 1e-9)) / 1e4
 
 
@@ -116,16 +116,16 @@ _AMOUNTS = {
     "approximate": {"epsilon", "delta"},
     "non_private": set[str](),
 }
-"""Which amounts of an entry apply to its mechanism; the others have their default."""
+"""Amounts of an entry that apply to its mechanism; the others have their default."""
 
 
 def _entry(entry: LedgerEntry) -> dict[str, Any]:
-    """What applies of an entry, epsilon without what sums of shares left in its last digits."""
+    """Return the applicable amounts of an entry, with epsilon cleaned of rounding errors."""
     others = {"noise_multiplier", "epsilon", "delta"} - _AMOUNTS[entry.mechanism]
     values = entry.to_dict() | {"epsilon": float(f"{entry.epsilon:.12g}")}
     return {key: _number(value) for key, value in values.items() if key not in others}
 
 
 def _number(value: Any) -> Any:
-    """The value, and a word for what strict JSON has no number for."""
+    """Return the value, or a word where strict JSON has no number."""
     return "inf" if value == math.inf else value

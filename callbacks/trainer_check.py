@@ -1,4 +1,4 @@
-"""What a trainer has to leave alone, so that each step is the one that the ledger books."""
+"""Checks of the trainer: each step must be the step that the ledger books."""
 
 from typing import Any
 
@@ -39,11 +39,11 @@ REFUSED_CALLBACKS: dict[type[Callback], str] = {
     DeviceStatsMonitor: _SIZES,
     ThroughputMonitor: _SIZES,
 }
-"""Built-in callbacks, and why a private method takes neither them nor what is derived from them."""
+"""Built-in callbacks that a private method refuses, also as base classes, with the reasons."""
 
 
 def check_trainer(trainer: Trainer, method: Any) -> None:
-    """Refuse settings and callbacks with which a step would not be what it costs.
+    """Refuse settings and callbacks that would make a step differ from its booking.
 
     Args:
         trainer: A trainer, before or in ``fit``.
@@ -100,7 +100,7 @@ def _check_steps(trainer: Trainer, request: BatchRequest) -> None:
 
 
 def _voiding_settings(trainer: Trainer, method: Any) -> dict[str, str]:
-    """Settings that are not as they must be, and what they do."""
+    """Return settings with wrong values, and their effects."""
     wraps = trainer._accelerator_connector.use_distributed_sampler and trainer.world_size > 1
     one_batch = "reads the same few records in every step, and the ledger books fresh samples"
     facts = {
@@ -130,7 +130,7 @@ def _voiding_settings(trainer: Trainer, method: Any) -> dict[str, str]:
 
 
 def check_sampler(loader: Any, trainer: Trainer) -> PoissonSampler:
-    """Refuse a loader whose batches are no Poisson samples, each drawn anew for one step.
+    """Refuse a loader whose batches are not fresh Poisson samples.
 
     Args:
         loader: What gives the batches.
@@ -168,7 +168,7 @@ def check_sampler(loader: Any, trainer: Trainer) -> PoissonSampler:
 
 
 def check_loader(trainer: Trainer, method: Any) -> None:
-    """Refuse a live train loader that does not draw at the rate of the steps that are booked.
+    """Refuse a live train loader that does not draw at the rate of the booked steps.
 
     Args:
         trainer: A trainer that has set up its loaders.

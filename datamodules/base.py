@@ -36,10 +36,10 @@ _NODE_SETS = {
 class GraphDataModule(pl.LightningDataModule):
     """One graph, and the seeds of the graphs to generate.
 
-    The graph is read when it is first asked for and never for prediction, which needs seeds only.
+    The graph is read at its first use and never for prediction, which needs seeds only.
 
     Attributes:
-        assumptions: What a guarantee takes for public because of how the data were prepared.
+        assumptions: What a guarantee assumes public because of the preparation of the data.
         summary: One line on what was read, with exact counts and names: for the owner's terminal,
             never for a log, a tracker or a release (private); None before the graph is read.
     """
@@ -57,7 +57,7 @@ class GraphDataModule(pl.LightningDataModule):
         source_column: str | int | None = None,
         target_column: str | int | None = None,
     ) -> None:
-        """Remember the arguments; nothing is read yet.
+        """Store the arguments; nothing is read yet.
 
         Args:
             name: Built-in graph, data set under ``$LIGHTNING_DPG_DATA``, path of a file, or a
@@ -96,7 +96,7 @@ class GraphDataModule(pl.LightningDataModule):
 
     @property
     def graph(self) -> Data:
-        """The whole graph (private), read at the first use."""
+        """Return the whole graph (private), read at the first use."""
         if self._graph is None:
             self._graph = self._read_graph()
         return self._graph
@@ -134,7 +134,7 @@ class GraphDataModule(pl.LightningDataModule):
         return str(given[0]), str(given[1])
 
     def _numbered(self, graph: Data) -> Data:
-        """The graph with numbers for names, in an order that only the key file tells."""
+        """Replace names by numbers in an order that only the key file reveals."""
         if self._numbering is None:
             self._numbering = list(range(graph.num_nodes))
             random.SystemRandom().shuffle(self._numbering)
@@ -152,25 +152,25 @@ class GraphDataModule(pl.LightningDataModule):
         return make_graph(number[graph.edge_index.T], graph.num_nodes)
 
     def write_key(self, path: Path) -> bool:
-        """Write which number stands for which name, for the owner only (private).
+        """Write the key file of numbers and names, for the owner only (private).
 
         Returns:
             Whether there is a key: there is none where names are published.
         """
         if self._key is None:
             return False
-        path.unlink(missing_ok=True)  # an older one may have another mode
+        path.unlink(missing_ok=True)  # an older file may have another mode
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([("number", "name"), *enumerate(self._key)])
         return True
 
     def state_dict(self) -> dict[str, Any]:
-        """The numbering of the nodes: a checkpoint, which is private, has to resume with it."""
+        """Return the numbering of the nodes, which a resumed run needs (private)."""
         return {} if self._numbering is None else {"numbering": list(self._numbering)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the numbering of a run that is resumed, or of another process.
+        """Restore the numbering of a resumed run or of another process.
 
         Raises:
             MisconfigurationException: If the tensors of the checkpoint follow another order.
@@ -188,7 +188,7 @@ class GraphDataModule(pl.LightningDataModule):
 
     @property
     def num_nodes(self) -> int:
-        """Number of nodes N (public)."""
+        """Return the number of nodes N (public)."""
         return int(self.graph.num_nodes)
 
     @property
@@ -202,7 +202,7 @@ class GraphDataModule(pl.LightningDataModule):
         return num_pairs(self.num_nodes)
 
     def predict_dataloader(self) -> DataLoader[Tensor]:
-        """The seeds of the graphs to generate, one scalar tensor each."""
+        """Return the seeds of the graphs to generate, one scalar tensor each."""
         if self.num_graphs < 1:
             raise ValueError(f"num_graphs must be positive, got {self.num_graphs}")
         return DataLoader(Batches(list(torch.arange(self.num_graphs))), batch_size=None)

@@ -1,4 +1,4 @@
-"""The sets of graphs by name: generated ones, and ego graphs of the folder of real data."""
+"""Built-in sets of graphs: generated ones, and ego graphs of the folder of real data."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -20,15 +20,16 @@ _FEWEST, _MOST = 20, 500
 
 
 def graph_atlas() -> list[Data]:
-    """The 992 connected graphs of four to seven nodes, each once; they have no labels."""
+    """The 992 connected graphs of four to seven nodes, each once and without labels."""
     atlas = (graph for graph in nx.graph_atlas_g() if len(graph) >= 4)
     return [from_networkx(graph) for graph in atlas if nx.is_connected(graph)]
 
 
 def planted_sets() -> list[Data]:
-    """100 graphs of 12 to 30 nodes in three communities, label 1, each after a uniform one, label 0.
+    """100 pairs of graphs of 12 to 30 nodes: three communities (label 1) and uniform (label 0).
 
-    Both have the same numbers of nodes and of edges, so that only their structure tells the label.
+    Both graphs of a pair have equal numbers of nodes and of edges, so that only their structure
+    predicts the label.
     """
     graphs = []
     for number in range(100):
@@ -41,13 +42,15 @@ def planted_sets() -> list[Data]:
 
 
 def road_sets() -> list[Data]:
-    """50 road maps of 320 to 480 crossings with many avenues, label 1, each after one with few, label 0.
+    """50 pairs of road maps of 320 to 480 crossings: many avenues (label 1) and few (label 0).
 
-    Avenues run across the blocks of a grid of streets. Both of a pair have the same numbers of nodes and of edges: four thirds of the nodes, as in the
-    set ROADS of the paper, 200 networks of 10,000 crossings in Texas and California. These are
-    generated, fewer and smaller.
+    Avenues run across the blocks of a grid of streets. Both maps of a pair have equal numbers of
+    nodes and of edges: four thirds as many edges as nodes, as in the set ROADS of the paper, 200
+    networks of 10,000 crossings in Texas and California. These maps are generated, fewer and
+    smaller.
 
-    * Dubhashi, Johansson, Frost, Retzner, "Classifying Large Graphs with Differential Privacy", 2015.
+    * Dubhashi, Johansson, Frost, Retzner, "Classifying Large Graphs with Differential Privacy",
+      2015.
     """
     graphs = []
     for number in range(50):
@@ -59,15 +62,16 @@ def road_sets() -> list[Data]:
 
 
 def ego_sets() -> list[Data]:
-    """71 ego graphs of Facebook, label 1, each after one of Twitter, label 0; from the real data.
+    """71 pairs of ego graphs from real data: of Facebook (label 1) and of Twitter (label 0).
 
-    They stand for the set SOCIAL of the paper, 262 ego graphs of Twitter and Google+ with 1,072
+    They correspond to the set SOCIAL of the paper, 262 ego graphs of Twitter and Google+ with 1,072
     nodes on average; the folder of real data has no Google+, and these have 36. No node is in two
-    graphs, so that an edge is in one at most: the graphs of Facebook are those of centers in a public
-    random order, with the 20 to 500 neighbors that no graph before has. For each one follows the
-    first center of Twitter whose graph has its number of nodes, or the nearest.
+    graphs, so that an edge is in at most one: centers of Facebook come in a public random order,
+    each with the 20 to 500 neighbors that are in no earlier graph. The other graph of a pair is
+    that of the first center of Twitter with its number of nodes, or the nearest number.
 
-    * Dubhashi, Johansson, Frost, Retzner, "Classifying Large Graphs with Differential Privacy", 2015.
+    * Dubhashi, Johansson, Frost, Retzner, "Classifying Large Graphs with Differential Privacy",
+      2015.
 
     Raises:
         GraphFormatError: If ``$LIGHTNING_DPG_DATA`` does not have the graphs of the two networks.
@@ -96,11 +100,11 @@ SET_ASSUMPTIONS = {
     "ego_sets": "The nodes of the ego graphs were found by looking at the private edges of both "
     "networks and are taken for public."
 }
-"""What a guarantee takes for public because of how a set was made."""
+"""Assumptions of a guarantee because of the construction of a set."""
 
 
 def _roads(rows: int, columns: int, spacing: int, seed: int) -> Data:
-    """Connected planar map: a part of the streets of a grid and of avenues across its blocks."""
+    """Draw a connected planar map: part of the streets of a grid and of avenues across blocks."""
     crossings = np.arange(rows * columns).reshape(rows, columns)
     row, column = np.indices((rows - 1, columns - 1))
     crossed = (column - row) % spacing == 0
@@ -121,13 +125,13 @@ class _Ego(NamedTuple):
     """Part of an ego graph."""
 
     nodes: NDArray[np.int64]
-    """Its nodes, ascending."""
+    """Nodes, ascending."""
     links: csr_array
-    """Its adjacency matrix."""
+    """Adjacency matrix."""
 
 
 def _disjoint_egos(matrix: csr_array) -> list[_Ego]:
-    """Ego graphs of centers in a random order, without the nodes of those before."""
+    """Yield ego graphs of centers in random order, without nodes of earlier graphs."""
     free, egos = np.ones(matrix.shape[0], dtype=bool), []
     for center in np.random.default_rng(0).permutation(len(free)):
         if free[center] and _FEWEST <= free[_neighbors(matrix, center)].sum() <= _MOST:
@@ -137,7 +141,7 @@ def _disjoint_egos(matrix: csr_array) -> list[_Ego]:
 
 
 def _egos_of_sizes(matrix: csr_array, sizes: list[int]) -> list[_Ego]:
-    """Ego graphs of these numbers of nodes, or nearly so, without the nodes of those before."""
+    """Yield ego graphs of given or nearly given sizes, without nodes of earlier graphs."""
     free, egos = np.ones(matrix.shape[0], dtype=bool), []
     order = np.random.default_rng(0).permutation(len(free))
     for size in sizes:
@@ -149,7 +153,7 @@ def _egos_of_sizes(matrix: csr_array, sizes: list[int]) -> list[_Ego]:
 
 
 def _ego(matrix: csr_array, free: NDArray[np.bool_], center: int) -> _Ego:
-    """The center and those of its neighbors that are free."""
+    """Return the center and its free neighbors."""
     beside = _neighbors(matrix, center)
     nodes = np.sort(np.append(beside[free[beside]], center)).astype(np.int64)
     return _Ego(nodes, matrix[nodes][:, nodes])

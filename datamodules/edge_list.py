@@ -32,17 +32,17 @@ from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.privacy.sampling import PoissonBatch
 
 _SPLIT = ("val_fraction", "test_fraction", "split", "seed")
-"""Arguments that decide which edges are held out."""
+"""Arguments that choose the held-out edges."""
 
 
 class LinkBatch(NamedTuple):
-    """Node pairs to tell apart (private); each pair is a row ``i < j``.
+    """Node pairs to classify (private); each pair is a row ``i < j``.
 
     Attributes:
         edges: Held-out edges of shape ``(P, 2)``.
         non_edges: Pairs without an edge of shape ``(Q, 2)``, uniform or published.
-        matched_non_edges: Pairs without an edge of shape ``(P, 2)`` whose ends have the degrees of
-            the held-out edges' ends.
+        matched_non_edges: Pairs without an edge of shape ``(P, 2)`` whose ends have the same
+            degrees as the ends of the held-out edges.
     """
 
     edges: Tensor
@@ -69,11 +69,11 @@ class EdgeRecords(PoissonRecords):
         self.sample_rate = sample_rate
 
     def __len__(self) -> int:
-        """Number of records M."""
+        """Return the number of records M."""
         return len(self.edges)
 
     def __getitem__(self, indices: Tensor) -> PoissonBatch:
-        """Batch of the records ``indices``, of shape ``(B, 2)``."""
+        """Return the batch of the records ``indices``, of shape ``(B, 2)``."""
         return PoissonBatch(self.edges[indices], self.sample_rate)
 
 
@@ -114,7 +114,7 @@ class EdgeListDataModule(GraphDataModule):
         source_column: str | int | None = None,
         target_column: str | int | None = None,
     ) -> None:
-        """Remember the arguments; they are checked and the graph is read in ``setup``.
+        """Store the arguments; ``setup`` checks them and reads the graph.
 
         Args:
             name: Built-in graph, data set under ``$LIGHTNING_DPG_DATA``, path of a file, or a
@@ -166,7 +166,7 @@ class EdgeListDataModule(GraphDataModule):
         if stage == "predict":
             return
         if self.names == "numbers" and self.trainer is not None and self.trainer.world_size > 1:
-            _ = self.graph  # drawn now, so that there is a numbering to agree on
+            _ = self.graph  # drawn now, so that all processes share one numbering
             self.load_state_dict(self.trainer.strategy.broadcast(self.state_dict()))
         if not self._is_set_up:
             self._split_edges()
@@ -186,11 +186,11 @@ class EdgeListDataModule(GraphDataModule):
         return OneGraph(self.train_graph, self.edges, self.assumptions)
 
     def state_dict(self) -> dict[str, Any]:
-        """The numbering of the nodes, and what decides which edges are held out (public)."""
+        """Return the numbering of the nodes and the settings of the split (public)."""
         return {**super().state_dict(), **{name: getattr(self, name) for name in _SPLIT}}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a numbering; refuse a split whose held-out edges the method has trained on.
+        """Restore a numbering; refuse a split that holds out training edges.
 
         Raises:
             MisconfigurationException: If the numbering or the split is another one, and edges are
@@ -244,11 +244,11 @@ class EdgeListDataModule(GraphDataModule):
         return poisson_loader(EdgeRecords(self.edges, rate), rate, steps, self.trainer)
 
     def val_dataloader(self) -> DataLoader[LinkBatch] | list[LinkBatch]:
-        """One batch of validation links, or nothing without a split."""
+        """Return one batch of validation links, or nothing without a split."""
         return _link_loader(self.val_links)
 
     def test_dataloader(self) -> DataLoader[LinkBatch] | list[LinkBatch]:
-        """One batch of test links, or nothing without a split."""
+        """Return one batch of test links, or nothing without a split."""
         return _link_loader(self.test_links)
 
     def _check_arguments(self) -> None:

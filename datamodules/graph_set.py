@@ -41,8 +41,8 @@ class GraphSetDataModule(pl.LightningDataModule):
     a Poisson sample are edges in these numbers, shape ``(B, 2)``.
 
     Attributes:
-        graphs: The G graphs (private), each as ``make_graph`` makes them, those of a labelled set
-            with ``y`` of shape ``(1,)``, and with node features ``x`` where there are any.
+        graphs: The G graphs (private), as from ``make_graph``, with ``y`` of shape ``(1,)`` in a
+            labeled set, and with node features ``x`` if there are any.
         edges: Edges of all graphs (private), shape ``(M, 2)``, rows ``i < j`` in ascending order.
         sizes: Number of nodes of each graph, shape ``(G,)``.
         graph_of: Number of each node's graph, shape ``(N,)``.
@@ -69,7 +69,7 @@ class GraphSetDataModule(pl.LightningDataModule):
         steps_per_epoch: int | None = None,
         num_graphs: int = 1,
     ) -> None:
-        """Remember the arguments; they are checked and the set is read in ``setup``.
+        """Store the arguments; ``setup`` checks them and reads the set.
 
         Args:
             name: Built-in set, or a list of graphs of PyTorch Geometric or networkx.
@@ -91,7 +91,7 @@ class GraphSetDataModule(pl.LightningDataModule):
         self._is_set_up = False
 
     def read_graphs(self) -> list[Data]:
-        """The graphs of the set (private); what a subclass reads from elsewhere."""
+        """Return the graphs of the set (private); subclasses read them from elsewhere."""
         if not isinstance(self.source, str):
             return [_converted(graph, number) for number, graph in enumerate(self.source)]
         if self.source not in BUILT_IN_SETS:
@@ -185,15 +185,15 @@ class GraphSetDataModule(pl.LightningDataModule):
         return EdgeRecords(self.edges, sample_rate)
 
     def val_dataloader(self) -> list[Any]:
-        """Nothing: no edge is held out."""
+        """Return nothing: no edge is held out."""
         return []
 
     def test_dataloader(self) -> DataLoader[Tensor]:
-        """One batch, the numbers of all graphs, shape ``(G,)``."""
+        """Return one batch, the numbers of all graphs, shape ``(G,)``."""
         return DataLoader(Batches([torch.arange(len(self.graphs))]), batch_size=None)
 
     def predict_dataloader(self) -> DataLoader[Tensor]:
-        """The seeds of the graphs to generate, one scalar tensor each; or the graphs to classify."""
+        """Return the seeds of the graphs to generate, or the graphs to classify."""
         if self._are_predicted():
             return self.test_dataloader()
         if self.num_graphs < 1:
@@ -201,9 +201,9 @@ class GraphSetDataModule(pl.LightningDataModule):
         return DataLoader(Batches(list(torch.arange(self.num_graphs))), batch_size=None)
 
     def _are_predicted(self) -> bool:
-        """Whether the method predicts something of these graphs, instead of drawing others."""
+        """Return whether the method predicts labels of these graphs instead of drawing others."""
         method = None if self.trainer is None else self.trainer.lightning_module
-        return isinstance(method, PredictsGraphs) and method.predicts_graphs
+        return isinstance(method, PredictsGraphs) and method.is_inductive
 
     def _check_arguments(self) -> None:
         if self.record != "edge":
@@ -212,7 +212,7 @@ class GraphSetDataModule(pl.LightningDataModule):
 
 
 def split_graphs(union: Data, sizes: Sequence[int]) -> list[Data]:
-    """Take a graph apart, of whose nodes the first ones are the first part's, and so on.
+    """Split a union into graphs of the given sizes, in the order of its nodes.
 
     Args:
         union: Graph without edges between parts.
@@ -235,7 +235,7 @@ def split_graphs(union: Data, sizes: Sequence[int]) -> list[Data]:
 
 
 def _converted(graph: Data | nx.Graph, number: int) -> Data:
-    """A graph of a list, checked; it keeps label and features."""
+    """Check and convert a graph of a list; it keeps label and features."""
     try:
         if isinstance(graph, nx.Graph):
             return from_networkx(graph) if graph.size() else _without_edges([*map(str, graph)])
@@ -248,13 +248,16 @@ def _converted(graph: Data | nx.Graph, number: int) -> Data:
 
 
 def _without_edges(names: Sequence[str]) -> Data:
-    """A graph that lost its last edge must not be refused: the refusal would tell."""
+    """Convert a graph that may have no edge.
+
+    A graph that has lost its last edge must not be refused: the refusal would reveal it.
+    """
     no_edges = torch.empty(0, 2, dtype=torch.long)
     return make_graph(no_edges, len(names), sorted(names, key=natural_key))
 
 
 def _edgeless(graph: Data) -> Data:
-    """The same of PyTorch Geometric, with its features."""
+    """Convert a PyTorch Geometric graph without edges, with its features."""
     names = [str(name) for name in getattr(graph, "node_names", None) or range(graph.num_nodes)]
     converted = _without_edges(names)
     if graph.x is not None:
@@ -263,7 +266,7 @@ def _edgeless(graph: Data) -> Data:
 
 
 def _labels(graphs: Sequence[Data]) -> Tensor | None:
-    """The graphs' labels, if all have one."""
+    """Return the labels of the graphs, if all have one."""
     labels = [graph.y for graph in graphs if graph.y is not None]
     if not labels:
         return None

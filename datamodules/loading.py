@@ -1,4 +1,4 @@
-"""Graphs by name: built in, from the folder of real data, or from a file."""
+"""Loading of graphs: built in, from the folder of real data, or from a file."""
 
 import difflib
 import os
@@ -29,7 +29,7 @@ BUILT_IN: dict[str, Callable[[], nx.Graph]] = {
     "les_miserables": nx.les_miserables_graph,
     "karate": nx.karate_club_graph,
     "davis": nx.davis_southern_women_graph,
-    # Four communities of 50 nodes, about 7.4 neighbors inside and 1.5 outside of the own one.
+    # Four communities of 50 nodes, with about 7.4 neighbors inside and 1.5 outside.
     "planted_partition": lambda: nx.planted_partition_graph(4, 50, 0.15, 0.01, seed=0),
 }
 
@@ -47,15 +47,15 @@ def load_reading(
     node_column: str | None = None,
     columns: tuple[str, str] | None = None,
 ) -> GraphReading:
-    """Load a graph, with where its nodes come from and a line on what was read (private).
+    """Load a graph with the origin of its nodes and a summary line (private).
 
     Args:
         source: Name of a built-in graph, name of a data set in the folder that the environment
             variable ``LIGHTNING_DPG_DATA`` names (``graphs/NAME.edges.gz`` or ``npz/NAME.npz``),
             path of a file, a graph object of PyTorch Geometric or networkx, a data set of PyTorch
             Geometric that holds one graph, or a square matrix of numpy or scipy.
-        undirected: Drop the directions of a directed graph instead of refusing it.
-        nodes: Ids of all nodes (public), or a file of them; ``from_edges``: those that occur on
+        undirected: Whether to drop the directions of a directed graph instead of refusing it.
+        nodes: Ids of all nodes (public), or a file of them; ``from_edges``: ids that occur on
             the lines of an edge list. By default the source's own node table, or ``from_edges``.
         node_column: Column of that file that holds the ids.
         columns: Names or numbers of the columns of an edge list that hold its two ids.
@@ -78,7 +78,7 @@ def load_reading(
 
 
 def _converted(source: object, undirected: bool) -> GraphReading:
-    """A graph object of another library."""
+    """Convert a graph object of another library."""
     if isinstance(source, Dataset) and len(source) == 1:
         source = source[0]
     if isinstance(source, Data):
@@ -101,7 +101,7 @@ def _read_named(
     names: Sequence[str] | None,
     columns: tuple[str, str] | None,
 ) -> GraphReading:
-    """A graph by its name, or from a file."""
+    """Read a graph by its name, or from a file."""
     root = data_root()
     path = Path(source).expanduser()
     is_name = path.name == source
@@ -111,7 +111,7 @@ def _read_named(
         reading = read_networkx(BUILT_IN[source](), origin=source, form="built in")
         return reading._replace(node_set=NodeSet.BUILT_IN)
     if known is not None and known.is_file():
-        # The ids of these files count from 0 to n - 1, also those that have no edge.
+        # The ids of these files are 0 to n - 1, including nodes without an edge.
         keep_gaps = nodes is None
         return read(known, undirected=undirected, keep_gaps=keep_gaps, nodes=names, columns=columns)
     if archive is not None and archive.is_file():
@@ -122,13 +122,13 @@ def _read_named(
 
 
 def data_root() -> Path | None:
-    """Folder of the real data, if the environment names one."""
+    """Return the folder of real data, if the environment names one."""
     value = os.environ.get(DATA_VARIABLE)
     return Path(value).expanduser() if value else None
 
 
 def known_graphs() -> list[str]:
-    """Names of the built-in graphs and of the data sets that are there."""
+    """Return the names of built-in graphs and of data sets that are there."""
     root = data_root()
     names = [*BUILT_IN]
     if root is not None:
@@ -142,7 +142,7 @@ def known_graphs() -> list[str]:
 
 
 def _holds_matrix(path: Path) -> bool:
-    """Whether an archive is a graph; others hold splits."""
+    """Return whether an archive is a graph; others hold splits."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             return not {"indptr", "adj_indptr"}.isdisjoint(archive.files)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from pytorch_lightning.utilities import rank_zero_info
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.datamodules.edge_list import EdgeListDataModule
 from lightning_dpg.interfaces import BatchRequest
@@ -14,7 +15,7 @@ class RandomWalkDataModule(EdgeListDataModule):
 
     Args:
         name: Graph, see :class:`EdgeListDataModule`.
-        walk_length: Number of nodes of a walk, in place of the method's.
+        walk_length: Number of nodes of a walk, that of the method.
         batch_size: Number of walks of a batch, in place of the method's.
         steps_per_epoch: Number of batches per epoch, 100 by default.
         p: Return parameter of node2vec, in place of the method's.
@@ -89,13 +90,21 @@ class RandomWalkDataModule(EdgeListDataModule):
 
     @property
     def request(self) -> BatchRequest:
-        """The request of the method, with the settings of the walks that are given here."""
+        """The request of the method, with the number of walks and the biases that are given here."""
         request = super().request if self.trainer is not None else BatchRequest("walks")
         if request.kind != "walks":
             return request
         return request._replace(
             num_walks=request.num_walks if self.batch_size is None else self.batch_size,
-            walk_length=request.walk_length if self.walk_length is None else self.walk_length,
             p=request.p if self.p is None else self.p,
             q=request.q if self.q is None else self.q,
         )
+
+    def check_request(self, request: BatchRequest, max_epochs: int | None) -> None:
+        """Also refuse walks of another length than the method learns."""
+        super().check_request(request, max_epochs)
+        if request.kind == "walks" and self.walk_length not in (None, request.walk_length):
+            raise MisconfigurationException(
+                f"walk_length is {self.walk_length} in the data module, and {request.walk_length} in "
+                "the method\nset it in the method (model.init_args.walk_length) only"
+            )

@@ -27,17 +27,18 @@ from lightning_dpg.privacy.sampling import PoissonBatch
 
 
 class SubgraphDataModule(GraphSetDataModule):
-    """Subgraphs of one graph, whose nodes they may share; they keep its names and features.
+    """Subgraphs of one graph, which may share nodes; they keep its names and features.
 
     An ego graph has the class of its central node for a label, if the nodes of the graph have
     classes: ``y`` of a graph of PyTorch Geometric, or ``graphs/NAME.labels.txt.gz``.
 
-    One edge of the whole graph could be in many of them, and would then change all of them. It is
-    kept in ``max_occurrences`` at most: of the subgraphs that hold both its ends, a public coin
-    says which. Batches draw edges of the whole graph, and hold all their occurrences.
+    One edge of the whole graph could be in many subgraphs, and would then change all of them. It is
+    kept in at most ``max_occurrences``: a public coin chooses among the subgraphs that hold both
+    its ends. Batches draw edges of the whole graph, and hold all their occurrences.
 
-    The nodes of ``kind: nodes`` are drawn without looking at edges. Those of ``kind: ego`` are found
-    by looking, which becomes an assumption of the guarantee: it protects no link of a center.
+    The nodes of ``kind: nodes`` are drawn without reading edges. The nodes of ``kind: ego`` are
+    found by reading edges, which becomes an assumption of the guarantee: it protects no link of a
+    center.
     """
 
     def __init__(
@@ -56,11 +57,11 @@ class SubgraphDataModule(GraphSetDataModule):
         num_graphs: int = 1,
         seed: int = 0,
     ) -> None:
-        """Remember the arguments; they are checked and the graph is read in ``setup``.
+        """Store the arguments; ``setup`` checks them and reads the graph.
 
         Args:
-            name: Built-in graph, data set under ``$LIGHTNING_DPG_DATA``, also in ``planetoid/NAME``,
-                path of a file, or a graph of PyTorch Geometric or networkx.
+            name: Built-in graph, data set under ``$LIGHTNING_DPG_DATA``, also in
+                ``planetoid/NAME``, path of a file, or a graph of PyTorch Geometric or networkx.
             kind: Ego graphs of random nodes, or subgraphs on random sets of nodes.
             num_subgraphs: Number of subgraphs G.
             hops: Largest distance from the central node of an ego graph.
@@ -70,8 +71,8 @@ class SubgraphDataModule(GraphSetDataModule):
             steps_per_epoch: Batches per epoch of methods that do not say it themselves; 1 / q
                 rounded up by default.
             undirected: Drop the directions of a directed graph instead of refusing it.
-            largest_component: Cut subgraphs out of the largest connected component only. It is found
-                by looking at the private edges, which becomes an assumption of the guarantee.
+            largest_component: Cut subgraphs out of the largest connected component only. It is
+                found by looking at the private edges, which becomes an assumption of the guarantee.
             num_graphs: Number of graphs to generate in ``predict``, from the seeds 0, 1, ...
             seed: Seed of the choice of nodes and of the coin (public).
         """
@@ -89,7 +90,7 @@ class SubgraphDataModule(GraphSetDataModule):
         self.seed = seed
 
     def read_graphs(self) -> list[Data]:
-        """The subgraphs (private)."""
+        """Return the subgraphs (private)."""
         reading = _load(self.whole, undirected=self.undirected)
         whole, self.summary = reading.graph, reading.summary
         if reading.node_set in (NodeSet.LINES, NodeSet.LARGEST):
@@ -139,7 +140,7 @@ class SubgraphDataModule(GraphSetDataModule):
                 raise ValueError(f"{argument} must be positive, got {getattr(self, argument)}")
 
     def _node_sets(self, whole: Data) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
-        """Central nodes of the subgraphs, none of ``kind: nodes``; nodes of each, ascending."""
+        """Return central nodes, none of ``kind: nodes``, and the sorted nodes of each subgraph."""
         rng = np.random.default_rng(self.seed)
         num_nodes = int(whole.num_nodes)
         if self.kind == "nodes":
@@ -172,19 +173,19 @@ class RepeatedEdgeRecords(PoissonRecords):
         self.sample_rate = sample_rate
 
     def __len__(self) -> int:
-        """Number of records R."""
+        """Return the number of records R."""
         return len(self.counts)
 
     def __getitem__(self, indices: Tensor) -> PoissonBatch:
-        """All edges of the records ``indices``, of shape ``(B, 2)``."""
+        """Return all edges of the records ``indices``, of shape ``(B, 2)``."""
         counts = self.counts[indices]
-        # The k-th edge drawn is as far from the end of its record here as there.
+        # Both index sequences count down to the end of each record.
         shift = (self.ends[indices] - counts.cumsum(0)).repeat_interleave(counts)
         return PoissonBatch(self.edges[torch.arange(len(shift)) + shift], self.sample_rate)
 
 
 def ego_nodes(graph: Data, centers: NDArray[np.int64], hops: int) -> list[NDArray[np.int64]]:
-    """Nodes at most ``hops`` links away from each center, ascending (reads the private graph)."""
+    """Return nodes at most ``hops`` links from each center, ascending (reads the private graph)."""
     count = len(centers)
     shape = (count, int(graph.num_nodes))
     reached = csr_array((np.ones(count), (np.arange(count), centers)), shape=shape)
@@ -196,7 +197,7 @@ def ego_nodes(graph: Data, centers: NDArray[np.int64], hops: int) -> list[NDArra
 
 
 def _ego_assumption(num_centers: int, hops: int) -> str:
-    """What is taken for public because the numbers of nodes of ego graphs are released."""
+    """Return what is assumed public because sizes of ego graphs are released."""
     what = (
         "all links of the centers are, and the released sizes are their degrees plus one; the "
         "guarantee is about all other links"
@@ -213,16 +214,16 @@ def _ego_assumption(num_centers: int, hops: int) -> str:
 def occurrences(
     graph: Data, node_sets: list[NDArray[np.int64]], most: int, seed: int
 ) -> list[NDArray[np.int64]]:
-    """Edges that each subgraph keeps: an edge or its absence changes nothing about the others.
+    """Choose the edges of each subgraph so that an edge affects no other edge.
 
-    An edge belongs to the subgraphs of which both ends are nodes. It is kept in the next ``most``
-    of them from a number on that a coin says, which depends on the seed and on the names of the
+    An edge belongs to the subgraphs that hold both its ends. It is kept in ``most`` consecutive
+    ones, from a number on that a coin chooses, which depends on the seed and on the names of the
     ends only.
 
     Args:
         graph: The whole graph (private).
         node_sets: Nodes of each of the G subgraphs, ascending (public).
-        most: In how many subgraphs an edge is kept at most.
+        most: Largest number of subgraphs that keep an edge.
         seed: Seed of the coin (public).
 
     Returns:
@@ -247,7 +248,7 @@ def occurrences(
 
 
 def _load(source: str | Data | nx.Graph, *, undirected: bool) -> GraphReading:
-    """A graph with the features and the classes of its nodes, if it has any."""
+    """Load a graph with the features and the classes of its nodes, if it has any."""
     root, classes = data_root(), None
     if root is not None and isinstance(source, str) and Path(source).name == source:
         raw = root / "planetoid" / source / "raw"

@@ -1,3 +1,3 @@
 """Publish and learn from graphs under differential privacy, with PyTorch Lightning."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -106,10 +106,10 @@ class PredictsGraphs(Protocol):
     """A method whose ``predict`` may read graphs.
 
     Attributes:
-        predicts_graphs: Whether it does; if not, ``predict`` draws graphs from seeds.
+        is_inductive: Whether it does; if not, ``predict`` draws graphs from seeds.
     """
 
-    predicts_graphs: bool
+    is_inductive: bool
 
 
 class ServesRecords(Protocol):

@@ -1,17 +1,37 @@
-"""The command line. Only what answers at once is imported here, PyTorch where it is needed."""
+"""The command line. No module that is imported here imports PyTorch or numpy."""
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lightning_dpg import __version__
 from lightning_dpg.cli.quiet import mute_known_warnings
+from lightning_dpg.commands import (
+    attack,
+    audit,
+    compare,
+    evaluate,
+    generate,
+    list_,
+    plan,
+    verify,
+)
 from lightning_dpg.errors import INTERRUPTED, CommandError, explain, is_interrupt, nearest
+from lightning_dpg.running.settings import find_configs
 
 DEBUG_VARIABLE = "LIGHTNING_DPG_DEBUG"
 
 LIGHTNING_COMMANDS = ("fit", "validate", "test", "predict")
-OWN_COMMANDS = ("generate", "verify", "evaluate", "compare", "audit", "attack", "plan", "list")
+OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
+    "generate": generate.run,
+    "verify": verify.run,
+    "evaluate": evaluate.run,
+    "compare": compare.run,
+    "audit": audit.run,
+    "attack": attack.run,
+    "plan": plan.run,
+    "list": list_.run,
+}
 
 HELP = """\
 usage: python -m lightning_dpg COMMAND [options]
@@ -86,60 +106,27 @@ def run() -> None:
 
 
 def _dispatch(command: str, args: list[str]) -> int:
-    match command:
-        case "--help" | "-h" | "help":
-            print(HELP, end="")
-        case "--version":
-            print(f"lightning_dpg {__version__}")
-        case "list":
-            from lightning_dpg.commands import list_ as listing
-
-            listing.run(args)
-        case "attack":
-            from lightning_dpg.commands import attack
-
-            mute_known_warnings()
-            attack.run(args)
-        case "audit":
-            from lightning_dpg.commands import audit
-
-            mute_known_warnings()
-            audit.run(args)
-        case "plan":
-            from lightning_dpg.commands import plan
-
-            plan.run(args)
-        case "generate":
-            from lightning_dpg.commands import generate
-
-            generate.run(args)
-        case "verify":
-            from lightning_dpg.commands import verify
-
-            verify.run(args)
-        case "evaluate":
-            from lightning_dpg.commands import evaluate
-
-            evaluate.run(args)
-        case "compare":
-            from lightning_dpg.commands import compare
-
-            compare.run(args)
-        case _ if command in LIGHTNING_COMMANDS:
-            _run_lightning(command, args)
-        case _:
-            raise CommandError(
-                f"unknown command {command!r}{nearest(command, LIGHTNING_COMMANDS + OWN_COMMANDS)}"
-                "\ntry: python -m lightning_dpg --help"
-            )
+    if command in ("--help", "-h", "help"):
+        print(HELP, end="")
+    elif command == "--version":
+        print(f"lightning_dpg {__version__}")
+    elif command in LIGHTNING_COMMANDS:
+        _run_lightning(command, args)
+    elif command in OWN_COMMANDS:
+        mute_known_warnings()
+        OWN_COMMANDS[command](args)
+    else:
+        near = nearest(command, (*LIGHTNING_COMMANDS, *OWN_COMMANDS))
+        raise CommandError(
+            f"unknown command {command!r}{near}\ntry: python -m lightning_dpg --help"
+        )
     return 0
 
 
 def _run_lightning(command: str, args: list[str]) -> None:
-    from lightning_dpg.running.settings import find_configs
-
     args = find_configs(args)  # a missing file is noticed before seconds of imports
     mute_known_warnings()
-    from lightning_dpg.cli import PrivateCLI
+    # Start-up time: a bad configuration is refused before PyTorch is imported.
+    from lightning_dpg.cli.private_cli import PrivateCLI
 
     PrivateCLI([command, *args])

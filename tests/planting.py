@@ -8,10 +8,10 @@ from importlib import import_module
 import torch
 
 import lightning_dpg.methods
-from lightning_dpg.auditing.audited_fit import Evidence, Outcome, _claims_so_far, pooled
-from lightning_dpg.auditing.canaries import find_places, spread_non_edges
+from lightning_dpg.auditing.audited_fit import WhiteBoxAttacker, pooled
+from lightning_dpg.auditing.audits import bounded
+from lightning_dpg.auditing.canaries import find_sites, spread_non_edges
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.commands.audit import bounded
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.privacy import aggregation_perturbation as aggregation
 from lightning_dpg.privacy import dpsgd, ghost
@@ -91,7 +91,7 @@ def plant_no_clipping(monkeypatch):
 
 
 def audited(make, read, budget, canaries, fits, epochs=1):
-    """Audit of a method in the view ``transcript``, without the command line, which takes longer.
+    """Audit of a method in the view ``white_box``, without the command line, which takes longer.
 
     Args:
         make: From a number of nodes to a method.
@@ -102,32 +102,23 @@ def audited(make, read, budget, canaries, fits, epochs=1):
         epochs: Epochs of each fit.
     """
     outcomes = [outcome_of(make, read(), budget, canaries, epochs, seed) for seed in range(fits)]
-    return bounded(pooled(outcomes), "transcript", fits, 0.95)
+    return bounded(pooled(outcomes), "white_box", fits, 0.95)
 
 
 def outcome_of(make, data, budget, canaries, epochs, seed):
     data.setup("fit")
-    places, scores = find_places(data), {}
-    known, pairs = places.known, canaries
+    sites = find_sites(data)
+    known, pairs = sites.known, canaries
     if isinstance(canaries, int):
-        pairs = spread_non_edges(places, canaries, torch.Generator().manual_seed(seed))
+        pairs = spread_non_edges(sites, canaries, torch.Generator().manual_seed(seed))
     pairs = torch.as_tensor(pairs)
     inserted = torch.from_numpy(NoiseSource().integers(2, len(pairs)) == 1)
-    places.insert(pairs[inserted])
+    sites.insert(pairs[inserted])
     method = make(known.num_nodes)
-
-    def observe(key, noisy):
-        score = method.transcript_score(key, noisy, pairs, known).detach().double()
-        name = method.ledger.last_entry(key).name
-        scores[name] = scores.get(name, 0) + score
-
-    method.ledger.budget, method.ledger.observer = Budget(*budget), observe
+    method.ledger.budget = Budget(*budget)
+    attacker = WhiteBoxAttacker(method, data, pairs, known)
     if type(method).training_step is OneShotSynthesizer.training_step:
         method.release(data.edges, budget[0])
     else:
         quiet_trainer(PrivacyAccountant(*budget), max_epochs=epochs).fit(method, data)
-    nothing = torch.zeros(len(pairs), dtype=torch.double)
-    claims = _claims_so_far(method.ledger, budget[1], method.ledger.epsilon(budget[1]))
-    apart = {name: Evidence(claim, scores.get(name, nothing)) for name, claim in claims.items()}
-    together = Evidence(max(claims.values()), sum(scores.values()))
-    return Outcome(type(method).__name__, budget[1], inserted, together, apart)
+    return attacker.outcome(inserted, budget[1], method.ledger.epsilon(budget[1]))

@@ -1,16 +1,18 @@
 """The rules that keep the project in shape: who may import whom, and what is shipped."""
 
-import ast
 import importlib.util
 import shutil
 import subprocess
 import sys
 import tomllib
 import zipfile
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 from setuptools import find_namespace_packages
+
+from tests.import_graph import imports, modules
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -18,62 +20,107 @@ FOUND = PROJECT["tool"]["setuptools"]["packages"]["find"]
 # Folders at the top that are links in the package.
 LINKED = {"datamodules", "callbacks", "conf"}
 
-# What a room may import of ours, beside itself.
-_CORE = {"privacy", "nn", "graph", "metrics"}
-_FIT = {"interfaces", "methods", "callbacks", "datamodules", "errors", "__version__"}
-ALLOWED = {
+# Who may import whom; a room may also import all that lies below those that it may import.
+ARROWS = {
+    "__main__": {"main"},
+    "main": {"commands"},
+    "commands": {"benchmark", "auditing"},
+    "benchmark": {"running"},
+    "auditing": {"running"},
+    "running": {"cli"},
+    "cli": {"methods", "callbacks", "datamodules"},
+    "methods": {"interfaces", "privacy", "nn", "graph", "metrics"},
+    "callbacks": {"interfaces", "privacy", "metrics", "graph"},
+    "datamodules": {"interfaces", "privacy.sampling", "graph"},
+    "metrics": {"graph"},
+    "interfaces": set(),
     "privacy": set(),
     "nn": set(),
     "graph": set(),
-    "metrics": {"graph"},
-    "methods": _CORE | {"interfaces"},
-    "datamodules": {"interfaces", "privacy.sampling", "privacy.noise", "graph"},
-    "callbacks": {"interfaces", "privacy.ledger", "privacy.sampling", "metrics", "graph"},
-    "cli": _CORE | _FIT,
-    "running": _CORE | _FIT | {"cli"},
-    "auditing": _CORE | _FIT | {"cli", "running", "commands"},
-    "benchmark": _CORE | _FIT | {"cli", "running", "commands", "main"},
-    "commands": _CORE | _FIT | {"cli", "running", "auditing", "benchmark", "main"},
+    # Everybody may import these, and they import nothing.
+    "__init__": set(),
+    "__version__": set(),
+    "classes": set(),
+    "errors": set(),
 }
+FOR_ALL = {"__version__", "classes", "errors"}
 
 
-def sources():
-    """Package and path of every module with a rule."""
-    for package in ALLOWED:
-        for path in sorted((ROOT / "lightning_dpg" / package).rglob("*.py")):
-            yield pytest.param(package, path, id=str(path.relative_to(ROOT)))
+def allowed(room):
+    """Names that a room may import of ours, beside its own."""
+    below = [allowed(other.partition(".")[0]) for other in ARROWS[room] if "." not in other]
+    return ARROWS[room].union(*below) | (FOR_ALL if room not in FOR_ALL else set())
 
 
-def imports_of_ours(path):
-    """Names below ``lightning_dpg`` that a module imports, wherever in it."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}:{node.lineno} is a relative import"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
+def test_imports_follow_the_design():
+    wrong = []
+    for found in imports():
+        room, _ = found.rooms
+        names = allowed(room) | {room}
+        if not any(found.target == name or found.target.startswith(f"{name}.") for name in names):
+            wrong.append(f"{found}, but {room} may import {', '.join(sorted(names))} only")
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+def test_imports_inside_functions_are_for_start_up_time_and_say_so():
+    wrong = []
+    for found in imports():
+        if not found.is_inside:
             continue
-        for name in names:
-            assert name.partition(".")[0] not in LINKED, f"{path}: import {name}"
-            if name.startswith("lightning_dpg."):
-                yield name.removeprefix("lightning_dpg.")
+        room = found.rooms[0]
+        if "# Start-up time: " not in found.comment:
+            wrong.append(f"{found} without a comment '# Start-up time: ...'")
+        elif room not in ("commands", "main") and found.path.name != "__init__.py":
+            wrong.append(f"{found} inside a function")
+    assert not wrong, "\n" + "\n".join(wrong)
 
 
-@pytest.mark.parametrize(("package", "path"), list(sources()))
-def test_imports_follow_the_design(package, path):
-    allowed = ALLOWED[package] | {package}
-    wrong = [
-        name
-        for name in imports_of_ours(path)
-        if not any(name == rule or name.startswith(f"{rule}.") for rule in allowed)
-    ]
-    assert not wrong
+def circle(graph):
+    """A circle of a graph, as text; empty where there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return " -> ".join(reversed(error.args[1]))
+    return ""
 
 
-def test_every_room_has_a_rule():
-    rooms = {path.parent.name for path in (ROOT / "lightning_dpg").glob("*/__init__.py")}
-    assert rooms == set(ALLOWED)
+def test_no_circle_of_rooms_and_none_of_modules():
+    assert not circle(rooms())
+    known = modules()
+    graph = {name: set() for name in known}
+    for found in imports():
+        if not found.is_inside and not found.is_for_types:
+            # A name is a module, or something that a module holds.
+            target = found.target
+            graph[found.module].add(target if target in known else target.rpartition(".")[0])
+    assert not circle(graph)
+
+
+def rooms():
+    """The rooms that each room imports."""
+    graph = {room: set() for room in ARROWS}
+    for found in imports():
+        room, other = found.rooms
+        if room != other:
+            graph[room].add(other)
+    return graph
+
+
+def print_rooms():
+    """Print the import graph of the rooms."""
+    for room, others in rooms().items():
+        if room not in FOR_ALL and room != "__init__":
+            print(f"{room:<12} -> {', '.join(sorted(others - FOR_ALL)) or '-'}")
+    print(f"circles: {circle(rooms()) or 'none'}")
+
+
+def test_every_room_has_a_rule(capsys):
+    with capsys.disabled():
+        print()
+        print_rooms()
+    tops = {name.partition(".")[0] for name in modules()}
+    assert tops <= set(ARROWS)
+    assert set(ARROWS) - tops <= {"__version__", "interfaces"}
 
 
 def test_every_package_on_disk_is_shipped():
@@ -145,3 +192,7 @@ def test_wheel_holds_one_name_and_runs(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "class_path: lightning_dpg.methods.DPNetGAN" in done.stdout
+
+
+if __name__ == "__main__":
+    print_rooms()

@@ -1,41 +1,45 @@
-"""A fit on data with canaries, and what an attacker makes of it."""
+"""A fit on data with canaries, and how an attacker scores them."""
 
-import tempfile
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-import pytorch_lightning as pl
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
-from lightning_dpg.auditing.canaries import default_count, find_places, spread_non_edges
-from lightning_dpg.callbacks import ReleaseWriter
+from lightning_dpg.auditing.canaries import default_count, find_sites, spread_non_edges
+from lightning_dpg.auditing.scores.black_box import black_box_score
+from lightning_dpg.auditing.scores.observation import Observation
+from lightning_dpg.auditing.scores.white_box import white_box_score
 from lightning_dpg.callbacks.statement import privacy_statement
-from lightning_dpg.cli import PrivateCLI
-from lightning_dpg.cli.quiet import quiet
 from lightning_dpg.errors import CommandError
-from lightning_dpg.methods.base import Synthesizer
-from lightning_dpg.methods.graph_features.base import GraphLearner
+from lightning_dpg.methods.base import PrivateModule, Synthesizer
+from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.running.fit import fit_without_release
 
-View = Literal["released", "transcript"]
+View = Literal["black_box", "white_box"]
+"""Whether the attacker has the release alone, or each noisy value of the run as well."""
 
 
-class Evidence(NamedTuple):
-    """What an attacker makes of one release, or of all of them together.
+class CanaryScores(NamedTuple):
+    """How an attacker scores the canaries by one release, or by all of them together.
 
     Attributes:
+        name: Name of the release, for people.
         epsilon: What is claimed. A release may depend on those before it, so that the claim is for
             all of these.
         scores: How much speaks for each canary being in, shape ``(P,)``.
     """
 
+    name: str
     epsilon: float
     scores: Tensor
 
     @property
     def is_scored(self) -> bool:
-        """Whether the attacker makes anything of it."""
+        """Whether any canary has a score."""
         return bool((self.scores != 0).any())
 
 
@@ -46,53 +50,115 @@ class Outcome(NamedTuple):
         method: Name of the method.
         delta: Delta of all claims.
         inserted: Which canaries were in, shape ``(P,)``.
-        together: Evidence of all releases together.
-        apart: Evidence of each release by its name in the ledger; none in the view ``released``.
+        together: Scores by all releases together.
+        apart: Scores by each release, by its key in the ledger; none in the view ``black_box``.
     """
 
     method: str
     delta: float
     inserted: Tensor
-    together: Evidence
-    apart: dict[str, Evidence]
+    together: CanaryScores
+    apart: dict[str, CanaryScores]
+
+
+class WhiteBoxAttacker:
+    """Observer of a ledger that scores the canaries by every noisy value when it is released.
+
+    Attributes:
+        scores: Sums of the scores by all values of each key, each of shape ``(P,)``.
+    """
+
+    def __init__(self, method: PrivateModule, data: Any, pairs: Tensor, known: Data) -> None:
+        """Watch a method.
+
+        Args:
+            method: The method, before its first release.
+            data: Its data module.
+            pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
+            known: Graph of all other edges, which the attacker knows.
+        """
+        self.scores: dict[str, Tensor] = {}
+        self._method, self._data, self._pairs, self._known = method, data, pairs, known
+        self._earlier: dict[str, Tensor] = {}
+        method.ledger.observer = self
+
+    def __call__(self, key: str, noisy: Tensor) -> None:
+        """Score a noisy value that is released under ``key``."""
+        entry = self._method.ledger.last_entry(key)
+        others = self._earlier, self._data, self._pairs, self._known
+        score = white_box_score(Observation(self._method, entry, noisy, *others))
+        self.scores[key] = self.scores.get(key, 0) + score.detach().double().cpu()
+        self._earlier[key] = noisy
+
+    def outcome(self, inserted: Tensor, delta: float, epsilon: float) -> Outcome:
+        """What the method claims, and the scores by each of its releases.
+
+        Args:
+            inserted: Which canaries were in, shape ``(P,)``.
+            delta: Delta of the claim.
+            epsilon: Epsilon of all releases.
+        """
+        ledger, nothing = self._method.ledger, torch.zeros(len(self._pairs), dtype=torch.double)
+        apart = {
+            key: CanaryScores(
+                ledger.last_entry(key).name, claim, self.scores.get(key, nothing.clone())
+            )
+            for key, claim in claims_so_far(ledger, delta, epsilon).items()
+        }
+        together = CanaryScores(
+            "all releases together", epsilon, sum(self.scores.values(), nothing)
+        )
+        return Outcome(type(self._method).__name__, delta, inserted, together, apart)
 
 
 def audited_fit(
-    args: list[str],
+    settings: Mapping[str, Any],
     canaries: int | None,
     view: View,
     world: bool | None = None,
     seed: int = 0,
 ) -> Outcome:
-    """Fit as ``fit`` does, but with canaries among the training edges, in a folder that is removed.
+    """Fit a configuration with canaries among the training edges, and leave nothing behind.
 
     Args:
-        args: Command line of ``fit``.
+        settings: Complete configuration of a fit.
         canaries: Number of canaries; by default half the number of nodes, of a set one for each
             graph, and 1,000 at most.
-        view: Whether the attacker sees the end result, or each noisy value that a method scores.
+        view: What the attacker has.
         world: Whether the canaries are in; by default a secret fair coin decides on each.
         seed: Public seed of which pairs are canaries.
     """
-    with tempfile.TemporaryDirectory() as folder, quiet():
-        fit = _AuditedFit(
-            ["fit", *args, "--trainer.default_root_dir", folder], canaries, view, world, seed
-        )
-        method, statement = fit.model, privacy_statement(fit.model)
+    planted: list[tuple[Any, Data, Tensor, Tensor]] = []
+    attackers: list[WhiteBoxAttacker] = []
+
+    def plant(data: Any) -> None:
+        sites = find_sites(data)
+        count = default_count(sites) if canaries is None else canaries
+        # Which pairs are canaries is public; whether they are edges is not.
+        pairs = spread_non_edges(sites, count, torch.Generator().manual_seed(seed))
+        if world is None:
+            inserted = torch.from_numpy(NoiseSource().integers(2, count) == 1)
+        else:
+            inserted = torch.full((count,), world)
+        sites.insert(pairs[inserted])
+        planted.append((data, sites.known, pairs, inserted))
+
+    def watch(method: PrivateModule) -> None:
+        if not isinstance(method, Synthesizer | GraphFeatureRelease):
+            raise CommandError("audit asks for a method that publishes graphs or their features")
+        if view == "white_box":
+            data, known, pairs, _ = planted[0]
+            attackers.append(WhiteBoxAttacker(method, data, pairs, known))
+
+    method = fit_without_release(settings, on_data=plant, on_start=watch)
+    (data, known, pairs, inserted), statement = planted[0], privacy_statement(method)
     epsilon, delta = float(statement["epsilon"]), float(statement["delta"])
-    apart: dict[str, Evidence] = {}
-    if view == "released":
-        with torch.no_grad():
-            scores = method.eval().audit_score(fit.canaries, fit.known).double().cpu()
-    else:
-        nothing = torch.zeros(len(fit.canaries), dtype=torch.double)
-        scores = sum(fit.scores.values(), nothing)
-        apart = {
-            name: Evidence(claim, fit.scores.get(name, nothing))
-            for name, claim in _claims_so_far(method.ledger, delta, epsilon).items()
-        }
-    together = Evidence(epsilon, scores)
-    return Outcome(statement["method"], delta, fit.inserted, together, apart)
+    if view == "white_box":
+        return attackers[0].outcome(inserted, delta, epsilon)
+    with torch.no_grad():
+        scores = black_box_score(method.eval(), data, pairs, known).double().cpu()
+    together = CanaryScores("all releases together", epsilon, scores)
+    return Outcome(statement["method"], delta, inserted, together, {})
 
 
 def pooled(outcomes: list[Outcome]) -> Outcome:
@@ -101,91 +167,29 @@ def pooled(outcomes: list[Outcome]) -> Outcome:
     A coin concerns one of the fits only, so that all together claim no more than the largest claim.
     """
 
-    def joined(parts: list[Evidence]) -> Evidence:
-        return Evidence(max(p.epsilon for p in parts), torch.cat([p.scores for p in parts]))
+    def joined(parts: list[CanaryScores]) -> CanaryScores:
+        epsilon = max(part.epsilon for part in parts)
+        names = [part.name for part in parts if part.name]
+        return CanaryScores(names[0], epsilon, torch.cat([part.scores for part in parts]))
 
-    nothing = [Evidence(0.0, torch.zeros_like(one.together.scores)) for one in outcomes]
-    names = dict.fromkeys(name for one in outcomes for name in one.apart)
+    nothing = [CanaryScores("", 0.0, torch.zeros_like(one.together.scores)) for one in outcomes]
+    keys = dict.fromkeys(key for one in outcomes for key in one.apart)
     pairs = list(zip(outcomes, nothing, strict=True))
     return Outcome(
         outcomes[0].method,
         max(one.delta for one in outcomes),
         torch.cat([one.inserted for one in outcomes]),
         joined([one.together for one in outcomes]),
-        {name: joined([one.apart.get(name, empty) for one, empty in pairs]) for name in names},
+        {key: joined([one.apart.get(key, empty) for one, empty in pairs]) for key in keys},
     )
 
 
-def _claims_so_far(ledger: PrivacyLedger, delta: float, epsilon: float) -> dict[str, float]:
-    """Epsilon of each release and all before it, by name; that of all releases is ``epsilon``."""
+def claims_so_far(ledger: PrivacyLedger, delta: float, epsilon: float) -> dict[str, float]:
+    """Epsilon of each release and all before it, by key; that of all releases is ``epsilon``."""
     claims: dict[str, float] = {}
     for place, entry in enumerate(ledger.entries, 1):
         prefix = PrivacyLedger(ledger.relation)
         prefix.entries = ledger.entries[:place]
         is_all = place == len(ledger.entries)
-        claims[entry.name] = epsilon if is_all else min(prefix.epsilon(delta), epsilon)
+        claims[entry.key] = epsilon if is_all else min(prefix.epsilon(delta), epsilon)
     return claims
-
-
-class _AuditedFit(PrivateCLI):
-    """``fit`` that leaves nothing behind.
-
-    Attributes:
-        canaries: Pairs of shape ``(P, 2)``.
-        inserted: Which of them are training edges, shape ``(P,)``.
-        known: Graph of the other training edges, on the nodes of all graphs.
-        scores: What the noisy values of each name say about each canary.
-    """
-
-    def __init__(
-        self, args: list[str], canaries: int | None, view: View, world: bool | None, seed: int
-    ) -> None:
-        """Parse a command line and run it."""
-        self._num_canaries, self._view, self._world, self._seed = canaries, view, world, seed
-        self.scores: dict[str, Tensor] = {}
-        super().__init__(args)
-
-    def _read_data(self) -> pl.LightningDataModule:
-        data: Any = super()._read_data()
-        places = find_places(data)
-        self.known, count = places.known, self._num_canaries
-        if count is None:
-            count = default_count(places)
-        # Which pairs are canaries is public; whether they are edges is not.
-        self.canaries = spread_non_edges(places, count, torch.Generator().manual_seed(self._seed))
-        if self._world is None:
-            self.inserted = torch.from_numpy(NoiseSource().integers(2, count) == 1)
-        else:
-            self.inserted = torch.full((count,), self._world)
-        places.insert(self.canaries[self.inserted])
-        return data
-
-    def before_instantiate_classes(self) -> None:
-        """Drop what only a user's run needs."""
-        trainer = self._settings.trainer
-        trainer.callbacks, trainer.logger = None, False
-        trainer.enable_checkpointing = trainer.enable_progress_bar = False
-        trainer.enable_model_summary = False
-        super().before_instantiate_classes()
-
-    def instantiate_trainer(self, **kwargs: Any) -> pl.Trainer:
-        """A trainer that writes no release."""
-        trainer = super().instantiate_trainer(**kwargs)
-        trainer.callbacks = [  # type: ignore[attr-defined]
-            callback
-            for callback in trainer.callbacks  # type: ignore[attr-defined]
-            if not isinstance(callback, ReleaseWriter)
-        ]
-        return trainer
-
-    def before_fit(self) -> None:
-        """Watch the releases."""
-        if not isinstance(self.model, Synthesizer | GraphLearner):
-            raise CommandError("audit asks for a method that publishes graphs or their features")
-        if self._view == "transcript":
-            self.model.ledger.observer = self._observe
-
-    def _observe(self, key: str, noisy: Tensor) -> None:
-        score = self.model.transcript_score(key, noisy, self.canaries, self.known)
-        name = self.model.ledger.last_entry(key).name
-        self.scores[name] = self.scores.get(name, 0) + score.detach().double().cpu()

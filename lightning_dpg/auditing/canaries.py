@@ -19,7 +19,7 @@ _MOST_CANARIES = 1000
 _FEW_GRAPHS = 100
 
 
-class Places(NamedTuple):
+class CanarySites(NamedTuple):
     """Where a data module has room for canaries.
 
     Attributes:
@@ -40,59 +40,59 @@ class Places(NamedTuple):
     insert: Callable[[Tensor], None]
 
 
-def find_places(data: Any) -> Places:
-    """Places of a data module that has been set up.
+def find_sites(data: Any) -> CanarySites:
+    """CanarySites of a data module that has been set up.
 
     Raises:
         CommandError: If its records are not edges that occur once.
     """
     if isinstance(data, GraphSetDataModule):
-        return _places_in_set(data)
+        return _sites_in_set(data)
     if hasattr(data, "train_graph"):
-        return _places_in_graph(data)
+        return _sites_in_graph(data)
     raise CommandError(
         f"audit inserts edges, and {type(data).__name__} holds none\n"
         "take the configuration of another method, see: python -m lightning_dpg list"
     )
 
 
-def default_count(places: Places) -> int:
+def default_count(sites: CanarySites) -> int:
     """Number of canaries if the user names none."""
-    return min(_MOST_CANARIES, places.enough, max(1, available_pairs(places) // 2))
+    return min(_MOST_CANARIES, sites.enough, max(1, available_pairs(sites) // 2))
 
 
-def available_pairs(places: Places) -> int:
+def available_pairs(sites: CanarySites) -> int:
     """Number of pairs without an edge."""
-    sizes = torch.bincount(places.part_of)
-    return sum(num_pairs(size) for size in sizes.tolist()) - places.taken.num_edges // 2
+    sizes = torch.bincount(sites.part_of)
+    return sum(num_pairs(size) for size in sizes.tolist()) - sites.taken.num_edges // 2
 
 
-def spread_non_edges(places: Places, count: int, generator: torch.Generator) -> Tensor:
+def spread_non_edges(sites: CanarySites, count: int, generator: torch.Generator) -> Tensor:
     """Draw different non-edges, spread over graphs and nodes as evenly as random matchings are.
 
     Canaries at the same node hide each other in its degree, and those in one graph in its number
     of edges.
 
     Args:
-        places: Where they may be.
+        sites: Where they may be.
         count: Number of pairs P.
         generator: Source of the draw.
 
     Returns:
         Rows ``i < j`` of shape ``(P, 2)`` in random order.
     """
-    available, num_nodes = available_pairs(places), len(places.part_of)
+    available, num_nodes = available_pairs(sites), len(sites.part_of)
     if not 0 < count <= available // 2:
         raise CommandError(
             f"{count} canaries are more than half of the {available} pairs without an edge\n"
             f"set --canaries to {available // 2} or less, or take a sparser graph"
         )
     found = torch.empty(0, 2, dtype=torch.long)
-    taken = _keys(undirected_edges(places.taken), places.original)
+    taken = _keys(undirected_edges(sites.taken), sites.original)
     # A matching holds a given pair of n nodes with a probability of 1 / n or more.
-    for _ in range(10 * int(torch.bincount(places.part_of).max())):
-        pairs = _random_matchings(places.part_of, generator)
-        keys = _keys(pairs, places.original)
+    for _ in range(10 * int(torch.bincount(sites.part_of).max())):
+        pairs = _random_matchings(sites.part_of, generator)
+        keys = _keys(pairs, sites.original)
         _, first = np.unique(keys.numpy(), return_index=True)
         new = np.sort(first[~np.isin(keys.numpy()[first], taken.numpy())])
         found, taken = torch.cat([found, pairs[new]]), torch.cat([taken, keys[new]])
@@ -124,7 +124,7 @@ def _keys(pairs: Tensor, original: Tensor) -> Tensor:
     return first * len(original) + second
 
 
-def _places_in_graph(data: Any) -> Places:
+def _sites_in_graph(data: Any) -> CanarySites:
     nodes = torch.arange(data.num_nodes)
 
     def insert(pairs: Tensor) -> None:
@@ -133,15 +133,10 @@ def _places_in_graph(data: Any) -> Places:
         data.edges = undirected_edges(data.train_graph)
 
     part_of = torch.zeros_like(nodes)
-    return Places(data.train_graph, data.graph, part_of, nodes, len(nodes) // 2, insert)
+    return CanarySites(data.train_graph, data.graph, part_of, nodes, len(nodes) // 2, insert)
 
 
-def _places_in_set(data: GraphSetDataModule) -> Places:
-    if data.record != "edge":
-        raise CommandError(
-            f"audit inserts edges, and a record of these data is a {data.record}\n"
-            "set data.init_args.record to edge"
-        )
+def _sites_in_set(data: GraphSetDataModule) -> CanarySites:
     if data.max_occurrences > 1:
         raise CommandError(
             "audit inserts an edge into one graph, and one edge can be "
@@ -161,4 +156,4 @@ def _places_in_set(data: GraphSetDataModule) -> Places:
             old.edge_index = part.edge_index  # labels and features stay
 
     enough = min(max(len(data.sizes), _FEW_GRAPHS), len(original) // 2)
-    return Places(union, union, data.graph_of, original, enough, insert)
+    return CanarySites(union, union, data.graph_of, original, enough, insert)

@@ -1,7 +1,7 @@
-"""Attacks on what a release gives away of a private graph (read the private graph).
+"""Link stealing: which nodes are linked, by what a release gives away (reads the private graph).
 
-Two aims: who is linked to whom, and who is who where names were removed. The scores of an attack are
-functions of what was released, and of what its docstring grants the attacker.
+The scores of an attack are functions of what was released, and of what its docstring grants the
+attacker.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 from scipy.stats import beta, norm, rankdata
 from torch import Tensor
 from torch_geometric.data import Data
@@ -20,17 +19,15 @@ from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
 from lightning_dpg.graph.negative_sampling import degree_matched_non_edges, uniform_non_edges
 from lightning_dpg.graph.pair_indices import num_pairs
 from lightning_dpg.graph.spectral import diffused, spectrum
-from lightning_dpg.metrics.functional import degrees, local_clustering
+from lightning_dpg.metrics.functional import degrees
 
 FALSE_ALARMS = 0.01
 CONFIDENCE = 0.95
 SEED = 0
 """Public: seed of all choices."""
 _OTHERS_PER_EDGE = 10
-_MOST_NODES = 1000
 _RANK = 32
 _WALK = 4
-_ROWS = 256  # of distances that are held at a time
 
 
 class Published(NamedTuple):
@@ -174,27 +171,6 @@ def predict_links(graphs: Sequence[Data], hidden: Candidates) -> Estimate:
     return separation(scores[: len(hidden.edges)], scores[len(hidden.edges) :]).accuracy
 
 
-def reidentify(real: Data, graphs: Sequence[Data]) -> dict[str, Estimate]:
-    """Share of the nodes with an edge that are found in graphs without names, by what is known.
-
-    Args:
-        real: Real graph, from which the attacker knows the targets.
-        graphs: Graphs on the same nodes; the share is the mean over them.
-    """
-    linked = np.flatnonzero(degrees(real))
-    targets = np.random.default_rng(SEED).permutation(linked)[:_MOST_NODES]
-    found = {}
-    for name, describe in (
-        ("degree", by_degree),
-        ("degree and triangles", by_degree_and_triangles),
-        ("degrees of neighbours", by_neighbor_degrees),
-    ):
-        known = describe(real)
-        shares = [share_reidentified(known, describe(graph), targets) for graph in graphs]
-        found[name] = proportion(float(np.mean(shares)) * len(targets), len(targets))
-    return found
-
-
 def edge_shares(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
     """Share of the graphs in which pairs of shape ``(P, 2)`` are edges: shape ``(P,)``."""
     first, second = pairs.numpy().T
@@ -257,44 +233,3 @@ def aligned_by_degree(graph: Data, reference: Data, generator: torch.Generator) 
     numbers = torch.empty_like(ranked[0])
     numbers[ranked[0]] = ranked[1]
     return make_graph(numbers[undirected_edges(graph)], reference.num_nodes)
-
-
-def by_degree(graph: Data) -> NDArray[np.float64]:
-    """What an attacker may know of each node: its degree, shape ``(N, 1)``."""
-    return degrees(graph)[:, None].astype(np.float64)
-
-
-def by_degree_and_triangles(graph: Data) -> NDArray[np.float64]:
-    """Degree and number of triangles of each node, shape ``(N, 2)``; roots make them alike."""
-    degree = degrees(graph)
-    triangles = local_clustering(graph) * (degree * (degree - 1) / 2)
-    return np.sqrt(np.stack([degree, np.rint(triangles)], axis=1))
-
-
-def by_neighbor_degrees(graph: Data) -> NDArray[np.float64]:
-    """Roots of the numbers of neighbours of degree 1, 2, 4, 8, ... or more, shape ``(N, 32)``."""
-    least = 2.0 ** np.arange(32)
-    return np.sqrt(adjacency(graph) @ (degrees(graph)[:, None] >= least).astype(np.float64))
-
-
-def share_reidentified(
-    known: NDArray[np.float64], published: NDArray[np.float64], targets: NDArray[np.int64]
-) -> float:
-    """Share of the targets that are found in a graph whose names were removed.
-
-    The attacker takes the node whose published description is nearest to what is known of the target,
-    and any of equally near ones by chance. Hay et al., "Resisting structural re-identification in
-    anonymized social networks", 2008, ask the same of graphs that were not perturbed.
-
-    Args:
-        known: Description of each node in the real graph, shape ``(N, K)``.
-        published: The same in the published graph, whose row k is the same node.
-        targets: Numbers of the nodes that are looked for, shape ``(T,)``.
-    """
-    hits = 0.0
-    for low in range(0, len(targets), _ROWS):
-        wanted = targets[low : low + _ROWS]
-        distances = cdist(known[wanted], published, "cityblock")
-        nearest = distances <= distances.min(axis=1, keepdims=True) + 1e-9
-        hits += float((nearest[np.arange(len(wanted)), wanted] / nearest.sum(axis=1)).sum())
-    return hits / len(targets)

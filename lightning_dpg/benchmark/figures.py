@@ -1,27 +1,23 @@
-"""Graphs as pictures, for the report of ``compare``."""
+"""Figures of the report: adjacency matrices and degree curves."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.benchmark.jobs import DRAWN
-from lightning_dpg.benchmark.results import Row
 from lightning_dpg.datamodules.graph_set import split_graphs
-from lightning_dpg.graph.io import read_graph
 from lightning_dpg.metrics.communities import LOUVAIN_SEED
 from lightning_dpg.metrics.figures import community_order
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.queries import align
 
-PICTURE_SIZE = 320
-"""Width in pixels of a picture of an adjacency matrix; that of a smaller graph has one per node."""
+FIGURE_SIZE = 320
+"""Width in pixels of a rendered adjacency matrix; a smaller graph has one pixel per node."""
 
 TILES = 9
-"""Graphs of a set that a picture shows."""
+"""Graphs of a set that a figure shows."""
 
 INK = (52, 120, 190)
 """Seen on white and on black."""
@@ -29,47 +25,53 @@ INK = (52, 120, 190)
 MAX_DEGREES_SHOWN = 60
 
 
-def first_graph(row: Row, folder: Path) -> Data | None:
-    """What run 0 of a row has drawn; None where it failed, drew no edge, or its file is gone."""
-    names = [result["name"] for result in row.done if result["run"] == 0]
-    paths = [path for name in names for path in (folder / "runs" / name).rglob(DRAWN)]
-    return read_graph(paths[0]) if paths else None
+def renderer(real: Data) -> Callable[[Data], NDArray[np.uint8]]:
+    """Function that renders graphs beside a real one, or sets of graphs beside a real set.
+
+    Args:
+        real: Real graph, or union of a set with its ``sizes``.
+
+    Returns:
+        Function from a graph to red, green, blue and opacity, shape ``(S, S, 4)``.
+    """
+    sizes = real.get("sizes")
+    return one_matrix(real) if sizes is None else some_matrices(sizes)
 
 
 def one_matrix(real: Data) -> Callable[[Data], NDArray[np.uint8]]:
-    """How to paint graphs on the nodes of ``real``: in the order of its communities."""
+    """Function that renders graphs on the nodes of ``real`` in the order of its communities."""
     order = community_order(real, LOUVAIN_SEED)
-    return lambda graph: adjacency_picture(graph, order)
+    return lambda graph: adjacency_pixels(graph, order)
 
 
 def some_matrices(sizes: Tensor) -> Callable[[Data], NDArray[np.uint8]]:
-    """How to paint sets of graphs of these sizes: :data:`TILES` of them side by side, framed.
+    """Function that renders sets of graphs of these sizes: :data:`TILES` side by side, framed.
 
     Args:
         sizes: Number of nodes of each graph, shape ``(G,)``.
     """
     shown = np.linspace(0, len(sizes) - 1, min(TILES, len(sizes))).round().astype(int)
     side = int(np.ceil(np.sqrt(len(shown))))
-    width = PICTURE_SIZE // side - 4  # of a tile within its frame
+    width = FIGURE_SIZE // side - 4  # of a tile within its frame
 
-    def paint(union: Data) -> NDArray[np.uint8]:
+    def render(union: Data) -> NDArray[np.uint8]:
         graphs = split_graphs(union, sizes.tolist())
-        picture = np.zeros((PICTURE_SIZE, PICTURE_SIZE, 4), dtype=np.uint8)
+        figure = np.zeros((FIGURE_SIZE, FIGURE_SIZE, 4), dtype=np.uint8)
         for place, number in enumerate(shown):
             graph = graphs[number]
-            tile = adjacency_picture(graph, community_order(graph, LOUVAIN_SEED), width)
+            tile = adjacency_pixels(graph, community_order(graph, LOUVAIN_SEED), width)
             stretched = np.arange(width) * len(tile) // width
-            top, left = (PICTURE_SIZE * k // side + 1 for k in divmod(place, side))
-            frame = picture[top : top + width + 2, left : left + width + 2]
+            top, left = (FIGURE_SIZE * k // side + 1 for k in divmod(place, side))
+            frame = figure[top : top + width + 2, left : left + width + 2]
             frame[...] = (*INK, 60)
             frame[1:-1, 1:-1] = tile[stretched][:, stretched]
-        return picture
+        return figure
 
-    return paint
+    return render
 
 
-def adjacency_picture(
-    graph: Data, order: NDArray[np.int64], largest: int = PICTURE_SIZE
+def adjacency_pixels(
+    graph: Data, order: NDArray[np.int64], largest: int = FIGURE_SIZE
 ) -> NDArray[np.uint8]:
     """The adjacency matrix as transparent pixels, darker where more edges share one.
 
@@ -90,10 +92,10 @@ def adjacency_picture(
     np.add.at(counts, (rows[shown], columns[shown]), 1)
     # A single edge must be seen, and the fullest pixels must not make the others fade.
     full = max(np.quantile(counts[counts > 0], 0.95) if shown.any() else 1.0, 1.0)
-    picture = np.empty((size, size, 4), dtype=np.uint8)
-    picture[..., :3] = INK
-    picture[..., 3] = np.where(counts > 0, 105 + 150 * np.minimum(counts / full, 1), 0)
-    return picture
+    pixels = np.empty((size, size, 4), dtype=np.uint8)
+    pixels[..., :3] = INK
+    pixels[..., 3] = np.where(counts > 0, 105 + 150 * np.minimum(counts / full, 1), 0)
+    return pixels
 
 
 def degree_curve(graph: Data) -> list[list[int]]:

@@ -1,13 +1,15 @@
-"""The folder of the results of ``compare``: one process at a time, and whole files only."""
+"""The folder of the results: one process at a time, and whole files only."""
 
 import contextlib
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from lightning_dpg.errors import CommandError
+
+DRAWN = "synthetic-0.npz"
+"""File of what was drawn, which stays of run 0: the graph of the release, or a whole set."""
 
 
 @contextlib.contextmanager
@@ -24,25 +26,59 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise CommandError(f"--out {folder}: another compare is at work in it") from None
+        raise CommandError(f"{folder}: another benchmark is at work in it") from None
     except OSError as error:
-        raise CommandError(f"--out {folder}: cannot be written to ({error})") from error
+        raise CommandError(f"{folder}: cannot be written to ({error})") from error
     try:
         yield
     finally:
         lock.release()
 
 
-def way_on(folder: Path, args: Sequence[str]) -> str:
-    """What an early end leaves in a folder, and the command that does the rest.
+def record_of(folder: Path, name: str) -> Path:
+    """File of the result of a job; jobs were called cells when the folder got its name.
 
     Args:
         folder: Folder of all results.
-        args: The command line, without the program and the command.
+        name: Name of the job.
     """
-    kept = len(list((folder / "cells").glob("*.json")))
-    command = shlex.join(["python", "-m", "lightning_dpg", "compare", *args])
-    return f"the results of {kept} fits are kept in {folder}\ngo on with: {command}"
+    return folder / "cells" / f"{name}.json"
+
+
+def count_records(folder: Path) -> int:
+    """Number of recorded results."""
+    return len(list(record_of(folder, "*").parent.glob("*.json")))
+
+
+def drawn_by(folder: Path, names: Sequence[str]) -> Path | None:
+    """File of what jobs have drawn; None where they drew no edge, or their file is gone.
+
+    Args:
+        folder: Folder of all results.
+        names: Names of the jobs.
+    """
+    paths = [path for name in names for path in (folder / "runs" / name).rglob(DRAWN)]
+    return paths[0] if paths else None
+
+
+def earlier_words(label: str) -> str:
+    """Label of a row in results of version 0.1, which called baselines controls."""
+    return label.replace("(baseline", "(control")
+
+
+def keep_only(folder: Path, kept: Sequence[str]) -> None:
+    """Remove checkpoints, curves and whatever else is no longer needed.
+
+    Args:
+        folder: Folder of a run.
+        kept: Names of the files that stay.
+    """
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.is_dir():
+            with contextlib.suppress(OSError):
+                path.rmdir()
+        elif path.name not in kept:
+            path.unlink()
 
 
 @contextlib.contextmanager

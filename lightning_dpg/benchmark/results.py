@@ -1,18 +1,19 @@
-"""The results of ``compare`` as tables: which rows there are, which is best, CSV and Markdown."""
+"""The results of a benchmark: tables, their rows, the best of them, and CSV."""
 
 import csv
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from lightning_dpg.benchmark.tasks import Kind
+from torch_geometric.data import Data
+
+from lightning_dpg.benchmark.tasks import Task
 
 COLUMNS = (
     *("method", "graph", "epsilon", "run", "query", "real", "synthetic", "error", "note"),
-    *("kind", "private", "relation", "mode", "spent_epsilon", "spent_delta", "accountant"),
+    *("role", "private", "relation", "mode", "spent_epsilon", "spent_delta", "accountant"),
     *("fit_seconds", "draw_seconds", "conditional", "guarantee"),
 )
 
@@ -38,7 +39,8 @@ class Row(NamedTuple):
     """All runs of one method on one graph within one budget."""
 
     method: str
-    kind: str
+    role: str
+    """``method``, ``baseline`` or ``untrained``."""
     done: list[dict[str, Any]]
     failed: list[dict[str, Any]]
     is_private: bool
@@ -49,6 +51,11 @@ class Row(NamedTuple):
         """The method, and what must not be overlooked."""
         name = f"{self.method} {MARK}" if self.is_conditional else self.method
         return name if self.is_private or not self.done else f"{name} (not private)"
+
+    @property
+    def first_names(self) -> list[str]:
+        """Name of the job of run 0, if it is done."""
+        return [result["name"] for result in self.done if result["run"] == 0]
 
     @property
     def is_conditional(self) -> bool:
@@ -69,8 +76,8 @@ class Row(NamedTuple):
         """Seconds of the ``fit`` or to ``draw`` one graph."""
         return summarize(result["seconds"][what] for result in self.done)
 
-    def error(self, query: str) -> Summary:
-        """Error in a query, or the agreement that it is named after."""
+    def score(self, query: str) -> Summary:
+        """Error in a query, or the agreement by which it is named."""
         return summarize(answer["error"] for answer in self._answers(query))
 
     def asked(self, query: str) -> int:
@@ -79,18 +86,42 @@ class Row(NamedTuple):
 
     def is_complete(self, query: str) -> bool:
         """Whether no run failed, and each has the number that was asked of it."""
-        return not self.failed and 0 < self.asked(query) == self.error(query).runs
+        return not self.failed and 0 < self.asked(query) == self.score(query).runs
 
     def _answers(self, query: str) -> list[dict[str, Any]]:
         return [result["answers"][query] for result in self.done if query in result["answers"]]
 
 
 class Table(NamedTuple):
-    """What was measured on one graph within one budget; rows without privacy are in all of them."""
+    """Measurements on one graph within one budget; rows without privacy are in all of them."""
 
     graph: str
     epsilon: float
     rows: list[Row]
+
+
+class Results(NamedTuple):
+    """All that a benchmark has measured."""
+
+    runs: list[dict[str, Any]]
+    """Recorded results of the jobs, failed ones included."""
+    data: dict[str, Data]
+    """Real data by name."""
+    task: Task
+    folder: Path
+    """Folder of all results."""
+    files: list[Path]
+    """``results.csv``, ``results.md`` and ``report.html``."""
+
+    @property
+    def failed(self) -> int:
+        """Number of jobs that failed."""
+        return sum(run["failure"] is not None for run in self.runs)
+
+    @property
+    def tables(self) -> list[Table]:
+        """A table for each graph and budget."""
+        return tables(self.runs)
 
 
 def summarize(values: Iterable[float | None]) -> Summary:
@@ -104,7 +135,7 @@ def tables(results: Sequence[dict[str, Any]]) -> list[Table]:
     """A table for each graph and budget, in the order of the results.
 
     Args:
-        results: Contents of the cells, failed ones included.
+        results: Recorded results of the jobs, failed ones included.
     """
     graphs = dict.fromkeys(result["graph"] for result in results)
     budgets = sorted({r["epsilon"] for r in results if r["epsilon"] != "inf"}) or [math.inf]
@@ -127,50 +158,50 @@ def _rows(results: Sequence[dict[str, Any]], graph: str, epsilon: float) -> list
     mine: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for result in results:
         if result["graph"] == graph and result["epsilon"] in (epsilon, "inf"):
-            mine.setdefault((result["method"], result["kind"]), []).append(result)
+            mine.setdefault((result["method"], result["role"]), []).append(result)
     rows = []
-    for (method, kind), runs in mine.items():
+    for (method, role), runs in mine.items():
         done = [result for result in runs if result["failure"] is None]
         failed = [result for result in runs if result["failure"] is not None]
-        rows.append(Row(method, kind, done, failed, bool(done) and all(map(is_private, done))))
+        rows.append(Row(method, role, done, failed, bool(done) and all(map(is_private, done))))
     return rows
 
 
-def queries(results: Sequence[dict[str, Any]], kind: "Kind") -> list[str]:
+def queries(results: Sequence[dict[str, Any]], task: Task) -> list[str]:
     """The queries that were asked; all of them where no run came to an end.
 
     Args:
-        results: Contents of the cells, failed ones included.
-        kind: What is compared.
+        results: Recorded results of the jobs, failed ones included.
+        task: The task.
     """
     done = (result for result in results if result["failure"] is None)
     asked = {query for result in done for query in result["answers"]}
-    return [query for query in kind.queries if query in asked or not asked]
+    return [query for query in task.queries if query in asked or not asked]
 
 
-def best(rows: Sequence[Row], query: str, kind: "Kind") -> set[str]:
+def best(rows: Sequence[Row], query: str, task: Task) -> set[str]:
     """The private row with the best mean and all that are not told from it by their deviations.
 
-    Where a method is among them, controls and what is untrained are not: they are no choice. A row
+    Where a method is among them, baselines and untrained methods are not: they are no choice. A row
     counts only if each of its runs has the number, since the others may be missing for a reason.
 
     Args:
         rows: Rows of a table.
         query: Name of a query.
-        kind: What is compared.
+        task: The task.
 
     Returns:
         Names of the rows; none where they are all of the private ones, and nothing is set apart.
     """
-    answers = [(row, row.error(query)) for row in rows if row.is_private and row.is_complete(query)]
+    answers = [(row, row.score(query)) for row in rows if row.is_private and row.is_complete(query)]
     if not answers:
         return set()
-    choose = max if query in kind.higher_is_better else min
+    choose = max if query in task.higher_is_better else min
     _, leader = choose(answers, key=lambda answer: answer[1].mean)
     tied = [row for row, summary in answers if not _is_told_apart(summary, leader)]
     if len(tied) == len(answers):
         return set()
-    methods = [row for row in tied if row.kind == "method"]
+    methods = [row for row in tied if row.role == "method"]
     return {row.method for row in methods or tied}
 
 
@@ -180,34 +211,34 @@ def _is_told_apart(one: Summary, other: Summary) -> bool:
     return abs(one.mean - other.mean) > 2 * math.sqrt(math.fsum(squares))
 
 
-def wins(rows: Sequence[Row], row: Row, kind: "Kind") -> str:
-    """In how many of the queries that count a row beats the first control, ``"3 of 5"``.
+def wins(rows: Sequence[Row], row: Row, task: Task) -> str:
+    """In how many of the queries that count a row beats the first baseline, ``"3 of 5"``.
 
-    A number that either lacks is no win. The control itself and rows without a run have none.
+    A number that either lacks is no win. The baseline itself and rows without a run have none.
 
     Args:
         rows: Rows of a table.
         row: One of them.
-        kind: What is compared.
+        task: The task.
     """
-    control = next((other for other in rows if other.method == control_label(kind)), None)
-    if control is None or not control.done or not row.done or row is control:
+    baseline = next((other for other in rows if other.method == baseline_label(task)), None)
+    if baseline is None or not baseline.done or not row.done or row is baseline:
         return "-"
     won = 0
-    for query in kind.counted:
-        if row.is_complete(query) and control.is_complete(query):
-            ahead = control.error(query).mean - row.error(query).mean
-            won += (-ahead if query in kind.higher_is_better else ahead) > 0
-    return f"{won} of {len(kind.counted)}"
+    for query in task.counted:
+        if row.is_complete(query) and baseline.is_complete(query):
+            ahead = baseline.score(query).mean - row.score(query).mean
+            won += (-ahead if query in task.higher_is_better else ahead) > 0
+    return f"{won} of {len(task.counted)}"
 
 
-def control_label(kind: "Kind") -> str:
-    """Row of the first control.
+def baseline_label(task: Task) -> str:
+    """Label of the row of the first baseline.
 
     Args:
-        kind: What is compared.
+        task: The task.
     """
-    return f"{kind.controls[0]} (control)"
+    return f"{task.baselines[0]} (baseline)"
 
 
 def text(summary: Summary, runs: int) -> str:
@@ -236,7 +267,7 @@ def csv_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows of the CSV file."""
     rows = []
     for result in results:
-        row = {key: result[key] for key in ("method", "kind", "graph", "epsilon", "run")}
+        row = {key: result[key] for key in ("method", "role", "graph", "epsilon", "run")}
         if result["failure"] is not None:
             rows.append(row | {"note": f"failed: {result['failure']}"})
             continue
@@ -254,48 +285,6 @@ def csv_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def markdown(results: Sequence[dict[str, Any]], kind: "Kind") -> str:
-    """All tables, methods by queries, and what each row guarantees.
-
-    Args:
-        results: Contents of the cells, failed ones included.
-        kind: What is compared.
-    """
-    asked = queries(results, kind)
-    higher = ", ".join(query for query in asked if query in kind.higher_is_better)
-    lines = [
-        "# Synthetic graphs compared",
-        "",
-        "**Not private**: the numbers were computed from the real graphs.",
-        "",
-        "Errors, mean ± standard deviation over the runs; 0 is best, save in the columns with ↑:",
-        f"{higher}, where more is better.",
-        "Bold: the best private row and all that two standard errors of the difference do not tell from",
-        "it, controls only where no method is among them; nothing is bold where this is every row.",
-        "Italics: no guarantee within the budget, out of competition.",
-        f"Controls: {kind.advice} What is untrained knows the releases before the first step.",
-        f"Wins are counted over {kind.counted[0]} to {kind.counted[-1]}. The first row holds no errors",
-        "but the values of the original. Seconds are those of `fit` and of one graph.",
-    ]
-    for table in tables(results):
-        lines += [
-            "",
-            f"## {table.graph}, epsilon {table.epsilon:g}",
-            "",
-            *_markdown_table(table, asked, kind),
-            *footnotes(table),
-        ]
-        failed = [
-            f"- {row.method}, run {result['run']} failed: {_one_line(result['failure'])}"
-            for row in table.rows
-            for result in row.failed
-        ]
-        lines += ["", *failed] if failed else []
-        lines += ["", "Guarantees (first run of each row):", ""]
-        lines += [f"- {row.title}: {_one_line(row.guarantee)}" for row in table.rows]
-    return "\n".join(lines) + "\n"
-
-
 def footnotes(table: Table) -> list[str]:
     """What the marks of a table mean, after an empty line; nothing where there are none."""
     return ["", FOOTNOTE] if any(row.is_conditional for row in table.rows) else []
@@ -307,32 +296,3 @@ def original(rows: Iterable[Row], query: str) -> str:
     values = (result["answers"].get(query, {}).get("real") for result in results)
     value = next((value for value in values if value is not None), None)
     return "-" if value is None else number(value)
-
-
-def _markdown_table(table: Table, asked: Sequence[str], kind: "Kind") -> list[str]:
-    heads = [f"{query} ↑" if query in kind.higher_is_better else query for query in asked]
-    winners = {query: best(table.rows, query, kind) for query in asked}
-    beats = f"beats {kind.controls[0]}"
-    values = [original(table.rows, query) for query in asked]
-    lines = [
-        f"| method | {' | '.join(heads)} | {beats} | epsilon proved | fit (s) | draw (s) |",
-        f"|---|{'---:|' * (len(heads) + 4)}",
-        f"| *original* | {' | '.join(f'*{value}*' for value in values)} | | | | |",
-    ]
-    for row in table.rows:
-        runs = len(row.done) + len(row.failed)
-        mark = "" if row.is_private else "*"
-        cells = [f"{mark}{row.title}{mark}"]
-        for query in asked:
-            bold = "**" if row.method in winners[query] else mark
-            missing = len(row.done) - row.asked(query)
-            cells.append(f"{bold}{text(row.error(query), runs - missing)}{bold}")
-        cells.append(f"{mark}{wins(table.rows, row, kind)}{mark}")
-        for summary in (row.spent(), row.seconds("fit"), row.seconds("draw")):
-            cells.append(f"{mark}{text(summary, runs)}{mark}")
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
-
-
-def _one_line(message: str) -> str:
-    return " ".join(message.split())

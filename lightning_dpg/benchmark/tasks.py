@@ -1,47 +1,44 @@
-"""What ``compare`` compares: single graphs, sets of graphs, or labels. All that differs between them."""
+"""Tasks of the benchmark: a single graph, a set of graphs, or labels; all that differs between them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from lightning_dpg.benchmark import figures as pictures
 from lightning_dpg.datamodules.graph_set import split_graphs
 from lightning_dpg.datamodules.loading import known_graphs
-from lightning_dpg.datamodules.tu import TUGraphDataModule, known_sets
+from lightning_dpg.datamodules.tu import known_sets
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.io import GraphFormatError
-from lightning_dpg.methods.graph_features.base import GraphLearner
+from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.metrics import label_queries, set_queries
 from lightning_dpg.metrics import queries as graph_queries
 from lightning_dpg.metrics.queries import Answer
-from lightning_dpg.running import graph_arguments as graphs
+from lightning_dpg.running.graph_arguments import load, load_set
 
 
-class Kind(ABC):
-    """A kind of data. What it loads is one graph; of a set, that of all its graphs.
+class Task(ABC):
+    """A task. It loads data as one graph; of a set, this is the union of its graphs.
 
     Attributes:
-        noun: What one datum is called.
-        controls: Configurations that are always there; the one that knows of the private data no
-            more than their size comes first.
-        exact_control: Control that also appears with an infinite budget, if any.
+        noun: Word for one datum.
+        baselines: Configurations that are always there; the first one knows of the private data no
+            more than their size.
+        exact_baseline: Baseline that also appears with an infinite budget, if any.
         queries: Names of all queries.
         higher_is_better: Those of them that ask for an agreement, and not for an error.
-        counted: Those in which rows are held against the first control, and the wins counted.
-        advice: What the controls are for, in Markdown.
-        caption: What the pictures show.
+        counted: Queries in which each row is compared with the first baseline, and wins are counted.
+        advice: Knowledge of each baseline, in Markdown.
+        caption: Content of the figures.
     """
 
     noun: ClassVar[str]
-    controls: ClassVar[tuple[str, ...]]
-    exact_control: ClassVar[str | None] = None
+    baselines: ClassVar[tuple[str, ...]]
+    exact_baseline: ClassVar[str | None] = None
     queries: ClassVar[tuple[str, ...]]
     higher_is_better: ClassVar[frozenset[str]]
     counted: ClassVar[tuple[str, ...]]
@@ -53,7 +50,7 @@ class Kind(ABC):
         """Load real data.
 
         Raises:
-            CommandError: If they cannot be read, or are of the other kind.
+            CommandError: If they cannot be read, or belong to another task.
         """
 
     def num_graphs(self, real: Data) -> int:
@@ -79,16 +76,12 @@ class Kind(ABC):
             seed: Public seed of what the answers draw themselves.
         """
 
-    @abstractmethod
-    def painter(self, real: Data) -> Callable[[Data], NDArray[Any]]:
-        """How graphs are painted that stand beside the given one, as red, green, blue and opacity."""
 
-
-class SingleGraphs(Kind):
-    """Single graphs."""
+class SingleGraphTask(Task):
+    """Publish a graph."""
 
     noun = "graph"
-    controls = ("erdos_renyi", "chung_lu")
+    baselines = ("erdos_renyi", "chung_lu")
     queries = graph_queries.QUERIES
     higher_is_better = graph_queries.HIGHER_IS_BETTER
     counted = graph_queries.QUERIES[:15]
@@ -96,18 +89,18 @@ class SingleGraphs(Kind):
         "`erdos_renyi` knows no more than the number of edges, `chung_lu` no more than degrees."
     )
     caption = (
-        "Nodes in one order in all pictures, by communities of the real graph; of large ones those "
+        "Nodes in one order in all figures, by communities of the real graph; of large ones those "
         "of highest degree."
     )
 
     def load(self, name: str, undirected: bool) -> Data:
         """Load a graph by its name or from a file."""
         try:
-            return graphs.load(name, undirected)
+            return load(name, undirected)
         except CommandError:
             if name in known_sets():
                 raise CommandError(
-                    f"--graphs {name}: a set of graphs, while the methods learn single ones"
+                    f"{name}: a set of graphs, while the methods learn single ones"
                 ) from None
             raise
 
@@ -126,12 +119,8 @@ class SingleGraphs(Kind):
         """Answer all queries."""
         return graph_queries.compare(profile, drawn)
 
-    def painter(self, real: Data) -> Callable[[Data], NDArray[Any]]:
-        """Adjacency matrices, all in the order of the real graph's communities."""
-        return pictures.one_matrix(real)
 
-
-class Sets(Kind):
+class SetTask(Task):
     """Sets of graphs, each held as one graph with ``sizes`` of shape ``(G,)``.
 
     Labels, if any, are ``y`` of shape ``(G,)``.
@@ -139,35 +128,26 @@ class Sets(Kind):
 
     def load(self, name: str, undirected: bool) -> Data:
         """Load a set by its name or from a folder."""
-        data = TUGraphDataModule(name, undirected=undirected)
         try:
-            data.setup("fit")
-        except GraphFormatError as error:
+            return load_set(name, undirected)
+        except CommandError:
             if name in known_graphs():
                 raise CommandError(
-                    f"--graphs {name}: a single graph, while the methods learn sets of graphs"
+                    f"{name}: a single graph, while the methods learn sets of graphs"
                 ) from None
-            text = str(error).replace("--data.undirected true", "--undirected")
-            raise CommandError(text) from error
-        union = make_graph(data.edges, len(data.graph_of))
-        union.sizes, union.y = data.sizes, data.labels
-        return union
+            raise
 
     def num_graphs(self, real: Data) -> int:
         """Number of graphs of the set."""
         return len(real.sizes)
 
-    def painter(self, real: Data) -> Callable[[Data], NDArray[Any]]:
-        """Adjacency matrices of some graphs of the set, side by side."""
-        return pictures.some_matrices(real.sizes)
 
-
-class GraphSets(Sets):
-    """Sets of graphs, of which others are drawn."""
+class GraphSetTask(SetTask):
+    """Publish a set of graphs."""
 
     noun = "set"
-    controls = ("erdos_renyi_set",)
-    exact_control = "erdos_renyi_set"
+    baselines = ("erdos_renyi_set",)
+    exact_baseline = "erdos_renyi_set"
     queries = set_queries.SET_QUERIES
     higher_is_better = set_queries.SET_HIGHER_IS_BETTER
     counted = set_queries.TABLE_1
@@ -178,8 +158,8 @@ class GraphSets(Sets):
         "learned from the graphs of the first run, on the originals."
     )
     caption = (
-        f"Of a set, {pictures.TILES} graphs spread over it, the same in all pictures; the nodes of "
-        "each in the order of its own communities."
+        "Of a set, some graphs spread over it, the same in all figures; the nodes of each in the "
+        "order of its own communities."
     )
 
     def draw(self, method: Any, generator: torch.Generator) -> Data:
@@ -204,12 +184,12 @@ class GraphSets(Sets):
         return set_queries.compare_sets(profile, graphs, classify=classify)
 
 
-class GraphLabels(Sets):
-    """Labels of the graphs of a set, as told from what a learner has released of them."""
+class LabelTask(SetTask):
+    """Predict the labels of the graphs of a set from released features."""
 
     noun = "labelled set"
-    controls = ("node_kernel", "size_kernel")
-    exact_control = "size_kernel"
+    baselines = ("node_kernel", "size_kernel")
+    exact_baseline = "size_kernel"
     queries = label_queries.LABEL_QUERIES
     higher_is_better = frozenset(label_queries.LABEL_QUERIES)
     counted = ("accuracy",)
@@ -218,18 +198,18 @@ class GraphLabels(Sets):
         "also a noisy or the exact number of its edges. Accuracies are those of support vector "
         "machines in ten folds; run K draws its folds with the seed K."
     )
-    caption = f"Of the real graphs, {pictures.TILES} spread over the set. Features have no picture."
+    caption = "Of the real graphs, some spread over the set. Features have no figure."
 
     def load(self, name: str, undirected: bool) -> Data:
         """Load a set with labels."""
         union = super().load(name, undirected)
         if union.y is None:
-            raise CommandError(f"--graphs {name}: its graphs have no labels, which are to be told")
+            raise CommandError(f"{name}: its graphs have no labels, which are to be told")
         return union
 
     def draw(self, method: Any, generator: torch.Generator) -> Any:
         """Kernels of what was released, and which graphs may be judged by them."""
-        return method.grams(method.embedding, method.sizes), method.judged
+        return method.kernels(method.embedding, method.sizes), method.test_mask
 
     def profile(self, real: Data) -> Sequence[Data]:
         """The graphs, each with its label."""
@@ -252,13 +232,17 @@ def labelled_parts(real: Data) -> list[Data]:
     return parts
 
 
-SINGLE_GRAPHS = SingleGraphs()
-GRAPH_SETS = GraphSets()
-GRAPH_LABELS = GraphLabels()
+SINGLE_GRAPHS = SingleGraphTask()
+GRAPH_SETS = GraphSetTask()
+GRAPH_LABELS = LabelTask()
 
 
-def kind_of(method: type) -> Kind:
-    """The kind of data that a method learns."""
-    if issubclass(method, GraphLearner):
+def task_of(method: type) -> Task:
+    """The task of a method.
+
+    Args:
+        method: Its class.
+    """
+    if issubclass(method, GraphFeatureRelease):
         return GRAPH_LABELS
     return GRAPH_SETS if issubclass(method, GraphSetSynthesizer) else SINGLE_GRAPHS

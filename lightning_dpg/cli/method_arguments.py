@@ -6,7 +6,7 @@ from jsonargparse import Namespace
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.interfaces import GraphRecords, serves_records
-from lightning_dpg.methods import GraphLearner, PrivateModule
+from lightning_dpg.methods import GraphFeatureRelease, PrivateModule
 
 
 def move_sample_rate(method: type[PrivateModule], model: Namespace, data: Namespace) -> str | None:
@@ -28,7 +28,9 @@ def move_sample_rate(method: type[PrivateModule], model: Namespace, data: Namesp
         return None
     data.sample_rate = None
     parameter = inspect.signature(method).parameters.get("sample_rate")
-    if parameter is None or issubclass(method, GraphLearner):  # the rate of one means its counts
+    if parameter is None or issubclass(
+        method, GraphFeatureRelease
+    ):  # the rate of one means its counts
         return f"data.init_args.sample_rate has no effect on {method.__name__}: leave it out"
     moved = "data.init_args.sample_rate is model.init_args.sample_rate now"
     own = model.sample_rate

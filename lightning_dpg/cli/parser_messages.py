@@ -5,6 +5,7 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator
 
+from lightning_dpg.classes import find_class, is_abstract
 from lightning_dpg.errors import nearest
 
 _MISSING = {
@@ -104,9 +105,7 @@ def _classes(message: str) -> list[type]:
     expected = _first(r"Subtypes: \[(?:<class '|[\w.]+\[)([\w.]+)", message)
     if expected is None:
         return []
-    module, _, name = expected.rpartition(".")
-    base: type = getattr(importlib.import_module(module), name)
-    return [cls for cls in _subclasses(base) if not _is_abstract(cls)]
+    return [cls for cls in _subclasses(find_class(expected)) if not is_abstract(cls)]
 
 
 def _ours(message: str) -> list[str]:
@@ -121,12 +120,6 @@ def _subclasses(base: type) -> Iterator[type]:
     for cls in subclasses:
         yield cls
         yield from _subclasses(cls)
-
-
-def _is_abstract(cls: type) -> bool:
-    """Whether a method is left to subclasses; Lightning's classes have no metaclass to ask."""
-    members = (inspect.getattr_static(cls, name) for name in dir(cls))
-    return any(getattr(member, "__isabstractmethod__", False) for member in members)
 
 
 def _parameters(message: str) -> tuple[str, list[str]]:

@@ -1,6 +1,5 @@
 """Lightning's command line with a mandatory privacy budget."""
 
-import importlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import lightning_dpg.datamodules
 import lightning_dpg.methods  # noqa: F401
 from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
 from lightning_dpg.callbacks.privacy_accountant import journal_state
+from lightning_dpg.classes import find_class
 from lightning_dpg.cli.checkpoints import (
     read_checkpoint,
     refuse_other_graph,
@@ -289,9 +289,7 @@ class PrivateCLI(LightningCLI):
                 rank_zero_info(f"{name}: checkpoint {old}, now {arguments[name]}")
 
     def _method_class(self) -> type[PrivateModule]:
-        package, _, name = self._settings.model.class_path.rpartition(".")
-        method: type[PrivateModule] = getattr(importlib.import_module(package), name)
-        return method
+        return find_class(self._settings.model.class_path)
 
     def _prepare_loggers(self) -> None:
         """One folder for all loggers of the run, whose name no other run has."""

@@ -2,21 +2,11 @@
 
 import argparse
 import json
-import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import yaml
-
-from lightning_dpg.cli.quiet import quiet
 from lightning_dpg.errors import CommandError
-from lightning_dpg.running.graph_arguments import load
 from lightning_dpg.running.settings import find_config, refuse_foreign_code
-
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
-
-    from lightning_dpg.auditing.link_stealing import Published, Separation
 
 DESCRIPTION = """\
 Attack a release as those would whom the owner of the data fears. Reads the private graph, to know
@@ -34,11 +24,6 @@ A release is fitted again by the config.yaml of its run or by --baseline-config.
 graphs of the published degrees stand in for the second column: what the degrees alone give away.
 
 Of a method of sets of graphs REAL is the name of a set, and link prediction all that is tried."""
-
-TARGET_SHARE = 0.05
-MOST_TARGETS = 1000
-HIDDEN_SHARE = 0.2
-NUM_GRAPHS = 10
 
 
 def run(args: list[str]) -> None:
@@ -67,138 +52,43 @@ def run(args: list[str]) -> None:
         config = _config_of(folders[0])
         if config is not None:
             refuse_foreign_code(config)
-    settings = None if config is None else settings_of(config)
-    if settings is not None and _learns_sets(settings):
-        from lightning_dpg.auditing import graph_set_attacks as attack_sets
-        from lightning_dpg.benchmark.tasks import GRAPH_SETS
-
-        real = GRAPH_SETS.load(options.real, options.undirected)
-        report = attack_sets.attack_set(real, settings)
-        text = attack_sets.set_lines(report)
-    else:
-        real = load(options.real, options.undirected)
-        if folders:
-            published = _open_release(folders[0], real, options.method)
-        else:
-            graphs = [load(name, options.undirected) for name in options.published]
-            from lightning_dpg.auditing.link_stealing import Published
-
-            published = Published([_aligned(g, real) for g in graphs])
-        report = attack(real, published, settings)
-        text = lines(report)
+    report, text = _attacked(options, config)
     if options.json is not None:
         content = json.dumps(report, indent=2, allow_nan=False)
         options.json.write_text(content + "\n", encoding="utf-8")
     print("\n".join(text))
 
 
-def attack(real: "Data", published: "Published", settings: dict[str, Any] | None) -> dict[str, Any]:
-    """All attacks, as plain values.
+def _attacked(options: argparse.Namespace, config: Path | None) -> tuple[dict[str, Any], list[str]]:
+    """The report on a graph or on a set of graphs, and the same for reading."""
+    # Start-up time: a wrong option is refused before PyTorch is imported.
+    from lightning_dpg.auditing import attacks
+    from lightning_dpg.auditing.graph_set_attacks import attack_set
+    from lightning_dpg.benchmark.grid import common_task
+    from lightning_dpg.benchmark.tasks import GRAPH_SETS
+    from lightning_dpg.running.graph_arguments import load
+    from lightning_dpg.running.releases import imported, open_release
 
-    Args:
-        real: Real graph.
-        published: What was released of it.
-        settings: Configuration to fit again with; None where there is none.
-    """
-    import torch
-
-    from lightning_dpg.auditing import link_stealing as attacks
-    from lightning_dpg.graph.graph import make_graph, undirected_edges
-    from lightning_dpg.graph.pair_indices import num_pairs
-
-    edges, count = undirected_edges(real), len(published.graphs)
-    order = torch.randperm(len(edges), generator=torch.Generator().manual_seed(attacks.SEED))
-    num_targets = min(max(round(TARGET_SHARE * len(edges)), 2), MOST_TARGETS)
-    num_hidden = max(round(HIDDEN_SHARE * len(edges)), 2)
-    if len(edges) <= num_hidden or len(edges) > num_pairs(real.num_nodes) - 2:
-        raise CommandError(f"the real graph has {len(edges)} edges: nothing to tell apart")
-    targets = attacks.candidates(real, edges[order[:num_targets]])
-    hidden = attacks.candidates(real, edges[order[: min(num_hidden, MOST_TARGETS)]])
-    kept = make_graph(edges[order[num_hidden:]], real.num_nodes, real.node_names)
-    if settings is None:
-        without, generated = attacks.with_degrees_alone(published), published
+    settings = None if config is None else attacks.settings_for_parts(config)
+    if settings is not None and common_task({"REAL": settings}) is GRAPH_SETS:
+        report = attack_set(GRAPH_SETS.load(options.real, options.undirected), settings)
+        return report, set_lines(report)
+    real, (first, *_) = load(options.real, options.undirected), options.published
+    if Path(first).is_dir():
+        method_class = None if options.method is None else imported(options.method)
+        published = attacks.published_release(open_release(Path(first), method_class), real)
     else:
-        rest = make_graph(edges[order[num_targets:]], real.num_nodes, real.node_names)
-        without = _fit_again(rest, settings, count)
-        generated = _fit_again(kept, settings, count)
-    stolen, known = (attacks.steal_links(each, targets) for each in (published, without))
-    found, by_chance = (attacks.reidentify(real, each.graphs) for each in (published, without))
-    ties = torch.Generator().manual_seed(attacks.SEED)
-    aligned = [attacks.aligned_by_degree(graph, kept, ties) for graph in generated.graphs]
-    return {
-        "nodes": real.num_nodes,
-        "edges": len(edges),
-        "graphs": count,
-        "targets": num_targets,
-        "baseline": "degrees alone" if settings is None else "fitted without the targets",
-        "confidence": attacks.CONFIDENCE,
-        "link_stealing": [
-            {"attack": name, "others": others}
-            | {"release": _plain(measured), "baseline": _plain(known.get((name, others)))}
-            for (name, others), measured in stolen.items()
-        ],
-        "reidentification": [
-            {"knowledge": name, "chance": 1 / real.num_nodes}
-            | {"release": share._asdict(), "baseline": by_chance[name]._asdict()}
-            for name, share in found.items()
-        ],
-        "link_prediction": {
-            "real": attacks.predict_links([kept], hidden)._asdict(),
-            "generated": attacks.predict_links(aligned, hidden)._asdict(),
-        },
-    }
-
-
-def settings_of(config: Path) -> dict[str, Any]:
-    """A configuration to fit parts of the graph with, which have all nodes of the whole.
-
-    Args:
-        config: Its file.
-    """
-    from lightning_dpg.commands.compare import parse_settings
-
-    settings = parse_settings(config)
-    data = settings["data"]["init_args"]
-    if data.get("split") is not None:
-        raise CommandError(
-            f"{config}: its split names fixed edges, and the attack has to leave some out\n"
-            "give a configuration without one: --baseline-config CONF"
-        )
-    data["undirected"] = False
-    if not _learns_sets(settings):
-        data["largest_component"] = False
-    return settings
-
-
-def fit_again(name: str, settings: dict[str, Any]) -> Any:
-    """The method of a configuration, fitted on other data and rebuilt from its release.
-
-    Args:
-        name: What its data module is to read.
-        settings: The configuration.
-    """
-    from lightning_dpg.commands.generate import load_generator
-    from lightning_dpg.main import main
-
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        data = settings["data"]
-        data = data | {"init_args": data["init_args"] | {"name": name}}
-        config = place / "settings.yaml"
-        config.write_text(yaml.safe_dump(settings | {"data": data}), encoding="utf-8")
-        with quiet():
-            code = main(["fit", "--config", str(config), "--trainer.default_root_dir", folder])
-        if code:
-            raise CommandError("the method could not be fitted without the edges, see above")
-        (release,) = place.glob("*/*/release")
-        return load_generator(release)
+        graphs = [load(name, options.undirected) for name in options.published]
+        published = attacks.published_graphs(graphs, real)
+    report = attacks.attack_graph(real, published, settings)
+    return report, lines(report)
 
 
 def lines(report: dict[str, Any]) -> list[str]:
     """The report for reading.
 
     Args:
-        report: What :func:`attack` gives.
+        report: That of ``attack_graph``.
     """
     by_degrees = report["baseline"] == "degrees alone"
     second, keys = "degrees alone" if by_degrees else "without them", ("auc", "accuracy", "found")
@@ -242,73 +132,37 @@ def lines(report: dict[str, Any]) -> list[str]:
     return text
 
 
+def set_lines(report: dict[str, Any]) -> list[str]:
+    """The report for reading.
+
+    Args:
+        report: That of ``attack_set``.
+    """
+    names = {
+        "real": "from the real remaining graphs",
+        "generated": "from the generated graphs",
+        "degrees_alone": "from random graphs of equal degrees",
+    }
+    rows = report["link_prediction"]
+    count = f"{report['hidden']} of {report['edges']} links of {report['graphs']} graphs"
+    return [
+        f"prediction: {count}, not seen by the method; {report['sets']} generated sets",
+        *(
+            f"{text:<37}{row['value']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
+            for key, text in names.items()
+            for row in [rows[key]]
+        ),
+        "  Accuracy over as many pairs without a link; chance is .5. Nodes of generated graphs are",
+        "  identified by their degrees. The first line is what the rest of the links gives away.",
+        "",
+        "not private: the numbers were computed from the real graphs",
+    ]
+
+
 def _config_of(folder: Path) -> Path | None:
     """The configuration in the folder of a run or beside that of a release, if there is one."""
     inside = folder if (folder / "release").is_dir() else folder.absolute().parent
     return inside / "config.yaml" if (inside / "config.yaml").is_file() else None
-
-
-def _learns_sets(settings: dict[str, Any]) -> bool:
-    from lightning_dpg.benchmark.tasks import GRAPH_SETS
-    from lightning_dpg.commands.compare import common_kind
-
-    return common_kind({"REAL": settings}) is GRAPH_SETS
-
-
-def _open_release(folder: Path, real: "Data", named: str | None) -> "Published":
-    """Generator and graphs of a release, whose method may be named by the user."""
-    from lightning_dpg.commands.generate import load_generator
-    from lightning_dpg.running.releases import imported
-
-    release = folder / "release" if (folder / "release").is_dir() else folder
-    if not (release / "generator.safetensors").is_file():
-        raise CommandError(f"{folder}: no release/generator.safetensors in it")
-    from lightning_dpg.auditing.link_stealing import Published
-
-    method = load_generator(release, None if named is None else imported(named))
-    published = _draw(method, NUM_GRAPHS)
-    graphs = [_aligned(graph, real) for graph in published.graphs]
-    # Its scores are by numbers of nodes, which are those of the graph that it was fitted on.
-    same_numbers = method.node_names == list(real.node_names)
-    return Published(graphs, published.score if same_numbers else None)
-
-
-def _draw(method: Any, num_graphs: int) -> "Published":
-    """Graphs of the first public seeds, and the scores of the generator."""
-    import torch
-
-    from lightning_dpg.auditing.link_stealing import Published
-
-    with torch.no_grad():
-        seeds = (torch.Generator().manual_seed(seed) for seed in range(num_graphs))
-        return Published([method.eval().sample(seed) for seed in seeds], method.score)
-
-
-def _aligned(graph: "Data", real: "Data") -> "Data":
-    from lightning_dpg.metrics.queries import align
-
-    alignment = align(graph, real)
-    if alignment is None:
-        raise CommandError(
-            f"the real graph has {real.num_nodes} nodes, what was published {graph.num_nodes}\n"
-            "give the graph that the method was fitted on, such as the largest component"
-        )
-    return alignment.graph
-
-
-def _fit_again(graph: "Data", settings: dict[str, Any], num_graphs: int) -> "Published":
-    """The method of a configuration, fitted on another graph."""
-    from lightning_dpg.graph.io import write_graph
-
-    with tempfile.TemporaryDirectory() as folder:
-        part = Path(folder) / "part.npz"
-        write_graph(graph, part)
-        return _draw(fit_again(str(part), settings), num_graphs)
-
-
-def _plain(measured: "Separation | None") -> dict[str, Any] | None:
-    """Numbers of an attack; None where a baseline has no such scores."""
-    return measured and {key: value._asdict() for key, value in measured._asdict().items()}
 
 
 def _interval(estimate: dict[str, float]) -> str:

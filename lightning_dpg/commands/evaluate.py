@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lightning_dpg.errors import CommandError
-from lightning_dpg.running.graph_arguments import load
 
 if TYPE_CHECKING:
     from lightning_dpg.metrics.queries import Answer
@@ -51,11 +50,13 @@ def run(args: list[str]) -> None:
         if path is not None:
             _check_output(option, path, inputs)
 
+    # Start-up time: a wrong option is refused before PyTorch is imported.
+    from lightning_dpg.metrics.queries import compare, profile
+    from lightning_dpg.running.graph_arguments import load
+
     # All graphs are read before anything is printed, so that a bad one is told at once.
     real = load(options.real, options.undirected)
     graphs = [(name, load(name, options.undirected)) for name in options.synthetic]
-
-    from lightning_dpg.metrics.queries import compare, profile
 
     measured = profile(real)
     answers = [(name, compare(measured, graph)) for name, graph in graphs]
@@ -86,7 +87,7 @@ def table(real: str, synthetic: str, answers: "Mapping[str, Answer]") -> list[st
     ]
     for name, answer in answers.items():
         numbers = f"{_cell(answer.real):>12}  {_cell(answer.synthetic):>12}"
-        row = f"{name:<{width}}  {numbers}  {_cell(answer.error, 4):>10}  {answer.note}"
+        row = f"{name:<{width}}  {numbers}  {_cell(answer.score, 4):>10}  {answer.note}"
         lines.append(row.rstrip())
     return lines
 
@@ -102,10 +103,7 @@ def to_json(answers: "list[tuple[str, dict[str, Answer]]]") -> str:
             "path": path,
             "queries": {
                 name: {
-                    "real": _number(answer.real),
-                    "synthetic": _number(answer.synthetic),
-                    "error": _number(answer.error),
-                    **({"note": answer.note} if answer.note else {}),
+                    key: value for key, value in answer.for_json().items() if key != "note" or value
                 }
                 for name, answer in queries.items()
             },
@@ -138,12 +136,7 @@ def _write_csv(answers: "list[tuple[str, dict[str, Answer]]]", path: Path) -> No
         writer.writerow(["path", "query", "real", "synthetic", "error", "note"])
         for graph, queries in answers:
             for name, answer in queries.items():
-                numbers = map(_number, answer[:3])
-                writer.writerow([graph, name, *numbers, answer.note])
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+                writer.writerow([graph, name, *answer.for_json().values()])
 
 
 def _cell(value: float, digits: int = 8) -> str:

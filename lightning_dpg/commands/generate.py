@@ -3,7 +3,6 @@
 import argparse
 import re
 from pathlib import Path
-from typing import Any
 
 from lightning_dpg.errors import CommandError
 
@@ -41,7 +40,7 @@ def run(args: list[str]) -> None:
         released_tensors,
     )
 
-    tensors = released_tensors(options.run)
+    tensors = released_tensors(options.run).absolute()
     if tensors.name == LEARNER:
         raise CommandError(
             f"--run {options.run}: its method learns labels of graphs, and draws none\n"
@@ -67,11 +66,3 @@ def _first_new_seed(release: Path) -> int:
     """Seed after those of the graphs that the release holds."""
     names = (re.fullmatch(r"synthetic-(\d+)\.\w+", path.name) for path in release.iterdir())
     return max((int(name[1]) + 1 for name in names if name), default=0)
-
-
-def load_generator(release: Path, method_class: Any = None) -> Any:
-    """The synthesizer of a release."""
-    # Start-up time: it brings PyTorch.
-    from lightning_dpg.running.releases import open_release
-
-    return open_release(release, method_class).method

@@ -1,11 +1,11 @@
-"""Blocks of nodes of similar degrees, whose links make the triangles of BTER graphs."""
+"""Blocks of nodes of similar degrees, whose edges make the triangles of BTER graphs."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 
 def block_starts(degrees: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where blocks start: each is as long as can be without a node of fewer links than it offers.
+    """Partition nodes into blocks, each as long as the smallest degree in it allows.
 
     No node can have more links in its block than its degree. Where degrees ascend, a block whose
     first node has degree d holds d + 1 nodes.
@@ -44,7 +44,7 @@ def block_edges(
         Edges of shape ``(M, 2)``, rows ``i < j`` in no order.
     """
     block = np.searchsorted(starts, np.arange(len(nodes)), side="right") - 1
-    # Each node with those before it in its block.
+    # Pair each node with all earlier nodes of its block.
     before = np.arange(len(nodes)) - starts[block]
     second = np.repeat(np.arange(len(nodes)), before)
     first = np.arange(len(second)) - np.repeat(np.cumsum(before) - before - starts[block], before)

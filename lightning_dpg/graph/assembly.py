@@ -1,4 +1,4 @@
-"""A graph from many generated edges."""
+"""Assembly of a graph from many generated edges."""
 
 import numpy as np
 import torch
@@ -48,7 +48,7 @@ def assemble(pairs: Tensor, num_nodes: int, num_edges: int, generator: torch.Gen
 def _scores(
     pairs: NDArray[np.int64], num_nodes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Distinct edges ``(E, 2)``, sorted rows ``i < j``, and the larger count of either direction."""
+    """Return distinct edges ``i < j`` and the larger count of either direction."""
     first, second = pairs.T
     # One number per directed pair, whose last bit is the direction: sorting brings equal pairs
     # together and the two directions of an edge next to each other. In place, because fresh
@@ -77,7 +77,7 @@ def _run_starts(ordered: NDArray[np.int64]) -> NDArray[np.int64]:
 def _one_neighbor_each(
     edges: NDArray[np.int64], scores: NDArray[np.int64], num_nodes: int, generator: torch.Generator
 ) -> NDArray[np.bool_]:
-    """Which edges are some node's draw of a neighbor."""
+    """Draw one neighbor for each node; return a mask of the drawn edges."""
     # A node draws among its edges to smaller and to larger nodes alike.
     arrivals = [_arrivals(scores, generator) for _ in range(2)]
     earliest = np.full(num_nodes, np.inf)
@@ -88,7 +88,7 @@ def _one_neighbor_each(
 
 
 def _arrivals(scores: NDArray[np.int64], generator: torch.Generator) -> NDArray[np.float64]:
-    """Independent exponential variates of rates ``scores``.
+    """Draw independent exponential variates of rates ``scores``.
 
     The smallest belongs to candidate k with probability ``scores[k] / sum(scores)``, and the M
     smallest ones are M draws without replacement.

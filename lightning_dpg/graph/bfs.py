@@ -1,7 +1,7 @@
-"""Graphs as sequences: nodes in breadth-first order, each with its links to the ones before.
+"""Graphs as sequences: nodes in breadth-first order, each with its links to earlier nodes.
 
-A set of graphs is one union: E edges ``i < j`` of shape ``(E, 2)`` among N nodes, those of the first
-graph first, and ``sizes`` of shape ``(G,)``, the number of nodes of each graph.
+A set of graphs is one union: E edges ``i < j`` of shape ``(E, 2)`` among N nodes, those of the
+first graph first, and ``sizes`` of shape ``(G,)``, the number of nodes of each graph.
 """
 
 import numpy as np
@@ -12,11 +12,11 @@ from torch import Tensor
 
 
 def bfs_positions(edges: Tensor, sizes: Tensor, generator: torch.Generator) -> Tensor:
-    """Position of each node in a random breadth-first order of its graph, shape ``(N,)``.
+    """Draw a random breadth-first order; return each node's position in its graph, ``(N,)``.
 
-    Starts and neighbors are visited in random order, as by You et al., "GraphRNN", 2018. They take
-    connected graphs; here components follow one another, the largest first, so that nodes without
-    an edge end the sequence.
+    Starts and neighbors are visited in random order, as in You et al., "GraphRNN", 2018, where
+    graphs are connected. Here components follow one another, the largest first, so that nodes
+    without an edge end the sequence.
 
     Args:
         edges: Edges of the union, shape ``(E, 2)``.
@@ -29,8 +29,8 @@ def bfs_positions(edges: Tensor, sizes: Tensor, generator: torch.Generator) -> T
     links = coo_array((np.ones(len(ends)), ends.T), shape=(total, total))
     number, component = connected_components(links, directed=False)
     _, starts = np.unique(component, return_index=True)
-    # One more node with a link to each start: restricted to a component, the order of the search
-    # from there is that of a search from its start.
+    # An extra node is linked to each start. Within a component, a search from the extra node visits
+    # nodes in the order of a search from the start.
     fan = np.stack([np.full(number, total), starts])
     joined = np.concatenate([ends, ends[:, ::-1], fan.T])
     search = coo_array((np.ones(len(joined)), joined.T), shape=(total + 1, total + 1)).tocsr()
@@ -48,7 +48,7 @@ def bfs_positions(edges: Tensor, sizes: Tensor, generator: torch.Generator) -> T
 
 
 def bandwidths(edges: Tensor, sizes: Tensor, positions: Tensor) -> Tensor:
-    """How far back the links of each graph reach at most, shape ``(G,)``; 0 without an edge."""
+    """Return the longest reach back of a link in each graph, shape ``(G,)``; 0 without an edge."""
     reach = (positions[edges[:, 0]] - positions[edges[:, 1]]).abs()
     graph_of = torch.repeat_interleave(sizes)
     widest = torch.zeros(len(sizes), dtype=torch.long)
@@ -56,10 +56,10 @@ def bandwidths(edges: Tensor, sizes: Tensor, positions: Tensor) -> Tensor:
 
 
 def adjacency_rows(edges: Tensor, sizes: Tensor, positions: Tensor, look_back: int) -> Tensor:
-    """Links of each node to the ones before it: shape ``(N, W)`` of zeros and ones.
+    """Return each node's links to earlier nodes as zeros and ones of shape ``(N, W)``.
 
-    The rows follow the graphs, and in each graph the positions. Column k tells of the node k + 1
-    places back. The first row of a graph, which can have no link, is all ones: the sign of a start.
+    The rows follow the graphs, and in each graph the positions. Column k is the link to the node k
+    + 1 places back. The first row of a graph can have no link; it is all ones, the sign of a start.
 
     Args:
         edges: Edges of the union, shape ``(E, 2)``.

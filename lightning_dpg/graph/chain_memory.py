@@ -1,4 +1,4 @@
-"""How much of its start a chain of dendrograms remembers, on the graph without edges (public)."""
+"""Memory that a chain of dendrograms keeps of its start, on the graph without edges (public)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,19 +11,19 @@ _BLOCK = 8192
 
 
 class _WithoutEdges(Dendrogram):
-    """A dendrogram of a graph without edges, of which none has to be counted."""
+    """A dendrogram of a graph without edges, for which no edge is counted."""
 
     def _count(self, branch: int, bits: int) -> int:
         return 0
 
 
 def memory_of_start(num_nodes: int, steps: int, start_seed: int) -> tuple[float, float]:
-    """Correlation of the logarithms of sizes of branches with those at the start.
+    """Correlate log sizes of branches after a chain with log sizes at its start.
 
-    On the graph without edges all dendrograms have one likelihood: each move is made, and all
-    dendrograms are alike likely in the end, whatever their nodes are called. A chain that has
-    forgotten its start is as correlated with it as the same dendrogram with its nodes renamed. It
-    is slower on some graphs; one that remembers here has not forgotten there, either.
+    On the graph without edges all dendrograms have the same likelihood: each move is accepted, and
+    all dendrograms are equally likely in the end, whatever the names of the nodes. A chain that has
+    forgotten its start is as correlated with it as the same dendrogram with renamed nodes. A chain
+    mixes more slowly on some graphs; a chain that remembers here has not forgotten there, either.
 
     Args:
         num_nodes: Number of nodes N.
@@ -31,8 +31,8 @@ def memory_of_start(num_nodes: int, steps: int, start_seed: int) -> tuple[float,
         start_seed: Public seed of the first dendrogram.
 
     Returns:
-        The correlation over random pairs of nodes, of the sizes of the branches that divide them;
-        and the 95th of 100 with random names, both 0 below three nodes. All of it is public and
+        The correlation over random node pairs, of the sizes of their dividing branches; and the
+        95th of 100 such correlations under random names. Both are 0 below three nodes, public, and
         equal for equal arguments.
     """
     if num_nodes < 3:
@@ -58,7 +58,7 @@ def memory_of_start(num_nodes: int, steps: int, start_seed: int) -> tuple[float,
 
 
 def _log_sizes(dendrogram: NDArray[np.int64], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Logarithms of the numbers of nodes of the branches that divide pairs, shape ``(P,)``."""
+    """Return log node counts of the branches that divide pairs, shape ``(P,)``."""
     branches = dividing_branch(dendrogram, pairs)
     sizes: NDArray[np.float64] = np.log((dendrogram[:, 2] - dendrogram[:, 1])[branches])
     return sizes

@@ -1,4 +1,4 @@
-"""Communities that nodes join one after the other, and the edges between them."""
+"""Communities that nodes join in turns, and the edges between them."""
 
 import numpy as np
 import torch
@@ -11,12 +11,12 @@ _UNTANGLING_ROUNDS = 50
 
 
 def turn_stops(first: int, total: int, growth: float) -> list[int]:
-    """Stops that divide ``total`` nodes into turns, each ``growth`` times the one before or less.
+    """Divide ``total`` nodes into turns that grow by at most a factor of ``growth``.
 
     Args:
         first: Nodes that have no turn, positive.
         total: Number of nodes.
-        growth: Factor by which a turn multiplies the nodes that have had theirs, above 1.
+        growth: Factor above 1 by which a turn multiplies the number of nodes so far.
 
     Returns:
         Ascending stops, the last of them ``total``; empty if all nodes are first ones.
@@ -47,7 +47,7 @@ def earlier_first(edges: Tensor, order: Tensor) -> Tensor:
 
 
 def count_neighbors(ends: Tensor, chosen: Tensor, stop: int, num_communities: int) -> Tensor:
-    """Count neighbours by community, of the nodes whose turn it is, among those that had theirs.
+    """Count neighbors by community: of nodes in their turn, among nodes of earlier turns.
 
     Args:
         ends: Edges as :func:`earlier_first` gives them, shape ``(M, 2)``.
@@ -68,7 +68,7 @@ def count_neighbors(ends: Tensor, chosen: Tensor, stop: int, num_communities: in
 
 
 def expected_neighbors(degrees: Tensor, chosen: Tensor, stop: int, num_communities: int) -> Tensor:
-    """What :func:`count_neighbors` would be if edges fell by chance onto the given degrees.
+    """Return the mean of :func:`count_neighbors` over random edges of the given degrees.
 
     Args:
         degrees: Degrees in the order of the turns, not all zero, shape ``(N,)``.
@@ -86,17 +86,17 @@ def expected_neighbors(degrees: Tensor, chosen: Tensor, stop: int, num_communiti
 
 
 def nearest_counts(noisy: NDArray[np.int64], total: int) -> NDArray[np.int64]:
-    """The counts nearest to noisy ones among those of the right sum that are not negative.
+    """Project noisy counts onto nonnegative counts of a given sum.
 
-    Least squares takes the same from all counts and cuts at zero, so that noise does not add up
-    to edges where there are none.
+    Least squares subtracts the same number from all counts and cuts at zero, so that noise does not
+    add up to edges where there are none.
 
     Args:
         noisy: Noisy counts of shape ``(K,)``.
-        total: Their sum, not negative.
+        total: Wanted sum, not negative.
 
     Returns:
-        Counts of shape ``(K,)``; of the least squared distance but for rounding.
+        Counts of shape ``(K,)``, at the least squared distance up to rounding.
     """
     return fitting_counts(noisy.astype(np.float64), np.full_like(noisy, total), total)
 
@@ -104,7 +104,7 @@ def nearest_counts(noisy: NDArray[np.int64], total: int) -> NDArray[np.int64]:
 def untangle(
     pairs: NDArray[np.int64], communities: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Exchange ends of pairs to get rid of loops and of repeated pairs, as far as that goes.
+    """Exchange ends of pairs to remove loops and repeated pairs, as far as possible.
 
     Ends are exchanged between pairs that link the same two communities, so that nodes keep the
     number of their pairs, and communities the number of pairs between them.
@@ -147,7 +147,7 @@ def untangle(
 def _are_new(
     proposals: NDArray[np.int64], known: NDArray[np.int64], num_nodes: int
 ) -> NDArray[np.bool_]:
-    """Which proposals of two pairs each, shape ``(K, 2, 2)``, hold no loop and no known pair."""
+    """Return a mask of proposals ``(K, 2, 2)`` of two pairs without a loop or a known pair."""
     keys = _keys(proposals, num_nodes)
     _, group, counts = np.unique(keys, return_inverse=True, return_counts=True)
     at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
@@ -157,6 +157,6 @@ def _are_new(
 
 
 def _keys(pairs: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
-    """One number per pair, the same for both orientations: ``(..., 2)`` to ``(...)``."""
+    """Return one number per pair, the same for both orientations: ``(..., 2)`` to ``(...)``."""
     first, second = pairs[..., 0], pairs[..., 1]
     return np.minimum(first, second) * num_nodes + np.maximum(first, second)

@@ -1,4 +1,4 @@
-"""Graphs made of objects of other libraries, with a line on what was read.
+"""Conversion of objects of other libraries to graphs, with a summary line for the owner.
 
 Nodes are always in the natural order of their names: the order in which an object or a file lists
 them may follow the private edges, and would reach the release.
@@ -22,7 +22,7 @@ from lightning_dpg.graph.node_names import GraphFormatError, is_missing, natural
 
 
 class NodeSet(Enum):
-    """Where the nodes of a graph come from, which a guarantee has to say."""
+    """Origin of the nodes of a graph, which the guarantee states."""
 
     BUILT_IN = "built in"
     TABLE = "node table"
@@ -32,16 +32,16 @@ class NodeSet(Enum):
 
 
 class GraphReading(NamedTuple):
-    """A graph and what was read, all of it private."""
+    """A graph and a summary of its source, all of it private."""
 
     graph: Data
     node_set: NodeSet
     summary: str
-    """One line for the owner: exact counts and two names, which must not leave the house."""
+    """Line for the owner: exact counts and two names, which must not be published."""
 
 
 def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) -> GraphReading:
-    """The graph on a given set of nodes, in natural order; nodes without edges may go."""
+    """Put a graph on a given set of nodes in natural order; nodes without edges may go."""
     graph = reading.graph
     number = {name: i for i, name in enumerate(nodes)}
     numbers = torch.tensor([number.get(name, -1) for name in graph.node_names])
@@ -64,7 +64,7 @@ def from_networkx(graph: nx.Graph, *, undirected: bool = False, origin: str = "g
 def read_networkx(
     graph: nx.Graph, *, undirected: bool = False, origin: str = "graph", form: str = "networkx"
 ) -> GraphReading:
-    """Convert a networkx graph and say what it held."""
+    """Convert a networkx graph and summarize it."""
     if graph.is_directed() and not undirected:
         raise directed(origin)
     number = {node: i for i, node in enumerate(graph)}
@@ -82,7 +82,7 @@ def from_pyg(data: Data, *, undirected: bool = False) -> Data:
 
 
 def read_pyg(data: Data, *, undirected: bool = False) -> GraphReading:
-    """Convert a PyTorch Geometric graph and say what it held."""
+    """Convert a PyTorch Geometric graph and summarize it."""
     if data.edge_index is None:
         raise GraphFormatError("Data: no edge_index\nexpected a long tensor of shape (2, 2M)")
     num_nodes = int(data.num_nodes or 0)
@@ -130,15 +130,15 @@ def checked(
     is_directed: bool = False,
     node_set: NodeSet = NodeSet.TABLE,
 ) -> GraphReading:
-    """Graph of ``pairs`` with its nodes in natural order; refuses one without nodes or edges.
+    """Build a graph of ``pairs`` in natural order; refuse one without nodes or edges.
 
     Args:
         pairs: Positions in ``names``, shape ``(P, 2)``.
         names: Names of all nodes, in any order.
         origin: Place that an error names.
         form: How the pairs were written.
-        both: Each edge is meant to be there in both orientations.
-        is_directed: The pairs have a direction, which is dropped.
+        both: Whether each edge should be listed in both orientations.
+        is_directed: Whether the pairs have a direction, which is dropped.
         node_set: Where the names come from.
     """
     if len(names) < 2:
@@ -176,7 +176,7 @@ def checked(
 
 
 def _distinct(pairs: Tensor, num_nodes: int) -> int:
-    """Number of different links, with their directions and without loops."""
+    """Count different directed links without loops."""
     keys = (pairs[:, 0] * num_nodes + pairs[:, 1])[pairs[:, 0] != pairs[:, 1]].sort().values
     return int((keys[1:] != keys[:-1]).sum()) + int(len(keys) > 0)
 
@@ -184,14 +184,14 @@ def _distinct(pairs: Tensor, num_nodes: int) -> int:
 def check_mutual(
     pairs: Tensor, graph: Data, origin: str | Path, undirected: bool, most: float | None = None
 ) -> None:
-    """Refuse links of which some have an opposite and others have not.
+    """Refuse links of which only some have an opposite.
 
     Args:
         pairs: The links as they were read, shape ``(P, 2)``.
         graph: The undirected graph made of them.
         origin: Place that the error names.
-        undirected: Refuse nothing.
-        most: Share of the edges that may be listed in both directions; by default all have to be.
+        undirected: Whether to accept all links.
+        most: Largest share of edges in both directions; by default all edges must be in both.
     """
     edges = graph.num_edges // 2
     mutual = _distinct(pairs, graph.num_nodes) - edges

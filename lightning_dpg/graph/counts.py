@@ -1,26 +1,26 @@
-"""Counts that fit together, out of noisy ones."""
+"""Consistent counts from noisy ones."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Enough to divide the range of noise of 64 bits into parts that are far below one.
+# These halve the range of 64-bit noise to far below 1.
 _HALVINGS = 100
 
 
 def fitting_counts(
     noisy: NDArray[np.float64], most: NDArray[np.int64], total: int
 ) -> NDArray[np.int64]:
-    """Counts near to noisy ones, from 0 to ``most``, of the right sum.
+    """Round noisy counts to counts from 0 to ``most`` of a given sum.
 
-    Least squares takes the same from all counts and cuts at both ends, so that noise does not add
-    up to edges where there are none. It works for all finite numbers: noise that rounds in double
-    precision costs accuracy and never fails, because a failure after a release would lose what was
-    paid for it.
+    Least squares subtracts the same number from all counts and cuts at both ends, so that noise
+    does not add up to edges where there are none. It works for all finite numbers: noise that
+    rounds in double precision costs accuracy and never fails, because a failure after a release
+    would lose the budget spent on it.
 
     Args:
         noisy: Noisy counts of shape ``(K,)``.
         most: Largest possible counts of shape ``(K,)``.
-        total: Sum wanted, from 0 to that of ``most``.
+        total: Wanted sum, from 0 to the sum of ``most``.
 
     Returns:
         Counts of shape ``(K,)``.

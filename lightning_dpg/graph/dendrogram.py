@@ -1,12 +1,13 @@
-r"""Dendrograms: binary trees over the nodes of a graph, whose branches tell how likely an edge is.
+r"""Dendrograms: binary trees over the nodes of a graph, whose branches give edge probabilities.
 
-A branch divides its nodes into two sides. Of the m pairs between them, e are edges; the chance of an
-edge between two nodes is e / m of the one branch that divides them. The log-likelihood of the graph
-is :math:`\sum (e \ln (e / m) + (m - e) \ln (1 - e / m))` over all branches.
+A branch divides its nodes into two sides. Of the m pairs between the sides, e are edges; the
+probability of an edge between two nodes is e / m of the one branch that divides them. The
+log-likelihood of the graph is :math:`\sum (e \ln (e / m) + (m - e) \ln (1 - e / m))` over all
+branches.
 
-What the other functions take as *dendrogram* are integers of shape ``(N, 3)``. Column 0 lists the
-nodes so that each branch holds neighbouring places. Row k >= 1 is the branch that divides place k - 1
-from place k, and holds places ``start`` to ``stop - 1`` (columns 1 and 2); row 0 holds no place.
+The functions take a *dendrogram* as integers of shape ``(N, 3)``. Column 0 lists the nodes so that
+each branch holds neighboring places. Row k >= 1 is the branch that divides place k - 1 from place
+k, and holds places ``start`` to ``stop - 1`` (columns 1 and 2); row 0 holds no place.
 
 * Clauset, Moore, Newman, "Hierarchical structure and the prediction of missing links in networks",
   2008.
@@ -21,21 +22,21 @@ from scipy.special import xlogy
 from torch import Tensor
 
 MAX_NODES = 20_000
-"""More nodes than that would take gigabytes: each branch keeps a bit for each node."""
+"""Largest number of nodes: each branch keeps a bit per node, and more take gigabytes."""
 
 
 class Dendrogram:
-    """A dendrogram that moves, and knows by how much its log-likelihood changes.
+    """A dendrogram with moves and the changes of its log-likelihood.
 
-    A branch below the root has three subtrees about it, its two sides and the other side of the
-    branch above. A move exchanges that one with one of the sides. There are two for each such
-    branch; one move leads back, and all dendrograms can be reached. A move counts edges of the
+    A branch below the root touches three subtrees: its two sides and the other side of the branch
+    above. A move exchanges the latter with one of the sides, so that there are two moves per such
+    branch; one move undoes another, and all dendrograms can be reached. A move counts edges of the
     smallest of the subtrees, by the bits that each branch has for its nodes.
 
     Args:
         edges: Edges of shape ``(M, 2)`` (private).
         num_nodes: Number of nodes N.
-        rng: Source of the first dendrogram, which does not look at edges.
+        rng: Source of the first dendrogram, which is drawn without edges.
     """
 
     def __init__(self, edges: NDArray[np.int64], num_nodes: int, rng: np.random.Generator) -> None:
@@ -61,7 +62,7 @@ class Dendrogram:
         return math.fsum(self._value)
 
     def gain(self, move: int) -> float:
-        """What a move would add to the log-likelihood; 2 b and 2 b + 1 are those of branch b."""
+        """Return the change of the log-likelihood by a move; branch b has moves 2 b and 2 b + 1."""
         branch = self._first + 1 + (move >> 1)
         above = self._above[branch]
         left, right = self._left, self._right
@@ -86,7 +87,7 @@ class Dendrogram:
         return value + value_above - self._value[branch] - self._value[above]
 
     def make(self) -> None:
-        """Make the move that was asked about last."""
+        """Make the move of the last call of :meth:`gain`."""
         branch, above, kept, gone, new, below, value, value_above = self._asked
         self._edges[above] += self._edges[branch] - below
         self._edges[branch] = below
@@ -98,7 +99,7 @@ class Dendrogram:
         self._size[branch] = self._size[kept] + self._size[new]
 
     def state(self) -> Tensor:
-        """The dendrogram alone, shape ``(N, 3)``: sides are in the order of their smallest nodes."""
+        """Return the dendrogram alone, ``(N, 3)``; sides are ordered by their smallest node."""
         rows = np.zeros((self._first, 3), dtype=np.int64)
         waiting, place = [(self._top, 0)], 0
         while waiting:
@@ -120,7 +121,7 @@ class Dendrogram:
         return min(self._first, len(self._bits) - 1)
 
     def _join(self, rng: np.random.Generator) -> None:
-        """Join random subtrees until one is left, the root."""
+        """Join random subtrees until only the root is left."""
         roots = list(range(self._first))
         draws = rng.random((self._first, 2))
         for branch in range(len(self._bits) - 1, self._first - 1, -1):
@@ -141,7 +142,7 @@ class Dendrogram:
             roots.append(branch)
 
     def _count(self, branch: int, bits: int) -> int:
-        """Edges between the nodes of a branch and those of ``bits``."""
+        """Count edges between the nodes of a branch and the nodes of ``bits``."""
         if branch < self._first:
             return (self._adjacent[branch] & bits).bit_count()
         total, waiting = 0, [branch]
@@ -155,7 +156,7 @@ class Dendrogram:
 
 
 def _value(edges: int, pairs: int) -> float:
-    """Log-likelihood of a branch."""
+    """Return the log-likelihood of a branch."""
     if edges in (0, pairs):
         return 0.0
     rest = pairs - edges
@@ -163,20 +164,20 @@ def _value(edges: int, pairs: int) -> float:
 
 
 def log_likelihoods(edges: NDArray[np.int64], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Log-likelihood of each branch that divides ``pairs``, with ``edges`` of them: shape ``(K,)``."""
+    """Return log-likelihoods of branches that divide ``pairs`` with ``edges``: shape ``(K,)``."""
     rest, most = pairs - edges, np.maximum(pairs, 1)
     values: NDArray[np.float64] = xlogy(edges, edges / most) + xlogy(rest, rest / most)
     return values
 
 
 def branch_pairs(dendrogram: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many pairs of nodes each branch divides: ``(N, 3)`` to ``(N,)``."""
+    """Count the node pairs that each branch divides: ``(N, 3)`` to ``(N,)``."""
     middle = np.arange(len(dendrogram))
     return (middle - dendrogram[:, 1]) * (dendrogram[:, 2] - middle) * (dendrogram[:, 2] > 0)
 
 
 def dividing_branch(dendrogram: NDArray[np.int64], pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The branch that divides each pair of different nodes: the largest one between their places.
+    """Find the branch that divides each pair of different nodes.
 
     Args:
         dendrogram: Dendrogram of shape ``(N, 3)``.
@@ -204,14 +205,14 @@ def dividing_branch(dendrogram: NDArray[np.int64], pairs: NDArray[np.int64]) -> 
 
 
 def branch_edges(dendrogram: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many edges of shape ``(M, 2)`` each branch divides: shape ``(N,)``."""
+    """Count the edges of shape ``(M, 2)`` that each branch divides: shape ``(N,)``."""
     return np.bincount(dividing_branch(dendrogram, edges), minlength=len(dendrogram))
 
 
 def draw_branches(
     dendrogram: NDArray[np.int64], counts: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw that many different pairs of the nodes that each branch divides, all alike likely.
+    """Draw ``counts`` different pairs among the pairs that each branch divides, uniformly.
 
     Args:
         dendrogram: Dendrogram of shape ``(N, 3)``.

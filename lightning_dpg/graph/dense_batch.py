@@ -1,4 +1,4 @@
-"""Some graphs of a set as dense blocks of one tensor, without a loop over graphs."""
+"""Dense batches of graphs of a set, in the manner of PyG's ``to_dense_batch``, without a loop."""
 
 from typing import NamedTuple
 
@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 
 
-class DenseBlocks(NamedTuple):
-    """Where the nodes of B graphs are, padded to the largest of them. Reads sizes, no edge.
+class DenseBatch(NamedTuple):
+    """Places of the nodes of B graphs, padded to the largest graph. Reads sizes, no edge.
 
     Attributes:
         graphs: Numbers of the graphs in their set, shape ``(B,)``.
-        nodes: Numbers of their nodes in the sequence of all nodes, shape ``(B, n)``; 0 in padding.
-        mask: Which places hold a node, shape ``(B, n)``.
+        nodes: Numbers of their nodes in the union of all graphs, shape ``(B, n)``; 0 in padding.
+        mask: Mask of the places that hold a node, shape ``(B, n)``.
     """
 
     graphs: Tensor
@@ -21,12 +21,12 @@ class DenseBlocks(NamedTuple):
 
     @property
     def pairs(self) -> Tensor:
-        """Which places hold a pair of nodes i < j of one graph, shape ``(B, n, n)``."""
+        """Mask of the pairs of nodes i < j of one graph, shape ``(B, n, n)``."""
         return (self.mask[:, :, None] & self.mask[:, None, :]).triu(1)
 
 
-def dense_blocks(sizes: Tensor, graphs: Tensor) -> DenseBlocks:
-    """Blocks of the graphs with the numbers ``graphs``.
+def dense_batch(sizes: Tensor, graphs: Tensor) -> DenseBatch:
+    """Lay out the nodes of some graphs of a set.
 
     Args:
         sizes: Number of nodes of each graph of the set, shape ``(G,)``.
@@ -35,31 +35,31 @@ def dense_blocks(sizes: Tensor, graphs: Tensor) -> DenseBlocks:
     starts = (sizes.cumsum(0) - sizes)[graphs]
     places = torch.arange(int(sizes[graphs].max()), device=sizes.device)
     mask = places < sizes[graphs, None]
-    return DenseBlocks(graphs, torch.where(mask, starts[:, None] + places, 0), mask)
+    return DenseBatch(graphs, torch.where(mask, starts[:, None] + places, 0), mask)
 
 
-def dense_adjacency(edges: Tensor, sizes: Tensor, blocks: DenseBlocks) -> Tensor:
-    """Symmetric 0/1 matrices of shape ``(B, n, n)`` of the graphs of some blocks.
+def dense_adjacency(edges: Tensor, sizes: Tensor, batch: DenseBatch) -> Tensor:
+    """Return the symmetric 0/1 adjacency matrices of a dense batch, shape ``(B, n, n)``.
 
     Args:
         edges: Edges of all graphs of the set, shape ``(M, 2)``, in the numbers of all nodes.
         sizes: Number of nodes of each graph of the set, shape ``(G,)``.
-        blocks: Blocks of some of its graphs.
+        batch: Dense batch of some graphs of the set.
     """
-    block = torch.full_like(sizes, -1)
-    block[blocks.graphs] = torch.arange(len(blocks.graphs), device=sizes.device)
-    of_edge = block[torch.searchsorted(sizes.cumsum(0), edges[:, 0].contiguous(), right=True)]
+    place = torch.full_like(sizes, -1)
+    place[batch.graphs] = torch.arange(len(batch.graphs), device=sizes.device)
+    of_edge = place[torch.searchsorted(sizes.cumsum(0), edges[:, 0].contiguous(), right=True)]
     edges, of_edge = edges[of_edge >= 0], of_edge[of_edge >= 0]
-    first, second = (edges - blocks.nodes[of_edge, :1]).T
-    width = blocks.mask.shape[1]
-    adjacency = torch.zeros(len(blocks.graphs), width, width, device=sizes.device)
+    first, second = (edges - batch.nodes[of_edge, :1]).T
+    width = batch.mask.shape[1]
+    adjacency = torch.zeros(len(batch.graphs), width, width, device=sizes.device)
     adjacency[of_edge, first, second] = 1.0
     adjacency[of_edge, second, first] = 1.0
     return adjacency
 
 
 def random_pairs(sizes: Tensor, count: int) -> Tensor:
-    """Pairs of two nodes of one graph, each pair of the set equally likely, with replacement.
+    """Draw node pairs within graphs, each pair of the set equally likely, with replacement.
 
     Args:
         sizes: Number of nodes of each graph of the set, shape ``(G,)``.

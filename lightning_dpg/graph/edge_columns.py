@@ -1,4 +1,4 @@
-"""The columns of an edge list that hold the two ids of each edge, and refusals of its lines."""
+"""The two id columns of an edge list, and errors that name one of its lines."""
 
 import csv
 import gzip
@@ -26,12 +26,12 @@ NAME_COLUMNS = (
     "name the columns, or give their numbers: source_column and target_column\n"
     "(--data.source_column NAME --data.target_column NAME)"
 )
-# An amount, or a date: never a node id in a column that nobody has named.
+# An amount or a date: no node id, unless the user names the column.
 VALUE = re.compile(r"[-+]?\d*[.]\d+([eE][-+]?\d+)?|\d{4}-\d\d-\d\d([T ].*)?|\d+:\d\d(:\d\d.*)?")
 
 
 class Columns(NamedTuple):
-    """Which cells of each line are the two node ids."""
+    """Cells of each line that are the two node ids."""
 
     separator: str
     first: int
@@ -41,7 +41,7 @@ class Columns(NamedTuple):
     are_given: bool
 
     def __str__(self) -> str:
-        """How the file was read, for the owner."""
+        """Summarize for the owner how the file was read."""
         said = f"; header {self.header[0]!r}, {self.header[1]!r}" if self.header else ""
         return (
             f"{SEPARATORS[self.separator]}; columns {self.first + 1} and {self.second + 1} "
@@ -50,7 +50,7 @@ class Columns(NamedTuple):
 
 
 def read_text(path: Path) -> bytes:
-    """The content with one kind of line ends."""
+    """Read a text file, compressed or not, with uniform line ends."""
     content = path.read_bytes()
     if content[:2] == b"\x1f\x8b":
         try:
@@ -66,7 +66,7 @@ def read_text(path: Path) -> bytes:
 
 
 def check_konect_header(path: Path, content: bytes, undirected: bool) -> bool:
-    """Whether a first line of KONECT's format, such as ``% sym weighted``, says undirected."""
+    """Return whether a KONECT header, such as ``% sym weighted``, says undirected."""
     if re.match(rb"%\s*asym\s", content) and not undirected:
         raise directed(path)
     if re.match(rb"%\s*bip\s", content):
@@ -75,7 +75,7 @@ def check_konect_header(path: Path, content: bytes, undirected: bool) -> bool:
 
 
 def directed(origin: str | Path) -> GraphFormatError:
-    """The refusal of a directed graph."""
+    """Build the error that refuses a directed graph."""
     return GraphFormatError(
         f"{origin}: the graph is directed\nexpected an undirected graph\n"
         "set undirected=True (--data.undirected true) to drop the directions"
@@ -96,7 +96,7 @@ def refuse_line(
 
 
 def first_row(path: Path, content: bytes) -> tuple[int, str]:
-    """Number and text of the first line that is neither blank nor a comment."""
+    """Find the first line that is neither blank nor a comment; return its number and text."""
     found = re.search(rb"^[^\S\n]*[^\s#%].*$", content, re.MULTILINE)
     if found is None:
         raise GraphFormatError(f"{path}: empty\nexpected {EXPECTED}")
@@ -110,7 +110,7 @@ def first_row(path: Path, content: bytes) -> tuple[int, str]:
 
 
 def without_line(content: bytes, line: int) -> bytes:
-    """The content with a line made a comment, so that the others keep their numbers."""
+    """Turn a line of the content into a comment, so that other lines keep their numbers."""
     start = 0
     for _ in range(line):
         start = content.index(b"\n", start) + 1
@@ -118,7 +118,7 @@ def without_line(content: bytes, line: int) -> bytes:
 
 
 def _cells(text: str, separator: str) -> list[str]:
-    """Cells of one line; none if its quotes do not match."""
+    """Split a line into cells; return none if its quotes do not match."""
     if separator == " ":
         text = " ".join(text.split("\t")).strip()
     try:
@@ -131,7 +131,7 @@ def _cells(text: str, separator: str) -> list[str]:
 def find_columns(
     path: Path, content: bytes, line: int, text: str, columns: tuple[str, str] | None
 ) -> Columns:
-    """Separator and columns, from the first row and from what the user named."""
+    """Find separator and columns, from the first row and from the user's columns."""
     separator = next((mark for mark in "\t;|," if len(_cells(text, mark)) > 1), " ")
     cells = _cells(text, separator)
     width = len(cells)
@@ -161,7 +161,7 @@ def find_columns(
 
 
 def recognized_header(cells: Sequence[str]) -> tuple[int, int] | None:
-    """Columns that a header such as ``from_account, to_account`` calls the two ends of an edge."""
+    """Find the columns of a header such as ``from_account, to_account``."""
     words = [[w.lower() for w in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", cell)] for cell in cells]
     found = [
         (i, j)

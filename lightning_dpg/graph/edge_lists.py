@@ -32,20 +32,20 @@ TEXT_SUFFIXES = (".edges", ".edgelist", ".txt", ".csv", ".tsv", ".dat")
 
 
 class EdgeLines(NamedTuple):
-    """What an edge list holds (private)."""
+    """Names and edges of an edge list (private)."""
 
     names: list[str]
     """Names in natural order."""
     pairs: NDArray[np.int64]
     """Both ends of the edge of each line, as positions in ``names``, shape ``(L, 2)``."""
     form: str
-    """How the lines were read."""
+    """Summary of the separator and the columns."""
     is_symmetric: bool
     """Whether the file itself says that its links have no direction."""
 
 
 def is_edge_list(name: str) -> bool:
-    """Whether a file is an edge list by its name; KONECT calls its own ``out.NAME``."""
+    """Return whether a file name is that of an edge list; KONECT uses ``out.NAME``."""
     name = name.lower().removesuffix(".gz")
     return name.endswith(TEXT_SUFFIXES) or name.startswith("out.")
 
@@ -62,8 +62,8 @@ def read_edge_lines(
 
     Args:
         path: The file, compressed by gzip or not.
-        undirected: Accept a header of KONECT that calls the links directed.
-        keep_gaps: The names are the numbers from 0 to the largest one.
+        undirected: Whether to accept a KONECT header that calls the links directed.
+        keep_gaps: Whether the names are all numbers from 0 to the largest one.
         nodes: Names of all nodes in natural order; ids that are not among them are refused.
         columns: Names or numbers, from 1 on, of the columns that hold the two ids of an edge.
     """
@@ -103,7 +103,7 @@ def read_edge_lines(
 def _read_cells(
     path: Path, content: bytes, where: Columns
 ) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64], Columns]:
-    """Names in natural order, pairs of their positions, and the numbers of the lines."""
+    """Read names in natural order, pairs of their positions, and line numbers."""
     found: dict[str, int] = {}
     pairs, lines = [], []
     for line, row in _rows(path, content, where.separator):
@@ -112,7 +112,7 @@ def _read_cells(
         lines.append(line)
     if _begins_like_header(list(found), pairs) and where.header is None:
         if not where.are_given:
-            # Whoever means the line for an edge gives numbers and puts another one first.
+            # The user can give column numbers and put another line first to mean an edge.
             expected = "ids with numbers, as on all other lines, or a header"
             refuse_line(path, content, lines[0], expected, f"if it is a header, {NAME_COLUMNS}")
         one, other, *_ = found
@@ -129,7 +129,7 @@ def _read_cells(
 
 
 def _begins_like_header(names: Sequence[str], pairs: Sequence[Sequence[int]]) -> bool:
-    """Whether the first line holds words, all others numbers, or names with digits."""
+    """Return whether the first line holds words and all others numbers or names with digits."""
     if len(pairs) < 3 or list(pairs[0]) != [0, 1] or any(min(pair) < 2 for pair in pairs[1:]):
         return False  # a header's words occur nowhere else
     return any(
@@ -140,7 +140,7 @@ def _begins_like_header(names: Sequence[str], pairs: Sequence[Sequence[int]]) ->
 
 
 def _rows(path: Path, content: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Number and cells of each line that is neither blank nor a comment."""
+    """Yield number and cells of each line that is neither blank nor a comment."""
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
@@ -172,7 +172,7 @@ def _rows(path: Path, content: bytes, separator: str) -> Iterator[tuple[int, lis
 def _names_of(
     path: Path, content: bytes, line: int, row: Sequence[str], where: Columns
 ) -> tuple[str, str]:
-    """The two node ids of a line."""
+    """Return the two node ids of a line."""
     separator = SEPARATORS[where.separator]
     is_ragged = len(row) != where.width if where.separator != " " else len(row) < 2
     if is_ragged or len(row) <= max(where.first, where.second):
@@ -221,7 +221,7 @@ def write_edges(graph: Data, file: BinaryIO) -> None:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a name reads the same without quotes and is no number."""
+    """Return whether a name reads the same without quotes and is no number."""
     is_text = re.fullmatch(r"""[^\[{<#%"\s][^"\s]*( [^"\s]+)*""", name) is not None
     return is_text and re.match(r"-?[0-9]+([ ,]|$)", name) is None
 
@@ -231,7 +231,7 @@ def _quoted(name: str) -> str:
 
 
 def _needs_header(pairs: Sequence[tuple[str, str]]) -> bool:
-    """Whether the first edge would be taken for a header."""
+    """Return whether a reader would take the first edge for a header."""
     if not pairs:
         return False
     found: dict[str, int] = {}

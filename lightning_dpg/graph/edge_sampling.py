@@ -1,4 +1,4 @@
-"""A graph out of how likely all pairs are, and out of reported edges."""
+"""Sampling of a graph from edge probabilities and randomized-response reports."""
 
 from collections.abc import Iterable
 
@@ -10,15 +10,15 @@ from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_num
 MAX_NODES = 6000
 """Largest N whose N x N matrices are held in memory: 144 MB each."""
 
-_MOST_LIKELY = 0.95  # no pair is certain beforehand, whatever a model says
+_MOST_LIKELY = 0.95  # no pair is certain before the reports
 _ROUNDS = 8
 
 
 def above_diagonal(blocks: Iterable[Tensor]) -> Tensor:
-    """Values of a symmetric matrix, one per pair, in the order of :func:`pair_numbers`.
+    """Return values of a symmetric matrix, one per pair, in the order of :func:`pair_numbers`.
 
     Args:
-        blocks: Its rows in blocks of width N.
+        blocks: Blocks of rows of the matrix, width N.
     """
     values, start = [], 0
     for block in blocks:
@@ -29,7 +29,7 @@ def above_diagonal(blocks: Iterable[Tensor]) -> Tensor:
 
 
 def probabilities(likelihood: Tensor, num_edges: int) -> Tensor:
-    """Scale to probabilities of edges that add up to ``num_edges``, but for those that are cut.
+    """Scale values to edge probabilities of sum ``num_edges``, up to the cut at the maximum.
 
     Args:
         likelihood: One value per pair, at least 0. It is overwritten.
@@ -38,7 +38,7 @@ def probabilities(likelihood: Tensor, num_edges: int) -> Tensor:
     Returns:
         One value per pair, in the same order.
     """
-    for _ in range(_ROUNDS):  # what is cut from the total is given to the others
+    for _ in range(_ROUNDS):  # the cut part of the total goes to the other pairs
         total = float(likelihood.sum(dtype=torch.float64))
         if total == 0:
             break
@@ -72,7 +72,7 @@ def draw_posterior(
     Returns:
         Edges of shape ``(M, 2)``, rows ``i < j``, in lexicographic order.
     """
-    evidence = min(epsilon, 60.0)  # enough to outweigh all else
+    evidence = min(epsilon, 60.0)  # outweighs all other pairs
     uniform = torch.rand(num_pairs(num_nodes), generator=generator)
     ranks = torch.logit(uniform, eps=1e-7) - torch.logit(prior, eps=1e-9) + evidence
     ranks[pair_numbers(reported, num_nodes)] -= 2 * evidence
@@ -97,8 +97,8 @@ def draw_weighted(weights: Tensor, num_edges: int, generator: torch.Generator) -
     own = torch.cat([linked[:, None], neighbors], 1).sort(1).values
     upper = torch.ones_like(weights, dtype=torch.bool).triu_(1)
     # Of exponential clocks with these rates, the first to ring are a draw without replacement.
-    rings = torch.empty(num_pairs(num_nodes)).exponential_(generator=generator) / weights[upper]
+    arrivals = torch.empty(num_pairs(num_nodes)).exponential_(generator=generator) / weights[upper]
     first = torch.unique(pair_numbers(own, num_nodes))
-    rings[first] = -1
+    arrivals[first] = -1
     count = max(num_edges, len(first))
-    return torch.topk(rings, count, largest=False, sorted=False).indices.sort().values
+    return torch.topk(arrivals, count, largest=False, sorted=False).indices.sort().values

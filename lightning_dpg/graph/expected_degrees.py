@@ -1,4 +1,4 @@
-"""Random graphs with given expected degrees, in memory for their edges alone."""
+"""Random graphs with given expected degrees, in memory linear in their edges."""
 
 import numpy as np
 import torch
@@ -10,15 +10,15 @@ from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs
 _MOST_ROUNDS = 50
 _TOLERANCE = 1e-3
 _LARGEST_WEIGHT = 1e100
-# Below it all pairs are drawn at once, which also settles where nearly all of them are edges.
+# Up to here all pairs are drawn at once, which also works where nearly all pairs are edges.
 _FEW_PAIRS = 2**20
 
 
 def chung_lu_edges(degrees: Tensor, num_edges: int, generator: torch.Generator) -> Tensor:
-    """Draw different edges, each time in proportion to the product of the weights of the ends.
+    """Draw different edges in proportion to the product of the weights of their ends.
 
-    The weights are those of :func:`edge_weights`, so that loops and repeated edges, which are drawn
-    again, do not take more from hubs than from others.
+    The weights come from :func:`edge_weights`. Loops and repeated edges are drawn again; with these
+    weights that takes no more from hubs than from other nodes.
 
     Args:
         degrees: Expected degrees, integers of shape ``(N,)``.
@@ -47,18 +47,18 @@ def chung_lu_edges(degrees: Tensor, num_edges: int, generator: torch.Generator) 
         first, second = np.minimum(drawn, len(weights) - 1).T
         new = np.minimum(first, second) * len(weights) + np.maximum(first, second)
         keys = np.concatenate([keys, new[first != second]])
-        # In the order of their first draw, so that those after the last one wanted do not count.
+        # Keep the order of first draws, so that draws beyond the wanted number are dropped.
         keys = keys[np.sort(np.unique(keys, return_index=True)[1])][:count]
     pairs = np.stack(np.divmod(keys, len(weights)), axis=1)
     return nodes[torch.from_numpy(pairs)]
 
 
 def edge_weights(degrees: NDArray[np.int64]) -> NDArray[np.float64]:
-    r"""Weights x with :math:`\sum_{j \ne i} (1 - e^{-x_i x_j}) = d_i`, as nearly as there are any.
+    r"""Find weights x with :math:`\sum_{j \ne i} (1 - e^{-x_i x_j}) = d_i`, or the nearest to it.
 
     Where edges are drawn repeatedly in proportion to :math:`x_i x_j`, the exponent is the expected
-    number of draws of a pair, and the sum the number of different neighbours. It takes memory for
-    the pairs of different degrees, of which a graph of M edges has O(M).
+    number of draws of a pair, and the sum the number of different neighbors. Memory grows with the
+    pairs of different degrees, of which a graph of M edges has O(M).
 
     Args:
         degrees: Positive degrees d of shape ``(N,)``.
@@ -80,7 +80,7 @@ def edge_weights(degrees: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _earliest_pairs(weights: NDArray[np.float64], count: int, generator: torch.Generator) -> Tensor:
-    """The first ``count`` pairs to arrive at rates of the products of weights, all at once."""
+    """Draw ``count`` pairs without replacement in proportion to products of weights."""
     pairs = numbered_pairs(torch.arange(num_pairs(len(weights))), len(weights))
     unit = torch.empty(len(pairs), dtype=torch.float64).exponential_(generator=generator)
     arrivals = unit / torch.from_numpy(weights)[pairs].prod(dim=1)

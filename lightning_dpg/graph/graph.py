@@ -19,8 +19,8 @@ def make_graph(edges: Tensor, num_nodes: int, node_names: Sequence[str] | None =
     """Build a graph from pairs of nodes.
 
     Args:
-        edges: Pairs of shape ``(P, 2)`` in any orientation; repeated pairs are merged and self loops
-            dropped.
+        edges: Pairs of shape ``(P, 2)`` in any orientation; repeated pairs are merged and self
+            loops dropped.
         num_nodes: Number of nodes N; nodes without an edge are kept.
         node_names: One distinct name per node, the node's number by default.
     """
@@ -54,22 +54,22 @@ def _first_repeated(names: Sequence[str]) -> str:
 
 
 def undirected_edges(graph: Data) -> Tensor:
-    """Each undirected edge once, as rows ``i < j`` of shape ``(M, 2)`` in lexicographic order."""
+    """Return each undirected edge once: rows ``i < j``, ``(M, 2)``, in lexicographic order."""
     edge_index: Tensor = graph.edge_index
     return edge_index[:, edge_index[0] < edge_index[1]].T.contiguous()
 
 
 def adjacency(graph: Data) -> csr_array:
-    """Symmetric 0/1 adjacency matrix of shape ``(N, N)``."""
+    """Return the symmetric 0/1 adjacency matrix of shape ``(N, N)``."""
     rows, columns = graph.edge_index.cpu().numpy()
-    # The edges are sorted by row, so that the row ends are all that is missing for CSR.
+    # The edges are sorted by row, so that CSR needs the row ends only.
     row_ends = np.searchsorted(rows, np.arange(graph.num_nodes + 1))
     shape = (graph.num_nodes, graph.num_nodes)
     return csr_array((np.ones(len(columns)), columns, row_ends), shape=shape)
 
 
 def largest_component(graph: Data) -> Data:
-    """Subgraph of the largest connected component.
+    """Return the subgraph of the largest connected component.
 
     The nodes keep their names, features ``x``, classes ``y`` and their order. Of several largest
     components the one with the smallest node is taken.

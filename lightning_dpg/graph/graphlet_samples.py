@@ -1,8 +1,7 @@
-r"""Graphlets around edges: those that contain an edge, and estimates from the edges that are drawn.
+"""Graphlets that contain an edge, and estimates from sampled edges.
 
-All connected sets of nodes with a given edge are listed, each once: a set grows by one of the
-candidates beside it, and leaves to the larger set the candidates that come later and those that it
-did not have itself.
+All connected node sets with a given edge are listed, each once. A set grows by one of its
+candidates; the larger set inherits the later candidates and adds candidates of its own.
 
 * Wernicke, "Efficient detection of network motifs", 2006, lists the sets of a whole graph so.
 * Dubhashi, Johansson, Frost, Retzner, "Classifying Large Graphs with Differential Privacy", 2015,
@@ -20,11 +19,11 @@ from torch import Tensor
 
 from lightning_dpg.graph.graphlets import GRAPHLETS, adjacency_matrix, blocks
 
-_SETS = 1_000_000  # that are grown at a time, about
+_SETS = 1_000_000  # grown at a time, about
 
 
 class _Sets(NamedTuple):
-    """Connected sets of nodes and the nodes that they may grow by."""
+    """Connected node sets and their candidates for growth."""
 
     edge: NDArray[np.int64]
     """Number of the edge from which a set was grown, shape ``(S,)``."""
@@ -37,19 +36,19 @@ class _Sets(NamedTuple):
     candidate: NDArray[np.int64]
     """Node that may be added, shape ``(C,)``."""
     links: NDArray[np.int64]
-    """Bits of the members that it is linked to, shape ``(C,)``."""
+    """Bits of the members that a candidate is linked to, shape ``(C,)``."""
 
 
 def edge_graphlet_counts(
     edges: Tensor, num_nodes: int, size: int, chosen: Tensor | None = None
 ) -> Tensor:
-    """Connected induced subgraphs that contain an edge, by type: the paper's Z.
+    """Count the connected induced subgraphs that contain an edge, by type: the paper's Z.
 
     Args:
         edges: Rows ``i < j`` of shape ``(M, 2)``.
         num_nodes: Number of nodes N.
         size: Number of nodes of the subgraphs: 3, 4 or 5.
-        chosen: Numbers of the edges that are asked for, shape ``(E,)``; all by default.
+        chosen: Numbers of the wanted edges, shape ``(E,)``; all by default.
 
     Returns:
         Whole numbers of shape ``(E, F)``, types as in ``GRAPHLETS[size]`` (private).
@@ -77,16 +76,16 @@ def edge_graphlet_counts(
 def sampled_graphlets(
     edges: Tensor, graph_of: Tensor, num_graphs: int, size: int, draws: Tensor
 ) -> Tensor:
-    """Sum of the graphlets that contain an edge, over edges that were drawn with replacement.
+    """Sum the graphlets that contain an edge over edges drawn with replacement.
 
     Args:
         edges: Edges of all graphs, rows ``i < j`` of shape ``(M, 2)``.
         graph_of: Graph of each node, shape ``(N,)``.
         num_graphs: Number of graphs G.
         size: Number of nodes of the graphlets: 3, 4 or 5.
-        draws: Slots drawn from each graph, shape ``(G, S)``. Its edges have the slots 0, 1, ... in the
-            order in which they come, and a slot without an edge adds nothing. Where privacy rests on
-            the draws they must be secret, and made from as many slots as are public.
+        draws: Slots drawn from each graph, shape ``(G, S)``. Its edges have the slots 0, 1, ... in
+            the order in which they come, and a slot without an edge adds nothing. Where privacy
+            rests on the draws they must be secret, and made from as many slots as are public.
 
     Returns:
         Whole numbers of shape ``(G, F)``, types as in ``GRAPHLETS[size]`` (private);
@@ -104,12 +103,12 @@ def sampled_graphlets(
 
 
 def rescale(sums: Tensor, num_slots: Tensor, size: int, num_samples: int) -> Tensor:
-    r"""Estimates :math:`\frac{m}{s |m_H|}` times the sums, which have the exact counts as means.
+    r"""Multiply sums by :math:`\frac{m}{s |m_H|}`, which gives unbiased estimates of the counts.
 
     Args:
-        sums: Result of :func:`sampled_graphlets`, or that with noise, shape ``(G, F)``.
-        num_slots: Slots m from which each graph's were drawn, shape ``(G,)``: its number of edges in the
-            paper, which is private.
+        sums: Result of :func:`sampled_graphlets`, with or without noise, shape ``(G, F)``.
+        num_slots: Number m of slots of each graph, shape ``(G,)``. In the paper it is the number of
+            edges, which is private.
         size: Number of nodes of the graphlets, whose numbers of edges are the :math:`m_H`.
         num_samples: Number of draws s.
     """
@@ -118,7 +117,7 @@ def rescale(sums: Tensor, num_slots: Tensor, size: int, num_samples: int) -> Ten
 
 
 def alpha(edges: Tensor, graph_of: Tensor, num_graphs: int, size: int) -> Tensor:
-    r"""The paper's :math:`\alpha_i = \max_e Z_e(i) / \mathrm{mean}_e Z_e(i)` of each graph (private).
+    r"""Return :math:`\alpha_i = \max_e Z_e(i) / \mathrm{mean}_e Z_e(i)` of each graph (private).
 
     An estimate from :math:`3 \alpha_i \log(2 / \rho) / \gamma^2` edges is within a factor of
     :math:`1 \pm \gamma` of the exact count with probability :math:`1 - \rho`.
@@ -135,7 +134,7 @@ def alpha(edges: Tensor, graph_of: Tensor, num_graphs: int, size: int) -> Tensor
 
 
 def _start(matrix: csr_array, pairs: NDArray[np.int64]) -> _Sets:
-    """The ends of each edge, shape ``(E, 2)``, and the neighbors of either or both."""
+    """Start a set from the ends of each edge, ``(E, 2)``; its candidates are their neighbors."""
     sides = [matrix[nodes] for nodes in pairs.T]
     beside = (sides[0] + 2 * sides[1]).tocoo()
     fresh = (beside.col != pairs[beside.row, 0]) & (beside.col != pairs[beside.row, 1])
@@ -183,14 +182,14 @@ def _grow(matrix: csr_array, sets: _Sets) -> _Sets:
 def _linked(
     matrix: csr_array, nodes: NDArray[np.int64], others: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Entries of the matrix, shape ``(P,)``; for none of them SciPy gives another type."""
+    """Return matrix entries, shape ``(P,)``; SciPy changes the type if there are none."""
     return np.asarray(matrix[nodes, others]) if len(nodes) else np.empty(0, dtype=np.int64)
 
 
 def _ranges(
     starts: NDArray[np.int64], stops: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Numbers of the ranges and the values in them, one range after the other."""
+    """Concatenate ranges; return the number of the range of each value, and the values."""
     lengths = stops - starts
     number = np.repeat(np.arange(len(lengths)), lengths)
     before = np.cumsum(lengths) - lengths
@@ -199,9 +198,9 @@ def _ranges(
 
 @cache
 def _type_of_code(size: int) -> NDArray[np.int64]:
-    """Type of a graph by the bits of its linked pairs; -1 if it is not connected.
+    """Map the bits of linked pairs to the type of a graph; -1 if it is not connected.
 
-    Degrees and triangles tell the connected graphs of up to 5 nodes apart.
+    Degrees and triangles identify the connected graphs of up to 5 nodes.
     """
     pairs = np.array([(i, j) for j in range(size) for i in range(j)])
     codes = np.arange(2 ** len(pairs))

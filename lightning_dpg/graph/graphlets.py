@@ -1,14 +1,14 @@
-r"""Exact numbers of the connected induced subgraphs with 3, 4 and 5 nodes in each graph of a set.
+r"""Exact counts of the connected induced subgraphs with 3, 4 and 5 nodes in each graph of a set.
 
 A homomorphism maps the nodes of a pattern to nodes of a graph so that edges become edges. For a
-connected pattern F, the homomorphisms into a graph are a sum over its connected sets S of nodes,
+connected pattern F, the homomorphisms into a graph are a sum over its connected node sets S,
 
 .. math:: \hom(F, G) = \sum_S |\{\text{homomorphisms of F onto all nodes of } G[S]\}|,
 
-in which a summand depends on the type of G[S] only and can be listed once. All patterns together are
-a linear system, triangular if they are in the order of their nodes and edges, which turns
-homomorphisms into induced subgraphs. The homomorphisms themselves are sums of products of sparse
-matrices: of paths of two edges, of triangles on an edge, of cliques of four on a triangle.
+in which a summand depends on the type of G[S] only. All patterns together are a linear system,
+triangular in the order of nodes and edges, which turns homomorphisms into induced subgraphs. The
+homomorphisms themselves are sums of products of sparse matrices: of paths of two edges, of
+triangles on an edge, of cliques of four on a triangle.
 """
 
 from collections.abc import Iterator
@@ -55,16 +55,16 @@ GRAPHLETS: dict[int, dict[str, str]] = {
         "clique_5": "01 02 03 04 12 13 14 23 24 34",
     },
 }
-"""The types by number of nodes, in the order of the counts, and an example of each: its edges."""
+"""Types by number of nodes, in the order of the counts, each with the edges of an example."""
 
-_PATHS = 2_000_000  # that are held at a time
+_PATHS = 2_000_000  # in memory at a time
 
 
 def graphlet_counts(edges: Tensor, graph_of: Tensor, num_graphs: int, size: int) -> Tensor:
     """Count the connected induced subgraphs of ``size`` nodes in each graph by type.
 
-    Time and memory grow with the number of paths of two edges, for 5 nodes the time with those of
-    three, and with that of the cliques of four.
+    Time and memory grow with the number of two-edge paths. For 5 nodes time also grows with the
+    number of three-edge paths and of cliques of four.
 
     Args:
         edges: Edges of all graphs, rows ``i < j`` of shape ``(M, 2)``.
@@ -94,7 +94,7 @@ def graphlet_counts(edges: Tensor, graph_of: Tensor, num_graphs: int, size: int)
 
 
 def adjacency_matrix(edges: Tensor, num_nodes: int) -> csr_array:
-    """Symmetric 0/1 matrix of whole numbers with sorted rows, shape ``(N, N)``."""
+    """Return the symmetric 0/1 matrix of integers with sorted rows, shape ``(N, N)``."""
     first, second = edges.cpu().numpy().T
     ends = np.concatenate([first, second]), np.concatenate([second, first])
     ones = np.ones(len(ends[0]), dtype=np.int64)
@@ -104,14 +104,14 @@ def adjacency_matrix(edges: Tensor, num_nodes: int) -> csr_array:
 
 
 def membership_matrix(graph_of: Tensor, num_graphs: int) -> csr_array:
-    """Which nodes are in a graph, shape ``(G, N)``: a product with it sums up over each graph."""
+    """Return the 0/1 matrix ``(G, N)`` of graphs and nodes: a product sums over each graph."""
     num_nodes = len(graph_of)
     where = (graph_of.cpu().numpy(), np.arange(num_nodes))
     return csr_array((np.ones(num_nodes, dtype=np.int64), where), shape=(num_graphs, num_nodes))
 
 
 def blocks(weights: NDArray[np.int64], limit: int) -> Iterator[slice]:
-    """Slices of rows whose weights are at most ``limit`` together, or of a single row."""
+    """Yield slices of rows whose weights sum to at most ``limit``, or of a single row."""
     before = np.concatenate([[0], np.cumsum(weights)])
     start = 0
     while start < len(weights):
@@ -124,9 +124,9 @@ def blocks(weights: NDArray[np.int64], limit: int) -> Iterator[slice]:
 def _homomorphisms(
     matrix: csr_array, pairs: NDArray[np.int64], size: int
 ) -> dict[str, NDArray[np.int64]]:
-    """Homomorphisms of each pattern up to ``size``, shape ``(N,)``.
+    """Count homomorphisms of each pattern up to ``size``, shape ``(N,)``.
 
-    They are given by the node to which some node of the pattern goes, the same for all of them.
+    They are counted by the image of one fixed node of the pattern.
     """
     degree = np.diff(matrix.indptr).astype(np.int64)
     second = matrix @ degree
@@ -164,7 +164,7 @@ def _homomorphisms(
 
 
 def _closed_edges(matrix: csr_array, pairs: NDArray[np.int64]) -> csr_array:
-    """Whether a node forms a triangle with an edge, shape ``(M, N)``."""
+    """Return the 0/1 matrix ``(M, N)`` of edges and nodes that form a triangle."""
     degree = np.diff(matrix.indptr)
     parts = [
         matrix[pairs[block, 0]].multiply(matrix[pairs[block, 1]]).tocsr()
@@ -176,7 +176,7 @@ def _closed_edges(matrix: csr_array, pairs: NDArray[np.int64]) -> csr_array:
 def _paths_between(
     matrix: csr_array, triangles: csr_array, closed: csr_array, size: int
 ) -> dict[str, NDArray[np.int64]]:
-    """Homomorphisms of the patterns in which paths of two or three edges have the same ends."""
+    """Count homomorphisms of patterns in which paths of two or three edges share their ends."""
     degree = np.diff(matrix.indptr).astype(np.int64)
     paths = matrix @ degree if size == 4 else matrix @ (matrix @ degree)
     names = ["cycle_4"]
@@ -206,7 +206,7 @@ def _paths_between(
 def _cliques(
     matrix: csr_array, pairs: NDArray[np.int64], closed: csr_array, size: int
 ) -> dict[str, NDArray[np.int64]]:
-    """Homomorphisms of the patterns in which three triangles or more have a node in common."""
+    """Count homomorphisms of patterns in which three triangles or more share a node."""
     num_nodes = matrix.shape[0]
     degree = np.diff(matrix.indptr).astype(np.int64)
     names = ["clique_4"]
@@ -240,14 +240,14 @@ def _cliques(
 
 
 def _symmetric(pairs: NDArray[np.int64], values: NDArray[np.int64], num_nodes: int) -> csr_array:
-    """Matrix of a value per edge, shape ``(N, N)``."""
+    """Build the symmetric matrix of a value per edge, shape ``(N, N)``."""
     rows, columns = np.concatenate([pairs, pairs[:, ::-1]]).T
     both = np.concatenate([values, values])
     return csr_array((both, (rows, columns)), shape=(num_nodes, num_nodes))
 
 
 def _patterns(size: int) -> dict[str, str]:
-    """The connected graphs of 2 to ``size`` nodes: their edges by name."""
+    """Return the connected graphs of 2 to ``size`` nodes: their edges by name."""
     types = [GRAPHLETS[nodes] for nodes in range(3, size + 1)]
     return {"edge": "01"} | {name: edges for of_size in types for name, edges in of_size.items()}
 
@@ -266,7 +266,7 @@ def _induced(homs: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 @cache
 def _onto(size: int) -> NDArray[np.int64]:
-    """Homomorphisms of a pattern (row) onto all nodes of another one (column)."""
+    """Count homomorphisms of a pattern (row) onto all nodes of another one (column)."""
     patterns = [
         np.array([[*map(int, edge)] for edge in e.split()]) for e in _patterns(size).values()
     ]
@@ -283,6 +283,6 @@ def _onto(size: int) -> NDArray[np.int64]:
 
 @cache
 def _surjections(size: int, onto: int) -> NDArray[np.int64]:
-    """Maps of ``size`` nodes onto ``onto`` nodes, shape ``(maps, size)``."""
+    """List the maps of ``size`` nodes onto ``onto`` nodes, shape ``(maps, size)``."""
     maps = np.array(list(product(range(onto), repeat=size)))
     return maps[[len(set(images)) == onto for images in maps.tolist()]]

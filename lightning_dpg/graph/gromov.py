@@ -1,11 +1,12 @@
-r"""Gromov-Wasserstein discrepancies: how far the distances within two graphs can be made to agree.
+r"""Gromov-Wasserstein discrepancies between graphs.
 
 .. math:: \min_T \sum_{ijkl} (C_{ik} - D_{jl})^2 T_{ij} T_{kl}
 
-over all couplings T of the uniform weights of the nodes (Peyre, Cuturi, Solomon, "Gromov-Wasserstein
-averaging of kernel and distance matrices", 2016). The fused one adds distances between the features
-of the nodes (Vayer et al., "Optimal transport for structured data with application on graphs", 2019).
-The problem is not convex: what is found is a local minimum, and a start more finds a lower one or not.
+over all couplings T of the uniform weights of the nodes (Peyre, Cuturi, Solomon,
+"Gromov-Wasserstein averaging of kernel and distance matrices", 2016). The fused discrepancy adds
+distances between the features of the nodes (Vayer et al., "Optimal transport for structured data
+with application on graphs", 2019). The problem is not convex: the result is a local minimum, and
+more starts may find a lower one.
 """
 
 import hashlib
@@ -31,13 +32,13 @@ _MOST_STEPS = 10_000
 _MOST_PIVOTS = 10_000_000
 _OPTIMAL = 1
 _SECONDS_BETWEEN_SAVES = 30.0
-_BLOCK = 200  # pairs that a process is handed at once
-_PAIRS_WORTH_PROCESSES = 20_000  # which start in seconds
+_BLOCK = 200  # pairs per task of a process
+_PAIRS_WORTH_PROCESSES = 20_000  # processes take seconds to start
 _WIDTHS = (0.3, 3.0, 30.0, 300.0)
 
 
 def row_distances(rows: Matrix, metric: Literal["euclidean", "cosine", "correlation"]) -> Matrix:
-    """Distances between the nodes of a graph by their rows.
+    """Return distances between the nodes of a graph by their rows.
 
     Args:
         rows: Embeddings of shape ``(n, h)``.
@@ -55,7 +56,7 @@ def row_distances(rows: Matrix, metric: Literal["euclidean", "cosine", "correlat
 
 
 def path_distances(edges: NDArray[np.int64], num_nodes: int) -> Matrix:
-    """Lengths of the shortest paths between all nodes; n where there is none.
+    """Return lengths of the shortest paths between all nodes; n where there is none.
 
     Args:
         edges: Undirected edges of shape ``(M, 2)``.
@@ -72,7 +73,7 @@ def path_distances(edges: NDArray[np.int64], num_nodes: int) -> Matrix:
 
 
 class Space(NamedTuple):
-    """A graph as Gromov-Wasserstein sees it."""
+    """A graph as a metric space, with node features if the discrepancy is fused."""
 
     distances: Matrix
     """Distances between its nodes, symmetric, shape ``(n, n)``."""
@@ -83,7 +84,7 @@ class Space(NamedTuple):
 def gromov_discrepancy(
     first: Space, second: Space, *, alpha: float = 0.5, starts: int = 1, seed: int = 0
 ) -> float:
-    """Discrepancy of two graphs; the fused one if they have features.
+    """Compute the discrepancy of two graphs; the fused one if they have features.
 
     Args:
         first: One graph.
@@ -126,7 +127,7 @@ def pairwise_discrepancies(
     progress: bool = False,
     workers: int | None = None,
 ) -> Matrix:
-    """Discrepancies of all pairs of graphs.
+    """Compute the discrepancies of all pairs of graphs.
 
     Each pair is solved once, the later graph after the earlier one, so that the matrix is symmetric
     even where a tie decides which local minimum is found.
@@ -134,12 +135,12 @@ def pairwise_discrepancies(
     Args:
         spaces: The G graphs.
         alpha: See :func:`gromov_discrepancy`.
-        starts: See there.
-        folder: Where to keep what is known twice a minute, so that a run that was stopped goes on
-            from there. The file is named after a digest of all that the result depends on.
+        starts: See :func:`gromov_discrepancy`.
+        folder: Folder for intermediate results, saved twice a minute, so that a stopped run can go
+            on. The file is named after a digest of all inputs of the result.
         progress: Whether to show a progress bar.
-        workers: Number of processes that share the pairs; None is one for each core if there are so
-            many pairs that it pays, and else this one alone.
+        workers: Number of processes that share the pairs; None is one for each core if there are
+            enough pairs to pay for their start, and else this process alone.
 
     Returns:
         Matrix of shape ``(G, G)`` with zeros on its diagonal.
@@ -183,12 +184,12 @@ def pairwise_discrepancies(
 
 
 def discrepancy_kernels(discrepancies: Matrix) -> list[Matrix]:
-    r"""Similarities :math:`e^{-\gamma GW}` for four gamma in units of one over the mean discrepancy.
+    r"""Return similarities :math:`e^{-\gamma GW}` for four gamma in units of 1 / mean discrepancy.
 
     They are no kernels: some eigenvalues are negative.
 
     Args:
-        discrepancies: Of all pairs of graphs, shape ``(G, G)``.
+        discrepancies: Discrepancies of all pairs of graphs, shape ``(G, G)``.
     """
     mean = float(discrepancies.mean()) or 1.0
     return [np.exp(-width * discrepancies / mean) for width in _WIDTHS]
@@ -204,11 +205,11 @@ def _descend(
     q: Matrix,
     coupling: Matrix,
 ) -> float:
-    """Conditional gradient with exact steps.
+    """Run conditional gradient with exact steps.
 
-    It takes the steps of ``ot.gromov.gromov_wasserstein2`` and its roundings: of distances that are
-    whole numbers many are equal, and the last digit then decides between two local minima. Without
-    the generality of POT it takes a third of the time on graphs of 20 nodes.
+    It takes the steps of ``ot.gromov.gromov_wasserstein2`` and its roundings: many integer
+    distances are equal, and the last digit then decides between two local minima. Without the
+    generality of POT it takes a third of the time on graphs of 20 nodes.
     """
     slopes = constant - np.dot(np.dot(first, coupling), doubled)
     value = alpha * float(np.vdot(slopes, coupling)) + float(np.vdot(costs, coupling))
@@ -235,9 +236,10 @@ def _descend(
 
 
 def _transport(p: Matrix, q: Matrix, costs: Matrix) -> Matrix:
-    """Cheapest coupling, a vertex of the polytope of all.
+    """Find the cheapest coupling, a vertex of the transport polytope.
 
-    The compiled solver itself: the checks of ``ot.lp.emd`` take longer than it does on such graphs.
+    It calls the compiled solver directly: the checks of ``ot.lp.emd`` take longer than the solver
+    on small graphs.
     """
     coupling, _, _, _, code = emd_c(p, q, costs, _MOST_PIVOTS, 1, None, None)
     if code != _OPTIMAL:
@@ -250,15 +252,15 @@ def _weights(size: int) -> Matrix:
 
 
 def _mean_squares(distances: Matrix, weights: Matrix) -> Matrix:
-    """Mean squared distance of each node, shape ``(n, 1)``."""
+    """Return the mean squared distance of each node, shape ``(n, 1)``."""
     return np.dot(distances**2, weights.reshape(-1, 1))
 
 
 def _blocks(size: int, begin: int) -> Iterator[tuple[int, int, int, int]]:
-    """Pairs of one graph with some that follow it, without the first ``begin`` of all pairs.
+    """Yield blocks of pairs: one graph with some that follow it, after the first ``begin`` pairs.
 
     Yields:
-        The one graph, the first and the end of the others, and the number of the first pair.
+        The graph, start and end of the others, and the number of the first pair.
     """
     number = 0
     for first in range(size - 1):
@@ -274,7 +276,7 @@ def _blocks(size: int, begin: int) -> Iterator[tuple[int, int, int, int]]:
 def _solved(
     first: Space, others: Sequence[Space], alpha: float, starts: int, number: int
 ) -> list[float]:
-    """Discrepancies of one graph and each of the others, the first of which is pair ``number``."""
+    """Compute discrepancies of one graph and others, the first of which is pair ``number``."""
     return [
         gromov_discrepancy(first, other, alpha=alpha, starts=starts, seed=seed)
         for seed, other in enumerate(others, start=number)
@@ -303,7 +305,7 @@ def _digest(spaces: Sequence[Space], alpha: float, starts: int) -> str:
 
 
 def _save(path: Path, values: Matrix) -> None:
-    """Replace the file at once: a killed run leaves the old one."""
+    """Replace the file atomically: a killed run leaves the old one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial.npz")
     np.savez(partial, values=values, done=len(values))

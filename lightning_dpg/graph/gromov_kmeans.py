@@ -9,16 +9,16 @@ from ot.gromov import gromov_barycenters
 
 from lightning_dpg.graph.gromov import Matrix, Space, gromov_discrepancy
 
-_BARYCENTER_STEPS = 5  # more move it by little
+_BARYCENTER_STEPS = 5  # more steps change little
 
 
 class Clusters(NamedTuple):
-    """What k-means found."""
+    """Result of k-means."""
 
     labels: NDArray[np.int64]
     """Cluster of each graph, shape ``(G,)``."""
     centers: list[Matrix]
-    """Distances within the center of each cluster, of its own number of nodes each."""
+    """Distances within the center of each cluster; centers may differ in size."""
     spread: float
     """Sum of the discrepancies of all graphs to the centers of their clusters."""
 
@@ -31,18 +31,18 @@ def gromov_kmeans(
     rounds: int = 5,
     seed: int = 0,
 ) -> Clusters:
-    """Partition graphs so that they are near the barycenters of their clusters.
+    """Partition graphs into clusters that are near their barycenters.
 
     A center has as many nodes as the graphs of its cluster on average, as in Jin and Chen,
     "Gromov-Wasserstein discrepancy with local differential privacy for distributed structural
     graphs", 2022, section 4. The first centers are graphs, each drawn in proportion to its
-    discrepancy from those before (k-means++).
+    discrepancy from the centers before (k-means++).
 
     Args:
-        spaces: The G graphs; their features are left out of account.
-        discrepancies: Of all pairs of them, shape ``(G, G)``.
+        spaces: The G graphs; their features are ignored.
+        discrepancies: Discrepancies of all pairs, shape ``(G, G)``.
         num_clusters: Number of clusters, from 1 to G.
-        rounds: Number of rounds at most.
+        rounds: Largest number of rounds.
         seed: Public seed of the first centers.
 
     Raises:
@@ -71,7 +71,7 @@ def gromov_kmeans(
 
 
 def _spread_out(discrepancies: Matrix, count: int, rng: np.random.Generator) -> list[int]:
-    """Numbers of ``count`` different graphs that are far from each other."""
+    """Draw ``count`` different graphs that are far from each other; return their numbers."""
     chosen = [int(rng.integers(len(discrepancies)))]
     while len(chosen) < count:
         nearest = discrepancies[:, chosen].min(axis=1)
@@ -83,7 +83,7 @@ def _spread_out(discrepancies: Matrix, count: int, rng: np.random.Generator) -> 
 
 
 def _barycenter(members: Sequence[Matrix], before: Matrix) -> Matrix:
-    """Distances within a graph that is near all members; the one before, if there are none."""
+    """Return distances within a graph near all members; ``before`` if there are none."""
     if not members:
         return before
     size = round(float(np.mean([len(member) for member in members])))

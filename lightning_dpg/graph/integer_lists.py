@@ -1,4 +1,4 @@
-"""The first two columns of text that holds plain numbers, without a loop over its lines."""
+"""Fast reading of the first two columns of text that holds plain numbers."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ _GAPS = np.isin(np.arange(256), list(b" \t,\r\n"))
 def read_integers(
     path: Path, content: bytes, where: Columns, keep_gaps: bool
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]] | None:
-    """Read the two ids of each line, where all of them are plain numbers.
+    """Read the two ids of each line if all of them are plain numbers.
 
     Returns:
         The ids ``(L, 2)`` and the numbers of their lines ``(L,)``, counted from 0; None if the
@@ -56,7 +56,7 @@ def read_integers(
 def _are_neighbors(
     buffer: NDArray[np.uint8], separator: str, starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> bool:
-    """Whether the first words of all lines are their first cells, none of which is empty."""
+    """Return whether the first words of all lines are their first cells, none of them empty."""
     marks = np.cumsum(buffer == ord(separator))
     between = marks[starts[:, 1] - 1] - marks[ends[:, 0] - 1]
     is_first = buffer[np.maximum(starts[:, 0] - 1, 0)] != ord(separator)
@@ -66,7 +66,7 @@ def _are_neighbors(
 def _first_two_words(
     buffer: NDArray[np.uint8],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int | None]:
-    """Where the first two words of each line that is neither blank nor a comment start and end.
+    """Find the first two words of each line that is neither blank nor a comment.
 
     Returns:
         Starts and ends, both ``(L, 2)``, the lines' numbers ``(L,)``, counted from 0, and the
@@ -90,7 +90,7 @@ def _first_two_words(
 def _parse_integers(
     buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Absolute values of the words, which are integers, and which begin with a minus sign."""
+    """Return absolute values of the words, a mask of integers, and a mask of minus signs."""
     is_negative = (buffer[starts] == ord("-")) & (ends - starts > 1)
     starts = starts + is_negative
     lengths = ends - starts

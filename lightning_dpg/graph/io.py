@@ -1,4 +1,4 @@
-"""Graphs from and to files.
+"""Reading and writing of graph files.
 
 Reads edge lists, npz archives, GraphML, GEXF and GML; writes edge lists, npz archives and GraphML.
 """
@@ -81,16 +81,16 @@ def read(
     nodes: Sequence[str] | None = None,
     columns: tuple[str, str] | None = None,
 ) -> GraphReading:
-    """Read a graph from a file whose suffix says what it is.
+    """Read a graph from a file in the format of its suffix.
 
     Args:
         path: ``.npz`` (scipy's sparse matrices or NetGAN's ``adj_data``, ...), ``.graphml``,
             ``.gexf``, ``.gml``, or an edge list: ``.edges``, ``.edgelist``, ``.txt``, ``.csv``,
             ``.tsv``, ``.dat``, or KONECT's ``out.NAME``. All but npz also with ``.gz``.
-        undirected: Read the links of a directed graph as undirected edges instead of refusing it.
-        keep_gaps: The ids of an edge list are the numbers from 0 to the largest one, those on no
-            line are nodes without edges. Otherwise the nodes are the ids that occur.
-        nodes: Names of all nodes (public); edges at any others are refused.
+        undirected: Whether to read directed links as undirected edges instead of refusing them.
+        keep_gaps: Whether all numbers from 0 to the largest id of an edge list are nodes. Otherwise
+            the nodes are the ids that occur.
+        nodes: Names of all nodes (public); edges at other nodes are refused.
         columns: Names or numbers of the columns of an edge list that hold its two ids.
     """
     path = Path(path)
@@ -120,7 +120,7 @@ def read(
 
 
 def write_graph(graph: Data, path: str | Path) -> None:
-    """Write a graph under its node names; the suffix says how.
+    """Write a graph under its node names in the format of the suffix.
 
     Args:
         graph: The graph. Nodes without edges are lost in an edge list, the other formats keep them.
@@ -238,7 +238,7 @@ def _read_markup(
 
 
 def _listed_nodes(path: Path) -> set[str]:
-    """Ids of the node table; networkx adds those that it finds on edges only."""
+    """Return the ids of the node table; networkx adds ids that are on edges only."""
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         elements = (element for _, element in ElementTree.iterparse(file))
         return {e.get("id", "") for e in elements if e.tag.rpartition("}")[2] == "node"}

@@ -1,4 +1,4 @@
-"""Joint degrees: how many edges link nodes of which degrees (dK-2 series)."""
+"""Joint degrees: counts of edges by the degrees of their ends (dK-2 series)."""
 
 import math
 
@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 
 def degree_cells(largest_two: int, largest: int) -> NDArray[np.int64]:
-    """All pairs of degrees a <= b that the ends of an edge may have.
+    """List all pairs of degrees a <= b that the ends of an edge may have.
 
     Args:
-        largest_two: Largest sum of both.
+        largest_two: Largest sum of both degrees.
         largest: Largest degree.
 
     Returns:
@@ -22,7 +22,7 @@ def degree_cells(largest_two: int, largest: int) -> NDArray[np.int64]:
 
 
 def num_cells(largest_two: int, largest: int) -> int:
-    """Number of rows of :func:`degree_cells`."""
+    """Count the rows of :func:`degree_cells`."""
     return int(_rows(largest_two, largest)[1].sum())
 
 
@@ -34,7 +34,7 @@ def joint_degrees(
     Args:
         edges: Edges of shape ``(M, 2)``.
         degrees: Degrees of all N nodes, shape ``(N,)``.
-        largest_two: Largest sum of both; edges beyond are left out.
+        largest_two: Largest sum of both degrees; other edges are left out.
 
     Returns:
         Edges of each row of :func:`degree_cells`, shape ``(C,)``.
@@ -47,7 +47,7 @@ def joint_degrees(
 
 
 def _rows(largest_two: int, largest: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First cell and number of cells of each smaller degree a = 1, 2, ..."""
+    """Return first cell and number of cells of each smaller degree a = 1, 2, ..."""
     first = np.arange(1, min(largest_two // 2, largest) + 1)
     sizes = np.minimum(largest_two - first, largest) - first + 1
     return np.cumsum(sizes) - sizes, sizes
@@ -59,13 +59,13 @@ def fitted_links(
     noise_scales: NDArray[np.float64],
     degrees: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    r"""Links between classes of degrees, from noisy joint degrees where these stand out.
+    """Estimate links between degree classes from noisy joint degrees where these stand out.
 
-    The nodes of one of the given degrees are a class, and what is counted at other degrees belongs to
-    the nearest one. Chance would link classes in proportion to their sums of degrees. Of what counts
-    differ from that by, R, the part :math:`(1 - (t / R)^2)_+` is kept, after James and Stein, where t
-    is exceeded by noise alone in about one of all cells; first in sums over many degrees, then one by
-    one. So large noise leaves chance, and no noise the counts.
+    The nodes of one of the given degrees are a class, and counts at other degrees belong to the
+    nearest class. Chance would link classes in proportion to their sums of degrees. Of the
+    difference R between counts and chance the part :math:`(1 - (t / R)^2)_+` is kept, after James
+    and Stein, where noise alone exceeds t in about one of all cells; first in sums over many
+    degrees, then one by one. So large noise leaves chance, and no noise the counts.
 
     Args:
         noisy: Noisy counts of shape ``(C,)``.
@@ -107,7 +107,7 @@ def fitted_links(
 def _standing_out(
     values: NDArray[np.float64], variance: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Values shrunk towards 0, by how likely noise of that variance is to look like them."""
+    """Shrink values toward 0 by how likely they are under noise of the given variance."""
     # A single Laplace variate exceeds its scale times the logarithm of C once in C times.
     threshold = np.sqrt(variance / 2) * math.log(max(int(np.count_nonzero(variance)), 2))
     size = np.maximum(np.abs(values), 1e-9)

@@ -1,4 +1,4 @@
-r"""The truncated Katz index, on eigenvalues and as a product, and graphs out of Katz matrices.
+r"""The truncated Katz index, on eigenvalues and as a product, and graphs from Katz matrices.
 
 For an adjacency matrix A the Katz matrix is :math:`H = \sum_{l=1}^L \beta^l A^l`. It has the
 eigenvectors of A, and an eigenvalue :math:`\lambda` of A becomes
@@ -15,11 +15,11 @@ from scipy.optimize import brentq
 from scipy.sparse import csr_array
 from torch import Tensor
 
-_BLOCK = 2**22  # products of pairs that are held at once
+_BLOCK = 2**22  # pair products in memory at a time
 
 
 def katz(values: NDArray[np.float64], decay: float, terms: int) -> NDArray[np.float64]:
-    r"""Eigenvalues :math:`F(\lambda)` of the Katz matrix for those of A, both of shape ``(K,)``."""
+    r"""Map eigenvalues of A to eigenvalues :math:`F(\lambda)` of its Katz matrix: ``(K,)``."""
     total = np.zeros_like(values)
     for _ in range(terms):
         total = decay * values * (1 + total)
@@ -27,7 +27,7 @@ def katz(values: NDArray[np.float64], decay: float, terms: int) -> NDArray[np.fl
 
 
 def inverse_katz(values: NDArray[np.float64], decay: float, terms: int) -> NDArray[np.float64]:
-    r"""Eigenvalues of A for those of its Katz matrix, the inverse of :func:`katz`.
+    r"""Map eigenvalues of the Katz matrix to eigenvalues of A, the inverse of :func:`katz`.
 
     Args:
         values: Eigenvalues :math:`F(\lambda)`, shape ``(K,)``.
@@ -50,7 +50,7 @@ def inverse_katz(values: NDArray[np.float64], decay: float, terms: int) -> NDArr
 def katz_product(
     matrix: csr_array, block: NDArray[np.float64], decay: float, terms: int
 ) -> NDArray[np.float64]:
-    """Product of the Katz matrix and a block of vectors, by ``terms`` products with A.
+    """Multiply the Katz matrix and a block of vectors, by ``terms`` products with A.
 
     Args:
         matrix: Adjacency matrix A of shape ``(N, N)``.
@@ -68,11 +68,11 @@ def katz_product(
 
 
 def laplacian_rows(rows: Tensor, alpha: float) -> Tensor:
-    r"""Edges of the graph whose Laplacian PrivCom reads off a Katz matrix :math:`H = XX^T`.
+    r"""Factor the graph whose Laplacian PrivCom derives from a Katz matrix :math:`H = XX^T`.
 
-    The paper takes :math:`L = -2 [(I - J/n) H (I - J/n) + \alpha I]^+`. With the centred rows W that
-    matrix is positive definite, and its inverse :math:`\frac{1}{\alpha} (I - W (\alpha I + W^T W)^{-1}
-    W^T)` takes the Cholesky factor C of a K x K matrix: an edge {i, j} has the weight
+    The paper takes :math:`L = -2 [(I - J/n) H (I - J/n) + \alpha I]^+`. With the centered rows W
+    that matrix is positive definite, and its inverse :math:`\frac{1}{\alpha} (I - W (\alpha I + W^T
+    W)^{-1} W^T)` takes the Cholesky factor C of a K x K matrix: an edge {i, j} has the weight
     :math:`-L_{ij} = -\frac{2}{\alpha} y_i^T y_j` with the rows y of :math:`W C^{-T}`.
 
     The formula is that of effective resistances, which are distances. A Katz index is large for
@@ -88,15 +88,15 @@ def laplacian_rows(rows: Tensor, alpha: float) -> Tensor:
     References:
         Courrieu, "Fast computation of Moore-Penrose inverse matrices", 2005, for a full matrix.
     """
-    centred = rows.double() - rows.double().mean(dim=0)
-    inner = centred.T @ centred + alpha * torch.eye(rows.shape[1], dtype=torch.double)
+    centered = rows.double() - rows.double().mean(dim=0)
+    inner = centered.T @ centered + alpha * torch.eye(rows.shape[1], dtype=torch.double)
     factor = torch.linalg.cholesky(inner)
-    solved = torch.linalg.solve_triangular(factor, centred.T, upper=False).T
+    solved = torch.linalg.solve_triangular(factor, centered.T, upper=False).T
     return solved * (2 / alpha) ** 0.5
 
 
 def heaviest_pairs(rows: Tensor, signs: Tensor, count: int) -> Tensor:
-    r"""The pairs of largest positive :math:`\sum_k s_k x_{ik} x_{jk}`, in blocks of pairs.
+    r"""Find the pairs of largest positive :math:`\sum_k s_k x_{ik} x_{jk}`, in blocks of pairs.
 
     Args:
         rows: Rows x of shape ``(N, K)``.

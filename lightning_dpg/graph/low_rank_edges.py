@@ -1,4 +1,4 @@
-"""Random graphs out of a low-rank estimate of the adjacency matrix and degrees."""
+"""Random graphs from degrees and a low-rank estimate of the adjacency matrix."""
 
 import numpy as np
 import torch
@@ -8,19 +8,19 @@ from torch import Tensor
 from lightning_dpg.graph.expected_degrees import edge_weights
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs
 
-# Part of its chance by degrees that a pair keeps where the estimate rules it out.
+# Share of its chance by degrees that a pair keeps where the estimate rules it out.
 _FLOOR = 0.02
-# Below it all pairs are drawn at once, which also settles where nearly all of them are edges.
+# Up to here all pairs are drawn at once, which also works where nearly all pairs are edges.
 _FEW_PAIRS = 2**20
 _MOST_ROUNDS = 100
 
 
 class Affinity:
-    r"""How likely pairs of nodes are linked, beside what their degrees say, from 0 to 1.
+    r"""Relative probability of links beside the degrees, from 0 to 1.
 
-    Of an estimate :math:`\hat A_{ij} = \sum_k s_k x_{ik} x_{jk}` it is the part that is left when the
-    lengths of the rows, which are about the degrees, are divided out: the cosine of the angle
-    between the rows, with signs, where it is positive, and little else.
+    For an estimate :math:`\hat A_{ij} = \sum_k s_k x_{ik} x_{jk}` the affinity is the signed cosine
+    of the angle between the rows where it is positive, and a small floor elsewhere. The lengths of
+    the rows, which are about the degrees, cancel.
 
     Args:
         rows: Rows x of shape ``(N, K)``.
@@ -30,18 +30,18 @@ class Affinity:
     def __init__(self, rows: Tensor, signs: Tensor) -> None:
         """Scale the rows."""
         lengths = rows.norm(dim=1, keepdim=True)
-        # Where there is no estimate only degrees count, as if all pairs were alike.
+        # Without an estimate only degrees count, as if all pairs were alike.
         self.rows = rows / lengths.clamp(min=torch.finfo(rows.dtype).tiny)
         self.signs = signs
 
     def __call__(self, first: Tensor, second: Tensor) -> Tensor:
-        """Affinity of the pairs of nodes ``first`` and ``second``, of the same shape ``(P,)``."""
+        """Return the affinity of the pairs of nodes ``first`` and ``second``, shape ``(P,)``."""
         cosines = (self.rows[first] * self.signs * self.rows[second]).sum(dim=1)
         return _FLOOR + (1 - _FLOOR) * cosines.clamp(min=0)
 
 
 def degrees_by_rows(rows: Tensor, num_edges: int) -> Tensor:
-    """Degrees in proportion to the lengths of rows ``(N, K)``, integers that sum up rightly."""
+    """Return integer degrees proportional to the lengths of rows ``(N, K)``, of the right sum."""
     lengths = rows.double().norm(dim=1).cpu() + torch.finfo(torch.float).tiny
     ends = torch.cumsum(lengths, 0) * (2 * num_edges / float(lengths.sum()))
     return torch.diff(ends.round(), prepend=ends.new_zeros(1)).long().clamp(max=len(rows) - 1)
@@ -64,12 +64,12 @@ def affinity_scores(rows: Tensor, signs: Tensor, degrees: Tensor, pairs: Tensor)
 def low_rank_edges(
     rows: Tensor, signs: Tensor, degrees: Tensor, num_edges: int, generator: torch.Generator
 ) -> Tensor:
-    r"""Draw different edges by affinity and degrees, in memory for the edges alone.
+    """Draw different edges by affinity and degrees, in memory linear in the edges.
 
     An edge starts at a node in proportion to its degree d, and ends at a node in proportion to its
     Chung-Lu weight w times the :class:`Affinity` a to the first one: half of the edges of a node
-    are right in number whatever the affinities are, and the other half nearly. Repeated edges are
-    drawn again.
+    have the right expected number whatever the affinities, and the other half nearly. Repeated
+    edges are drawn again.
 
     Args:
         rows: Rows x of the estimate, shape ``(N, K)``.
@@ -99,7 +99,7 @@ def low_rank_edges(
         second = _partners(first, ends, affinity, rng)
         new = np.minimum(first, second) * len(nodes) + np.maximum(first, second)
         keys = np.concatenate([keys, new])
-        # In the order of their first draw, so that those after the last one wanted do not count.
+        # Keep the order of first draws, so that draws beyond the wanted number are dropped.
         keys = keys[np.sort(np.unique(keys, return_index=True)[1])][:count]
     return nodes[torch.from_numpy(np.stack(np.divmod(keys, len(nodes)), axis=1))]
 
@@ -110,7 +110,7 @@ def _partners(
     affinity: Affinity,
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Other ends of edges that start at nodes of shape ``(P,)``, by rejection."""
+    """Draw the other ends of edges that start at nodes of shape ``(P,)``, by rejection."""
     second = np.empty_like(first)
     waiting = np.arange(len(first))
     while len(waiting):
@@ -126,12 +126,12 @@ def _partners(
 def _earliest_pairs(
     affinity: Affinity, degrees: Tensor, weights: Tensor, count: int, generator: torch.Generator
 ) -> Tensor:
-    """The first ``count`` pairs to arrive at the rates of :func:`low_rank_edges`, all at once."""
+    """Draw ``count`` pairs at the rates of :func:`low_rank_edges` without replacement."""
     size = len(weights)
     pairs = numbered_pairs(torch.arange(num_pairs(size)), size)
     first, second = pairs.T
     chance = affinity(first, second)
-    # What all partners of a node weigh together.
+    # Total weight of all partners of a node.
     totals = torch.zeros(size, dtype=torch.double)
     totals.index_add_(0, first, weights[second] * chance)
     totals.index_add_(0, second, weights[first] * chance)

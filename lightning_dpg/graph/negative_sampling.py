@@ -1,4 +1,4 @@
-"""Pairs of nodes without an edge, the other class of link prediction (reads the private graph)."""
+"""Sampling of node pairs without an edge for link prediction (reads the private graph)."""
 
 import torch
 from torch import Tensor
@@ -37,8 +37,8 @@ def uniform_non_edges(graph: Data, count: int, generator: torch.Generator) -> Te
 def degree_matched_non_edges(graph: Data, edges: Tensor, generator: torch.Generator) -> Tensor:
     """Draw a non-edge for each edge, with ends of the same degrees.
 
-    Degree products cannot tell these from the edges. Degrees are counted without ``edges``
-    themselves: a model does not see the held-out edges, which would otherwise give their own ends
+    Degree products cannot distinguish these non-edges from the edges. Degrees are counted without
+    ``edges``: a model does not see the held-out edges, which would otherwise give their own ends
     away. An end that is part of no fitting non-edge, mostly a hub, gets a partner or a replacement
     of the nearest degrees that allow one. Non-edges may repeat.
 
@@ -82,18 +82,18 @@ def degree_matched_non_edges(graph: Data, edges: Tensor, generator: torch.Genera
 
 
 def _reaches(num_nodes: int) -> list[int]:
-    """Ranks by which a draw may leave the nodes of its own degree; the last ones allow all."""
+    """List the ranks by which a draw may leave the nodes of its degree; the last allow all."""
     widening = [2**k - 1 for k in range(num_nodes.bit_length())]
     return [r for r in widening for _ in range(_DRAWS_PER_WINDOW)] + [num_nodes] * _DRAWS_AMONG_ALL
 
 
 def _keys(pairs: Tensor, num_nodes: int) -> Tensor:
-    """One number per pair, the same for both orientations."""
+    """Return one number per pair, the same for both orientations."""
     return pairs.min(dim=1).values * num_nodes + pairs.max(dim=1).values
 
 
 def _distinct_integers(high: int, count: int, generator: torch.Generator) -> Tensor:
-    """A uniform set of ``count`` integers below ``high``, sorted."""
+    """Draw a uniform set of ``count`` integers below ``high``, sorted."""
     if 2 * count > high:
         return torch.randperm(high, generator=generator)[:count].sort().values
     drawn = torch.empty(0, dtype=torch.long)

@@ -1,4 +1,4 @@
-"""Names of nodes: their order, those that are refused, and lists of them in files."""
+"""Names of nodes: their order, refused names, and node lists in files."""
 
 import csv
 import gzip
@@ -12,11 +12,11 @@ _ID_HEADERS = {"id", "ids", "node", "nodes", "name", "node_id", "node id", "node
 
 
 class GraphFormatError(ValueError):
-    """A graph that cannot be read; the message names the place and a way out in at most 5 lines."""
+    """Error for a graph that cannot be read, with the place and a way out in at most 5 lines."""
 
 
 def natural_key(name: str) -> tuple[tuple[str | tuple[int, str], ...], str]:
-    """Sorting key under which numbers count by their value: ``a2`` comes before ``a10``.
+    """Return a sorting key that orders numbers by value: ``a2`` comes before ``a10``.
 
     The order depends on the names alone. The order in which a file or an object lists its nodes
     may follow the private edges and must not reach a release.
@@ -33,19 +33,19 @@ def _number_key(digits: str) -> tuple[int, str]:
 
 
 def natural_order(names: Sequence[str]) -> list[int]:
-    """Positions of the names in their natural order."""
+    """Return the positions of the names in their natural order."""
     if all(re.fullmatch(r"0|[1-9][0-9]*", name) for name in names):
         return sorted(range(len(names)), key=lambda i: (len(names[i]), names[i]))  # faster
     return sorted(range(len(names)), key=lambda i: natural_key(names[i]))
 
 
 def is_missing(name: str) -> bool:
-    """Whether a name stands for a missing value, as tables write it."""
+    """Return whether a name is a missing value of a table, such as ``NaN``."""
     return name.strip().casefold() in _MISSING
 
 
 def given_names(nodes: str | Path | Iterable[object], column: str | None = None) -> list[str]:
-    """Names of a public node list, each once, in natural order.
+    """Return the names of a public node list, each once, in natural order.
 
     Args:
         nodes: The ids, or a file with one id per line or a table in CSV with one id per row.
@@ -93,7 +93,7 @@ def _read_names(path: Path, column: str | None) -> list[str]:
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Numbers and cells of the rows; lines that begin with ``#`` or ``%`` are comments."""
+    """Return numbers and cells of rows; lines that begin with ``#`` or ``%`` are comments."""
     content = path.read_bytes()
     try:
         if content[:2] == b"\x1f\x8b":

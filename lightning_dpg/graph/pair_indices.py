@@ -5,12 +5,12 @@ from torch import Tensor
 
 
 def num_pairs(num_nodes: int) -> int:
-    """Number of pairs i < j of N nodes."""
+    """Return the number of pairs i < j of N nodes."""
     return num_nodes * (num_nodes - 1) // 2
 
 
 def pair_numbers(pairs: Tensor, num_nodes: int) -> Tensor:
-    """Numbers of pairs; they ascend where the pairs do.
+    """Number pairs in lexicographic order.
 
     Args:
         pairs: Rows ``i < j`` of shape ``(P, 2)``.
@@ -23,7 +23,7 @@ def pair_numbers(pairs: Tensor, num_nodes: int) -> Tensor:
 
 
 def numbered_pairs(numbers: Tensor, num_nodes: int) -> Tensor:
-    """The pairs that numbers of shape ``(P,)`` stand for, rows ``i < j`` of shape ``(P, 2)``."""
+    """Return the pairs ``i < j`` of given numbers: ``(P,)`` to ``(P, 2)``."""
     starts = _row_starts(torch.arange(num_nodes), num_nodes)
     rows = torch.searchsorted(starts, numbers, right=True) - 1
     # The last node begins no pair, and where its row would begin, the row before it has ended.
@@ -32,5 +32,5 @@ def numbered_pairs(numbers: Tensor, num_nodes: int) -> Tensor:
 
 
 def _row_starts(nodes: Tensor, num_nodes: int) -> Tensor:
-    """Number of the first pair of each node."""
+    """Return the number of the first pair of each node."""
     return nodes * (2 * num_nodes - nodes - 1) // 2

@@ -1,4 +1,4 @@
-"""Structure of a graph out of a noisy list of its edges, by eigenvectors."""
+"""Structure of a graph from a noisy list of its edges, by eigenvectors."""
 
 from typing import NamedTuple
 
@@ -9,10 +9,10 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from torch import Tensor
 
 _FIRST_RANK = 16
-_DENSE_NODES = 64  # up to here all eigenpairs are had at once, and equal in each repetition
-_TOLERANCE = 1e-2  # of eigenvalues; those of noise lie so close that exact ones take minutes
+_DENSE_NODES = 64  # up to here all eigenpairs are computed, and repetitions are equal
+_TOLERANCE = 1e-2  # of eigenvalues; eigenvalues of noise are so close that exact ones take minutes
 
-# Found on planted partitions: share of the mean degree that no row is below, and weight of noise.
+# Tuned on planted partitions: smallest share of the mean degree of a row, and weight of noise.
 _LEAST_SHARE = 0.3
 _NOISE_WEIGHT = 2.0
 
@@ -43,12 +43,12 @@ def spectrum(
     weights: Tensor | None = None,
     scale: Tensor | None = None,
 ) -> Spectrum:
-    r"""Eigenpairs of :math:`D^{-1/2} \hat A D^{-1/2}` with the unbiased estimate of the adjacency.
+    r"""Compute eigenpairs of :math:`D^{-1/2} \hat A D^{-1/2}`, where :math:`\hat A` estimates A.
 
     :math:`\hat A_{ij} = (B_{ij} - q) / (p - q)` off the diagonal, where B are the reports, p is the
-    rate of true and q that of false ones. D are the estimated degrees plus the false reports that
-    a node gets and the mean of both: where noise prevails D is nearly constant, and otherwise hubs
-    do not take all of the eigenvectors.
+    rate of true reports and q the rate of false reports. D are the estimated degrees plus the false
+    reports of a node and the mean of both: where noise prevails D is nearly constant, and otherwise
+    hubs do not take all of the eigenvectors.
 
     Args:
         reported: Reported edges of shape ``(K, 2)``, rows ``i < j``.
@@ -57,7 +57,7 @@ def spectrum(
         true_rate: Probability p with which an edge is reported.
         false_rate: Probability q with which a non-edge is reported.
         weights: Weight of each report, shape ``(K,)``; 1 by default.
-        scale: What rows and columns are divided by instead of the roots of D, shape ``(N,)``.
+        scale: Divisor of rows and columns instead of the roots of D, shape ``(N,)``.
     """
     ends = reported.numpy().T
     ones = np.ones(len(reported)) if weights is None else weights.double().numpy()
@@ -96,7 +96,7 @@ def spectrum(
 
 
 def noise_scale(degrees: Tensor, true_rate: float, false_rate: float) -> Tensor:
-    r"""Scale that takes from each row the weight of its noise: :math:`\sqrt{1 + 2b / d}`.
+    r"""Return row scales :math:`\sqrt{1 + 2b / d}` that remove the weight of a row's noise.
 
     The noise b of a row's sum exceeds most degrees d at small budgets; rows of hubs, which keep
     their weight, then lead eigenvectors. Without noise all rows keep it.
@@ -113,7 +113,7 @@ def noise_scale(degrees: Tensor, true_rate: float, false_rate: float) -> Tensor:
 
 
 def _regular_degrees(sums: np.ndarray, true_rate: float, false_rate: float) -> np.ndarray:
-    """Degrees as sums of reports estimate them, plus false reports and the mean of both."""
+    """Return degrees estimated from sums of reports, plus false reports and the mean of both."""
     false_sums = false_rate * (len(sums) - 1)
     degrees = np.maximum(sums - false_sums, 0) / (true_rate - false_rate)
     regular = degrees + false_sums / (true_rate - false_rate)
@@ -121,7 +121,7 @@ def _regular_degrees(sums: np.ndarray, true_rate: float, false_rate: float) -> n
 
 
 def _leading(operator: LinearOperator, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The ``count`` largest eigenvalues and their eigenvectors."""
+    """Return the ``count`` largest eigenvalues and their eigenvectors."""
     size = operator.shape[0]
     if size <= _DENSE_NODES:
         values, vectors = np.linalg.eigh(operator @ np.eye(size))
@@ -131,22 +131,22 @@ def _leading(operator: LinearOperator, count: int) -> tuple[np.ndarray, np.ndarr
 
 
 def leading(spectrum: Spectrum, rank: int) -> Spectrum:
-    """The first ``rank`` eigenpairs, or all where there are fewer."""
+    """Return the first ``rank`` eigenpairs, or all where there are fewer."""
     values, vectors = spectrum.values[:rank], spectrum.vectors[:, :rank]
     return spectrum._replace(values=values, vectors=vectors)
 
 
 def diffused(spectrum: Spectrum, steps: int) -> Tensor:
-    r"""Rows whose inner products are :math:`\sum_k \lambda_k^t v_{ik} v_{jk}`, shape ``(N, K)``.
+    r"""Return rows with inner products :math:`\sum_k \lambda_k^t v_{ik} v_{jk}`, shape ``(N, K)``.
 
-    That is how much two nodes see of each other in a walk of t steps. Noise, whose eigenvalues are
-    small, fades faster than communities.
+    The inner product measures how much two nodes see of each other in a walk of t steps. Noise,
+    whose eigenvalues are small, fades faster than communities.
     """
     return spectrum.vectors * spectrum.values ** (steps / 2)
 
 
 def shrunken(spectrum: Spectrum) -> Tensor:
-    r"""Rows whose inner products estimate the expected number of edges between nodes.
+    r"""Return rows whose inner products estimate the expected number of edges between nodes.
 
     Eigenvalues are shrunk to :math:`\sqrt{\lambda^2 - b^2}` with the bulk b of the noise, the best
     there is in squared error for independent noise, and the normalization is undone.

@@ -1,4 +1,4 @@
-"""Random edges that give nodes the degrees they still lack: half-edges, or stubs, are linked."""
+"""Random edges that give nodes the degrees they still lack, by linking half-edges (stubs)."""
 
 import random
 from typing import Any
@@ -48,7 +48,7 @@ def pair_stubs(
     shares = np.cumsum(stub_mixing(links, np.bincount(classes, minlength=len(links))), axis=1)
     shares += np.r_[0.0, np.cumsum(shares[:-1, -1])][:, None]
     starts, stops = np.r_[0.0, shares[:-1, -1]], shares[:, -1]
-    # One search for all: what lies beyond the last class or before the first is rounding.
+    # One search for all; results beyond the last class or before the first are rounding errors.
     drawn = starts[classes] + rng.random(len(stubs)) * (stops - starts)[classes]
     found = np.searchsorted(shares.ravel(), drawn, side="right") - classes * len(links)
     wanted = np.clip(found, 0, len(links) - 1)
@@ -77,7 +77,7 @@ def fill_links(
     links: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Make as many links between classes as wanted, of random stubs, while there are such.
+    """Link random stubs to reach the wanted links between classes while there are stubs.
 
     Args:
         stubs: Node of each stub, shape ``(S,)``.
@@ -105,25 +105,25 @@ def fill_links(
 
 
 def _by_class(classes: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The given order, sorted by classes."""
+    """Sort an order by classes, stably."""
     return order[np.argsort(classes[order], kind="stable")]
 
 
 def _ranks(ascending: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many equal values stand before each one."""
+    """Return the number of equal values before each value."""
     return np.arange(len(ascending)) - np.searchsorted(ascending, ascending)
 
 
 def stub_mixing(links: NDArray[Any], totals: NDArray[Any]) -> NDArray[np.float64]:
-    """How many stubs of class a are to be linked to class b, if links give way to totals.
+    """Return how many stubs of class a link to class b if totals take precedence over links.
 
     Args:
         links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
         totals: Number of stubs of each class, shape ``(K,)``.
 
     Returns:
-        Symmetric matrix of shape ``(K, K)`` with the row sums ``totals``: ``links`` with scaled rows
-        and columns, after a small share of independent mixing that leaves no class cut off.
+        Symmetric matrix of shape ``(K, K)`` with the row sums ``totals``: ``links`` with scaled
+        rows and columns, after a small share of independent mixing that leaves no class cut off.
     """
     total = max(totals.sum(), 1)
     mixing = links + links.T + _INDEPENDENT * np.outer(totals, totals) / total

@@ -1,9 +1,9 @@
-"""Truncation of degrees: a graph whose degrees are at most D, chosen so that it hardly moves.
+"""Truncation of a graph to degrees of at most D, so that one edge changes few kept edges.
 
 The *stretch* of a truncation is the largest number of edges in which the truncated graphs of two
-graphs differ that differ in one edge. A bound on what an edge does to a function of graphs with
-degrees of at most D, times the stretch, bounds what an edge does to the function of the truncated
-graph, see :func:`lightning_dpg.privacy.sensitivity.subgraph_counts.truncated_sensitivity`.
+graphs differ that differ in one edge. A bound on the effect of an edge on a function of graphs with
+degrees of at most D, times the stretch, bounds the effect on the function of the truncated graph,
+see :func:`lightning_dpg.privacy.sensitivity.subgraph_counts.truncated_sensitivity`.
 
 * Blocki, Blum, Datta, Sheffet, "Differentially private data analysis of social networks via
   restricted sensitivity", 2013.
@@ -16,23 +16,23 @@ from torch import Tensor
 
 
 def truncate(edges: Tensor, num_nodes: int, max_degree: int, order: int = 0) -> Tensor:
-    """Keep the edges that are among the first D of both their ends in an order of all pairs.
+    """Keep edges that are among the first D of both their ends in an order of all pairs.
 
     The stretch is 3. Let a pair {u, v} become an edge, or cease to be one. Whether another edge is
-    kept depends on its rank among the edges of each of its ends, and ranks change at u and v only. Of
-    the first D edges of u at most one other leaves, that of rank D, or enters, that of rank D + 1;
-    likewise at v. These two and {u, v} are all that may change.
+    kept depends on its rank among the edges of each of its ends, and ranks change at u and v only.
+    Of the first D edges of u at most one other leaves, that of rank D, or enters, that of rank D +
+    1; likewise at v. These two and {u, v} are all that may change.
 
-    The order must not depend on the graph: greedy addition of edges in an order of the edges that
-    are there has no bounded stretch. Any order of the pairs will do. That by node numbers would keep
-    the edges to low numbers, hence the default is pseudo-random: a bijection of 64 bits scatters the
-    pairs, without ties and whatever the graph is.
+    The order must not depend on the graph: greedy addition of edges in an order of the existing
+    edges has no bounded stretch. Any fixed order of the pairs is valid. An order by node numbers
+    would keep the edges to low numbers, hence the default is pseudo-random: a bijection of 64 bits
+    scatters the pairs, without ties and whatever the graph.
 
     Args:
         edges: Rows ``i < j`` of shape ``(M, 2)``.
         num_nodes: Number of nodes N.
         max_degree: D, 1 or more (public).
-        order: Which of the pseudo-random orders (public).
+        order: Number of the pseudo-random order (public).
 
     Returns:
         The kept edges in the order in which they came, shape ``(M', 2)``.
@@ -78,7 +78,7 @@ def drop_high_degree(edges: Tensor, num_nodes: int, max_degree: int) -> Tensor:
 
 
 def _scatter(pairs: NDArray[np.int64], order: int) -> NDArray[np.uint64]:
-    """A different number of 64 bits for each pair, shape ``(M,)``.
+    """Map each pair to a different 64-bit number, shape ``(M,)``.
 
     Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014, the last function
     of SplitMix64 in Stafford's variant 13: each of its steps is invertible.

@@ -1,4 +1,4 @@
-"""Numbers of walks in each graph of a set."""
+"""Counts of walks in each graph of a set."""
 
 import numpy as np
 import torch
@@ -8,7 +8,7 @@ from lightning_dpg.graph.graphlets import adjacency_matrix, membership_matrix
 
 
 def walk_counts(edges: Tensor, graph_of: Tensor, num_graphs: int, length: int) -> Tensor:
-    r"""Number of walks :math:`1^T A^l 1` of each length :math:`l = 1, \dots, L` in each graph.
+    r"""Count walks :math:`1^T A^l 1` of each length :math:`l = 1, \dots, L` in each graph.
 
     Args:
         edges: Edges of all graphs, rows ``i < j`` of shape ``(M, 2)``.

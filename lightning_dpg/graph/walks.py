@@ -14,10 +14,10 @@ def random_walks(
     p: float = 1.0,
     q: float = 1.0,
 ) -> NDArray[np.int64]:
-    """Walks from nodes drawn uniformly among those that have an edge.
+    """Draw walks from nodes drawn uniformly among all nodes with an edge.
 
-    A step is proposed uniformly and accepted in proportion to its weight: 1/p back to the last node,
-    1 to its neighbors, 1/q elsewhere.
+    A step is proposed uniformly and accepted in proportion to its weight: 1/p back to the last
+    node, 1 to its neighbors, 1/q elsewhere.
 
     Args:
         adjacency: Symmetric adjacency matrix of shape ``(N, N)``.

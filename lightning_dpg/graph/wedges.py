@@ -1,4 +1,4 @@
-"""Wedges for a private estimate of clustering: few of them change with an edge."""
+"""Wedges for a private estimate of clustering, few of which change with an edge."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,40 +11,41 @@ def count_wedges(
     closures_per_edge: int,
     seed: int,
 ) -> NDArray[np.int64]:
-    """Choose wedges of which an edge touches two, and count them and those that are closed.
+    """Choose wedges so that an edge is an arm of at most two; count all and closed wedges.
 
-    Node w has two bins for each of its slots. A public hash throws the other nodes into the bins
-    of w; the first neighbour in a bin stands for it, and where both bins of a slot hold one, they
-    are the ends of a wedge with centre w. A wedge is closed if its ends are linked, but a link
-    counts for its first ``closures_per_edge`` wedges only, in a public random order of the slots.
-    Given the slots, each wedge is a random pair of neighbours of its centre.
+    Node w has two bins for each of its slots. A public hash maps the other nodes into the bins of
+    w; the first neighbor in a bin represents it, and where both bins of a slot hold a neighbor,
+    these are the ends of a wedge with center w. A wedge is closed if its ends are linked, but a
+    link counts for its first ``closures_per_edge`` wedges only, in a public random order of the
+    slots. Given the slots, each wedge is a random pair of neighbors of its center.
 
     Args:
         edges: Edges of shape ``(M, 2)``, rows ``i < j`` (private).
         slots: Number of slots of each node, shape ``(N,)`` (public).
         classes: Class of each node, integers from 0 below K, shape ``(N,)`` (public).
-        closures_per_edge: For how many wedges a link counts (public).
+        closures_per_edge: Number of wedges for which a link counts (public).
         seed: Seed of the hash and of the order of the slots (public).
 
     Returns:
-        Numbers of wedges and of closed ones by the class of the centre, shape ``(2, K)`` (private).
+        Numbers of wedges and of closed wedges by the class of the center, shape ``(2, K)``
+        (private).
     """
     rng = np.random.default_rng(seed)
     num_nodes, num_classes = len(slots), int(classes.max()) + 1
     factors, numbers = rng.integers(2**64, size=(2, num_nodes), dtype=np.uint64)
     order = rng.permutation(int(slots.sum()))
 
-    centres, others = np.concatenate([edges, edges[:, ::-1]]).T
+    centers, others = np.concatenate([edges, edges[:, ::-1]]).T
     # Multiply-shift hashing: the upper half of a product is nearly uniform, and wraps round freely.
-    hashes = ((factors[centres] | np.uint64(1)) * numbers[others] >> np.uint64(32)).astype(np.int64)
-    # Bins are intervals of the hash, those of all nodes in one row.
-    bins = 2 * (np.cumsum(slots) - slots)[centres] + (hashes * 2 * slots[centres] >> 32)
+    hashes = ((factors[centers] | np.uint64(1)) * numbers[others] >> np.uint64(32)).astype(np.int64)
+    # Bins are intervals of the hash, numbered over all nodes.
+    bins = 2 * (np.cumsum(slots) - slots)[centers] + (hashes * 2 * slots[centers] >> 32)
     rank = np.lexsort([others, hashes, bins])
-    rank = rank[slots[centres[rank]] > 0]
+    rank = rank[slots[centers[rank]] > 0]
     first = rank[np.flatnonzero(np.diff(bins[rank], prepend=-1))]
     pairs = np.flatnonzero((bins[first][:-1] % 2 == 0) & (np.diff(bins[first]) == 1))
     wedge_slots = bins[first[pairs]] // 2
-    centre = centres[first[pairs]]
+    center = centers[first[pairs]]
     ends = np.sort(np.stack([others[first[pairs]], others[first[pairs + 1]]], axis=1), axis=1)
 
     links = ends[:, 0] * num_nodes + ends[:, 1]
@@ -53,5 +54,5 @@ def count_wedges(
     starts = np.flatnonzero(np.diff(links[closed], prepend=-1))
     places = np.arange(len(closed)) - np.repeat(starts, np.diff(starts, append=len(closed)))
     counted = closed[places < closures_per_edge]
-    by_class = [np.bincount(classes[c], minlength=num_classes) for c in (centre, centre[counted])]
+    by_class = [np.bincount(classes[c], minlength=num_classes) for c in (center, center[counted])]
     return np.stack(by_class)

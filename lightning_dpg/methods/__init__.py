@@ -1,10 +1,20 @@
 """The methods, each a LightningModule."""
 
+import warnings
+from typing import TYPE_CHECKING
+
 from lightning_dpg.methods.base import PrivateModule, Synthesizer
-from lightning_dpg.methods.graph_features.base import GraphLearner
+from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.graph_features.graph_kernel import GraphKernel
 from lightning_dpg.methods.graph_features.gromov_kernel import GromovKernel
-from lightning_dpg.methods.graph_features.ldp_gw.method import LDPGromovWasserstein
+from lightning_dpg.methods.graph_features.ldp_gw.as_published import LDPGromovWassersteinAsPublished
+from lightning_dpg.methods.graph_features.ldp_gw.central import CentralGromovWasserstein
+from lightning_dpg.methods.graph_features.ldp_gw.exact import GromovWassersteinFeatures
+from lightning_dpg.methods.graph_features.ldp_gw.local import LDPGromovWasserstein
+from lightning_dpg.methods.graph_features.private_kernel.as_published import (
+    PrivateGraphKernelAsPublished,
+)
+from lightning_dpg.methods.graph_features.private_kernel.gaussian import GaussianGraphKernel
 from lightning_dpg.methods.graph_features.private_kernel.method import PrivateGraphKernel
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.erdos_renyi_set import ErdosRenyiSet
@@ -47,6 +57,7 @@ __all__ = [
     "GGAN",
     "GVAE",
     "HRG",
+    "CentralGromovWasserstein",
     "ChungLu",
     "DPGGANAsPublished",
     "DPGVAEAsPublished",
@@ -54,14 +65,17 @@ __all__ = [
     "DPNetGANAsPublished",
     "ErdosRenyi",
     "ErdosRenyiSet",
+    "GaussianGraphKernel",
     "GaussianHRG",
+    "GraphFeatureRelease",
     "GraphKernel",
-    "GraphLearner",
     "GraphRNN",
     "GraphSetSynthesizer",
     "GromovKernel",
+    "GromovWassersteinFeatures",
     "KatzPrivCom",
     "LDPGromovWasserstein",
+    "LDPGromovWassersteinAsPublished",
     "NetGAN",
     "NodePrivCom",
     "OneShotSynthesizer",
@@ -69,9 +83,25 @@ __all__ = [
     "PrivComAsPublished",
     "PrivGraph",
     "PrivateGraphKernel",
+    "PrivateGraphKernelAsPublished",
     "PrivateModule",
     "RandomizedResponse",
     "RandomizedResponsePrivCom",
     "Synthesizer",
     "UniformDK2",
 ]
+
+_RENAMED = {"GraphLearner": "GraphFeatureRelease"}
+
+if not TYPE_CHECKING:  # a type checker knows the names of today only
+
+    def __getattr__(name: str) -> type:
+        """Find a class by the name that it had in version 0.1, and say the new one."""
+        if name not in _RENAMED:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        warnings.warn(
+            f"{name} is now called {_RENAMED[name]}; the earlier name works in this version only",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return globals()[_RENAMED[name]]

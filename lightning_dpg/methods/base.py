@@ -32,22 +32,24 @@ class PrivateModule(PlannedModule):
         added_tensors: Released tensors that releases of earlier versions lack; the values that a new
             object has stand for them.
         removed_tensors: Released tensors of earlier versions that nothing reads any more.
+        renamed_tensors: Names of today of released tensors, by those of earlier versions.
         assumptions: What the guarantee takes as public, one sentence each.
         reads: The protocol of the records that it reads: ``GraphRecords`` or ``GraphSetRecords``.
         repeats_edges: Whether it multiplies its sensitivities by ``max_occurrences`` of a set; if
             not, data in which edges repeat are refused.
-        predicts_graphs: Whether ``predict`` reads graphs, those of which labels are asked for.
+        is_inductive: Whether ``predict`` reads graphs, those of which labels are asked for.
     """
 
     reads: ClassVar[type] = GraphRecords
     repeats_edges: ClassVar[bool] = False
-    predicts_graphs: ClassVar[bool] = False
+    is_inductive: ClassVar[bool] = False
     relation: Relation = Relation.EDGE
     is_pure: ClassVar[bool] = False
     adds_noise: ClassVar[bool] = True
     is_trained: ClassVar[bool] = True
     added_tensors: ClassVar[frozenset[str]] = frozenset()
     removed_tensors: ClassVar[frozenset[str]] = frozenset()
+    renamed_tensors: ClassVar[dict[str, str]] = {}
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,10 +64,9 @@ class PrivateModule(PlannedModule):
 
         A shipped class is named in ``lightning_dpg.methods``, a class of the user in its own module.
         """
-        from lightning_dpg import methods  # late: the package imports this module
-
-        if getattr(methods, cls.__name__, None) is cls:
-            return f"{methods.__name__}.{cls.__name__}"
+        package = __name__.rpartition(".")[0]
+        if cls.__module__.startswith(f"{package}."):
+            return f"{package}.{cls.__name__}"
         return f"{cls.__module__}.{cls.__qualname__}"
 
     @property
@@ -92,7 +93,7 @@ class PrivateModule(PlannedModule):
     def setup(self, stage: str) -> None:
         """Refuse data of another kind, and batches that the data module cannot serve."""
         data = data_of(self.trainer)
-        if data is None or (stage == "predict" and not self.predicts_graphs):
+        if data is None or (stage == "predict" and not self.is_inductive):
             return
         self.check_data(data)
         if stage == "fit" and serves_records(data):
@@ -183,31 +184,6 @@ class Synthesizer(PrivateModule):
     @abstractmethod
     def score(self, pairs: Tensor) -> Tensor:
         """Likeliness of pairs of nodes to be linked: ``(P, 2)`` to ``(P,)``, higher is likelier."""
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What an attacker reads off the release: how much of it speaks for each pair as an edge.
-
-        Args:
-            pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-            known: Graph of all other training edges, which the attacker knows.
-
-        Returns:
-            Scores of shape ``(P,)``, higher is likelier.
-        """
-        return self.score(pairs)
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Like :meth:`audit_score`, of a single noisy value at the moment of its release.
-
-        The audit adds them up over all releases, as logarithms of likelihood ratios.
-
-        Args:
-            key: Key of the release in the ledger, whose last entry it is.
-            noisy: What was released.
-            pairs: Canaries of shape ``(P, 2)``.
-            known: Graph of all other training edges.
-        """
-        return torch.zeros(len(pairs))
 
     @abstractmethod
     def released_state(self) -> dict[str, Tensor]:

@@ -10,6 +10,18 @@ _EDGE = (*_POWER_METHOD, "hops", "max_degree")
 _RESPONSES = (*_EDGE, "iterations", "momentum", "clip", "value_share")
 _PUBLISHED = (*_POWER_METHOD, "momentum", "clip", "degree_share", "value_share", "max_degree")
 
+# Settings of the earlier LDPGromovWasserstein, whose choices are classes of their own now, and the
+# settings that had no effect in each of them.
+_REPORTS = ("release", "mode", "hops")
+_NO_PRIVATE_ROUNDS = ("max_nodes", "max_update_norm", "weights_share")
+_ROWS = (*_REPORTS, *_NO_PRIVATE_ROUNDS)
+_SUMS = (
+    *("release", "mode", "encoder", "reports_per_row", "report_epsilon"),
+    *_NO_PRIVATE_ROUNDS,
+)
+_SPLIT = {"teaching_fraction": "train_fraction", "split_seed": "seed"}
+# The same of PrivateGraphKernel.
+_SAMPLES = ("sampling", "sample_rate")
 # Settings of the earlier DPGVAE and DPGGAN that one mode of two had a use for.
 _CORRECTED_STEPS = ("count_share", "aggregation_share", "hops", "public_pairs")
 _PUBLISHED_STEPS = ("clip_decay",)
@@ -37,6 +49,10 @@ def translate(
             return _by_noise("HRG", settings, {"laplace": "HRG", "gaussian": "GaussianHRG"})
         case "DK2":
             return _by_noise("DK2", settings, {"weighted": "DK2", "uniform": "UniformDK2"})
+        case "LDPGromovWasserstein":
+            return _gromov_wasserstein(settings)
+        case "PrivateGraphKernel":
+            return _graph_kernel(settings)
         case "DPNetGAN":
             return _by_mode(class_name, settings, ("count_epsilon", "degree_share"))
         case "DPGVAE" | "DPGGAN":
@@ -61,6 +77,56 @@ def _privcom(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[str
             return _without("PrivCom", settings, _POWER_METHOD, "KatzPrivCom")
         case _:
             return "PrivCom", dict(settings), []
+
+
+def _gromov_wasserstein(
+    settings: Mapping[str, Any],
+) -> tuple[str, dict[str, Any], list[str]]:
+    """A class for each guarantee of LDPGromovWasserstein, with today's names of the split."""
+    usual = {"release": "ldp", "mode": "corrected", "weights": "random", "report_epsilon": None}
+    chosen = tuple(settings.get(name, default) for name, default in usual.items())
+    earlier = "LDPGromovWasserstein"
+    left_out: tuple[str, ...]
+    match chosen:
+        case ("ldp", "corrected", "random" | "private", _):
+            left_out, today = (*_REPORTS, "report_epsilon"), earlier
+        case ("ldp", "corrected", "trained", float() | int()):
+            left_out, today = _ROWS, "GromovWassersteinFeatures"
+        case ("ldp", "paper", "random" | "trained", _):
+            left_out, today = _ROWS, "LDPGromovWassersteinAsPublished"
+            settings = {"weights": "random"} | dict(settings)  # the default is another one
+        case ("curated_edge", "corrected", "random" | "trained", _):
+            left_out, today = _SUMS, "CentralGromovWasserstein"
+        case ("exact", "corrected" | "paper", "random" | "trained", _):
+            left_out = (*_ROWS, "report_epsilon", "reports_per_row")
+            today = "GromovWassersteinFeatures"
+        case _:
+            return earlier, dict(settings), []
+    name, kept, lines = _without(earlier, settings, left_out, today)
+    lines += [
+        f"{old} of {earlier} is now called {new}; the earlier word works in this version only"
+        for old, new in _SPLIT.items()
+        if old in kept
+    ]
+    return name, {_SPLIT.get(key, key): value for key, value in kept.items()}, lines
+
+
+def _graph_kernel(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[str]]:
+    """A class for each noise of PrivateGraphKernel."""
+    usual = {"mode": "corrected", "mechanism": "laplace"}
+    left_out: tuple[str, ...]
+    match tuple(settings.get(name, default) for name, default in usual.items()):
+        case ("corrected", "laplace"):
+            left_out, today = (*usual, "paper_epsilon"), "PrivateGraphKernel"
+        case ("corrected", "gaussian"):
+            left_out = (*usual, *_SAMPLES, "shares", "num_samples", "paper_epsilon")
+            today = "GaussianGraphKernel"
+        case ("paper", "laplace"):
+            left_out = (*usual, *_SAMPLES, "shares")
+            today = "PrivateGraphKernelAsPublished"
+        case _:
+            return "PrivateGraphKernel", dict(settings), []
+    return _without("PrivateGraphKernel", settings, left_out, today)
 
 
 def _by_mode(

@@ -47,7 +47,9 @@ def check_plan(plan: Plan, budget: Budget, steps: int, name: str, cheaper: str |
     """
     if math.isinf(budget.epsilon) or keeps(plan, budget, steps):
         return
-    least = smallest_epsilon(lambda epsilon: keeps(plan, Budget(epsilon, budget.delta), steps))
+    least = smallest_epsilon(
+        lambda epsilon: keeps(plan, Budget(epsilon, budget.delta), steps), budget.epsilon
+    )
     if least is None:
         raise MisconfigurationException(
             f"no privacy.epsilon pays for {name} at privacy.delta {budget.delta:g}: raise delta"

@@ -1,1 +1,1 @@
-"""Statistics of graphs and link prediction."""
+"""Statistics of graphs, queries that compare graphs, and quality of predictions."""

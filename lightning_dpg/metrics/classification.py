@@ -1,8 +1,8 @@
-"""Classification of graphs: how well a classifier trained on synthetic ones does on real ones.
+"""Graph classifiers that learn from synthetic graphs and are tested on real ones.
 
 Yang et al., "Secure Deep Graph Generation with Link Differential Privacy" (DPGGAN), 2021, Table 2:
-a graph isomorphism network is trained on generated graphs, each with the label of the one that it
-stands for, and tested on original ones. The table has no controls; here they are beside it.
+a graph isomorphism network is trained on generated graphs, each with the label of its original, and
+tested on original graphs. The paper has no baselines; here they are reported beside it.
 """
 
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.nn import GIN, global_add_pool
 
 _DEGREES = 128
-"""Node features tell degrees apart up to here; larger ones count as the last."""
+"""Number of degrees that node features distinguish; larger degrees count as the last."""
 _BATCH_SIZE = 64
 
 
 class GraphClassifier(nn.Module):
-    """Graph isomorphism network on degrees; all its layers are summed over the nodes of a graph.
+    """Graph isomorphism network on degrees, with all layers summed over the nodes of a graph.
 
     Xu, Hu, Leskovec, Jegelka, "How Powerful are Graph Neural Networks?" (GIN), 2019, equation 4.2.
 
@@ -44,7 +44,7 @@ class GraphClassifier(nn.Module):
         )
 
     def forward(self, batch: Batch) -> Tensor:
-        """Logits of the classes, shape ``(B, C)``, of a batch of B graphs."""
+        """Return the logits of the classes, shape ``(B, C)``, of a batch of B graphs."""
         degree = torch.bincount(batch.edge_index[0], minlength=batch.num_nodes)
         x = F.one_hot(degree.clamp(max=_DEGREES - 1), _DEGREES).float()
         scores = self.layers(x, batch.edge_index)
@@ -54,13 +54,13 @@ class GraphClassifier(nn.Module):
 def gin_accuracy(
     train: Sequence[Data], test: Sequence[Data], num_classes: int, seed: int = 0, steps: int = 800
 ) -> float:
-    """Share of graphs that a graph isomorphism network classifies rightly.
+    """Train a graph isomorphism network and return its accuracy on test graphs.
 
     Args:
         train: Graphs to learn from, each with its label ``y`` from 0 to ``num_classes - 1``.
         test: Graphs to classify, likewise.
         num_classes: Number of classes.
-        seed: Public seed of the start and of the batches.
+        seed: Public seed of the initial weights and of the batches.
         steps: Training steps of 64 graphs; the learning rate, 0.01 at first, is halved after each
             quarter of them.
     """
@@ -69,7 +69,7 @@ def gin_accuracy(
         model = GraphClassifier(num_classes)
         optimizer = Adam(model.parameters(), lr=0.01)
         schedule = StepLR(optimizer, max(steps // 4, 1), 0.5)
-        # Put together once: that takes longer than a step.
+        # Batches are built once: that takes longer than a step.
         order = torch.split(torch.randperm(len(train)), _BATCH_SIZE)
         batches = [_batch([train[i] for i in part.tolist()]) for part in order]
         for _ in range(steps):
@@ -86,7 +86,7 @@ def gin_accuracy(
 
 
 def size_accuracy(train: Sequence[Data], test: Sequence[Data]) -> float:
-    """Share of graphs that numbers of nodes and edges tell rightly: the size-only control.
+    """Return the accuracy of a size-only baseline: numbers of nodes and edges.
 
     A support vector machine with Gaussian kernel learns from the two numbers.
     """
@@ -96,7 +96,7 @@ def size_accuracy(train: Sequence[Data], test: Sequence[Data]) -> float:
 
 
 def majority_accuracy(train: Sequence[Data], test: Sequence[Data]) -> float:
-    """Share of graphs that are of the class most frequent in ``train``: who learned nothing."""
+    """Return the accuracy of the majority-class baseline: the most frequent class of ``train``."""
     labels = torch.cat([graph.y for graph in train])
     return float((torch.cat([graph.y for graph in test]) == labels.mode().values).float().mean())
 
@@ -108,12 +108,12 @@ def classification_accuracies(
     seed: int = 0,
     steps: int = 800,
 ) -> dict[str, float]:
-    """Accuracies on real graphs in cross-validation, mean over the folds.
+    """Return accuracies on real graphs in cross-validation, averaged over the folds.
 
     Args:
         real: Graphs with label ``y`` of shape ``(1,)``.
-        synthetic: For each of them the graph that was generated in its place, in the same order. In
-            each fold a classifier learns from those whose originals are not tested.
+        synthetic: For each real graph the graph generated in its place, in the same order. In each
+            fold a classifier learns from the graphs whose originals are not tested.
         folds: Number of folds.
         seed: Public seed of folds and networks.
         steps: Training steps of each network.
@@ -127,9 +127,9 @@ def classification_accuracies(
     """
     if len(real) != len(synthetic):
         raise ValueError(f"sets must have equal sizes, got {len(real)} and {len(synthetic)}")
-    unlabelled = sum(graph.y is None for graph in real)
-    if unlabelled:
-        raise ValueError(f"each real graph must have a label y, but {unlabelled} have none")
+    unlabeled = sum(graph.y is None for graph in real)
+    if unlabeled:
+        raise ValueError(f"each real graph must have a label y, but {unlabeled} have none")
     classes, labels = np.unique([int(graph.y) for graph in real], return_inverse=True)
     originals, drawn = (
         [

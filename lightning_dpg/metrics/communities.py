@@ -1,4 +1,4 @@
-"""Communities of a graph, and how far two divisions into communities agree."""
+"""Communities of a graph, and agreement of two partitions into communities."""
 
 import math
 from importlib.util import find_spec
@@ -16,14 +16,14 @@ from lightning_dpg.graph.graph import undirected_edges
 LOUVAIN_SEED = 0
 
 MANY_NODES = 20_000
-"""Nodes beyond which networkx' Louvain method takes minutes, and networkit's is taken."""
+"""Largest number of nodes for networkx' Louvain method, which takes minutes beyond it."""
 
 
 def louvain(graph: Data) -> NDArray[np.int64]:
-    """Community of each node by the Louvain method under a fixed seed, shape ``(N,)``.
+    """Find the community of each node by the Louvain method, with a fixed seed: shape ``(N,)``.
 
     Args:
-        graph: The graph. :func:`library_for` says whose implementation takes it.
+        graph: The graph. :func:`library_for` chooses the implementation.
     """
     if library_for(graph.num_nodes) == "networkit":
         return _networkit_louvain(graph)
@@ -36,7 +36,7 @@ def louvain(graph: Data) -> NDArray[np.int64]:
 
 
 def library_for(num_nodes: int) -> Literal["networkx", "networkit"]:
-    """The library whose Louvain method takes a graph: networkit, of many nodes and if installed."""
+    """Choose the library for Louvain: networkit for large graphs if installed, else networkx."""
     is_large = num_nodes > MANY_NODES
     return "networkit" if is_large and find_spec("networkit") is not None else "networkx"
 
@@ -48,7 +48,7 @@ def _networkit_louvain(graph: Data) -> NDArray[np.int64]:
     linked = networkit.GraphFromCoo((ends[0], ends[1]), n=graph.num_nodes)
     threads = networkit.getMaxNumberOfThreads()
     networkit.setSeed(LOUVAIN_SEED, False)
-    networkit.setNumberOfThreads(1)  # several would find other communities in each run
+    networkit.setNumberOfThreads(1)  # several threads find other communities in each run
     try:
         found = networkit.community.PLM(linked).run().getPartition()
     finally:
@@ -57,7 +57,7 @@ def _networkit_louvain(graph: Data) -> NDArray[np.int64]:
 
 
 def modularity(graph: Data, communities: NDArray[np.int64]) -> float:
-    r"""Modularity :math:`\sum_c (m_c / M - (D_c / 2M)^2)` of a partition; nan without an edge.
+    r"""Return the modularity :math:`\sum_c (m_c / M - (D_c / 2M)^2)`; nan without an edge.
 
     Args:
         graph: Graph of M edges.
@@ -72,7 +72,7 @@ def modularity(graph: Data, communities: NDArray[np.int64]) -> float:
 
 
 def normalized_mutual_information(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
-    """Mutual information of two partitions per mean of their entropies.
+    """Return the mutual information of two partitions divided by the mean of their entropies.
 
     It is 1 for equal partitions, also where both have a single part.
 
@@ -86,10 +86,10 @@ def normalized_mutual_information(first: NDArray[np.int64], second: NDArray[np.i
 
 
 def adjusted_mutual_information(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
-    """Normalized mutual information beyond that of random partitions with parts of these sizes.
+    """Return mutual information beyond its mean over random partitions, normalized.
 
-    It is 1 for equal partitions, and 0 on average for unrelated ones. Partitions of many small
-    parts, such as isolated nodes, have much mutual information by chance.
+    It is 1 for equal partitions, and 0 on average for unrelated partitions of the same part sizes.
+    Partitions of many small parts, such as isolated nodes, have much mutual information by chance.
 
     Args:
         first: Part of each node, shape ``(N,)``.
@@ -99,12 +99,12 @@ def adjusted_mutual_information(first: NDArray[np.int64], second: NDArray[np.int
 
 
 def average_f1(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
-    r"""Average F1 of two partitions: 1 for equal ones, little for unrelated ones of many parts.
+    r"""Return the average F1 of two partitions: 1 for equal ones, near 0 for unrelated small parts.
 
-    Each part c is matched with the part c' of the other partition that is nearest to it, where
-    :math:`F_1(c, c') = 2 |c \cap c'| / (|c| + |c'|)`. The mean over the parts of either partition,
-    large and small alike, is averaged over both, as Zhang et al., "Community Preserved Social Graph
-    Publishing with Node Differential Privacy", 2020, do.
+    Each part c is matched with the most similar part c' of the other partition, where :math:`F_1(c,
+    c') = 2 |c \cap c'| / (|c| + |c'|)`. The mean over the parts of either partition, large and
+    small alike, is averaged over both, as in Zhang et al., "Community Preserved Social Graph
+    Publishing with Node Differential Privacy", 2020.
 
     Args:
         first: Part of each node, shape ``(N,)``.

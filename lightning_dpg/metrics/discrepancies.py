@@ -1,4 +1,4 @@
-"""What distances between graphs tell of their labels, without any that are learned."""
+"""Nearest-neighbor classification by distances between graphs, without learning."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 def neighbor_accuracy(
     distances: NDArray[np.float64], labels: ArrayLike, neighbors: int = 5
 ) -> float:
-    """Share of graphs whose label most of their nearest neighbors have, each graph left out.
+    """Return the leave-one-out accuracy of a majority vote among nearest neighbors.
 
-    Among labels that are equally frequent the smallest counts.
+    Among equally frequent labels the smallest wins.
 
     Args:
         distances: Distances of all pairs of G graphs, shape ``(G, G)``.

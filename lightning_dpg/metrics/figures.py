@@ -19,7 +19,7 @@ _COLORS = {"synthetic": "#1f5fa8", "original": "#d9822b"}
 
 
 def degree_figure(graphs: dict[str, Data]) -> "Figure":
-    """Number of nodes of at least each degree, on log axes.
+    """Plot the number of nodes of at least each degree, on log axes.
 
     Args:
         graphs: Graphs by their names, ``synthetic`` and perhaps ``original``.
@@ -43,10 +43,10 @@ def degree_figure(graphs: dict[str, Data]) -> "Figure":
 
 
 def adjacency_figure(graphs: dict[str, Data], seed: int) -> "Figure":
-    """Adjacency matrices, nodes ordered by the communities of the synthetic graph.
+    """Draw adjacency matrices, nodes ordered by the communities of the synthetic graph.
 
-    The original is shown in the same order. Of large graphs the :data:`MAX_SHOWN_NODES` nodes of
-    the synthetic graph's highest degrees are shown.
+    The original is shown in the same order. Of large graphs only the :data:`MAX_SHOWN_NODES` nodes
+    of the highest degrees in the synthetic graph are shown.
 
     Args:
         graphs: Graphs by their names, ``synthetic`` and perhaps ``original``, of equal nodes.
@@ -69,7 +69,7 @@ def adjacency_figure(graphs: dict[str, Data], seed: int) -> "Figure":
 
 
 def community_order(graph: Data, seed: int) -> NDArray[np.int64]:
-    """Nodes to show, the largest community first and in each the highest degree first."""
+    """Order the shown nodes: largest community first, in each the highest degree first."""
     degree = degrees(graph)
     kept = np.argsort(-degree, kind="stable")[:MAX_SHOWN_NODES]
     edges = undirected_edges(graph).numpy()
@@ -78,7 +78,7 @@ def community_order(graph: Data, seed: int) -> NDArray[np.int64]:
     links.add_nodes_from(kept.tolist())
     links.add_edges_from(edges.tolist())
     communities = nx.community.louvain_communities(links, seed=seed)
-    # Sizes tie, and sets have no order of their own.
+    # Break ties of sizes: sets have no order.
     ordered = sorted(communities, key=lambda nodes: (-len(nodes), min(nodes)))
     by_degree = [sorted(nodes, key=lambda node: (-degree[node], node)) for nodes in ordered]
     return np.array([node for nodes in by_degree for node in nodes], dtype=np.int64)
@@ -89,7 +89,7 @@ def _draw_matrix(axes: "Axes", graph: Data, order: NDArray[np.int64], color: str
     place[order] = np.arange(len(order))
     rows, columns = place[graph.edge_index.cpu().numpy()]
     shown = (rows >= 0) & (columns >= 0)
-    # A square as large as its cell, yet not so small that it fades.
+    # A square fills its cell, but stays visible.
     points = max(290 / max(len(order), 1), 0.7)
     axes.plot(columns[shown], rows[shown], "s", color=color, markersize=points, markeredgewidth=0)
     limits = (-0.5, len(order) - 0.5)

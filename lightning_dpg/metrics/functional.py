@@ -1,7 +1,7 @@
-"""Statistics of a graph, each a function of the graph to a float; nan where one is undefined.
+"""Statistics of a graph as functions of the graph to a float; nan where one is undefined.
 
-Only :data:`STATISTICS` says which belong together. The definitions are those of Bojchevski et al.,
-"NetGAN: Generating Graphs via Random Walks", 2018.
+:data:`STATISTICS` lists the statistics of Bojchevski et al., "NetGAN: Generating Graphs via Random
+Walks", 2018, in their definitions.
 """
 
 import math
@@ -19,14 +19,14 @@ from lightning_dpg.metrics.paths import characteristic_path_length
 
 
 def degrees(graph: Data) -> NDArray[np.int64]:
-    """Degree of each node, shape ``(N,)``."""
+    """Return the degree of each node, shape ``(N,)``."""
     return torch.bincount(graph.edge_index[0], minlength=graph.num_nodes).cpu().numpy()
 
 
 def oriented_adjacency(graph: Data) -> csr_array:
-    """Adjacency matrix with one orientation of each edge, shape ``(N, N)``.
+    """Return the adjacency matrix with one orientation of each edge, shape ``(N, N)``.
 
-    Edges point to the end of the larger degree, so that hubs begin few paths of two edges. Each
+    Edges point to the end of larger degree, so that hubs begin few paths of two edges. Each
     triangle is then one such path and one edge that closes it.
     """
     degree = degrees(graph)
@@ -39,29 +39,29 @@ def oriented_adjacency(graph: Data) -> csr_array:
 
 
 def max_degree(graph: Data) -> float:
-    """Largest degree."""
+    """Return the largest degree."""
     return float(degrees(graph).max()) if graph.num_nodes else math.nan
 
 
 def assortativity(graph: Data) -> float:
-    """Correlation of the degrees at both ends of an edge; nan where all are equal."""
+    """Return the correlation of the degrees of both ends of edges; nan where all are equal."""
     degree = degrees(graph).astype(np.float64)
     ends = degree[graph.edge_index.cpu().numpy()]
     if not ends.size or np.ptp(ends) == 0:
         return math.nan
-    # Both orientations of every edge are there, so that both ends have the same mean and variance.
+    # Each edge is there in both orientations, so that both ends have the same mean and variance.
     centered = ends - ends[0].mean()
     return float((centered[0] * centered[1]).mean() / (centered[0] ** 2).mean())
 
 
 def triangles(graph: Data) -> float:
-    """Number of triangles."""
+    """Count triangles."""
     oriented = oriented_adjacency(graph)
     return float((oriented @ oriented).multiply(oriented).sum())
 
 
 def power_law_exponent(graph: Data) -> float:
-    r"""Exponent of the degrees' power law, :math:`1 + n / \sum_i \ln(d_i / d_{min})`.
+    r"""Return the power-law exponent of the degrees, :math:`1 + n / \sum_i \ln(d_i / d_{min})`.
 
     The n nodes are those with an edge; nan where all of them have the same degree.
     """
@@ -72,38 +72,38 @@ def power_law_exponent(graph: Data) -> float:
     return float(1 + len(degree) / np.log(degree / degree.min()).sum())
 
 
-def cluster(graph: Data) -> float:
-    """Three times the triangles per claw; nan without a claw.
+def netgan_clustering(graph: Data) -> float:
+    """Return three times the triangles per claw; nan without a claw.
 
-    This is what the tables of NetGAN and DP-NetGAN call the clustering coefficient.
+    The tables of NetGAN and DP-NetGAN call it the clustering coefficient; its key is ``cluster``.
     """
     return _ratio(3 * triangles(graph), claws(graph))
 
 
 def largest_component_size(graph: Data) -> float:
-    """Number of nodes of the largest connected component."""
+    """Count the nodes of the largest connected component."""
     return float(np.bincount(_component_labels(graph)).max()) if graph.num_nodes else math.nan
 
 
 def num_components(graph: Data) -> float:
-    """Number of connected components; a node without an edge is one."""
+    """Count connected components; a node without an edge is one."""
     return float(_component_labels(graph).max() + 1) if graph.num_nodes else 0.0
 
 
 def wedges(graph: Data) -> float:
-    """Number of pairs of edges with a common end."""
+    """Count pairs of edges with a common end."""
     degree = degrees(graph).astype(np.float64)
     return float((degree * (degree - 1) / 2).sum())
 
 
 def claws(graph: Data) -> float:
-    """Number of triples of edges with a common end."""
+    """Count triples of edges with a common end."""
     degree = degrees(graph).astype(np.float64)
     return float((degree * (degree - 1) * (degree - 2) / 6).sum())
 
 
 def gini(graph: Data) -> float:
-    r"""Gini coefficient of the degrees.
+    r"""Return the Gini coefficient of the degrees.
 
     With ascending degrees it is :math:`2 \sum_{i=1}^N i d_i / (N \sum_i d_i) - (N + 1) / N`.
     """
@@ -114,7 +114,7 @@ def gini(graph: Data) -> float:
 
 
 def relative_edge_distribution_entropy(graph: Data) -> float:
-    r"""Entropy of the edges' ends, :math:`-\sum_i p_i \ln p_i / \ln N` with :math:`p_i = d_i / 2M`.
+    r"""Return the entropy :math:`-\sum_i p_i \ln p_i / \ln N` of edge ends :math:`p_i = d_i / 2M`.
 
     It is 1 where all nodes have the same degree.
     """
@@ -126,17 +126,17 @@ def relative_edge_distribution_entropy(graph: Data) -> float:
 
 
 def transitivity(graph: Data) -> float:
-    """Three times the triangles per wedge; nan without a wedge."""
+    """Return three times the triangles per wedge; nan without a wedge."""
     return _ratio(3 * triangles(graph), wedges(graph))
 
 
 def local_clustering(graph: Data) -> NDArray[np.float64]:
-    """Share of each node's pairs of neighbors that are linked, shape ``(N,)``.
+    """Return the share of linked pairs among each node's neighbors, shape ``(N,)``.
 
     It is 0 at a node with fewer than two neighbors, as in networkx.
     """
     oriented = oriented_adjacency(graph)
-    # Each triangle is found at its first and its last node, and then at the one between them.
+    # Each triangle counts at its first and last node, and then at its middle node.
     at_ends = (oriented @ oriented).multiply(oriented)
     at_middle = (oriented.T @ oriented).multiply(oriented)
     count = at_ends.sum(axis=0) + at_ends.sum(axis=1) + at_middle.sum(axis=1)
@@ -145,14 +145,14 @@ def local_clustering(graph: Data) -> NDArray[np.float64]:
 
 
 def average_clustering(graph: Data) -> float:
-    """Mean of :func:`local_clustering` over all nodes; nan without nodes."""
+    """Return the mean of :func:`local_clustering` over all nodes; nan without nodes."""
     return float(local_clustering(graph).mean()) if graph.num_nodes else math.nan
 
 
 def edge_overlap(graph: Data, reference: Data) -> float:
-    """Share of the edges of ``reference`` that ``graph`` has too; nan without any.
+    """Return the share of the edges of ``reference`` that ``graph`` has too; nan without any.
 
-    Nodes are the same where their numbers are.
+    Nodes are matched by their numbers.
     """
     if graph.num_nodes != reference.num_nodes:
         raise ValueError(
@@ -168,7 +168,7 @@ STATISTICS: dict[str, Callable[[Data], float]] = {
     "assortativity": assortativity,
     "triangles": triangles,
     "power_law_exponent": power_law_exponent,
-    "cluster": cluster,
+    "cluster": netgan_clustering,
     "characteristic_path_length": characteristic_path_length,
     # The others of NetGAN that need no second graph and no node classes
     "largest_component_size": largest_component_size,
@@ -182,7 +182,7 @@ STATISTICS: dict[str, Callable[[Data], float]] = {
 
 
 def statistics(graph: Data) -> dict[str, float]:
-    """All of :data:`STATISTICS` by name."""
+    """Return all of :data:`STATISTICS` by name."""
     return {name: statistic(graph) for name, statistic in STATISTICS.items()}
 
 

@@ -1,7 +1,7 @@
-"""Kernels between graphs that are compared with private ones: shortest paths, Weisfeiler-Lehman.
+"""Graph kernels without privacy: shortest paths and Weisfeiler-Lehman.
 
-Both are inner products of histograms, normalized to 1 for a graph with itself. Where asked for, they
-tell nodes apart by the labels that are among the columns of ``x``.
+Both are inner products of histograms, normalized to 1 for a graph with itself. On request they
+distinguish nodes by the labels among the columns of ``x``.
 """
 
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ from torch_geometric.data import Data
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.metrics.kernel_svm import check_number_of_graphs
 
-# Paths are measured from so many nodes of a graph at a time: 24 MB each in a graph of 6,000 nodes.
+# Number of nodes whose paths are measured at a time: 24 MB in a graph of 6,000 nodes.
 _SOURCES = 512
 
 
 def shortest_path_kernel(graphs: Sequence[Data], *, labelled: bool = False) -> NDArray[np.float64]:
-    """Kernel of the lengths of shortest paths, over all pairs of different connected nodes.
+    """Compute the kernel of shortest path lengths over all pairs of connected nodes.
 
     Args:
         graphs: G graphs; one without an edge is similar to none, also not to itself.
@@ -54,7 +54,7 @@ def shortest_path_kernel(graphs: Sequence[Data], *, labelled: bool = False) -> N
 def weisfeiler_lehman_kernel(
     graphs: Sequence[Data], iterations: int = 4, *, labelled: bool = False
 ) -> NDArray[np.float64]:
-    """Kernel of the colors of nodes, refined again and again by those of their neighbors.
+    """Compute the kernel of node colors, refined repeatedly by the colors of neighbors.
 
     Args:
         graphs: G graphs of one node or more each.
@@ -85,10 +85,10 @@ def weisfeiler_lehman_kernel(
 
 
 def node_labels(graphs: Sequence[Data]) -> NDArray[np.int64]:
-    """Label of each node, of the first graph first, shape ``(N,)``: numbers from 0.
+    """Return the label of each node, of the first graph first, shape ``(N,)``: numbers from 0.
 
-    The labels are the columns of ``x`` that hold zeros and ones only; nodes with the same ones have
-    the same label. Other columns are attributes, which these kernels do not know.
+    The labels are the columns of ``x`` that hold zeros and ones only; nodes with equal columns have
+    the same label. Other columns are attributes, which these kernels ignore.
 
     Raises:
         ValueError: If a graph has no ``x``, or none of its columns is a label.
@@ -104,7 +104,7 @@ def node_labels(graphs: Sequence[Data]) -> NDArray[np.int64]:
 
 
 def _path_histogram(graph: Data, labels: NDArray[np.int64], num_labels: int) -> csr_array:
-    """Number of ordered pairs of nodes by distance and labels of both ends, in one row."""
+    """Count ordered node pairs by distance and labels of both ends, in one row."""
     matrix = adjacency(graph)
     counts = np.zeros(0, dtype=np.int64)
     for sources in np.array_split(np.arange(graph.num_nodes), -(-graph.num_nodes // _SOURCES)):
@@ -121,9 +121,9 @@ def _path_histogram(graph: Data, labels: NDArray[np.int64], num_labels: int) -> 
 
 
 def _refined(colors: NDArray[np.int64], union: csr_array) -> NDArray[np.int64]:
-    """Equal colors for nodes whose colors, and whose neighbors' colors with repetition, are equal.
+    """Give equal colors to nodes of equal color whose neighbors have equal multisets of colors.
 
-    A multiset of colors is told by the sum of random numbers of 64 bits, one per color. Among a
+    A multiset of colors is identified by the sum of random 64-bit numbers, one per color. Among a
     million nodes two multisets have the same sum with a probability below one in ten million, while
     hashing them one by one, as ``torch_geometric.nn.WLConv`` does, takes a hundred times as long.
     """
@@ -141,6 +141,6 @@ def _color_histogram(
 
 
 def _cosines(histograms: csr_array) -> NDArray[np.float64]:
-    """Cosines of the angles between rows; those of an empty row are 0."""
+    """Return cosines of the angles between rows; an empty row has cosine 0 with all."""
     rows = normalize(histograms)
     return (rows @ rows.T).toarray()

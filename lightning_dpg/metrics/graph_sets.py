@@ -1,9 +1,9 @@
-"""Statistics of sets of graphs by which DPGGAN was judged.
+"""Statistics of sets of graphs from the evaluation of DPGGAN.
 
 Yang et al., "Secure Deep Graph Generation with Link Differential Privacy" (DPGGAN), 2021, compare
-each generated graph with the one it stands for, and average over the set: Table 1 the differences of
-five statistics, Table 2 the similarities of degrees and motifs. The names are theirs. Two of the five
-were not computed as their names say. Here they are as in the table, and beside them as they should be.
+each generated graph with its original, and average the differences of five statistics over the set
+(Table 1). The names are theirs. Two of the five were not computed as their names say: both the
+printed and the right variants are here.
 """
 
 import math
@@ -20,22 +20,20 @@ from lightning_dpg.metrics.functional import (
     relative_edge_distribution_entropy,
     triangles,
 )
-from lightning_dpg.metrics.motifs import motif_cosine, motif_counts
 from lightning_dpg.metrics.paths import characteristic_path_length
-from lightning_dpg.metrics.queries import degree_cosine
 
 
 class SetMean(NamedTuple):
     """Mean over the graphs of a set, or over pairs of graphs of two sets."""
 
     value: float
-    """Mean where the number is defined; nan if it is nowhere."""
+    """Mean over defined numbers; nan without any."""
     undefined: int
-    """Number of graphs or pairs that were left out, for instance since a graph has no edge."""
+    """Number of graphs or pairs left out, for instance because a graph has no edge."""
 
 
 def printed_gini(graph: Data) -> float:
-    r"""Gini coefficient of the degrees less :math:`2 / N`, since their ranks began with 0.
+    """Return the Gini coefficient less :math:`2 / N`: the ranks of the paper began with 0.
 
     It is negative for graphs of almost equal degrees. The table prints 0.1222 for the original
     networks of IMDB, where it is -0.1222.
@@ -44,9 +42,9 @@ def printed_gini(graph: Data) -> float:
 
 
 def printed_entropy(graph: Data) -> float:
-    r"""Entropy of the edges' ends, :math:`-\sum_i p_i \ln(p_i + 0.0001 / 2M) / \ln N`.
+    r"""Return the entropy of edge ends, :math:`-\sum_i p_i \ln(p_i + 0.0001 / 2M) / \ln N`.
 
-    The term added in the logarithm lets it end below 1 where all nodes have the same degree.
+    The term added in the logarithm keeps it below 1 where all nodes have the same degree.
     """
     degree = degrees(graph).astype(np.float64)
     if degree.sum() == 0:
@@ -66,56 +64,23 @@ SET_STATISTICS: dict[str, Callable[[Data], float]] = {
 }
 
 
-def set_means(graphs: Sequence[Data]) -> dict[str, SetMean]:
-    """Mean of each of :data:`SET_STATISTICS`: row "Original" of Table 1.
-
-    Args:
-        graphs: Graphs of two nodes or more, those without an edge included.
-    """
-    return {
-        name: _mean(statistic(graph) for graph in graphs)
-        for name, statistic in SET_STATISTICS.items()
-    }
-
-
 def set_differences(real: Sequence[Data], synthetic: Sequence[Data]) -> dict[str, SetMean]:
-    """Mean absolute difference of each of :data:`SET_STATISTICS`: the other rows of Table 1.
+    """Return the mean absolute difference of each of :data:`SET_STATISTICS`, as in Table 1.
 
     Args:
         real: Graphs of two nodes or more.
-        synthetic: For each of them the graph that was generated in its place, in the same order.
+        synthetic: For each real graph the graph generated in its place, in the same order.
 
     Raises:
         ValueError: If the sets differ in size.
     """
-    pairs = _pairs(real, synthetic)
+    if len(real) != len(synthetic):
+        raise ValueError(f"sets must have equal sizes, got {len(real)} and {len(synthetic)}")
+    pairs = list(zip(real, synthetic, strict=True))
     return {
         name: _mean(abs(statistic(first) - statistic(second)) for first, second in pairs)
         for name, statistic in SET_STATISTICS.items()
     }
-
-
-def set_similarities(real: Sequence[Data], synthetic: Sequence[Data]) -> dict[str, SetMean]:
-    """Mean cosine of the degree histograms and of the motif counts: the first columns of Table 2.
-
-    Arguments and errors are those of :func:`set_differences`.
-    """
-    pairs = _pairs(real, synthetic)
-    return {
-        "degree_cosine": _mean(
-            degree_cosine(*(np.bincount(degrees(graph)).astype(np.float64) for graph in pair))
-            for pair in pairs
-        ),
-        "motif_cosine": _mean(
-            motif_cosine(motif_counts(first), motif_counts(second))[0] for first, second in pairs
-        ),
-    }
-
-
-def _pairs(real: Sequence[Data], synthetic: Sequence[Data]) -> list[tuple[Data, Data]]:
-    if len(real) != len(synthetic):
-        raise ValueError(f"sets must have equal sizes, got {len(real)} and {len(synthetic)}")
-    return list(zip(real, synthetic, strict=True))
 
 
 def _mean(numbers: Iterable[float]) -> SetMean:

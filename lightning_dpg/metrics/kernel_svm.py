@@ -1,8 +1,8 @@
-"""Classification of graphs in repeated cross-validation: by kernels, and by a network beside them.
+"""Graph classification in repeated cross-validation: kernel machines and a graph network.
 
-The protocol of the field, see Morris et al., "TUDataset: A collection of benchmark datasets for
-learning with graphs", 2020: a support vector machine on a kernel, ten folds, ten times. All that is
-chosen, the cost C and one of several kernels, is chosen within each training part.
+The protocol of Morris et al., "TUDataset: A collection of benchmark datasets for learning with
+graphs", 2020: a support vector machine on a kernel, ten folds, ten times. The cost C and one of
+several kernels are chosen within each training part.
 """
 
 import math
@@ -22,17 +22,17 @@ from torch_geometric.data import Data
 from lightning_dpg.metrics.classification import gin_accuracy
 
 MAX_GRAPHS = 10_000
-"""Largest number of graphs of which kernels are computed: 800 MB each, for all pairs."""
+"""Largest number of graphs for kernels of all pairs, which take 800 MB each."""
 
 _COSTS = 10.0 ** np.arange(-3, 4)
 _WIDTHS = (0.1, 1.0, 10.0)
-# A machine of large C that is not done after so many steps would learn noise, slowly. It is judged
-# as it is in the choice of C.
+# A machine of large C that has not converged after so many steps would learn noise, slowly. The
+# choice of C takes it as it is.
 _MAX_STEPS = 5_000
 
 
 class Accuracy(NamedTuple):
-    """Share of graphs classified rightly, in repeated cross-validation."""
+    """Accuracy in repeated cross-validation."""
 
     mean: float
     """Mean over the repetitions."""
@@ -50,12 +50,12 @@ def cross_validated_accuracy(
     repetitions: int = 10,
     seed: int = 0,
 ) -> Accuracy:
-    """Accuracy of support vector machines on one kernel, or on the best of several.
+    """Return the accuracy of support vector machines on one kernel, or on the best of several.
 
-    For each fold that is tested, the machines that choose C and the kernel learn from all other
-    folds but one, and are compared on this one. This is done twice: with the fold before and the
-    fold after the tested one, in the circle of folds. Neighboring folds are thus left out together,
-    and the same machines serve both. The best choice then learns from all folds but the tested one.
+    For each tested fold, the machines that choose C and the kernel learn from all other folds but
+    one, and are compared on this one. This is done twice: with the fold before and the fold after
+    the tested one, in the circle of folds. Neighboring folds are thus left out together, and the
+    same machines serve both. The best choice then learns from all folds but the tested one.
 
     Args:
         grams: Kernel of all pairs of G graphs, shape ``(G, G)``, or several of them, of which each
@@ -64,12 +64,12 @@ def cross_validated_accuracy(
             semidefinite, see :func:`clip_spectrum`.
         labels: Class of each graph, shape ``(G,)``.
         folds: Number of folds, which have equal shares of the classes.
-        repetitions: Number of times that the graphs are dealt into folds.
-        seed: Public seed of the folds; equal for equal labels, whatever the kernel.
+        repetitions: Number of random divisions into folds.
+        seed: Public seed of the folds, which depend on the labels and not on the kernel.
 
     Raises:
-        ValueError: If a kernel is not finite or fits the labels not, or there are too few folds, or
-            too few graphs of a class.
+        ValueError: If a kernel is not finite or does not fit the labels, or there are too few folds
+            or too few graphs of a class.
     """
     classes = np.asarray(labels)
     candidates = [_scaled(gram, len(classes)) for gram in _as_list(grams)]
@@ -77,7 +77,7 @@ def cross_validated_accuracy(
         warnings.simplefilter("ignore", ConvergenceWarning)
         return _summary(
             _machines_accuracy(candidates, classes, parts)
-            for parts in _dealt(classes, folds, repetitions, seed)
+            for parts in _folds(classes, folds, repetitions, seed)
         )
 
 
@@ -88,14 +88,14 @@ def predicted_labels(
     folds: int = 10,
     seed: int = 0,
 ) -> NDArray[np.int64]:
-    """Labels of new graphs, by a support vector machine that learned from the labelled ones.
+    """Predict labels of new graphs by a support vector machine on the labeled graphs.
 
-    C and the kernel are those of the best mean accuracy where each fold is left out once.
+    C and the kernel maximize the mean accuracy where each fold is left out once.
 
     Args:
-        grams: Kernel of all pairs of L labelled and then T new graphs, shape ``(L + T, L + T)``, or
+        grams: Kernel of all pairs of L labeled and then T new graphs, shape ``(L + T, L + T)``, or
             several of them.
-        labels: Class of each of the labelled graphs, shape ``(L,)``.
+        labels: Class of each of the labeled graphs, shape ``(L,)``.
         folds: Number of folds.
         seed: Public seed of the folds.
 
@@ -110,9 +110,10 @@ def predicted_labels(
     candidates = [_scaled(gram, len(kernels[0])) for gram in kernels]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        parts = next(_dealt(classes, folds, 1, seed))
+        parts = next(_folds(classes, folds, 1, seed))
         found = [
-            _trials(candidates, classes, _left(parts, i), [part])[0] for i, part in enumerate(parts)
+            _trials(candidates, classes, _without(parts, i), [part])[0]
+            for i, part in enumerate(parts)
         ]
         choice = int(np.mean(found, axis=0).argmax())
         gram, machine = _fitted(candidates, classes, np.arange(len(classes)), choice)
@@ -128,7 +129,7 @@ def gin_cross_validated(
     seed: int = 0,
     steps: int = 800,
 ) -> Accuracy:
-    """Accuracy of graph isomorphism networks on degrees, in the folds of the machines.
+    """Return the accuracy of graph isomorphism networks on degrees, in the same folds.
 
     Nothing is chosen, so that a network learns from all folds but the tested one.
 
@@ -136,32 +137,33 @@ def gin_cross_validated(
         graphs: The G graphs; features of their nodes are not used.
         labels: Class of each graph, shape ``(G,)``.
         folds: Number of folds.
-        repetitions: Number of times that the graphs are dealt into folds.
+        repetitions: Number of random divisions into folds.
         seed: Public seed of the folds and of the networks.
         steps: Training steps of each network.
     """
     values, classes = np.unique(np.asarray(labels), return_inverse=True)
-    labelled = [
+    labeled = [
         Data(edge_index=graph.edge_index, num_nodes=graph.num_nodes, y=label)
         for graph, label in zip(graphs, torch.from_numpy(classes[:, None]), strict=True)
     ]
 
     def accuracy(tested: NDArray[np.int64], others: NDArray[np.int64]) -> float:
-        train, test = ([labelled[i] for i in part] for part in (others, tested))
+        train, test = ([labeled[i] for i in part] for part in (others, tested))
         return gin_accuracy(train, test, len(values), seed, steps)
 
     return _summary(
-        float(np.mean([accuracy(part, _left(parts, i)) for i, part in enumerate(parts)]))
-        for parts in _dealt(classes, folds, repetitions, seed)
+        float(np.mean([accuracy(part, _without(parts, i)) for i, part in enumerate(parts)]))
+        for parts in _folds(classes, folds, repetitions, seed)
     )
 
 
 def feature_kernels(features: ArrayLike) -> list[NDArray[np.float64]]:
-    r"""A linear and three Gaussian kernels of features, for :func:`cross_validated_accuracy`.
+    r"""Compute a linear and three Gaussian kernels of features.
 
     Columns are standardized, over all graphs: this reads the features of graphs that are tested
-    later, but no label. Constant columns are dropped. The mean squared distance of two graphs is then
-    :math:`2 F`, and the Gaussian kernels are :math:`\exp(-w \|x - y\|^2 / F)` with w = 0.1, 1, 10.
+    later, but no label. Constant columns are dropped. The mean squared distance of two graphs is
+    then :math:`2 F`, and the Gaussian kernels are :math:`\exp(-w \|x - y\|^2 / F)` with w = 0.1, 1,
+    10.
 
     Args:
         features: One row per graph, shape ``(G, F)``.
@@ -181,12 +183,12 @@ def feature_kernels(features: ArrayLike) -> list[NDArray[np.float64]]:
 
 
 def clip_spectrum(gram: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The positive semidefinite matrix nearest to a symmetric one: negative eigenvalues become 0.
+    """Set negative eigenvalues to 0: the nearest positive semidefinite matrix.
 
-    For similarities that are no kernels, such as those from distances between graphs. The spectrum
-    is that of all graphs, so that those tested later have a part in the kernel between the others,
-    by their similarities but not by their labels: the accuracy is that of a classifier which is
-    given all graphs at once (transductive), and a new graph needs a new decomposition.
+    It serves similarities that are no kernels, such as similarities from distances between graphs.
+    The spectrum is that of all graphs, so that graphs tested later affect the kernel between the
+    others, by their similarities but not by their labels: the accuracy is transductive, and a new
+    graph needs a new decomposition.
 
     Args:
         gram: Symmetric matrix of shape ``(G, G)``.
@@ -219,7 +221,7 @@ def _as_list(
 
 
 def _scaled(gram: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-    """The kernel with a mean of 1 on its diagonal; one of all zeros remains."""
+    """Scale the kernel to a mean of 1 on its diagonal; a zero kernel stays."""
     if gram.shape != (count, count) or not np.isfinite(gram).all():
         raise ValueError(
             f"a kernel of {count} graphs must be finite and of shape ({count}, {count}), "
@@ -229,10 +231,10 @@ def _scaled(gram: NDArray[np.float64], count: int) -> NDArray[np.float64]:
     return gram / mean if mean > 0 else gram
 
 
-def _dealt(
+def _folds(
     labels: NDArray[np.int64], folds: int, repetitions: int, seed: int
 ) -> Iterator[list[NDArray[np.int64]]]:
-    """Numbers of the graphs of each fold, for each repetition."""
+    """Yield the graph numbers of each fold, for each repetition."""
     if folds < 3:
         raise ValueError(f"folds must be at least 3: test, choose, learn; got {folds}")
     smallest = int(np.unique(labels, return_counts=True)[1].min())
@@ -240,13 +242,13 @@ def _dealt(
         raise ValueError(
             f"the smallest class has {smallest} graphs; choose no more folds, of {folds}"
         )
-    dealer = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repetitions, random_state=seed)
-    tests = [tested for _, tested in dealer.split(labels, labels)]
+    splitter = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repetitions, random_state=seed)
+    tests = [tested for _, tested in splitter.split(labels, labels)]
     for start in range(0, len(tests), folds):
         yield tests[start : start + folds]
 
 
-def _left(parts: Sequence[NDArray[np.int64]], *left_out: int) -> NDArray[np.int64]:
+def _without(parts: Sequence[NDArray[np.int64]], *left_out: int) -> NDArray[np.int64]:
     return np.concatenate([part for i, part in enumerate(parts) if i not in left_out])
 
 
@@ -255,16 +257,16 @@ def _machines_accuracy(
     labels: NDArray[np.int64],
     parts: Sequence[NDArray[np.int64]],
 ) -> float:
-    """Mean over the folds of the accuracy of the machine chosen without the fold."""
+    """Return the mean accuracy over folds of the machine chosen without the fold."""
     found = np.zeros((len(parts), len(grams) * len(_COSTS)))
     for fold in range(len(parts)):
         pair = [fold, (fold + 1) % len(parts)]
-        # Each of the two folds chooses for the other one.
+        # Each of the two folds is the validation fold of the other one.
         others = [parts[i] for i in reversed(pair)]
-        found[pair] += _trials(grams, labels, _left(parts, *pair), others)
+        found[pair] += _trials(grams, labels, _without(parts, *pair), others)
     accuracies = []
     for fold, choice in enumerate(found.argmax(axis=1)):
-        gram, machine = _fitted(grams, labels, _left(parts, fold), int(choice))
+        gram, machine = _fitted(grams, labels, _without(parts, fold), int(choice))
         right = machine.predict(gram[parts[fold]]) == labels[parts[fold]]
         accuracies.append(right.mean())
     return float(np.mean(accuracies))
@@ -276,7 +278,7 @@ def _trials(
     train: NDArray[np.int64],
     tests: Sequence[NDArray[np.int64]],
 ) -> NDArray[np.float64]:
-    """Accuracy on each of the tests of the machines of all choices, shape ``(T, K * C)``."""
+    """Return accuracies on each test of the machines of all choices, shape ``(T, K * C)``."""
     tested = np.concatenate(tests)
     ends = np.cumsum([len(test) for test in tests])[:-1]
     found = []
@@ -296,7 +298,7 @@ def _fitted(
     train: NDArray[np.int64],
     choice: int,
 ) -> tuple[NDArray[np.float64], SVC]:
-    """The machine of a choice, and the kernel of all graphs with those that it learned from."""
+    """Return the kernel with the training graphs and the fitted machine of a choice."""
     gram = grams[choice // len(_COSTS)][:, train]
     return gram, _machine(_COSTS[choice % len(_COSTS)]).fit(gram[train], labels[train])
 

@@ -1,4 +1,4 @@
-"""How well labels of graphs are told from what was released of them, beside who learned nothing."""
+"""Graph classification accuracy on released features, with a majority-class baseline."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from lightning_dpg.metrics.kernel_svm import cross_validated_accuracy, gin_cross
 from lightning_dpg.metrics.queries import Answer
 
 LABEL_QUERIES = ("accuracy", "gin_accuracy_real")
-"""Queries in the order of the tables; more is better in each."""
+"""Queries in the order of the tables; higher is better in each."""
 
 
 def compare_labels(
@@ -21,17 +21,16 @@ def compare_labels(
     classify: bool = False,
     seed: int = 0,
 ) -> dict[str, Answer]:
-    """Accuracy of support vector machines in ten folds, dealt once.
+    """Return the accuracy of support vector machines in ten folds.
 
     Args:
         graphs: The G graphs, each with its label ``y`` of shape ``(1,)``.
         grams: Candidate kernels between them, each of shape ``(G, G)``, from what was released.
-        classify: Whether to train graph isomorphism networks on the graphs themselves, which is not
-            private: a bound from above.
+        classify: Whether to train graph isomorphism networks on the private graphs, an upper bound.
         seed: Public seed of the folds.
 
     Returns:
-        By query; ``real`` is the share of the most frequent label, for who learned nothing.
+        Answers by query; ``real`` of the accuracy is the majority-class baseline.
     """
     labels = np.array([int(graph.y) for graph in graphs])
     majority = float(np.bincount(labels - labels.min()).max() / len(labels))

@@ -1,4 +1,4 @@
-"""Link prediction: how well scores tell edges from non-edges (reads the private graph)."""
+"""Link prediction quality of scores (reads the private graph)."""
 
 import math
 
@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 
 
 def link_prediction(positive_scores: Tensor, negative_scores: Tensor) -> tuple[float, float]:
-    """Area under the ROC curve and average precision of scores, higher meaning likelier.
+    """Return area under the ROC curve and average precision of scores; higher is likelier.
 
     Args:
         positive_scores: Scores of edges, shape ``(P,)``.
@@ -18,8 +18,8 @@ def link_prediction(positive_scores: Tensor, negative_scores: Tensor) -> tuple[f
         AUC and AP, both between 0 and 1; nan where either class is empty. Chance gives an AUC of
         0.5 and an AP of P / (P + Q).
     """
-    # scikit-learn takes almost a second to import, which generating graphs need not wait for. The
-    # functions of torchmetrics squash scores outside [0, 1], and so tie the large ones.
+    # scikit-learn takes almost a second to import, and generating graphs does not need it. Scores
+    # may leave [0, 1]: torchmetrics would squash them by a sigmoid, which ties the large ones.
     from sklearn.metrics import average_precision_score, roc_auc_score
 
     if not (len(positive_scores) and len(negative_scores)):
@@ -32,7 +32,7 @@ def link_prediction(positive_scores: Tensor, negative_scores: Tensor) -> tuple[f
 def degree_product(graph: Data, pairs: Tensor) -> Tensor:
     """Score pairs of nodes by the product of their degrees.
 
-    The control of every link-prediction table: against uniform non-edges it is already good.
+    It is the baseline of every link-prediction table, and strong against uniform non-edges.
 
     Args:
         graph: Graph that gives the degrees, without the held-out edges.

@@ -1,23 +1,19 @@
-r"""Maximum mean discrepancy between two sets of graphs, by four descriptors of a graph.
+"""Maximum mean discrepancy between two sets of graphs, by four descriptors of a graph.
 
-Descriptors, kernel and bandwidths are those of Liao et al., "Efficient Graph Generation with Graph
+Descriptors, kernel and bandwidths follow Liao et al., "Efficient Graph Generation with Graph
 Recurrent Attention Networks" (GRAN), 2019. They took the idea and the first three descriptors from
-You et al., "GraphRNN: Generating Realistic Graphs with Deep Auto-regressive Models", 2018, whose
-earth mover's distance they replaced by the total variation.
+You et al., "GraphRNN: Generating Realistic Graphs with Deep Auto-regressive Models", 2018, and
+replaced its earth mover's distance by the total variation.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import laplacian
 from scipy.spatial.distance import cdist
-from torch import Tensor
 from torch_geometric.data import Data
-from torchmetrics import Metric
-from torchmetrics.utilities import dim_zero_cat
 
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.metrics.functional import degrees, local_clustering
@@ -28,7 +24,7 @@ MAX_SPECTRUM_NODES = 5_000
 
 
 class Descriptor(NamedTuple):
-    """A description of graphs by vectors, and the scale on which they are compared."""
+    """A map of graphs to vectors, and the scale on which these are compared."""
 
     describe: Callable[[Data], NDArray[np.float64]]
     """Vector of a graph; missing entries at its end count as 0."""
@@ -37,22 +33,22 @@ class Descriptor(NamedTuple):
 
 
 def degree_histogram(graph: Data) -> NDArray[np.float64]:
-    """Shares of the nodes of degree 0, 1, ..., up to the largest degree."""
+    """Return the shares of nodes of degree 0, 1, ..., up to the largest degree."""
     return _shares(np.bincount(degrees(graph)))
 
 
 def clustering_histogram(graph: Data) -> NDArray[np.float64]:
-    """Shares of the nodes by local clustering coefficient, in 100 bins from 0 to 1."""
+    """Return the shares of nodes by local clustering coefficient, in 100 bins from 0 to 1."""
     return _shares(np.histogram(local_clustering(graph), bins=100, range=(0, 1))[0])
 
 
 def orbit_means(graph: Data) -> NDArray[np.float64]:
-    """Mean of each of the 15 orbit counts over the nodes, shape ``(15,)``; not a histogram."""
+    """Return the mean of each of the 15 orbit counts over nodes, ``(15,)``; not a histogram."""
     return orbit_counts(graph).mean(axis=0)
 
 
 def spectrum_histogram(graph: Data) -> NDArray[np.float64]:
-    """Shares of the eigenvalues of the normalized Laplacian, in 200 bins from -1e-5 to 2.
+    """Return the shares of eigenvalues of the normalized Laplacian, in 200 bins from -1e-5 to 2.
 
     A node without an edge has the eigenvalue 0.
 
@@ -81,7 +77,7 @@ DESCRIPTORS: dict[str, Descriptor] = {
 def gaussian_tv(
     first: NDArray[np.float64], second: NDArray[np.float64], bandwidth: float
 ) -> NDArray[np.float64]:
-    r"""Gaussian kernel of the total variation, :math:`\exp(-\|x - y\|_1^2 / 8 \sigma^2)`.
+    r"""Return the total-variation kernel :math:`\exp(-\|x - y\|_1^2 / 8 \sigma^2)`.
 
     Args:
         first: Vectors x, shape ``(A, K)``. The total variation of two of them is half the sum of
@@ -99,11 +95,11 @@ def gaussian_tv(
 def squared_mmd(
     real: Sequence[NDArray[np.float64]], synthetic: Sequence[NDArray[np.float64]], bandwidth: float
 ) -> float:
-    r"""Squared maximum mean discrepancy, :math:`E k(x, x') + E k(y, y') - 2 E k(x, y)`.
+    """Return the squared discrepancy :math:`E k(x, x') + E k(y, y') - 2 E k(x, y)`.
 
-    The means go over all pairs, those of a vector with itself included, as in GraphRNN and GRAN. So
-    it is 0 for equal sets, and above 0 for two samples of one distribution. As the kernel need not
-    be positive definite, rare sets get a number slightly below 0.
+    The means go over all pairs, including pairs of a vector with itself, as in GraphRNN and GRAN.
+    So it is 0 for equal sets, and above 0 for two samples of one distribution. As the kernel need
+    not be positive definite, it is slightly below 0 for rare sets.
 
     Args:
         real: Vectors x, one or more.
@@ -119,66 +115,6 @@ def squared_mmd(
     )
     within = gaussian_tv(x, x, bandwidth).mean() + gaussian_tv(y, y, bandwidth).mean()
     return float(within - 2 * gaussian_tv(x, y, bandwidth).mean())
-
-
-def graph_mmd(real: Sequence[Data], synthetic: Sequence[Data], descriptor: Descriptor) -> float:
-    """Squared maximum mean discrepancy between two sets of graphs.
-
-    Args:
-        real: Graphs, one or more, of one node or more each.
-        synthetic: Graphs, likewise; their number may differ.
-        descriptor: One of :data:`DESCRIPTORS`.
-    """
-    vectors = [[descriptor.describe(graph) for graph in graphs] for graphs in (real, synthetic)]
-    return squared_mmd(vectors[0], vectors[1], descriptor.bandwidth)
-
-
-class GraphMMD(Metric):
-    """Squared maximum mean discrepancy between real and synthetic graphs.
-
-    ``update`` takes graphs and whether they are real, ``compute`` returns a scalar in double
-    precision. All graphs are held as vectors.
-
-    Args:
-        descriptor: One of :data:`DESCRIPTORS`.
-        **kwargs: Arguments of torchmetrics, such as ``sync_on_compute``.
-    """
-
-    is_differentiable = False
-    higher_is_better = False
-    full_state_update = False
-
-    def __init__(self, descriptor: Descriptor, **kwargs: Any) -> None:
-        """Start without a graph."""
-        super().__init__(**kwargs)
-        self.descriptor = descriptor
-        # Vectors differ in length: they are held end to end beside their lengths.
-        for name in ("real", "synthetic"):
-            self.add_state(f"{name}_values", [], dist_reduce_fx="cat")
-            self.add_state(f"{name}_lengths", [], dist_reduce_fx="cat")
-
-    def update(self, graphs: Sequence[Data], real: bool) -> None:
-        """Take more graphs into account, which are all real or all synthetic."""
-        name = "real" if real else "synthetic"
-        for graph in graphs:
-            vector = torch.from_numpy(self.descriptor.describe(graph)).to(self.device)
-            getattr(self, f"{name}_values").append(vector)
-            getattr(self, f"{name}_lengths").append(torch.tensor([len(vector)], device=self.device))
-
-    def compute(self) -> Tensor:
-        """Discrepancy between all real and all synthetic graphs so far."""
-        value = squared_mmd(
-            self._vectors("real"), self._vectors("synthetic"), self.descriptor.bandwidth
-        )
-        return torch.tensor(value, dtype=torch.float64, device=self.device)
-
-    def _vectors(self, name: str) -> list[NDArray[np.float64]]:
-        values, lengths = getattr(self, f"{name}_values"), getattr(self, f"{name}_lengths")
-        # Lists hold nothing before the first graph, and one tensor after the processes were joined.
-        if isinstance(lengths, list) and not lengths:
-            return []
-        ends = dim_zero_cat(lengths).cpu().numpy().cumsum()
-        return np.split(dim_zero_cat(values).cpu().numpy(), ends[:-1])
 
 
 def _shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
-"""Motifs: the 29 connected graphs of 3, 4 and 5 nodes, and how often each is an induced subgraph.
+"""Counts of motifs: the 29 connected graphs of 3, 4 and 5 nodes as induced subgraphs.
 
-Motifs of 3 and 4 nodes are counted by formulas on any graph. Those of 5 nodes are enumerated in
+Motifs of 3 and 4 nodes are counted by formulas on any graph. Motifs of 5 nodes are enumerated in
 small graphs and estimated in others, see :func:`motif_counts`.
 """
 
@@ -33,8 +33,8 @@ class MotifCounts(NamedTuple):
     counts: NDArray[np.float64]
     """Number of each motif, shape ``(29,)``: 2 of 3 nodes, 6 of 4 nodes, 21 of 5 nodes.
 
-    Motifs of equal size are in the order of their edges, those of as many edges in descending
-    order of their largest degree, then of the next degrees, then of their triangles.
+    Motifs of equal size are in the order of their number of edges, then in descending order of
+    their largest degree, of the next degrees, and of their triangles.
     """
     covariance: NDArray[np.float64]
     """Covariance of the counts, shape ``(29, 29)``; 0 where they are exact."""
@@ -46,7 +46,7 @@ class _Classes(NamedTuple):
     """The 21 connected graphs of 5 nodes."""
 
     of_code: NDArray[np.int64]
-    """Class of a graph by the bits that say which pairs of nodes are linked, shape ``(1024,)``.
+    """Class of a graph by the bits of its linked node pairs, shape ``(1024,)``.
 
     It is -1 where the graph is not connected.
     """
@@ -71,7 +71,7 @@ def motif_counts(
         graph: Graph of N nodes.
         num_samples: Number of trees to draw.
         seed: Seed of the draws (public).
-        exact_up_to: In graphs of at most so many trees of 5 nodes all sets of them are enumerated.
+        exact_up_to: Largest number of trees of 5 nodes in a graph whose sets are enumerated.
     """
     orbits = orbit_counts(graph).sum(axis=0)
     small = [orbits[orbit] / nodes for orbit, nodes in _ORBITS.items()]
@@ -88,18 +88,18 @@ def motif_counts(
 
 
 def motif_cosine(first: MotifCounts, second: MotifCounts) -> tuple[float, float]:
-    """Cosine of the angle between the counts of two graphs, and its standard error.
+    """Return the cosine of the angle between two graphs' counts, and its standard error.
 
     Both are nan if either graph has no motif. As in Yang et al., "Secure Deep Graph Generation with
-    Link Differential Privacy", 2021, the counts are taken as they are: those of the most frequent
-    motifs, which have 5 nodes, decide.
+    Link Differential Privacy", 2021, raw counts are compared: the most frequent motifs, which have
+    5 nodes, decide.
     """
     norms = [float(np.linalg.norm(motifs.counts)) for motifs in (first, second)]
     if 0 in norms:
         return math.nan, math.nan
     ours, theirs = first.counts / norms[0], second.counts / norms[1]
     cosine = min(float(ours @ theirs), 1.0)
-    # To first order in the errors of the counts, which draws of either graph make on their own
+    # To first order in the errors of the counts, which are independent
     slopes = (theirs - cosine * ours) / norms[0], (ours - cosine * theirs) / norms[1]
     variances = (
         float(slope @ motifs.covariance @ slope)
@@ -109,10 +109,10 @@ def motif_cosine(first: MotifCounts, second: MotifCounts) -> tuple[float, float]
 
 
 class _Trees:
-    """Trees of 5 nodes in a graph: stars, paths, and stars of 3 leaves of which one goes on.
+    """Trees of 5 nodes in a graph: stars, paths, and forks (stars of 3 leaves, one extended).
 
-    ``weights`` of shape ``(3,)`` holds how many there are of each kind, together with walks of the
-    same form that meet a node twice.
+    ``weights`` of shape ``(3,)`` counts each kind, together with walks of the same form that meet a
+    node twice.
     """
 
     def __init__(self, graph: Data) -> None:
@@ -130,7 +130,7 @@ class _Trees:
         self.weights = np.array([kind.sum() for kind in (self.stars, self.paths, self.forks)])
 
     def sample(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Nodes of trees, shape ``(T, 5)``: T is ``count`` less the walks that are no trees."""
+        """Draw nodes of trees, ``(T, 5)``; T is ``count`` less the walks that are no trees."""
         counts = rng.multinomial(count, self.weights / self.weights.sum())
         kinds = (self._sample_stars, self._sample_paths, self._sample_forks)
         nodes = [kind(size, rng) for kind, size in zip(kinds, counts, strict=True) if size]
@@ -167,7 +167,7 @@ class _Trees:
     def _others(
         self, nodes: NDArray[np.int64], left_out: NDArray[np.int64], numbers: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Neighbor of each node by number, where the last one takes the place of ``left_out``."""
+        """Return a neighbor of each node by number; the last one replaces ``left_out``."""
         found = self.neighbors[self.starts[nodes] + numbers]
         last = self.neighbors[self.starts[nodes] + self.degrees[nodes] - 1]
         return np.where(found == left_out, last, found)
@@ -178,10 +178,10 @@ def _draw(weights: NDArray[np.float64], count: int, rng: np.random.Generator) ->
 
 
 def _distinct(sizes: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Different numbers below each of the sizes, ascending, shape ``(len(sizes), count)``."""
+    """Draw different numbers below each size, ascending, shape ``(len(sizes), count)``."""
     numbers = np.empty((len(sizes), count), dtype=np.int64)
     for i in range(count):
-        # A number among those that are left, moved past the smaller ones that are taken
+        # A rank among the remaining numbers, moved past smaller numbers that are taken
         number = rng.integers(sizes - i)
         for taken in numbers[:, :i].T:
             number += number >= taken
@@ -191,7 +191,7 @@ def _distinct(sizes: NDArray[np.int64], count: int, rng: np.random.Generator) ->
 
 
 def _connected_sets(graph: Data) -> NDArray[np.int64]:
-    """All sets of 5 nodes with a connected subgraph, ascending in each row, shape ``(S, 5)``."""
+    """List all sets of 5 nodes with a connected subgraph, sorted rows, shape ``(S, 5)``."""
     matrix = adjacency(graph)
     sets: NDArray[np.int64] = undirected_edges(graph).cpu().numpy()
     for size in (2, 3, 4):
@@ -210,13 +210,13 @@ def _connected_sets(graph: Data) -> NDArray[np.int64]:
 
 
 def _tally(graph: Data, sets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Number of connected sets of 5 nodes by the class of their subgraph, shape ``(21,)``."""
+    """Count connected sets of 5 nodes by the class of their subgraph, shape ``(21,)``."""
     rows, columns = graph.edge_index.cpu().numpy()
     edges = rows * graph.num_nodes + columns
     codes = np.zeros(len(sets), dtype=np.int64)
     for bit, (i, j) in enumerate(_PAIRS):
         pairs = sets[:, i] * graph.num_nodes + sets[:, j]
-        # Edges are sorted. A pair beyond all of them is none: the last edge is compared with it.
+        # Edges are sorted. A pair beyond all edges is compared with the last edge, which differs.
         found = np.minimum(np.searchsorted(edges, pairs), len(edges) - 1)
         codes |= (edges[found] == pairs).astype(np.int64) << bit
     classes = _classes()
@@ -226,13 +226,13 @@ def _tally(graph: Data, sets: NDArray[np.int64]) -> NDArray[np.float64]:
 
 @cache
 def _classes() -> _Classes:
-    """Tell the connected graphs of 5 nodes apart: their degrees and triangles suffice for it."""
+    """Classify the connected graphs of 5 nodes by their degrees and triangles."""
     bits = (np.arange(2 ** len(_PAIRS))[:, None] >> np.arange(len(_PAIRS))) & 1
     matrix = np.zeros((len(bits), 5, 5))
     matrix[:, _PAIRS[:, 0], _PAIRS[:, 1]] = bits
     matrix += matrix.transpose(0, 2, 1)
     degree = matrix.sum(axis=2)
-    # Kirchhoff: any minor of the Laplacian is the number of spanning trees.
+    # Kirchhoff: any principal minor of the Laplacian is the number of spanning trees.
     laplacian = degree[:, :, None] * np.eye(5) - matrix
     trees = np.linalg.det(laplacian[:, 1:, 1:]).round()
     triangles = np.trace(matrix @ matrix @ matrix, axis1=1, axis2=2) / 6

@@ -1,4 +1,4 @@
-"""Orbits: how often a node plays each role in the connected subgraphs of 2, 3 and 4 nodes.
+"""Orbit counts: how often a node has each role in connected subgraphs of 2, 3 and 4 nodes.
 
 The subgraphs are counted as patterns that may lack edges of the graph, for which sums over nodes,
 edges and triangles suffice; a triangular system then gives the counts of induced subgraphs.
@@ -16,7 +16,7 @@ from lightning_dpg.metrics.functional import degrees, oriented_adjacency
 
 NUM_ORBITS = 15
 
-# Edges whose triangles or cliques, and paths of two edges that are held at a time
+# Edges with their triangles or cliques, and paths of two edges, in memory at a time
 _BLOCK_EDGES = 16_384
 _BLOCK_PATHS = 2_000_000
 
@@ -47,7 +47,7 @@ class _Triangles(NamedTuple):
 
 
 def orbit_counts(graph: Data) -> NDArray[np.int64]:
-    """Induced connected subgraphs of 2 to 4 nodes per node and role, shape ``(N, 15)``.
+    """Count induced connected subgraphs of 2 to 4 nodes per node and role, shape ``(N, 15)``.
 
     Time grows with the number of cliques of 4 nodes and with the sum over the edges of the smaller
     degree of their ends, memory with the number of triangles.
@@ -113,10 +113,10 @@ def _triangles(oriented: csr_array) -> _Triangles:
 
 
 def _squares(matrix: csr_array, oriented: csr_array) -> NDArray[np.int64]:
-    """Cycles of 4 nodes per node, chords allowed.
+    """Count cycles of 4 nodes per node, chords allowed.
 
-    A cycle has a top, the node that its edges point to, and consists of two paths from there to the
-    node across. So hubs, which are tops, are the middle of few paths: see Chiba and Nishizeki,
+    A cycle has a top, the node that its edges point to, and consists of two paths from the top to
+    the node across. Hubs are tops, and so the middle of few paths: see Chiba and Nishizeki,
     "Arboricity and subgraph listing algorithms", 1985.
     """
     num_nodes = matrix.shape[0]
@@ -129,7 +129,7 @@ def _squares(matrix: csr_array, oriented: csr_array) -> NDArray[np.int64]:
     counts = np.zeros(num_nodes, dtype=np.int64)
     start = 0
     while start < len(tops):
-        # As many arcs as fit, but all of a top, as its paths must be seen together
+        # As many arcs as fit, but all arcs of a top, whose paths must be in one block
         stop = np.searchsorted(before, before[start] + _BLOCK_PATHS, side="right") - 1
         stop = np.searchsorted(tops, tops[max(stop, start + 1) - 1], side="right")
         arc = np.repeat(np.arange(start, stop), degree[middles[start:stop]])
@@ -140,8 +140,8 @@ def _squares(matrix: csr_array, oriented: csr_array) -> NDArray[np.int64]:
         _, group, size = np.unique(
             tops[arc] * num_nodes + across, return_inverse=True, return_counts=True
         )
-        # A path closes a cycle with each other one of its group. The cycle is seen from both of
-        # them, and so twice at its top and across, but once at either middle.
+        # A path closes a cycle with each other path of its group. The cycle counts for both paths,
+        # and so twice at its top and across, but once at either middle.
         partners = size[group.ravel()] - 1
         counts += np.bincount(middles[arc], partners, num_nodes).astype(np.int64)
         for nodes in (tops[arc], across):
@@ -151,7 +151,7 @@ def _squares(matrix: csr_array, oriented: csr_array) -> NDArray[np.int64]:
 
 
 def _four_cliques(oriented: csr_array, triangles: _Triangles) -> NDArray[np.int64]:
-    """Cliques of 4 nodes per node: an edge and two linked nodes of triangles on it."""
+    """Count cliques of 4 nodes per node: an edge and two linked nodes of triangles on it."""
     num_nodes = oriented.shape[0]
     (_, middle, last), (_, around, edge) = triangles
     ones = np.ones(len(edge), dtype=np.int64)
@@ -179,6 +179,6 @@ def _four_cliques(oriented: csr_array, triangles: _Triangles) -> NDArray[np.int6
 def _sum_at(
     nodes: NDArray[np.int64], values: NDArray[np.int64], num_nodes: int
 ) -> NDArray[np.int64]:
-    """Sum of the values at each node, shape ``(N,)``."""
+    """Sum the values at each node, shape ``(N,)``."""
     values = np.broadcast_to(values, nodes.shape)
     return np.bincount(nodes.ravel(), values.ravel(), num_nodes).astype(np.int64)

@@ -13,10 +13,10 @@ from lightning_dpg.graph.graph import adjacency
 EXACT_UP_TO = 20_000
 SAMPLED_SOURCES = 512
 
-# Sources that share one 64-bit word of a node, and words of a node that one search fills.
+# Sources per 64-bit word of a node, and words of a node per search.
 _WORD = 64
 _WORDS = 4
-# Sources whose counts come apart for free: a table of all 16-bit patterns counts their bits.
+# Sources per group: a table of all 16-bit patterns counts their bits.
 _GROUP = 16
 _BIT_COUNTS = (
     np.unpackbits(np.arange(2**_GROUP, dtype=np.uint16).view(np.uint8))
@@ -26,9 +26,10 @@ _BIT_COUNTS = (
 
 
 def characteristic_path_length(graph: Data) -> float:
-    """Mean length of the shortest paths between connected nodes; nan without an edge.
+    """Return the mean length of shortest paths between connected nodes; nan without an edge.
 
-    Exact on up to :data:`EXACT_UP_TO` nodes, an estimate above; see :func:`path_length_estimate`.
+    It is exact up to :data:`EXACT_UP_TO` nodes and an estimate above; see
+    :func:`path_length_estimate`.
     """
     return path_length_estimate(graph)[0]
 
@@ -52,16 +53,16 @@ class Distances(NamedTuple):
 def path_length_estimate(
     graph: Data, num_sources: int | None = None, seed: int = 0
 ) -> tuple[float, float]:
-    """Mean length of the shortest paths between connected nodes, and its standard error.
+    """Return the mean length of shortest paths between connected nodes, and its standard error.
 
-    Both are nan without an edge; the arguments are those of :func:`distances`.
+    Both are nan without an edge; see :func:`distances` for the arguments.
     """
     measured = distances(graph, num_sources, seed)
     return measured.mean, measured.standard_error
 
 
 def distances(graph: Data, num_sources: int | None = None, seed: int = 0) -> Distances:
-    """Lengths of the shortest paths between connected nodes.
+    """Measure or estimate the lengths of shortest paths between connected nodes.
 
     Args:
         graph: Graph of N nodes; those without an edge are at distance 0 of themselves only.
@@ -74,7 +75,7 @@ def distances(graph: Data, num_sources: int | None = None, seed: int = 0) -> Dis
     linked = np.diff(matrix.indptr) > 0
     if not linked.any():
         return Distances(np.array([float(graph.num_nodes)]), math.nan, math.nan, None)
-    # Every row then holds a neighbor, which the search needs.
+    # The search needs a neighbor in every row.
     matrix = matrix[linked][:, linked]
     num_nodes = matrix.shape[0]
     if num_sources is None:
@@ -89,8 +90,8 @@ def distances(graph: Data, num_sources: int | None = None, seed: int = 0) -> Dis
     sources = np.random.default_rng(seed).permutation(num_nodes)[:num_sources]
     lengths, pairs, reached = _path_totals(matrix, sources)
     mean = lengths.sum() / pairs.sum()
-    # A ratio of two totals, whose error the spread between groups of sources tells; the sources
-    # are drawn without replacement.
+    # The error of a ratio of two totals, from the spread between groups of sources, which are drawn
+    # without replacement.
     groups = num_sources // _GROUP
     residuals = (lengths - mean * pairs)[:groups]
     variance = groups / (groups - 1) * (residuals**2).sum() * (1 - num_sources / num_nodes)
@@ -101,7 +102,7 @@ def distances(graph: Data, num_sources: int | None = None, seed: int = 0) -> Dis
 def _path_totals(
     matrix: csr_array, sources: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Sum of the path lengths and other nodes reached per group, and nodes reached per distance."""
+    """Return path lengths and nodes reached per group, and nodes reached per distance."""
     lengths, pairs = [], []
     by_distance = np.zeros(0)
     per_search = _WORD * _WORDS
@@ -116,10 +117,10 @@ def _path_totals(
 
 
 def _reached_by_level(matrix: csr_array, sources: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Nodes first reached at distance 1, 2, ... per group of sources, shape ``(levels, 16)``.
+    """Count nodes first reached at distance 1, 2, ... per group of sources: ``(levels, 16)``.
 
-    Bit s of a node says whether source s has reached it, so that one ``or`` over the words of its
-    neighbors moves 64 searches on by one edge.
+    Bit s of a node is 1 if source s has reached it, so that one ``or`` over the words of its
+    neighbors advances 64 searches by one edge.
     """
     num_nodes = matrix.shape[0]
     numbers = np.arange(len(sources))

@@ -1,8 +1,8 @@
-"""Queries that tell how near a synthetic graph comes to the real one (read the private graph).
+"""Queries that compare a synthetic graph with the real one (read the private graph).
 
-The first fifteen are those of "PGB: Benchmarking Differentially Private Synthetic Graph Generation
-Algorithms", 2024; after them come the other statistics of NetGAN, the overlap of the edges, and the
-similarities by which PrivCom and DPGGAN were judged.
+The first fifteen are from "PGB: Benchmarking Differentially Private Synthetic Graph Generation
+Algorithms", 2024. After them come the other statistics of NetGAN, the overlap of the edges, and the
+similarities in the evaluations of PrivCom and DPGGAN.
 """
 
 import math
@@ -28,12 +28,12 @@ from lightning_dpg.metrics.functional import STATISTICS, average_clustering, deg
 from lightning_dpg.metrics.motifs import MotifCounts, motif_cosine, motif_counts
 from lightning_dpg.metrics.paths import distances
 
-# Least probability of the second distribution of a divergence, which else would be infinite.
+# Smallest probability of the second distribution, without which a divergence may be infinite.
 PROBABILITY_FLOOR = float(np.finfo(np.float64).eps)
 TOP_SHARE = 0.01
 DEGREE_BINS = 50
 
-# Of the statistics, these are queries already, the last one under the name avg_path_length.
+# These statistics are queries already, the last one under the name avg_path_length.
 _REPEATED = ("assortativity", "triangles", "transitivity", "characteristic_path_length")
 
 QUERIES: tuple[str, ...] = (
@@ -60,7 +60,7 @@ QUERIES: tuple[str, ...] = (
     "motif_cosine",
 )
 
-# Of all others the error is best where it is least. An overlap of 1 is a copy of the real graph.
+# Scores of all other queries are errors. An overlap of 1 is a copy of the real graph.
 HIGHER_IS_BETTER: frozenset[str] = frozenset(
     {
         *("community_nmi", "community_ami", "community_f1"),
@@ -73,20 +73,26 @@ _ALIGNED = ("community_nmi", "edge_overlap", "community_ami", "community_f1")
 
 
 class Answer(NamedTuple):
-    """Answer to one query; nan where a number is undefined."""
+    """Comparison of two graphs by one query; nan where a number is undefined."""
 
     real: float
     """Value of the real graph; nan where the query is about both graphs."""
     synthetic: float
     """Value of the synthetic graph; nan where the query is about both graphs."""
-    error: float
+    score: float
     """Relative error, or the divergence, agreement, similarity or mean error named by the query."""
     note: str = ""
-    """How the numbers were estimated, or why there is none."""
+    """Note on the estimation, or the reason why a number is missing."""
+
+    def for_json(self) -> dict[str, float | str | None]:
+        """Return all fields, the score as ``error``, with None in place of nan and infinity."""
+        numbers = {"real": self.real, "synthetic": self.synthetic, "error": self.score}
+        finite = {key: value if math.isfinite(value) else None for key, value in numbers.items()}
+        return {**finite, "note": self.note}
 
 
 class Profile(NamedTuple):
-    """What the queries need of one graph."""
+    """Measurements of one graph for the queries."""
 
     graph: Data
     values: dict[str, float]
@@ -110,9 +116,9 @@ class Alignment(NamedTuple):
 
     graph: Data
     common: NDArray[np.bool_]
-    """Which of the numbers are one node in both graphs, shape ``(N,)``."""
+    """Mask of the numbers that are the same node in both graphs, shape ``(N,)``."""
     note: str
-    """How the nodes were matched, if not all by name."""
+    """Note on the matching of nodes, if not all were matched by name."""
 
 
 def profile(graph: Data) -> Profile:
@@ -196,10 +202,9 @@ def compare(real: Profile, synthetic: Data) -> dict[str, Answer]:
 
 
 def align(graph: Data, reference: Data) -> Alignment | None:
-    """Give the nodes of a graph the numbers that they have in ``reference``.
+    """Renumber the nodes of a graph by the numbers of the same nodes in ``reference``.
 
-    Nodes are the same where their names are or, if no name occurs in both graphs, where their
-    numbers are.
+    Nodes are matched by name or, if no name occurs in both graphs, by number.
 
     Returns:
         The renumbered graph, or None if the graphs differ in the number of nodes.
@@ -221,33 +226,33 @@ def align(graph: Data, reference: Data) -> Alignment | None:
 
 
 def relative_error(real: float, synthetic: float) -> float:
-    r""":math:`|real - synthetic| / |real|`; 0 where both are 0, nan where only ``real`` is."""
+    """Return :math:`|real - synthetic| / |real|`; 0 if both are 0, nan if only ``real`` is."""
     if real == synthetic:
         return 0.0
     return abs(real - synthetic) / abs(real) if real else math.nan
 
 
 def kl_divergence(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    r"""Divergence :math:`\sum_k p_k \ln(p_k / \max(q_k, \epsilon))` of two histograms.
+    r"""Return the divergence :math:`\sum_k p_k \ln(p_k / \max(q_k, \epsilon))` of two histograms.
 
     Args:
         first: Counts whose shares are p, shape ``(K,)``.
         second: Counts whose shares are q, shape ``(L,)``. The floor :math:`\epsilon` is
-            :data:`PROBABILITY_FLOOR`, so that what q lacks altogether costs up to 36 nats.
+            :data:`PROBABILITY_FLOOR`, so that a value without probability costs up to 36 nats.
     """
     size = max(len(first), len(second))
     p, q = (np.pad(counts, (0, size - len(counts))) / counts.sum() for counts in (first, second))
     present = p > 0
     ratio = p[present] / np.maximum(q[present], PROBABILITY_FLOOR)
-    # The floor adds a little to q, and rounding errors do: neither must show as a negative sum.
+    # The floor and rounding errors add a little to q, which must not make the sum negative.
     return max(float((p[present] * np.log(ratio)).sum()), 0.0)
 
 
 def degree_cosine(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """Cosine of the angle between two histograms of degrees; nan if a graph has no edge.
+    """Return the cosine of the angle between two degree histograms; nan without an edge.
 
-    Of the :data:`DEGREE_BINS` bins, the k-th holds the nodes of degree k and the last one those of
-    higher degrees too, as in Yang et al., "Secure Deep Graph Generation with Link Differential
+    Of the :data:`DEGREE_BINS` bins, the k-th holds the nodes of degree k and the last one also the
+    nodes of higher degrees, as in Yang et al., "Secure Deep Graph Generation with Link Differential
     Privacy", 2021. Nodes without an edge have no bin.
 
     Args:
@@ -263,25 +268,25 @@ def degree_cosine(first: NDArray[np.float64], second: NDArray[np.float64]) -> fl
 
 
 def eigenvector_centrality(graph: Data) -> NDArray[np.float64]:
-    """Leading eigenvector of the adjacency matrix, of norm 1 and at least 0; empty without edges.
+    """Return the nonnegative leading eigenvector of the adjacency matrix; empty without edges.
 
     Where components tie for the leading eigenvalue, it is the projection of equal values for all
-    nodes, as power iteration finds it.
+    nodes, as power iteration finds it. Its norm is 1.
     """
     if not graph.num_edges:
         return np.zeros(0)
     matrix = adjacency(graph)
-    # Long thin graphs have eigenvalues so close that the usual 20 basis vectors take minutes.
+    # Long thin graphs have close eigenvalues: the default of 20 basis vectors takes minutes.
     basis = min(80, graph.num_nodes)
     _, vectors = eigsh(matrix, k=1, which="LA", v0=np.ones(graph.num_nodes), ncv=basis)
     return np.abs(vectors[:, 0])
 
 
 def top_error(real: NDArray[np.float64], synthetic: NDArray[np.float64]) -> float:
-    """Mean absolute difference of the largest values, in descending order whatever their nodes.
+    """Return the mean absolute difference of the largest values, whatever their nodes.
 
-    It takes :data:`TOP_SHARE` of the values of the real graph, rounded down, but one or more; nan
-    where there are fewer in either graph.
+    Values are compared in descending order: a share :data:`TOP_SHARE` of the values of the real
+    graph, rounded down, but at least one; nan where either graph has fewer.
     """
     count = max(int(TOP_SHARE * len(real)), 1)
     if min(len(real), len(synthetic)) < count:
@@ -291,7 +296,7 @@ def top_error(real: NDArray[np.float64], synthetic: NDArray[np.float64]) -> floa
 
 
 def _distance_notes(real: Profile, synthetic: Profile) -> dict[str, str]:
-    """Which distances were estimated from how many nodes."""
+    """Note which distances were estimated, and from how many nodes."""
     sampled = {
         which: measured.num_sources
         for which, measured in (("real", real), ("synthetic", synthetic))
@@ -308,7 +313,7 @@ def _distance_notes(real: Profile, synthetic: Profile) -> dict[str, str]:
 
 
 def _motif_note(real: Profile, synthetic: Profile, error: float) -> str:
-    """Whether all motifs were counted, else the standard error of their cosine."""
+    """Note that all motifs were counted, or the standard error of their cosine."""
     sampled = [
         which
         for which, measured in (("real", real), ("synthetic", synthetic))

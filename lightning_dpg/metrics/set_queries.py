@@ -1,7 +1,8 @@
-"""Queries that tell how near a set of synthetic graphs comes to the real one (read the private graphs).
+"""Queries that compare a set of synthetic graphs with the real one (read the private graphs).
 
-They are the evaluation of Yang et al., "Secure Deep Graph Generation with Link Differential Privacy"
-(DPGGAN), 2021: Table 1, Table 2 with the controls of the accuracy; and four discrepancies of the sets.
+They are the evaluation of Yang et al., "Secure Deep Graph Generation with Link Differential
+Privacy" (DPGGAN), 2021: Table 1, Table 2 with baselines of the accuracy; and four discrepancies of
+the sets.
 """
 
 import math
@@ -20,11 +21,11 @@ from lightning_dpg.metrics.motifs import MotifCounts, motif_cosine, motif_counts
 from lightning_dpg.metrics.queries import Answer, degree_cosine
 
 TABLE_1 = ("LCC", "TC", "CPL", "GINI", "REDE")
-"""The statistics of Table 1, as it prints them."""
+"""Statistics of Table 1, as printed."""
 
-# Enough in one of many graphs: the mean over them has a small part of the error of one.
+# Few trees suffice per graph: the mean over many graphs has a smaller error.
 _TREES = 20_000
-# Each with what the originals reach in place of the synthetic graphs.
+# Accuracies, each with its bound from the originals.
 _ACCURACIES = {"gin_accuracy": "gin", "size_accuracy": "size", "majority_accuracy": "majority"}
 
 SET_QUERIES: tuple[str, ...] = (
@@ -39,7 +40,7 @@ SET_HIGHER_IS_BETTER: frozenset[str] = frozenset({"degree_cosine", "motif_cosine
 
 
 class SetProfile(NamedTuple):
-    """What the queries need of a set of G graphs."""
+    """Measurements of a set of G graphs for the queries."""
 
     graphs: Sequence[Data]
     statistics: dict[str, NDArray[np.float64]]
@@ -74,15 +75,15 @@ def compare_sets(
 ) -> dict[str, Answer]:
     """Answer :data:`SET_QUERIES` in their order.
 
-    The answers to the statistics are means over the graphs, and their error is the mean absolute
-    difference of two graphs that belong together. That of an accuracy is what a classifier
+    The answers to the statistics are means over the graphs, and their score is the mean absolute
+    difference of two graphs that belong together. The score of an accuracy is what a classifier
     reaches that learned from the synthetic graphs; ``real`` is what it reaches with the originals.
 
     Args:
         real: Measured real set.
-        synthetic: For each graph the one that was generated in its place, in the same order.
-        classify: Whether to train classifiers, which takes longest; else their queries are left out,
-            as they are where the real graphs have no labels.
+        synthetic: For each real graph the graph generated in its place, in the same order.
+        classify: Whether to train classifiers, which takes longest. Without it, or without labels
+            of the real graphs, their queries are left out.
     """
     if len(real.graphs) != len(synthetic):
         raise ValueError(f"sets must have equal sizes, got {len(real.graphs)}, {len(synthetic)}")
@@ -118,6 +119,6 @@ def _answer(ours: float, theirs: float, errors: Sequence[float] | NDArray[np.flo
 
 
 def _mean(values: Sequence[float] | NDArray[np.float64]) -> float:
-    """Mean of the numbers that are defined; nan if none is."""
+    """Return the mean of the numbers that are defined; nan if none is."""
     defined = np.asarray(values)[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else math.nan

@@ -1,11 +1,11 @@
-"""Plain networks: they know neither Lightning nor privacy."""
+"""Networks in plain PyTorch, without Lightning or privacy."""
 
-from lightning_dpg.nn.low_rank import InnerProducts, LowRankLogits
+from lightning_dpg.nn.low_rank import InnerProductDecoder, LowRankLogits
 from lightning_dpg.nn.oja import Oja
 from lightning_dpg.nn.walk_lstm import WalkCritic, WalkGenerator, sample_categorical
 
 __all__ = [
-    "InnerProducts",
+    "InnerProductDecoder",
     "LowRankLogits",
     "Oja",
     "WalkCritic",

@@ -1,7 +1,7 @@
-"""Federated learning as plain functions: who holds which graphs, and what a client sends.
+"""Federated learning: partition of graphs among clients, and the update of one client.
 
-McMahan et al., "Communication-efficient learning of deep networks from decentralized data" (FedAvg),
-2017; Li et al., "Federated optimization in heterogeneous networks" (FedProx), 2020.
+McMahan et al., "Communication-efficient learning of deep networks from decentralized data"
+(FedAvg), 2017; Li et al., "Federated optimization in heterogeneous networks" (FedProx), 2020.
 """
 
 import copy
@@ -19,18 +19,18 @@ Network = TypeVar("Network", bound=nn.Module)
 def dirichlet_clients(
     labels: Tensor, num_clients: int, concentration: float, seed: int
 ) -> list[Tensor]:
-    """Deal graphs to clients, whose shares of each label are drawn from a Dirichlet distribution.
+    """Partition graphs among clients by label shares from a Dirichlet distribution.
 
-    Nothing but labels and seed, both public, decides who holds what.
+    The partition depends on the labels and the seed only, which are both public.
 
     Args:
         labels: Label of each graph, shape ``(G,)``.
         num_clients: Number of clients.
-        concentration: Positive; the larger, the more alike the clients are.
+        concentration: Positive; larger values make clients more alike.
         seed: Public seed.
 
     Returns:
-        Ascending numbers of the graphs of each client, some of which may hold none.
+        Ascending graph numbers of each client; a client may hold no graph.
     """
     if num_clients < 1 or not concentration > 0:
         raise ValueError(
@@ -55,20 +55,20 @@ def client_update(
     learning_rate: float,
     proximal: float = 0.0,
 ) -> Tensor:
-    r"""What a client's weights have moved by after its own training; the model stays as it is.
+    r"""Train a copy of the model on a client's data and return the change of its weights.
 
-    Each epoch is one step of Adam, newly started, on all that the client holds. With
+    Each epoch is one step of Adam on all data of the client; Adam starts anew in each call. With
     :math:`\mu > 0` the loss has the term :math:`\mu / 2 \|w - w_0\|^2` of FedProx.
 
     Args:
         model: Network with the weights :math:`w_0` of the server.
         loss_fn: Loss of a network on the client's data (private).
         epochs: Number of local steps.
-        learning_rate: Their learning rate.
-        proximal: The weight mu.
+        learning_rate: Learning rate of Adam.
+        proximal: Weight :math:`\mu` of the proximal term.
 
     Returns:
-        Difference of all parameters, in one vector (private).
+        Change of all parameters, in one vector (private).
     """
     local = copy.deepcopy(model)
     parameters = list(local.parameters())
@@ -86,7 +86,7 @@ def client_update(
 
 
 def clipped(update: Tensor, max_norm: float) -> Tensor:
-    """The update, shortened to ``max_norm`` if it is longer; none if it is not finite."""
+    """Clip an update to norm ``max_norm``; return zeros if its norm is not finite."""
     norm = update.norm()
     if not norm.isfinite():
         return torch.zeros_like(update)

@@ -1,7 +1,8 @@
 r"""Networks of the variational autoencoder of graphs and of its discriminator.
 
-Yang et al., "Secure Deep Graph Generation with Link Differential Privacy" (DPGGAN), 2021. The widths
-are arguments: the paper's are 32 and 16 for encoder and discriminator, 16 and 32 for the decoder.
+Yang et al., "Secure Deep Graph Generation with Link Differential Privacy" (DPGGAN), 2021. The
+widths are arguments: the paper's are 32 and 16 for encoder and discriminator, 16 and 32 for the
+decoder.
 """
 
 import torch
@@ -11,10 +12,10 @@ from torch.quasirandom import SobolEngine
 from torch_geometric.nn import DenseGCNConv
 
 CONTEXT_DIM = 2
-"""Width of what encoder and decoder are told of a graph."""
+"""Width of the graph context, an input of encoder and decoder."""
 
 _LARGEST_LOG_VARIANCE = 2.0  # the prior's is 0
-_FIRST_LOG_VARIANCE = -4.0  # means are told apart from the start
+_FIRST_LOG_VARIANCE = -4.0  # so that means differ visibly from the first step on
 
 
 class GCNEncoder(nn.Module):
@@ -36,7 +37,7 @@ class GCNEncoder(nn.Module):
         nn.init.constant_(self.log_variance.bias, _FIRST_LOG_VARIANCE)
 
     def forward(self, features: Tensor, adjacency: Tensor) -> tuple[Tensor, Tensor]:
-        """Means and logarithms of variances.
+        """Return means and logarithms of variances.
 
         Args:
             features: Features of shape ``(B, n, d)``.
@@ -52,7 +53,7 @@ class GCNEncoder(nn.Module):
 
 
 class RowEncoder(nn.Module):
-    """Posterior of each node by two linear layers of its own row: a GCN whose sums are made already.
+    """Posterior of each node by two linear layers of its row, which holds neighbor sums already.
 
     Args:
         row_dim: Width of the rows.
@@ -68,13 +69,13 @@ class RowEncoder(nn.Module):
         nn.init.constant_(self.log_variance.bias, _FIRST_LOG_VARIANCE)
 
     def forward(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Means and logarithms of variances: ``(..., row_dim)`` to two of ``(..., latent_dim)``."""
+        """Return means and log-variances: ``(..., row_dim)`` to two of ``(..., latent_dim)``."""
         hidden = self.hidden(rows).relu()
         return self.mean(hidden), self.log_variance(hidden).clamp(max=_LARGEST_LOG_VARIANCE)
 
 
 class PairDecoder(nn.Module):
-    r"""Two layers f; a pair is linked with log odds :math:`f(z_i)^\top f(z_j)`, plus an offset.
+    r"""Two layers f that give a pair the log odds :math:`f(z_i)^\top f(z_j)` plus an offset.
 
     Args:
         latent_dim: Width of the latent vectors.
@@ -87,28 +88,28 @@ class PairDecoder(nn.Module):
         self.output = nn.Linear(hidden_dim, hidden_dim)
 
     def forward(self, latent: Tensor) -> Tensor:
-        """The vectors f of shape ``(..., hidden_dim)``."""
+        """Return the vectors f(z) of shape ``(..., hidden_dim)``."""
         vectors: Tensor = self.output(self.hidden(latent).relu())
         return vectors
 
     def logits(self, latent: Tensor) -> Tensor:
-        """Log odds of all pairs of nodes, but for the offset: ``(B, n, k)`` to ``(B, n, n)``."""
+        """Return log odds of all node pairs without the offset: ``(B, n, k)`` to ``(B, n, n)``."""
         vectors = self(latent)
         return vectors @ vectors.mT
 
     def pair_logits(self, latent: Tensor) -> Tensor:
-        """Log odds of pairs, but for the offset: ``(P, 2, k)`` to ``(P,)``."""
+        """Return log odds of pairs without the offset: ``(P, 2, k)`` to ``(P,)``."""
         vectors = self(latent)
         return (vectors[:, 0] * vectors[:, 1]).sum(-1)
 
 
-class GCNDescriber(nn.Module):
-    """Description g' of a graph: two GCN layers whose nodes are summed up.
+class GCNReadout(nn.Module):
+    """Graph embedding g': two GCN layers, summed over nodes.
 
     Args:
         feature_dim: Width of the nodes' features.
         hidden_dim: Width of the first layer.
-        output_dim: Width of the description.
+        output_dim: Width of the embedding.
     """
 
     def __init__(self, feature_dim: int, hidden_dim: int, output_dim: int) -> None:
@@ -117,19 +118,19 @@ class GCNDescriber(nn.Module):
         self.second = DenseGCNConv(hidden_dim, output_dim)
 
     def forward(self, features: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
-        """Descriptions of graphs of shapes ``(B, n, d)`` and ``(B, n, n)``: ``(B, output_dim)``."""
+        """Embed graphs of shapes ``(B, n, d)`` and ``(B, n, n)``: ``(B, output_dim)``."""
         hidden = self.first(features, adjacency, add_loop=False).relu()
         nodes = self.second(hidden, adjacency, add_loop=False)
         return _sum_over_nodes(nodes, mask)
 
 
-class RowDescriber(nn.Module):
-    """The same of graphs whose nodes' sums over neighbors are made already.
+class RowReadout(nn.Module):
+    """Graph embedding by two linear layers of node rows that hold neighbor sums already.
 
     Args:
         row_dim: Width of the rows.
         hidden_dim: Width of the first layer.
-        output_dim: Width of the description.
+        output_dim: Width of the embedding.
     """
 
     def __init__(self, row_dim: int, hidden_dim: int, output_dim: int) -> None:
@@ -138,16 +139,16 @@ class RowDescriber(nn.Module):
         self.second = nn.Linear(hidden_dim, output_dim)
 
     def forward(self, rows: Tensor, mask: Tensor) -> Tensor:
-        """Descriptions of graphs with rows of shape ``(B, n, row_dim)``: ``(B, output_dim)``."""
+        """Embed graphs with rows of shape ``(B, n, row_dim)``: ``(B, output_dim)``."""
         return _sum_over_nodes(self.second(self.first(rows).relu()), mask)
 
 
-def judge(description_dim: int, hidden_dim: int) -> nn.Sequential:
-    """The network f': a description of shape ``(B, description_dim)`` to one logit ``(B, 1)``."""
+def discriminator_head(embedding_dim: int, hidden_dim: int) -> nn.Sequential:
+    """Build the network f' from graph embeddings ``(B, embedding_dim)`` to logits ``(B, 1)``."""
     return nn.Sequential(
-        nn.Linear(description_dim, description_dim),
+        nn.Linear(embedding_dim, embedding_dim),
         nn.ReLU(),
-        nn.Linear(description_dim, hidden_dim),
+        nn.Linear(embedding_dim, hidden_dim),
         nn.ReLU(),
         nn.Linear(hidden_dim, 1),
     )
@@ -163,11 +164,11 @@ class Discriminator(nn.Module):
     """
 
     def __init__(
-        self, describe: GCNDescriber | RowDescriber, description_dim: int, hidden_dim: int
+        self, describe: GCNReadout | RowReadout, description_dim: int, hidden_dim: int
     ) -> None:
         super().__init__()
         self.describe = describe
-        self.judge = judge(description_dim, hidden_dim)
+        self.judge = discriminator_head(description_dim, hidden_dim)
 
     def forward(self, *graphs: Tensor) -> Tensor:
         """Logits of shape ``(B, 1)`` of graphs as ``describe`` takes them."""
@@ -176,13 +177,13 @@ class Discriminator(nn.Module):
 
 
 def density_logits(sizes: Tensor, num_edges: Tensor) -> Tensor:
-    """Log odds of the shares of linked pairs of graphs, finite also where no pair or all are."""
+    """Return log odds of edge densities, finite also for empty and complete graphs."""
     pairs = sizes.double() * (sizes - 1) / 2
     return torch.logit((num_edges + 0.5) / (pairs + 1)).float()
 
 
 def graph_context(sizes: Tensor, num_edges: Tensor) -> Tensor:
-    """Logarithms of the sizes, and log odds of the densities, both scaled to some units.
+    """Return scaled logarithms of graph sizes and scaled log odds of densities.
 
     Args:
         sizes: Numbers of nodes of graphs (public), of any shape.
@@ -194,12 +195,12 @@ def graph_context(sizes: Tensor, num_edges: Tensor) -> Tensor:
     return torch.stack([sizes.log() - 3, density_logits(sizes, num_edges) / 3], -1)
 
 
-def prior_net(count: int, width: int, generator: torch.Generator) -> Tensor:
-    """Standard normal vectors that fill their space more evenly than independent ones.
+def sample_prior(count: int, width: int, generator: torch.Generator) -> Tensor:
+    """Draw standard normal vectors that cover the space more evenly than independent draws.
 
-    They are scrambled points of Sobol, each of which is uniform: Owen, "Randomly permuted (t,m,s)-nets
-    and (t,s)-sequences", 1995. A role that one node in thirteen plays is then played by about one
-    of thirteen nodes, and not by none or by three.
+    They are scrambled Sobol points, each of which is uniform: Owen, "Randomly permuted (t,m,s)-nets
+    and (t,s)-sequences", 1995. A role of one node in thirteen then falls to about one of thirteen
+    nodes, not to none or to three.
 
     Args:
         count: Number of vectors n.
@@ -217,21 +218,21 @@ def prior_net(count: int, width: int, generator: torch.Generator) -> Tensor:
 
 
 def kl_divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
-    """From the standard normal prior, per node: ``(..., k)`` to ``(...)``."""
+    """Return the KL divergence from the standard normal prior: ``(..., k)`` to ``(...)``."""
     return 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).sum(-1)
 
 
-def reparametrized(mean: Tensor, log_variance: Tensor, normal: Tensor) -> Tensor:
-    """Latent vectors of the posterior out of standard normal ones, all of one shape."""
+def reparameterize(mean: Tensor, log_variance: Tensor, normal: Tensor) -> Tensor:
+    """Turn standard normal vectors into draws from the posterior, all of one shape."""
     return mean + (log_variance / 2).exp() * normal
 
 
-def drawn_adjacency(logits: Tensor, pairs: Tensor) -> Tensor:
-    """Graphs drawn pair by pair, whose gradient is that of the probabilities.
+def sample_adjacency(logits: Tensor, pairs: Tensor) -> Tensor:
+    """Draw graphs pair by pair, with the straight-through gradient of the probabilities.
 
     Args:
         logits: Symmetric log odds of shape ``(B, n, n)``.
-        pairs: Which places hold a pair i < j, shape ``(B, n, n)``.
+        pairs: Mask of the pairs i < j, shape ``(B, n, n)``.
 
     Returns:
         Symmetric 0/1 matrices of shape ``(B, n, n)``.
@@ -243,17 +244,17 @@ def drawn_adjacency(logits: Tensor, pairs: Tensor) -> Tensor:
 
 
 def structure_loss(real: Tensor, rebuilt: Tensor) -> Tensor:
-    r"""Squared distances :math:`\|g'(A) - g'(A')\|^2` of descriptions ``(B, k)``, sum."""
+    r"""Return summed squared distances :math:`\|g'(A) - g'(A')\|^2` of embeddings ``(B, k)``."""
     return (real.detach() - rebuilt).square().sum()
 
 
-def fooling_loss(fake: Tensor) -> Tensor:
-    """What the generator wants of the logits of its graphs, mean."""
+def generator_loss(fake: Tensor) -> Tensor:
+    """Return the mean non-saturating loss of the generator for logits of its graphs."""
     return softplus(-fake).mean()
 
 
-def judging_loss(real: Tensor, fake: Tensor) -> Tensor:
-    """What the discriminator wants of the logits of real graphs and of fakes, Eq. (6), mean."""
+def discriminator_loss(real: Tensor, fake: Tensor) -> Tensor:
+    """Return the mean loss of the discriminator for logits of real and fake graphs, Eq. (6)."""
     return softplus(-real).mean() + softplus(fake).mean()
 
 

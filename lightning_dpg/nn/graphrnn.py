@@ -35,7 +35,7 @@ class RowRNN(nn.Module):
         self.gru = nn.GRU(embedding_dim, hidden_dim, num_layers, batch_first=True)
 
     def forward(self, rows: Tensor, lengths: Tensor) -> Tensor:
-        """States of shape ``(B, L, H)`` after each of the rows, which end by zeros.
+        """Return states ``(B, L, H)`` after each row; short graphs are padded with zeros.
 
         Args:
             rows: Rows and further inputs, shape ``(B, L, W + F)``.
@@ -48,13 +48,13 @@ class RowRNN(nn.Module):
         return states
 
     def step(self, rows: Tensor, memory: Tensor | None) -> tuple[Tensor, Tensor]:
-        """State of shape ``(B, H)`` after one more row of shape ``(B, W + F)``, and all layers'."""
+        """Advance by rows ``(B, W + F)``; return states ``(B, H)`` and the memory of all layers."""
         states, memory = self.gru(self.embed(rows).relu()[:, None], memory)
         return states[:, 0], memory
 
 
 class EdgeRNN(nn.Module):
-    """Edge-level GRU of GraphRNN: the links of a row one by one, each given those before it.
+    """Edge-level GRU of GraphRNN: each link of a row is conditioned on the links before it.
 
     Args:
         state_dim: Width H of the state of a graph.
@@ -75,7 +75,7 @@ class EdgeRNN(nn.Module):
         )
 
     def loss(self, states: Tensor, rows: Tensor, widths: Tensor) -> Tensor:
-        """Cross entropy of all links, mean.
+        """Return the mean cross entropy of all links.
 
         Args:
             states: States of shape ``(R, H)``.
@@ -83,16 +83,16 @@ class EdgeRNN(nn.Module):
             widths: Number of links that each row can have, from 1 to W, shape ``(R,)``.
         """
         targets = pack_padded_sequence(rows, widths.cpu(), batch_first=True, enforce_sorted=False)
-        # Each link is told the one before it, and the first one a link.
-        told = F.pad(rows, (1, 0), value=1)[:, :-1]
+        # The input of a link is the link before it; the input of the first one is 1.
+        previous = F.pad(rows, (1, 0), value=1)[:, :-1]
         inputs = pack_padded_sequence(
-            self.embed(told.long()), widths.cpu(), batch_first=True, enforce_sorted=False
+            self.embed(previous.long()), widths.cpu(), batch_first=True, enforce_sorted=False
         )
         hidden, _ = self.gru(inputs, self._memory(states))
         return F.binary_cross_entropy_with_logits(self.link(hidden.data).squeeze(1), targets.data)
 
     def sample(self, states: Tensor, uniform: Tensor) -> Tensor:
-        """Rows of zeros and ones, given states of shape ``(B, H)``.
+        """Draw rows of zeros and ones, given states of shape ``(B, H)``.
 
         Args:
             states: States of shape ``(B, H)``.
@@ -110,13 +110,13 @@ class EdgeRNN(nn.Module):
         return row
 
     def _memory(self, states: Tensor) -> Tensor:
-        """The lowest layer starts from the state of the graph, the others from zeros."""
+        """Return the initial memory: the graph state in the lowest layer, zeros in the others."""
         first = self.start(states)[None]
         return F.pad(first, (0, 0, 0, 0, 0, self.gru.num_layers - 1))
 
 
 class EdgeMLP(nn.Module):
-    """Links of a row independently of one another, given the state: GraphRNN-S.
+    """Edge-level network of GraphRNN-S: links of a row are independent given the state.
 
     Args:
         state_dim: Width H of the state of a graph.
@@ -131,12 +131,12 @@ class EdgeMLP(nn.Module):
         )
 
     def loss(self, states: Tensor, rows: Tensor, widths: Tensor) -> Tensor:
-        """Cross entropy of all links, mean; arguments as those of :meth:`EdgeRNN.loss`."""
+        """Return the mean cross entropy of all links; arguments as in :meth:`EdgeRNN.loss`."""
         columns = torch.arange(rows.size(1), device=rows.device)
         possible = columns < widths[:, None]
         return F.binary_cross_entropy_with_logits(self.row(states)[possible], rows[possible])
 
     def sample(self, states: Tensor, uniform: Tensor) -> Tensor:
-        """Rows of zeros and ones; arguments as those of :meth:`EdgeRNN.sample`."""
+        """Draw rows of zeros and ones; arguments as in :meth:`EdgeRNN.sample`."""
         probability = self.row(states)[:, : uniform.size(1)].sigmoid()
         return (uniform < probability).to(uniform.dtype)

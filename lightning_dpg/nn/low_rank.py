@@ -1,4 +1,4 @@
-"""Models of all pairs of nodes in a few numbers a node."""
+"""Low-rank models of all node pairs."""
 
 from collections.abc import Iterator
 
@@ -9,18 +9,18 @@ _POWER_STEPS = 100
 _PAIRS_AT_ONCE = 2**16
 _ROWS_AT_ONCE = 512
 WEIGHT_DECAY = 1e-7
-"""Of the logits; the one of the paper's experiments."""
+"""Weight decay of the logits, as in the paper's experiments."""
 
 
 def inner_products(rows: Tensor, pairs: Tensor) -> Tensor:
-    """Inner products of rows of shape ``(N, K)`` for pairs of shape ``(P, 2)``: shape ``(P,)``."""
+    """Return inner products of rows ``(N, K)`` for pairs ``(P, 2)``: shape ``(P,)``."""
     # A row for each pair would be K times as large as the pairs, of which there are millions.
     blocks = torch.split(pairs, _PAIRS_AT_ONCE)
     return torch.cat([(rows[block[:, 0]] * rows[block[:, 1]]).sum(1) for block in blocks])
 
 
-class InnerProducts(nn.Module):
-    """Pairs by inner products of rows: one set of rows to rank them, one to say how likely.
+class InnerProductDecoder(nn.Module):
+    """Inner-product decoder with two sets of rows: one ranks pairs, one gives expected edges.
 
     Args:
         num_nodes: Number of nodes N.
@@ -41,11 +41,11 @@ class InnerProducts(nn.Module):
             buffer[:, : rows.size(1)] = rows
 
     def score(self, pairs: Tensor) -> Tensor:
-        """Rank of pairs of shape ``(P, 2)``: shape ``(P,)``."""
+        """Score pairs of shape ``(P, 2)``: shape ``(P,)``."""
         return inner_products(self.affinity, pairs)
 
     def likelihood_rows(self) -> Iterator[Tensor]:
-        """Expected number of edges of all pairs, at least 0: blocks of rows, width N."""
+        """Yield blocks of rows of the expected edges of all pairs, width N, at least 0."""
         for block in torch.split(self.intensity, _ROWS_AT_ONCE):
             yield (block @ self.intensity.T).clamp_(min=0)
 
@@ -68,29 +68,29 @@ class LowRankLogits(nn.Module):
         self.right = nn.Parameter(0.1 * torch.randn(rank, num_nodes, generator=generator))
 
     def loss(self, edges: Tensor) -> Tensor:
-        """Cross entropy of a step along edges of shape ``(M, 2)``, in both directions, mean."""
+        """Return the mean cross entropy of steps along edges ``(M, 2)``, in both directions."""
         starts, ends = torch.cat([edges, edges.flip(1)]).T
         logits = self.left @ self.right
         return (torch.logsumexp(logits, dim=1)[starts] - logits[starts, ends]).mean()
 
     def score(self, pairs: Tensor) -> Tensor:
-        """Rank of pairs of shape ``(P, 2)``: shape ``(P,)``."""
+        """Score pairs of shape ``(P, 2)``: shape ``(P,)``."""
         return self.likelihood()[pairs[:, 0], pairs[:, 1]]
 
     @torch.no_grad()
     def likelihood(self) -> Tensor:
-        r"""Expected traffic of all pairs: :math:`\max(S, S^T)` with :math:`S_{ij} = \pi_i P_{ij}`.
+        r"""Return the traffic of pairs: :math:`\max(S, S^T)` with :math:`S_{ij} = \pi_i P_{ij}`.
 
         :math:`\pi` is the stationary distribution. Shape ``(N, N)``, zero on the diagonal.
         """
         transitions = torch.softmax(self.left @ self.right, dim=1)
         stationary = transitions.new_full((len(transitions),), 1 / len(transitions))
         for _ in range(_POWER_STEPS):
-            # Half of the walkers stay, so that two-sided graphs settle, too.
+            # A lazy walk converges on bipartite graphs, too.
             stationary = (stationary + stationary @ transitions) / 2
         traffic = stationary[:, None] * transitions
         return torch.maximum(traffic, traffic.T).fill_diagonal_(0)
 
     def likelihood_rows(self) -> Iterator[Tensor]:
-        """Expected traffic of all pairs: blocks of rows, width N."""
+        """Yield blocks of rows of the expected traffic of all pairs, width N."""
         yield from torch.split(self.likelihood(), _ROWS_AT_ONCE)

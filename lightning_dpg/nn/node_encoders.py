@@ -1,4 +1,4 @@
-r"""Networks that give each node of a graph a row of the simplex, and the logits of the graph's label.
+"""Node encoders: a row of the simplex for each node, and logits of the graph's label.
 
 Jin and Chen, "Gromov-Wasserstein discrepancy with local differential privacy for distributed
 structural graphs", 2022, section 4. Rows end in a softmax, so that their entries have the public
@@ -17,7 +17,7 @@ GIN_LAYERS = 5
 
 
 class NodeEncoder(nn.Module):
-    """Rows of nodes by a subclass, and a linear readout of the mean of their scores over each graph.
+    """Base of encoders: rows of nodes, and a linear readout of their mean scores per graph.
 
     Args:
         width: Width h of the rows.
@@ -30,10 +30,10 @@ class NodeEncoder(nn.Module):
 
     @abstractmethod
     def scores(self, features: Tensor, edge_index: Tensor) -> Tensor:
-        """Logarithms of the entries of the rows, but for a constant: ``(N, d)`` to ``(N, h)``."""
+        """Return unnormalized log-entries of the rows: ``(N, d)`` to ``(N, h)``."""
 
     def forward(self, features: Tensor, edge_index: Tensor) -> Tensor:
-        """Rows H of nodes, each of which adds up to 1.
+        """Return rows H of nodes, each with sum 1.
 
         Args:
             features: Features of shape ``(N, d)``.
@@ -45,7 +45,7 @@ class NodeEncoder(nn.Module):
         return self.scores(features, edge_index).softmax(1)
 
     def logits(self, features: Tensor, edge_index: Tensor, graph_of: Tensor, size: int) -> Tensor:
-        """Logits of the labels of graphs.
+        """Return logits of the labels of graphs.
 
         Args:
             features: Features of the nodes of all graphs, shape ``(N, d)``.
@@ -56,7 +56,7 @@ class NodeEncoder(nn.Module):
         Returns:
             Shape ``(G, num_classes)``.
         """
-        # Of the rows themselves, which are bounded, the readout would learn little and slowly.
+        # From the bounded rows themselves the readout would learn little and slowly.
         pooled: Tensor = global_mean_pool(self.scores(features, edge_index), graph_of, size)
         return self.readout(pooled)
 
@@ -83,11 +83,11 @@ class GCN(NodeEncoder):
 
 
 class GIN(NodeEncoder):
-    """Five graph isomorphism layers (Xu et al., 2019), all of which are read by two linear ones.
+    """Five graph isomorphism layers (Xu et al., 2019) with jumps to two linear layers.
 
-    Norms are of each node by itself: batch normalization would mix graphs, and its statistics would
-    be one more thing that clients send. Without the jump from each layer to the end the encoder
-    hardly learns in short rounds.
+    Layers are normalized per node: batch normalization would mix graphs, and clients would have to
+    send its statistics. Without the jump from each layer to the end the encoder hardly learns in
+    short rounds.
 
     Args:
         feature_dim: Width d of the features.
@@ -108,11 +108,11 @@ class GIN(NodeEncoder):
 
 
 class RowNet(NodeEncoder):
-    """Two linear layers of each node's own row, where sums over neighbors are in the row already.
+    """Two linear layers of each node's row, which holds neighbor sums already.
 
     Args:
-        feature_dim: Width d of the rows that go in.
-        width: Width h of those that come out.
+        feature_dim: Width d of the input rows.
+        width: Width h of the output rows.
         num_classes: Number of labels of graphs.
     """
 
@@ -121,19 +121,19 @@ class RowNet(NodeEncoder):
         self.layers = _two_layers(feature_dim, width)
 
     def scores(self, features: Tensor, edge_index: Tensor) -> Tensor:
-        """See :class:`NodeEncoder`; the edges are not looked at."""
+        """See :class:`NodeEncoder`; edges are ignored."""
         scores: Tensor = self.layers(features)
         return scores
 
 
 def padded(rows: Tensor, sizes: Tensor, num_nodes: int, value: float) -> Tensor:
-    """The same number of rows for each graph, the missing ones constant: ``(N, h)`` to ``(G n, h)``.
+    """Pad the rows of each graph to n with a constant: ``(N, h)`` to ``(G n, h)``.
 
     Args:
         rows: Rows of all graphs, those of the first one first.
         sizes: Number of rows of each graph, shape ``(G,)``, none above n.
-        num_nodes: Number n of rows that each has afterwards.
-        value: What the missing ones are filled with.
+        num_nodes: Number n of rows of each graph after padding.
+        value: Constant of the padding.
     """
     places = torch.arange(num_nodes, device=rows.device) < sizes[:, None]
     filled = rows.new_full((len(sizes), num_nodes, rows.shape[1]), value)

@@ -7,15 +7,15 @@ from torch import Tensor, nn
 
 
 class Oja(torch.optim.Optimizer):
-    r"""Turns an orthonormal basis towards the leading eigenvectors of a matrix.
+    r"""Optimizer that turns an orthonormal basis toward the leading eigenvectors of a matrix.
 
     With the product of the matrix and the basis V, possibly noisy, in ``.grad``, a step is
 
     .. math:: M \leftarrow \mu M + \mathrm{grad}, \qquad V \leftarrow \mathrm{QR}(M)
 
-    Without momentum that is orthogonal iteration. With it M is a mean over steps, out of which
-    noise averages, and eigenvectors of negative eigenvalues, whose sign alternates, cancel. The QR
-    decomposition is the one with a positive diagonal, so that equal columns keep their signs.
+    Without momentum this is orthogonal iteration. With momentum M is a mean over steps: noise
+    averages out, and eigenvectors of negative eigenvalues cancel, because their sign alternates.
+    The QR decomposition has a positive diagonal, so that equal columns keep their signs.
 
     * Oja, "A simplified neuron model as a principal component analyzer", 1982.
     * Hardt, Price, "The noisy power method: a meta algorithm with applications", 2014.
@@ -45,7 +45,7 @@ class Oja(torch.optim.Optimizer):
         return loss
 
     def _mean(self, basis: Tensor, momentum: float) -> Tensor:
-        """Product of this step and, fading, of those before it, shape ``(N, K)``."""
+        """Return the product with momentum over earlier steps, shape ``(N, K)``."""
         if not momentum:
             return basis.grad  # type: ignore[return-value]
         state = self.state[basis]
@@ -56,7 +56,7 @@ class Oja(torch.optim.Optimizer):
 
 
 def orthonormal(matrix: Tensor) -> Tensor:
-    """Orthonormal basis of the columns of a matrix ``(N, K)``, by QR with a positive diagonal."""
+    """Return an orthonormal basis of the columns ``(N, K)``, by QR with a positive diagonal."""
     basis, triangle = torch.linalg.qr(matrix)
     signs = torch.where(triangle.diagonal() < 0, -1.0, 1.0).to(basis)
     return basis * signs

@@ -70,11 +70,11 @@ class WalkCritic(nn.Module):
             self.table = nn.Parameter(nn.init.xavier_uniform_(table))
 
     def embed(self, walks: Tensor) -> Tensor:
-        """Rows of the table, shape ``(..., L, d)``, of walks of shape ``(..., L)``."""
+        """Look up walks of shape ``(..., L)`` in the table: shape ``(..., L, d)``."""
         return F.embedding(walks, self.table)
 
     def forward(self, embedded: Tensor) -> Tensor:
-        """Score of shape ``(...)`` of embedded walks of shape ``(..., L, d)``."""
+        """Score embedded walks of shape ``(..., L, d)``: shape ``(...)``."""
         state = None
         for projected in self.cell.input(embedded).unbind(-2):
             state = self.cell(projected, state)
@@ -122,25 +122,25 @@ class WalkGenerator(nn.Module):
         nn.init.zeros_(self.up.bias)
 
     def latent(self, count: int, generator: torch.Generator | None = None) -> Tensor:
-        """Standard normal latent vectors of shape ``(count, Z)``."""
+        """Draw standard normal latent vectors of shape ``(count, Z)``."""
         z = torch.randn(count, self.latent_dim, generator=generator)
         return z.to(self.up.weight.device)
 
     def start(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """State after the (empty) first input, of latent vectors of shape ``(B, Z)``."""
+        """Return the state after the empty first input, for latent vectors ``(B, Z)``."""
         state = (self.initial[0](z), self.initial[1](z))
         return self.cell(self.cell.input.bias, state)
 
     def step(self, tokens: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        """State after reading tokens of shape ``(B,)``."""
+        """Return the state after tokens of shape ``(B,)``."""
         return self.cell(self.cell.input(F.embedding(tokens, self.table)), state)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """Unnormalised log-probabilities of the next token, shape ``(B, N)``."""
+        """Return unnormalized log-probabilities of the next token, shape ``(B, N)``."""
         return self.up(hidden) + self.prior
 
     def forward(self, z: Tensor, temperature: float, critic_table: Tensor) -> Tensor:
-        """Walks as the critic sees them, with straight-through gradients.
+        """Generate walks in the critic's embedding, with straight-through gradients.
 
         Args:
             z: Latent vectors of shape ``(B, Z)``.
@@ -167,7 +167,7 @@ class WalkGenerator(nn.Module):
 
     @torch.no_grad()
     def sample(self, z: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Walks of shape ``(B, L)`` for latent vectors of shape ``(B, Z)``."""
+        """Draw walks of shape ``(B, L)`` for latent vectors of shape ``(B, Z)``."""
         state, walk = self.start(z), []
         for _ in range(self.walk_length):
             tokens = sample_categorical(self.logits(state[0]), generator)
@@ -177,7 +177,7 @@ class WalkGenerator(nn.Module):
 
     @torch.no_grad()
     def pair_probability(self, pairs: Tensor, z: Tensor) -> Tensor:
-        """Probability that the first two tokens are a pair, in either order, averaged over latents.
+        """Return the mean probability that the first two tokens are a pair, in either order.
 
         Args:
             pairs: Pairs of nodes of shape ``(P, 2)``.
@@ -213,7 +213,7 @@ class WalkGenerator(nn.Module):
     def transition_frequency(
         self, pairs: Tensor, z: Tensor, generator: torch.Generator | None = None
     ) -> Tensor:
-        """Expected number of transitions over a pair, in either direction, along sampled walks.
+        """Estimate expected transitions over pairs, in either direction, from sampled walks.
 
         Each visited node adds the whole distribution of its successor, not one draw of it, so that
         far fewer walks are needed than for counting.
@@ -249,10 +249,10 @@ class WalkGenerator(nn.Module):
 
 
 class _StraightThroughGumbel(Function):
-    """Hard Gumbel-softmax token, looked up in two tables; its gradient is that of the soft token.
+    """Hard Gumbel-softmax token, looked up in two tables, with the gradient of the soft token.
 
     Equal to ``y @ table`` with the one-hot ``y`` of :func:`torch.nn.functional.gumbel_softmax`, but
-    keeps the soft token of shape ``(B, N)`` alone.
+    saves only the soft token of shape ``(B, N)``.
     """
 
     @staticmethod
@@ -294,7 +294,7 @@ def sample_categorical(logits: Tensor, generator: torch.Generator | None = None)
     Gumbel argmax over N columns.
 
     Args:
-        logits: Unnormalised log-probabilities of shape ``(B, N)``; overwritten.
+        logits: Unnormalized log-probabilities of shape ``(B, N)``; overwritten.
         generator: Source of the uniform numbers.
 
     Returns:
@@ -316,5 +316,5 @@ def sample_categorical(logits: Tensor, generator: torch.Generator | None = None)
 
 
 def _rows_per_chunk(num_nodes: int) -> int:
-    """Rows of an ``(rows, N)`` tensor that stay near 64 MiB."""
+    """Return how many rows of width N take about 64 MiB."""
     return max(1, 2**24 // num_nodes)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 # Shares are rounded numbers, so that those of a whole may exceed it in the last digits.
 _ROUNDING = Fraction(1, 10**9)
+_MOST_NUMBER = 900 * 9  # the number of 10^9 among those of three digits
 
 
 class BudgetTooSmall(ValueError):
@@ -61,23 +62,28 @@ def _parts(whole: float, shares: list[float]) -> list[float]:
     return parts
 
 
-def smallest_epsilon(fits: Callable[[float], bool]) -> float | None:
-    """Smallest epsilon of three significant digits that ``fits``; it and all larger ones do.
+def smallest_epsilon(fits: Callable[[float], bool], above: float = 1e-6) -> float | None:
+    """Smallest epsilon of three significant digits from which on a plan fits.
+
+    Steps that double are tried upwards from ``above``. Nothing is tried far beyond the first one that
+    fits: next to no epsilon, delta alone can pay for shares of it, and the accountants give up on the
+    little noise of plans for astronomic budgets.
 
     Args:
         fits: Whether a plan keeps a budget of this epsilon.
+        above: An epsilon that does not fit.
 
     Returns:
         An epsilon for which ``fits`` was asked and held while it failed for the number of three
         digits below; None if there is none up to 10^9.
     """
-    # Numbers of three digits in ascending order: 900 per power of ten. Powers of ten are tried upwards,
-    # since the accountants give up on the little noise of plans for astronomic budgets.
-    powers = range(900 * -6, 900 * 9 + 1, 900)
-    high = next((power for power in powers if fits(_three_digits(power))), None)
-    if high is None:
-        return None
-    low = high - 900
+    low, step = _number(above), 1
+    high = low + step
+    while not fits(_three_digits(high)):
+        if high == _MOST_NUMBER:
+            return None
+        low, step = high, 2 * step
+        high = min(low + step, _MOST_NUMBER)
     while high - low > 1:
         middle = (low + high) // 2
         if fits(_three_digits(middle)):
@@ -87,6 +93,13 @@ def smallest_epsilon(fits: Callable[[float], bool]) -> float | None:
     return _three_digits(high)
 
 
+def _number(epsilon: float) -> int:
+    """Which of the numbers of three digits is the largest one up to ``epsilon``."""
+    power = math.floor(math.log10(epsilon))
+    return 900 * power + int(epsilon / 10.0**power * 100) - 100
+
+
 def _three_digits(number: int) -> float:
+    """The numbers of three digits in ascending order, 900 per power of ten."""
     power, digits = divmod(number, 900)
     return float(f"{digits + 100}e{power - 2}")

@@ -6,14 +6,19 @@ ledger affords, and the other way around.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from functools import lru_cache
+
+from scipy.optimize import brentq
 
 from lightning_dpg.privacy.accounting import gdp_delta, smallest
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
-from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.composition import Cost, costs, entry_of, fits, tight_delta
+from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.ledger import PrivacyLedger
 
 _LARGEST = 1e12
+_LOG_LARGEST = math.log(_LARGEST)
+_FEW_STEPS = 10**5
 _MAX_STEPS = 10**12
 # The solved noise is a little too large rather than the last digit too small.
 _SLACK = 1 + 1e-9
@@ -59,25 +64,67 @@ def calibrate_noise_multiplier(
         return 0.0
     if steps == 0:
         return 1.0
-    fits_entry = _fits(budget, other)
-    step = _step(other, sample_rate, steps)
+    return _calibrated(budget, sample_rate, steps, tuple(sorted(costs(other).items())))
 
-    def fits(sigma: float) -> bool:
-        return fits_entry(replace(step, noise_multiplier=sigma))
 
+@lru_cache(maxsize=256)
+def _calibrated(
+    budget: Budget, sample_rate: float, steps: int, other: tuple[tuple[Cost, int], ...]
+) -> float:
+    others = [entry_of(cost, count) for cost, count in other]
+
+    def entries(sigma: float) -> list[LedgerEntry]:
+        return [*others, entry_of(("gaussian", sigma, 0.0, 0.0, sample_rate), steps)]
+
+    def fits_with(sigma: float) -> bool:
+        return fits(entries(sigma), budget)
+
+    if not fits_with(_LARGEST):
+        raise BudgetTooSmall(f"no Gaussian noise fits {steps} steps into what is left of {budget}")
+    if sample_rate < 1:
+        found = _by_loss_distributions(entries, budget)
+        if found is not None and fits_with(found):
+            return found
     high = 1.0
-    while not fits(high):
+    while not fits_with(high):
         high *= 2
-        if high > _LARGEST:
-            raise BudgetTooSmall(
-                f"no Gaussian noise fits {steps} steps into what is left of {budget}"
-            )
     if sample_rate == 1:
-        return smallest(fits, high, 1e-8) * _SLACK
-    sigma = smallest(fits, high, 5e-5)
+        return smallest(fits_with, high, 1e-8) * _SLACK
+    return _rounded_up(smallest(fits_with, high, 5e-5))
+
+
+def _by_loss_distributions(
+    entries: Callable[[float], list[LedgerEntry]], budget: Budget
+) -> float | None:
+    """Noise multiplier, rounded up, at which the tightest bound is the budget's delta.
+
+    Its logarithm is nearly a line in that of the noise, so that few evaluations find it. None where
+    rounding errors hide it; the caller asks whether the result fits.
+    """
+    if not budget.delta:
+        return None
+
+    def excess(log_sigma: float) -> float:
+        delta = tight_delta(entries(math.exp(log_sigma)), budget.epsilon, budget.delta)
+        return math.log(max(delta, 1e-300) / budget.delta)
+
+    low, high = 0.0, 0.0
+    while excess(high) > 0:
+        low, high = high, high + 1
+        if high > _LOG_LARGEST:
+            return None
+    while low == high or excess(low) <= 0:
+        low, high = low - 1, low
+        if low < -_LOG_LARGEST:
+            return None
+    root = brentq(excess, low, high, xtol=2e-5)
+    return _rounded_up(math.exp(root + 3e-5))
+
+
+def _rounded_up(sigma: float) -> float:
+    """Five digits, which people can copy."""
     unit = 10.0 ** (math.floor(math.log10(sigma)) - 4)
-    rounded = round(math.ceil(sigma / unit) * unit, 12)
-    return rounded if fits(rounded) else sigma
+    return max(sigma, round(math.ceil(sigma / unit) * unit, 12))
 
 
 def max_steps(
@@ -100,17 +147,23 @@ def max_steps(
     Returns:
         Number of steps; 0 where not even one fits.
     """
-    fits_entry = _fits(budget, other)
-    step = replace(_step(other, sample_rate, 1), noise_multiplier=noise_multiplier)
+
+    def fit(count: int) -> bool:
+        step = entry_of(("gaussian", noise_multiplier, 0.0, 0.0, sample_rate), count)
+        return fits([*others, step], budget)
+
+    others = [entry_of(cost, count) for cost, count in costs(other).items()]
+    if limit <= _FEW_STEPS and limit and fit(limit):  # of most runs, all of them
+        return limit
     low, high = 0, 1
-    while high < limit and fits_entry(replace(step, steps=high)):
+    while high < limit and fit(high):
         low, high = high, 2 * high
     high = min(high, limit)
-    if limit > low and fits_entry(replace(step, steps=high)):
+    if limit > low and fit(high):
         return high
     while high - low > 1:
         middle = (low + high) // 2
-        if fits_entry(replace(step, steps=middle)):
+        if fit(middle):
             low = middle
         else:
             high = middle
@@ -129,27 +182,6 @@ def laplace_tail_bound(epsilon: float, sensitivity: int, delta: float) -> int:
         delta: Probability, positive.
     """
     return 0 if math.isinf(epsilon) else math.ceil(-math.log(delta) * sensitivity / epsilon)
-
-
-def _step(other: Sequence[LedgerEntry], sample_rate: float, steps: int) -> LedgerEntry:
-    """Gaussian steps under the relation of the other releases."""
-    return LedgerEntry(
-        name="steps",
-        relation=other[0].relation if other else Relation.EDGE,
-        mechanism="gaussian",
-        sensitivity=1.0,
-        proof="none: nothing is released",
-        noise_multiplier=1.0,
-        sample_rate=sample_rate,
-        steps=steps,
-    )
-
-
-def _fits(budget: Budget, other: Sequence[LedgerEntry]) -> Callable[[LedgerEntry], bool]:
-    """Whether a budget affords an entry beside other ones."""
-    ledger = PrivacyLedger(other[0].relation if other else Relation.EDGE)
-    ledger.budget = budget
-    return lambda entry: ledger.affords(*other, entry)
 
 
 def remaining_noise_multiplier(ledger: PrivacyLedger) -> float:

@@ -23,7 +23,7 @@ import numpy as np
 from lightning_dpg.privacy import accounting
 from lightning_dpg.privacy.accounting import ORDERS, Curve, smallest
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.loss_distributions import composed_delta
 
 T = TypeVar("T", float, Curve)
@@ -39,12 +39,33 @@ _STEP_ERROR = 4e-12  # twenty times what rounding adds per step to the delta of 
 _EPSILON_TOLERANCE = 1e-6
 
 
-def costs(entries: Sequence[LedgerEntry]) -> Counter[tuple[str, float, float, float, float]]:
-    """How many steps there are of each mechanism with its noise, epsilon, delta and sample rate."""
-    total: Counter[tuple[str, float, float, float, float]] = Counter()
+Cost = tuple[str, float, float, float, float]
+"""Mechanism, noise multiplier, epsilon, delta and sample rate: all that a step's price depends on."""
+
+
+def costs(entries: Sequence[LedgerEntry]) -> Counter[Cost]:
+    """How many steps there are of each cost."""
+    total: Counter[Cost] = Counter()
     for e in entries:
         total[(e.mechanism, e.noise_multiplier, e.epsilon, e.delta, e.sample_rate)] += e.steps
     return total
+
+
+def entry_of(cost: Cost, steps: int) -> LedgerEntry:
+    """An entry of a cost, to compose and not to book; a price is that of any relation."""
+    mechanism, noise_multiplier, epsilon, delta, sample_rate = cost
+    return LedgerEntry(
+        name="planned",
+        relation=Relation.EDGE,
+        mechanism=mechanism,  # type: ignore[arg-type]  # that of an entry
+        sensitivity=1.0,
+        proof="none: nothing is released",
+        noise_multiplier=noise_multiplier,
+        epsilon=epsilon,
+        delta=delta,
+        sample_rate=sample_rate,
+        steps=steps,
+    )
 
 
 def composed(entries: Sequence[LedgerEntry], cost: Callable[[LedgerEntry], T], zero: T) -> T:

@@ -1,28 +1,56 @@
-"""Graphs that a command without a configuration is given."""
+"""Graphs and sets of graphs that a command without a configuration is given."""
 
-from typing import TYPE_CHECKING
+from torch_geometric.data import Data
 
+from lightning_dpg.datamodules.loading import load_graph
+from lightning_dpg.datamodules.tu import TUGraphDataModule
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.edge_columns import NAME_COLUMNS
+from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.graph.io import GraphFormatError
 
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
 
-
-def load(name: str, undirected: bool) -> "Data":
+def load(name: str, undirected: bool) -> Data:
     """Load a graph by its name or from a file.
+
+    Args:
+        name: Name or path.
+        undirected: Whether to drop the directions of a directed graph.
 
     Raises:
         CommandError: If it cannot be read.
     """
-    # Imported late: they bring PyTorch, while mistakes in the arguments are told at once.
-    from lightning_dpg.datamodules.loading import load_graph
-    from lightning_dpg.graph.edge_columns import NAME_COLUMNS
-    from lightning_dpg.graph.io import GraphFormatError
-
     try:
         return load_graph(name, undirected=undirected)
     except GraphFormatError as error:
-        # The options of the commands with a configuration have other names, or none.
-        text = str(error).replace("--data.undirected true", "--undirected")
-        text = text.replace(NAME_COLUMNS, "name the columns source and target in the first line")
-        raise CommandError(text) from error
+        raise CommandError(_in_words_of_commands(error)) from error
+
+
+def load_set(name: str, undirected: bool) -> Data:
+    """Load a set of graphs by its name or from a folder.
+
+    Args:
+        name: Name or path.
+        undirected: Whether to read links of one direction as undirected edges.
+
+    Returns:
+        Union of the graphs, with their numbers of nodes ``sizes`` of shape ``(G,)`` and their labels
+        ``y`` of shape ``(G,)``, if any.
+
+    Raises:
+        CommandError: If it cannot be read.
+    """
+    data = TUGraphDataModule(name, undirected=undirected)
+    try:
+        data.setup("fit")
+    except GraphFormatError as error:
+        raise CommandError(_in_words_of_commands(error)) from error
+    union = make_graph(data.edges, len(data.graph_of))
+    union.sizes, union.y = data.sizes, data.labels
+    return union
+
+
+def _in_words_of_commands(error: GraphFormatError) -> str:
+    """The message; the options of commands with a configuration have other names here, or none."""
+    text = str(error).replace("--data.undirected true", "--undirected")
+    return text.replace(NAME_COLUMNS, "name the columns source and target in the first line")

@@ -1,6 +1,5 @@
 """Releases, opened. A release is data: no module that it names is imported."""
 
-import importlib
 import json
 import sys
 from pathlib import Path
@@ -14,13 +13,14 @@ from torch_geometric.data import Data
 from lightning_dpg import __version__, methods
 from lightning_dpg.callbacks.checksums import SUMS, digest, read_sums
 from lightning_dpg.callbacks.release_writer import GENERATOR, LEARNER, RECIPE, SCHEMA_VERSION
+from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import PrivateModule, Synthesizer
 from lightning_dpg.methods.earlier import translate
-from lightning_dpg.methods.graph_features.base import GraphLearner
+from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 
 _FIELDS = {"method": str, "hparams": dict}
-_WRITTEN_BY = {GENERATOR: Synthesizer, LEARNER: GraphLearner}
+_WRITTEN_BY = {GENERATOR: Synthesizer, LEARNER: GraphFeatureRelease}
 
 
 class Release(NamedTuple):
@@ -76,7 +76,7 @@ def released_tensors(folder: Path) -> Path:
     for release in (folder / "release", folder):
         for name in _WRITTEN_BY:
             if (release / name).is_file():
-                return release.absolute() / name
+                return release / name
     runs = sorted(path.parent.parent for path in Path().glob("runs/*/*/release/privacy.json"))
     near = f"\nruns with a release here: {', '.join(map(str, runs[-3:]))}" if runs else ""
     raise CommandError(f"{folder}: no release/{GENERATOR} in it{near}")
@@ -151,9 +151,8 @@ def imported(name: str) -> type[PrivateModule]:
     Raises:
         CommandError: If there is none.
     """
-    module, _, attribute = name.rpartition(".")
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        found = find_class(name)
     except (ImportError, AttributeError, ValueError) as error:
         raise CommandError(f"--method {name}: it cannot be imported ({error})") from error
     if not (isinstance(found, type) and issubclass(found, PrivateModule)):
@@ -187,6 +186,7 @@ def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None
     if not issubclass(found, expected):
         raise CommandError(f"{path}: {recipe['method']} is not a {expected.__name__}")
     state = {name: state[name] for name in state.keys() - found.removed_tensors}
+    state = {found.renamed_tensors.get(name, name): tensor for name, tensor in state.items()}
     try:
         method: Any = found(**recipe["hparams"])
         method.load_released_state(state)

@@ -12,6 +12,7 @@ from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score
 
 from lightning_dpg.auditing import link_stealing as attacks
+from lightning_dpg.auditing import reidentification
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import from_networkx
 
@@ -69,7 +70,7 @@ def test_interval_of_the_auc_holds_what_it_says():
     assert binomtest(covered, runs, 0.95).pvalue > 1e-3
 
 
-def test_evidence_of_graphs_is_that_of_networkx():
+def test_scores_of_graphs_are_those_of_networkx():
     other = from_networkx(nx.gnm_random_graph(34, 78, seed=0))
     graphs = [KARATE, other]
     linked = [nx.Graph(undirected_edges(graph).tolist()) for graph in graphs]
@@ -93,7 +94,7 @@ def test_graphs_without_edges_tell_nothing():
     for score in (attacks.edge_shares, attacks.adamic_adar, attacks.edges_then_neighbors):
         assert score([empty], PAIRS).abs().sum() == 0
     assert attacks.spectral_scores(empty, PAIRS).abs().sum() == 0
-    assert attacks.reidentify(KARATE, [empty])["degree"].value == pytest.approx(1 / 34)
+    assert reidentification.reidentify(KARATE, [empty])["degree"].value == pytest.approx(1 / 34)
 
 
 def test_a_copy_gives_all_links_away_and_a_graph_of_its_degrees_does_not():
@@ -119,43 +120,6 @@ def test_candidates_are_disjoint_from_the_edges():
     for others in pairs.others.values():
         assert len(others) == 50
         assert not edges & {tuple(pair) for pair in others.tolist()}
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.data())
-def test_reidentification_is_that_of_all_guesses(data):
-    rows = st.lists(st.integers(0, 3), min_size=6, max_size=6)
-    known, published = (np.array(data.draw(rows), dtype=float)[:, None] for _ in range(2))
-    targets = np.array(data.draw(st.lists(st.integers(0, 5), min_size=1, max_size=6)))
-    expected = 0.0
-    for target in targets:
-        distances = [abs(known[target, 0] - other) for other in published[:, 0]]
-        nearest = [i for i, distance in enumerate(distances) if distance == min(distances)]
-        expected += (target in nearest) / len(nearest)
-    share = attacks.share_reidentified(known, published, targets)
-    assert share == pytest.approx(expected / len(targets))
-
-
-def test_what_is_known_of_nodes_follows_them_under_other_numbers():
-    graph, numbers = shuffled(KARATE)
-    triangles = nx.triangles(nx.karate_club_graph())
-    known = attacks.by_degree_and_triangles(KARATE)
-    np.testing.assert_allclose(known[:, 1] ** 2, [triangles[node] for node in range(34)])
-    for describe in (
-        attacks.by_degree,
-        attacks.by_degree_and_triangles,
-        attacks.by_neighbor_degrees,
-    ):
-        assert np.array_equal(describe(graph)[numbers], describe(KARATE))
-
-
-def test_more_knowledge_finds_more_nodes_of_a_copy():
-    found = attacks.reidentify(KARATE, [KARATE])
-    # A node is found with one over the number of nodes that are described alike.
-    degrees = [degree for _, degree in nx.karate_club_graph().degree]
-    assert found["degree"].value == pytest.approx(len(set(degrees)) / 34)
-    shares = [found[name].value for name in found]
-    assert shares == sorted(shares)
 
 
 def test_nodes_are_aligned_by_the_order_of_their_degrees():

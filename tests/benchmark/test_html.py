@@ -12,9 +12,10 @@ import pytest
 import torch
 
 from lightning_dpg.benchmark import html as report
-from lightning_dpg.benchmark.figures import adjacency_picture, degree_curve
-from lightning_dpg.benchmark.results import COLUMNS
+from lightning_dpg.benchmark.figures import adjacency_pixels, degree_curve
+from lightning_dpg.benchmark.results import COLUMNS, Results
 from lightning_dpg.benchmark.tasks import SINGLE_GRAPHS
+from lightning_dpg.benchmark.tracking import track
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx, write_graph
 from lightning_dpg.metrics.functional import degrees
@@ -24,7 +25,7 @@ METHODS = {
     "private_gan": "method",
     "private_gan (untrained)": "untrained",
     "open_gan": "method",
-    "erdos_renyi (control)": "control",
+    "erdos_renyi (baseline)": "baseline",
 }
 EPSILONS = (0.5, 1.0, 2.0)
 EVIL = "</script><script>console.error('evil')</script><img src=x>"
@@ -60,7 +61,7 @@ addEventListener("message", (event) => { document.body.dataset.seen = event.data
 """
 
 
-def cell(method, graph, epsilon, run, error):
+def recorded(method, graph, epsilon, run, error):
     is_open = method == "open_gan"
     answers = {
         query: {"real": 3.0, "synthetic": 2.0, "error": error * (1 + i), "note": ""}
@@ -70,7 +71,7 @@ def cell(method, graph, epsilon, run, error):
     return {
         "name": f"{method}-{graph}-{epsilon}",
         "method": method,
-        "kind": METHODS[method],
+        "role": METHODS[method],
         "graph": graph,
         "epsilon": "inf" if is_open else epsilon,
         "run": run,
@@ -95,21 +96,20 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     rng = np.random.default_rng(0)
     graphs = {name: from_networkx(nx.karate_club_graph()) for name in ("karate", EVIL)}
-    cells = []
+    runs = []
     for graph in graphs:
         for method in METHODS:
             for epsilon in EPSILONS if method != "open_gan" else EPSILONS[:1]:
                 errors = rng.uniform(0.1, 0.5, 2)
-                cells += [cell(method, graph, epsilon, run, errors[run]) for run in range(2)]
+                runs += [recorded(method, graph, epsilon, run, errors[run]) for run in range(2)]
         failure = {"run": 2, "failure": f"for want of {EVIL}", "privacy": None, "answers": None}
-        cells.append(cells[-1] | failure)
+        runs.append(runs[-1] | failure)
     for method in METHODS:
         place = folder / "runs" / f"{method}-karate-0.5" / "release"
         place.mkdir(parents=True)
         drawn = from_networkx(nx.gnm_random_graph(34, 78, seed=1))
         write_graph(drawn, place / "synthetic-0.npz")
-    names = [path.name for path in report.write(cells, graphs, SINGLE_GRAPHS, folder)]
-    assert names == ["results.csv", "results.md", "report.html"]
+    (folder / "report.html").write_text(report.page(runs, graphs, SINGLE_GRAPHS, folder))
     return folder
 
 
@@ -196,8 +196,8 @@ def test_weights_and_biases_gets_table_and_pictures(folder, tmp_path, monkeypatc
     monkeypatch.setenv("WANDB_SILENT", "true")
     (tmp_path / "runs").symlink_to(folder / "runs")
     graphs = {"karate": from_networkx(nx.karate_club_graph())}
-    cells = [cell(method, "karate", 0.5, 0, 0.25) for method in METHODS]
-    report.track(cells, graphs, SINGLE_GRAPHS, tmp_path)
+    runs = [recorded(method, "karate", 0.5, 0, 0.25) for method in METHODS]
+    track(Results(runs, graphs, SINGLE_GRAPHS, tmp_path, []))
     (path,) = tmp_path.glob("wandb/offline-run-*/files/media/table/nonprivate/*.json")
     table = json.loads(path.read_text())
     assert tuple(table["columns"]) == COLUMNS
@@ -207,16 +207,16 @@ def test_weights_and_biases_gets_table_and_pictures(folder, tmp_path, monkeypatc
     assert sorted(kinds) == ["adjacency"] * len(METHODS) + ["degrees"] * len(METHODS)
 
 
-def test_adjacency_picture_against_the_matrix():
+def test_adjacency_pixels_against_the_matrix():
     graph = nx.gnm_random_graph(40, 90, seed=3)
     order = np.random.default_rng(0).permutation(40)
-    picture = adjacency_picture(from_networkx(graph), order)
+    picture = adjacency_pixels(from_networkx(graph), order)
     matrix = nx.to_numpy_array(graph, nodelist=list(order))
     np.testing.assert_array_equal(picture[..., 3] > 0, matrix > 0)
-    shown = adjacency_picture(from_networkx(graph), order[:10])
+    shown = adjacency_pixels(from_networkx(graph), order[:10])
     np.testing.assert_array_equal(shown[..., 3] > 0, matrix[:10, :10] > 0)
     empty = make_graph(torch.empty(0, 2, dtype=torch.long), 3)
-    assert not adjacency_picture(empty, np.arange(3))[..., 3].any()
+    assert not adjacency_pixels(empty, np.arange(3))[..., 3].any()
     assert degree_curve(empty) == []
 
 

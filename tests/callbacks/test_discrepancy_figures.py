@@ -1,3 +1,5 @@
+"""Discrepancy figures go to the run folder and to W&B, grouped by label."""
+
 import math
 
 import numpy as np

@@ -6,7 +6,7 @@ import networkx as nx
 import pytest
 import yaml
 
-from lightning_dpg.commands.attack import settings_of
+from lightning_dpg.auditing.attacks import settings_for_parts
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.io import from_networkx, write_graph
 from lightning_dpg.main import main
@@ -83,13 +83,13 @@ def test_parts_of_a_graph_keep_all_nodes(folder):
     config["data"]["init_args"] |= {"largest_component": True, "undirected": True}
     path = folder / "run.yaml"
     path.write_text(yaml.safe_dump(config))
-    data = settings_of(path)["data"]["init_args"]
+    data = settings_for_parts(path)["data"]["init_args"]
     assert not data["largest_component"]
     assert not data["undirected"]
     config["data"]["init_args"] = {"name": "cora_ml", "split": "cora_ml_train85"}
     path.write_text(yaml.safe_dump(config))
     with pytest.raises(CommandError, match="split names fixed edges"):
-        settings_of(path)
+        settings_for_parts(path)
 
 
 @pytest.mark.parametrize(

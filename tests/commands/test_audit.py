@@ -9,7 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightning_dpg.auditing.canaries import Places, spread_non_edges
+from lightning_dpg.auditing.canaries import CanarySites, spread_non_edges
+from lightning_dpg.auditing.scores import white_box
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.main import main
@@ -37,7 +38,7 @@ KEYS = [
 # A network that trains in seconds.
 SMALL = {"batch_size": 16, "generator_dim": 8, "critic_dim": 16}
 WITH_DELTA = ("dk2_uniform", "dp_netgan", "privcom")
-DP_NETGAN = ["--config", "dp_netgan", "--view", "transcript", "--trainer.max_epochs", "3"]
+DP_NETGAN = ["--config", "dp_netgan", "--view", "white_box", "--trainer.max_epochs", "3"]
 DP_NETGAN += [text for key, value in SMALL.items() for text in (f"--model.{key}", str(value))]
 
 
@@ -59,7 +60,7 @@ def audit(tmp_path, monkeypatch):
     [
         # 0.95 of the budget is for the reports, of which 500 are guessed from.
         (("--config", "randomized_response_cell", "--canaries", "1000"), 1.0, 0.0, 1000, 0.2),
-        (("--config", "privgraph", "--view", "transcript"), 1.0, 0.0, None, 0.0),
+        (("--config", "privgraph", "--view", "white_box"), 1.0, 0.0, None, 0.0),
         (DP_NETGAN, 1.0, 1e-4, 38, 0.0),
     ],
     ids=["RandomizedResponse", "PrivGraph", "DPNetGAN"],
@@ -101,9 +102,9 @@ def test_missing_gaussian_noise_is_caught(audit, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("view", "fits"),
     [
-        ("transcript", []),
+        ("white_box", []),
         # Released degrees are moved at random by as much as noise of that scale leaves uncertain.
-        pytest.param("released", ["--runs", "20", "--canaries", "20"], marks=pytest.mark.slow),
+        pytest.param("black_box", ["--runs", "20", "--canaries", "20"], marks=pytest.mark.slow),
     ],
 )
 def test_missing_integer_noise_is_caught(audit, monkeypatch, view, fits):
@@ -153,7 +154,7 @@ SCORED = {
 @pytest.mark.parametrize("config", list(SCORED))
 def test_the_scored_releases_are_named_each_with_what_is_claimed_up_to_it(audit, capsys, config):
     runs = ("--runs", "4", "--canaries", "9", "--confidence", "0.999")
-    code, result = audit("--config", config, "--view", "transcript", *runs)
+    code, result = audit("--config", config, "--view", "white_box", *runs)
     assert code == 0
     assert (result["fits"], result["canaries"], result["unscored"]) == (4, 36, [])
     assert result["scored"] == [one["release"] for one in result["apart"]] == SCORED[config]
@@ -166,20 +167,15 @@ def test_the_scored_releases_are_named_each_with_what_is_claimed_up_to_it(audit,
 
 
 def test_a_release_that_no_score_reads_is_named(audit, monkeypatch, capsys):
-    def blind(self, key, noisy, pairs, known):
-        score = scored(self, key, noisy, pairs, known)
-        return torch.zeros_like(score) if key == "ordered_degrees" else score
-
-    scored = one_shot.OneShotSynthesizer.transcript_score
-    monkeypatch.setattr(one_shot.OneShotSynthesizer, "transcript_score", blind)
-    _, result = audit("--config", "chung_lu", "--view", "transcript", "--confidence", "0.999")
+    monkeypatch.delitem(white_box._SCORES, "ordered_degrees")
+    _, result = audit("--config", "chung_lu", "--view", "white_box", "--confidence", "0.999")
     assert result["unscored"] == ["ordered degrees"]
     assert "scored: 2 of 3 releases, not: ordered degrees" in capsys.readouterr().out
 
 
 def test_missing_noise_of_one_release_is_caught_and_named(audit, monkeypatch, capsys):
     plant(monkeypatch, 0, ["degree_mixing"])
-    runs = ("--view", "transcript", "--runs", "8", "--canaries", "10")
+    runs = ("--view", "white_box", "--runs", "8", "--canaries", "10")
     code, result = audit("--config", "bter", "--privacy.epsilon", "0.5", *runs)
     assert code == 1 and result["refuted"] is True
     assert result["epsilon_lower_bound"] <= result["claimed_epsilon"]  # it drowns in the others
@@ -193,10 +189,10 @@ def test_equal_scores_lead_to_many_runs(audit, capsys):
     assert "try --runs" in capsys.readouterr().out
 
 
-def places(graph):
+def sites(graph):
     edges = torch.tensor(list(graph.edges), dtype=torch.long).view(-1, 2)
     whole, nodes = make_graph(edges, len(graph)), torch.arange(len(graph))
-    return Places(whole, whole, torch.zeros_like(nodes), nodes, len(nodes), lambda pairs: None)
+    return CanarySites(whole, whole, torch.zeros_like(nodes), nodes, len(nodes), lambda pairs: None)
 
 
 @settings(max_examples=30, deadline=None)
@@ -207,7 +203,7 @@ def test_canaries_are_different_pairs_without_an_edge_spread_over_the_nodes(n, p
     if available < 2:
         return
     count = data.draw(st.integers(1, available // 2))
-    pairs = spread_non_edges(places(graph), count, torch.Generator().manual_seed(seed))
+    pairs = spread_non_edges(sites(graph), count, torch.Generator().manual_seed(seed))
     found = {tuple(pair) for pair in pairs.tolist()}
     assert len(found) == len(pairs) == count
     assert all(i < j and not graph.has_edge(i, j) for i, j in found)
@@ -217,7 +213,7 @@ def test_canaries_are_different_pairs_without_an_edge_spread_over_the_nodes(n, p
 
 def test_a_dense_graph_has_no_room():
     with pytest.raises(CommandError, match="more than half of the 0 pairs"):
-        spread_non_edges(places(nx.complete_graph(6)), 1, torch.Generator())
+        spread_non_edges(sites(nx.complete_graph(6)), 1, torch.Generator())
 
 
 @pytest.mark.parametrize(
@@ -241,7 +237,7 @@ def test_mistakes(tmp_path, fails, args, said):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1, 8])
-@pytest.mark.parametrize("view", ["released", "transcript"])
+@pytest.mark.parametrize("view", ["black_box", "white_box"])
 @pytest.mark.parametrize(
     "config",
     [
@@ -264,7 +260,7 @@ def test_mistakes(tmp_path, fails, args, said):
 def test_no_method_loses_more_than_it_claims(audit, data_root, config, view, epsilon):
     graph = ["--data.name", "polblogs", "--data.undirected", "true", "--privacy.delta"]
     graph += ["1e-6" if config in WITH_DELTA else "0", "--privacy.epsilon", str(epsilon)]
-    if (config, view) == ("dp_netgan", "transcript"):  # seconds a step, for all canaries' gradients
+    if (config, view) == ("dp_netgan", "white_box"):  # seconds a step, for all canaries' gradients
         graph += ["--trainer.max_epochs", "1"]
     code, _ = audit("--config", config, "--view", view, "--confidence", "0.999", *graph)
     assert code == 0

@@ -9,7 +9,14 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from lightning_dpg.auditing.canaries import find_places, spread_non_edges
+from lightning_dpg.auditing.canaries import find_sites, spread_non_edges
+from lightning_dpg.auditing.scores.black_box import black_box_score
+from lightning_dpg.auditing.scores.rows import (
+    clipped_gradients,
+    edge_gradient_score,
+    mean_clipped_gradients,
+    sums_score,
+)
 from lightning_dpg.datamodules import SubgraphDataModule
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.errors import CommandError
@@ -17,16 +24,11 @@ from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.main import main
 from lightning_dpg.methods import DPGVAE, ErdosRenyiSet
 from lightning_dpg.methods.graph_set.base import NUM_EDGES
-from lightning_dpg.methods.row_evidence import (
-    clipped_gradients,
-    gradient_evidence,
-    mean_clipped_gradients,
-    sum_evidence,
-)
 from lightning_dpg.nn.graph_vae import CONTEXT_DIM
 from lightning_dpg.privacy import aggregation_perturbation as aggregation
 from lightning_dpg.privacy import mechanisms
 from lightning_dpg.privacy.ledger import LedgerEntry, Relation
+from tests.scoring import scored
 
 # A few steps are enough for all that is released once.
 SHORT = ["--trainer.max_epochs", "2", "--data.sample_rate", "0.5"]
@@ -55,13 +57,13 @@ def module(graphs):
 
 
 def drawn(data, count, seed=0):
-    return spread_non_edges(find_places(data), count, torch.Generator().manual_seed(seed))
+    return spread_non_edges(find_sites(data), count, torch.Generator().manual_seed(seed))
 
 
 def test_canaries_are_spread_over_graphs_and_nodes():
     graphs = [nx.path_graph(8), nx.complete_graph(6), nx.path_graph(2), nx.star_graph(8)]
     data = module([*graphs, nx.empty_graph(10)])
-    places = find_places(data)
+    sites = find_sites(data)
     pairs = drawn(data, 3)
     # The first pair of each graph that has room, whatever the size of the graph.
     graphs_of = data.graph_of[pairs]
@@ -73,7 +75,7 @@ def test_canaries_are_spread_over_graphs_and_nodes():
     assert torch.equal(data.graph_of[pairs[:, 0]], data.graph_of[pairs[:, 1]])
     # 21 of 28, none of 15, none of 1, 28 of 36 and 45 of 45 pairs are free.
     with pytest.raises(CommandError, match="half of the 94 pairs"):
-        spread_non_edges(places, 48, torch.Generator())
+        spread_non_edges(sites, 48, torch.Generator())
     assert len(drawn(data, 47)) == 47
 
 
@@ -92,7 +94,7 @@ def test_inserted_canaries_are_in_the_edges_and_in_the_graphs():
     graphs = [nx.path_graph(5), nx.empty_graph(3), nx.cycle_graph(4)]
     data = module(graphs)
     pairs = torch.tensor([[0, 4], [5, 7], [8, 10]])
-    find_places(data).insert(pairs)
+    find_sites(data).insert(pairs)
     for graph, pair in zip(graphs, ((0, 4), (0, 2), (0, 2)), strict=True):
         graph.add_edge(*pair)
     union = nx.disjoint_union_all(graphs)
@@ -113,12 +115,12 @@ def test_a_pair_of_two_subgraphs_is_one_canary_at_most():
         ends = {frozenset(int(names[node]) for node in pair) for pair in pairs.tolist()}
         assert len(ends) == 25
         assert not any(whole.has_edge(*pair) for pair in ends)
-    find_places(data).insert(pairs)
+    find_sites(data).insert(pairs)
     records = data.train_dataloader().dataset
     assert records.counts.tolist() == [1] * len(data.edges)
     # Half of the pairs of all subgraphs are more than there are pairs of nodes.
     with pytest.raises(CommandError, match="set --canaries to"):
-        drawn(data, find_places(data).taken.num_nodes * 9 // 6)
+        drawn(data, find_sites(data).taken.num_nodes * 9 // 6)
 
 
 # Evidence
@@ -158,9 +160,7 @@ def test_counts_weigh_as_their_likelihood_ratio_also_where_canaries_share_a_grap
     method = ErdosRenyiSet()
     method.sizes = SIZES
     method.ledger.spend(entry(NUM_EDGES, mechanism="pure", epsilon=epsilon, noise_multiplier=0.0))
-    found = method.transcript_score(
-        "num_edges_per_graph", torch.tensor(noisy), torch.tensor(pairs), KNOWN
-    )
+    found = scored(method, "num_edges_per_graph", torch.tensor(noisy), torch.tensor(pairs), KNOWN)
 
     def likelihood(adjacency):
         counts = adjacency[:4, :4].sum() / 2, adjacency[4:, 4:].sum() / 2
@@ -168,7 +168,7 @@ def test_counts_weigh_as_their_likelihood_ratio_also_where_canaries_share_a_grap
 
     assert found.tolist() == pytest.approx(worlds(pairs, known_graph(), likelihood))
     method.num_edges = torch.tensor(noisy)
-    assert torch.equal(method.audit_score(torch.tensor(pairs), KNOWN), found)
+    assert torch.equal(black_box_score(method, None, torch.tensor(pairs), KNOWN), found)
 
 
 def test_sums_over_neighbors_weigh_as_their_likelihood_ratio():
@@ -176,7 +176,7 @@ def test_sums_over_neighbors_weigh_as_their_likelihood_ratio():
     features = torch.randn(9, 3, generator=source) * 5
     noisy = torch.randn(9, 3, generator=source).double() * 2
     booked = entry("sums over neighbors, hop 1", sensitivity=2**0.5, noise_multiplier=1.3)
-    found = sum_evidence(features, noisy, booked, torch.tensor(pairs), KNOWN)
+    found = sums_score(features, noisy, booked, torch.tensor(pairs), KNOWN)
     rows = features.double().numpy()
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
 
@@ -192,13 +192,15 @@ def test_the_second_hop_sums_up_what_the_first_one_released():
     method.features = torch.randn(9, 3, generator=source)
     hops = torch.randn(2, 9, 3, generator=source).double()
     for number, summed in ((1, method.features), (2, hops[0])):
-        name = f"sums over neighbors, hop {number}"
-        method.ledger.spend(entry(name))
+        method.ledger.spend(entry("sums", key=f"neighbor_sums_{number}"))
         noisy = hops[number - 1]
-        found = method.transcript_score(f"neighbor_sums_{number}", noisy, pairs, KNOWN)
-        expected = sum_evidence(summed, noisy, method.ledger.entries[-1], pairs, KNOWN)
+        earlier = {"neighbor_sums_1": hops[0]}
+        key = f"neighbor_sums_{number}"
+        found = scored(method, key, noisy, pairs, KNOWN, earlier=earlier)
+        expected = sums_score(summed, noisy, method.ledger.entries[-1], pairs, KNOWN)
         assert torch.equal(found, expected)
-    assert method.transcript_score("another", hops[0], pairs, KNOWN).tolist() == [0, 0]
+    method.ledger.spend(entry("another"))
+    assert scored(method, "another", hops[0], pairs, KNOWN).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("max_grad_norm", [0.01, 100.0])
@@ -206,11 +208,11 @@ def test_clipped_gradients_add_up_to_the_sum_of_the_training(max_grad_norm):
     torch.manual_seed(0)
     method = DPGVAE(feature_dim=3, hidden_dim=6, latent_dim=4)
     inputs, normal = torch.randn(5, 2, 3 + CONTEXT_DIM), torch.randn(5, 2, 4)
-    total = method._model.clipped_sum(inputs, normal, max_grad_norm)
+    total = method.autoencoder.clipped_sum(inputs, normal, max_grad_norm)
     flat = torch.cat(
-        [total[name].flatten() for name, _ in method._model.networks.named_parameters()]
+        [total[name].flatten() for name, _ in method.autoencoder.networks.named_parameters()]
     )
-    found = clipped_gradients(method._model.networks, inputs, normal, max_grad_norm)
+    found = clipped_gradients(method.autoencoder.networks, inputs, normal, max_grad_norm)
     torch.testing.assert_close(-found.double().sum(0), flat, rtol=1e-3, atol=1e-4)
 
 
@@ -222,13 +224,13 @@ def test_a_noisy_gradient_speaks_for_the_canary_that_it_holds():
     )
     rows = torch.randn(9, 3 + CONTEXT_DIM)
     booked = entry("", noise_multiplier=0.01, sample_rate=0.5)
-    networks = method._model.networks
+    networks = method.autoencoder.networks
     known = mean_clipped_gradients(networks, rows[undirected_edges(KNOWN)], 1.0).sum(0)
     directions = mean_clipped_gradients(networks, rows[pairs], 1.0)
     for likelier, direction in enumerate(directions):
         # Known edges are expected with half their sum, and are in with it.
         noisy = known / 2 + direction
-        scores = gradient_evidence(networks, rows, noisy, booked, pairs, KNOWN)
+        scores = edge_gradient_score(networks, rows, noisy, booked, pairs, KNOWN)
         assert int(scores.argmax()) == likelier
         assert float(scores[likelier]) > 0 > float(scores[1 - likelier])
 
@@ -239,10 +241,10 @@ def test_a_noisy_gradient_speaks_for_the_canary_that_it_holds():
 @pytest.mark.parametrize(
     ("config", "view"),
     [
-        ("erdos_renyi_set", "released"),
-        ("dpgvae", "transcript"),
-        ("dpggan", "transcript"),
-        ("dpggan", "released"),
+        ("erdos_renyi_set", "black_box"),
+        ("dpgvae", "white_box"),
+        ("dpggan", "white_box"),
+        ("dpggan", "black_box"),
     ],
 )
 def test_honest_methods_pass(audit, capsys, config, view):
@@ -273,7 +275,7 @@ def test_missing_noise_of_the_sums_is_caught(audit, monkeypatch):
     # Evidence weighs by declared noise: next to nothing is spent on the other releases.
     shares = {"aggregation_share": 0.8, "count_share": 0.01, "noise_multiplier": 1000}
     options = [text for key, value in shares.items() for text in (f"--model.{key}", str(value))]
-    options += ["--view", "transcript", "--privacy.epsilon", "1", *SHORT]
+    options += ["--view", "white_box", "--privacy.epsilon", "1", *SHORT]
     code, result = audit("dpgvae", *options)
     assert code == 1
     assert result["correct"] > 95
@@ -281,7 +283,7 @@ def test_missing_noise_of_the_sums_is_caught(audit, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("config", "view"), [("erdos_renyi_set", "released"), ("dpgvae", "released")]
+    ("config", "view"), [("erdos_renyi_set", "black_box"), ("dpgvae", "black_box")]
 )
 def test_missing_noise_of_the_counts_is_caught(audit, monkeypatch, config, view):
     monkeypatch.setattr(
@@ -312,7 +314,6 @@ def test_without_a_claim_there_is_nothing_to_refute(audit, capsys, args):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--data.record", "graph"), "set data.init_args.record to edge"),
         (
             (*SUBGRAPHS, "--data.max_occurrences", "2"),
             "set data.init_args.max_occurrences to 1",
@@ -326,7 +327,7 @@ def test_mistakes(fails, options, said):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1, 8, 10])
-@pytest.mark.parametrize("view", ["released", "transcript"])
+@pytest.mark.parametrize("view", ["black_box", "white_box"])
 @pytest.mark.parametrize("config", ["erdos_renyi_set", "dpgvae", "dpggan"])
 def test_no_method_loses_more_than_it_claims(audit, config, view, epsilon):
     options = ("--view", view, "--confidence", "0.999", "--privacy.epsilon", str(epsilon))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import yaml
 
+from lightning_dpg.benchmark import engine
 from lightning_dpg.benchmark.jobs import fit_and_evaluate
-from lightning_dpg.commands import compare
 from lightning_dpg.main import main
 from lightning_dpg.metrics import label_queries
 from lightning_dpg.metrics.kernel_svm import Accuracy
@@ -33,7 +33,7 @@ def write_tu_folder(folder, labels=True):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Results of a private kernel, one without privacy and the controls, two runs each."""
+    """Results of a private kernel, one without privacy and the baselines, two runs each."""
     folder = tmp_path_factory.mktemp("labels")
     write_tu_folder(folder / "tiny")
     write_tu_folder(folder / "unlabelled", labels=False)
@@ -49,9 +49,9 @@ def folder(tmp_path_factory):
     (folder / "private.yaml").write_text(yaml.safe_dump(private))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            compare,
-            "run_cells",
-            lambda missing, jobs, place: ((c, fit_and_evaluate(c, place)) for c in missing),
+            engine,
+            "run_jobs",
+            lambda missing, processes, place: ((c, fit_and_evaluate(c, place)) for c in missing),
         )
         network = Accuracy(0.75, math.nan, np.array([0.75]))
         patch.setattr(label_queries, "gin_cross_validated", lambda *_, seed: network)
@@ -69,14 +69,14 @@ def rows_of(folder, method, query="accuracy"):
 
 def test_all_rows_are_there_and_the_largest_budget_tells_the_labels(folder):
     found = {row["method"] for row in csv.DictReader((folder / "out" / "results.csv").open())}
-    controls = {"node_kernel (control)", "size_kernel (control)"}
-    exact = "size_kernel (control, exact number of edges)"
-    assert found == {"private", "weisfeiler_lehman", *controls, exact}
+    baselines = {"node_kernel (baseline)", "size_kernel (baseline)"}
+    exact = "size_kernel (baseline, exact number of edges)"
+    assert found == {"private", "weisfeiler_lehman", *baselines, exact}
     private = {(row["epsilon"], row["run"]): row for row in rows_of(folder, "private")}
     assert set(private) == {(e, r) for e in ("1.0", "80.0") for r in "01"}
     assert float(private["80.0", "0"]["synthetic"]) > 0.9  # edges alone tell them
     assert float(rows_of(folder, exact)[0]["synthetic"]) == 1.0
-    for row in rows_of(folder, "node_kernel (control)"):
+    for row in rows_of(folder, "node_kernel (baseline)"):
         assert float(row["real"]) == 0.5  # the majority
         assert row["spent_epsilon"] == "0.0"
     assert float(rows_of(folder, "private", "gin_accuracy_real")[0]["real"]) == 0.75
@@ -94,11 +94,11 @@ def test_folds_are_drawn_anew_for_each_run():
     assert len(accuracies) > 1
 
 
-def test_report_shows_the_real_graphs_and_no_picture_of_features(folder):
+def test_report_shows_the_real_graphs_and_no_figure_of_features(folder):
     page = (folder / "out" / "report.html").read_text()
     assert page.count('alt="Adjacency matrix of original"') == 2
     assert page.count("Adjacency matrix of") == 2
-    assert "Features have no picture" in page
+    assert "Features have no figure" in page
 
 
 def test_sets_without_labels_and_methods_of_graphs_are_refused(folder, capsys):

@@ -9,14 +9,15 @@ import pytest
 import torch
 import yaml
 
-from lightning_dpg.benchmark.figures import PICTURE_SIZE, some_matrices
+from lightning_dpg.benchmark import engine
+from lightning_dpg.benchmark.figures import FIGURE_SIZE, some_matrices
+from lightning_dpg.benchmark.grid import Grid, read_methods
 from lightning_dpg.benchmark.jobs import fit_and_evaluate
 from lightning_dpg.benchmark.tasks import GRAPH_SETS
-from lightning_dpg.commands import compare
 from lightning_dpg.graph.io import from_networkx, read_graph
 from lightning_dpg.main import main
 from lightning_dpg.metrics import set_queries
-from lightning_dpg.metrics.graph_sets import set_means
+from lightning_dpg.metrics.graph_sets import SET_STATISTICS
 
 TINY = {
     "data": {"class_path": "GraphSetDataModule", "init_args": {"steps_per_epoch": 2}},
@@ -24,8 +25,8 @@ TINY = {
 }
 OPEN = TINY | {"model": {"class_path": "GVAE"}, "privacy": {"epsilon": float("inf")}}
 PRIVATE = TINY | {"model": {"class_path": "DPGVAE"}, "privacy": {"epsilon": 1.0, "delta": 1e-5}}
-CONTROL = "erdos_renyi_set (control)"
-EXACT = "erdos_renyi_set (control, exact number of edges)"
+BASELINE = "erdos_renyi_set (baseline)"
+EXACT = "erdos_renyi_set (baseline, exact number of edges)"
 GRAPHS = [nx.gnm_random_graph(5 + k, 4 + 2 * k, seed=k) for k in range(6)]
 
 
@@ -41,21 +42,21 @@ def write_tu_folder(folder):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Results of a method without privacy, a private one and the controls, two runs each."""
+    """Results of a method without privacy, a private one and the baselines, two runs each."""
     folder = tmp_path_factory.mktemp("sets")
     write_tu_folder(folder / "tiny")
     (folder / "open.yaml").write_text(yaml.safe_dump(OPEN))
     (folder / "private.yaml").write_text(yaml.safe_dump(PRIVATE))
 
-    def in_this_process(missing, jobs, place):
-        return ((cell, fit_and_evaluate(cell, place)) for cell in missing)
+    def in_this_process(missing, processes, place):
+        return ((job, fit_and_evaluate(job, place)) for job in missing)
 
     def without_training(real, synthetic):
         names = ("gin", "size", "gin_real", "size_real", "majority")
         return {name: 0.1 * k + 0.25 for k, name in enumerate(names)}
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compare, "run_cells", lambda *args: (x for x in in_this_process(*args)))
+        patch.setattr(engine, "run_jobs", lambda *args: (x for x in in_this_process(*args)))
         patch.setattr(set_queries, "classification_accuracies", without_training)
         methods = ["--methods", str(folder / "open.yaml"), str(folder / "private.yaml")]
         rest = ["--epsilons", "1", "--runs", "2", "--classify", "--out", str(folder / "out")]
@@ -96,23 +97,23 @@ def statistics_by_networkx(graph):
     }
 
 
-def test_rows_are_methods_untrained_and_controls(folder):
-    rows = {(r["method"], r["kind"], r["epsilon"], r["private"]) for r in read_csv(folder)}
+def test_rows_are_methods_untrained_and_baselines(folder):
+    rows = {(r["method"], r["role"], r["epsilon"], r["private"]) for r in read_csv(folder)}
     assert rows == {
         ("open", "method", "inf", "False"),
         ("open (untrained)", "untrained", "inf", "False"),
         ("private", "method", "1.0", "True"),
         ("private (untrained)", "untrained", "1.0", "True"),
-        (CONTROL, "control", "1.0", "True"),
-        (EXACT, "control", "inf", "False"),
+        (BASELINE, "baseline", "1.0", "True"),
+        (EXACT, "baseline", "inf", "False"),
     }
 
 
-@pytest.mark.parametrize("row", ["private", "erdos_renyi_set_control-", "open_untrained"])
+@pytest.mark.parametrize("row", ["private", "erdos_renyi_set_baseline-", "open_untrained"])
 def test_errors_are_those_of_networkx_on_the_kept_graphs(folder, row):
     drawn = drawn_by(folder, f"{row}-" if row == "private" else row)
     ours, theirs = (list(map(statistics_by_networkx, graphs)) for graphs in (GRAPHS, drawn))
-    method = {"erdos_renyi_set_control-": CONTROL, "open_untrained": "open (untrained)"}.get(
+    method = {"erdos_renyi_set_baseline-": BASELINE, "open_untrained": "open (untrained)"}.get(
         row, row
     )
     for query in ("LCC", "TC", "CPL"):
@@ -127,7 +128,7 @@ def test_errors_are_those_of_networkx_on_the_kept_graphs(folder, row):
         assert float(answer["synthetic"]) == pytest.approx(np.nanmean([b[query] for b in theirs]))
 
 
-@pytest.mark.parametrize("row", ["erdos_renyi_set_control_exact", "open_untrained"])
+@pytest.mark.parametrize("row", ["erdos_renyi_set_baseline_exact", "open_untrained"])
 def test_rows_without_privacy_draw_the_exact_numbers_of_edges(folder, row):
     drawn = [graph.size() for graph in drawn_by(folder, row)]
     assert drawn == [graph.size() for graph in GRAPHS]
@@ -139,30 +140,28 @@ def test_classifiers_are_asked_once_and_only_if_wanted(folder):
     assert {(float(row["real"]), float(row["error"])) for row in rows} == {(0.45, 0.25)}
     table = (folder / "out" / "results.md").read_text()
     assert "0.25 (1 of 2)" not in table
-    arguments = ["--methods", "m", "--graphs", "g", "--epsilons", "1", "--out", "o"]
-    methods = {"gvae": compare.parse_settings(compare.find_config("gvae"))}
+    methods = read_methods(["gvae"])
     real = GRAPH_SETS.load(str(folder / "tiny"), False)
-    cells = {
-        wanted: compare.plan_cells(
-            methods, {"tiny": real}, GRAPH_SETS, compare._parse([*arguments, *wanted])
-        )
-        for wanted in ((), ("--classify",))
+    jobs = {
+        wanted: Grid(methods, {"tiny": real}, [1.0], range(5), 1e-6, GRAPH_SETS, wanted).jobs()
+        for wanted in (False, True)
     }
-    assert not any(cell.classify for cell in cells[()])
-    assert [cell.classify for cell in cells[("--classify",)]] == [True, True, *[False] * 8]
-    others = [a.digest != b.digest for a, b in zip(*cells.values(), strict=True)]
+    assert not any(job.classify for job in jobs[False])
+    assert [job.classify for job in jobs[True]] == [True, True, *[False] * 8]
+    others = [a.digest != b.digest for a, b in zip(*jobs.values(), strict=True)]
     assert others == [True, True, *[False] * 8]
 
 
 def test_table_begins_with_the_originals_and_counts_wins(folder):
     lines = (folder / "out" / "results.md").read_text().splitlines()
     heads, _, *rows = (
-        [cell.strip(" *") for cell in line.split("|")[1:-1]] for line in lines if line[:1] == "|"
+        [job.strip(" *") for job in line.split("|")[1:-1]] for line in lines if line[:1] == "|"
     )
     assert [row[0] for row in rows][:2] == ["original", "open (not private)"]
-    means = set_means([from_networkx(graph) for graph in GRAPHS])
-    for name, mean in means.items():
-        assert float(rows[0][heads.index(name)]) == pytest.approx(mean.value, rel=5e-3)
+    originals = [from_networkx(graph) for graph in GRAPHS]
+    for name, statistic in SET_STATISTICS.items():
+        mean = np.mean([statistic(graph) for graph in originals])
+        assert float(rows[0][heads.index(name)]) == pytest.approx(mean, rel=5e-3)
     errors = {}
     for row in read_csv(folder):
         if row["query"] in set_queries.TABLE_1:
@@ -170,10 +169,10 @@ def test_table_begins_with_the_originals_and_counts_wins(folder):
     for row in rows[1:]:
         method = row[0].removesuffix(" (not private)")
         won = sum(
-            np.mean(errors[method, query]) < np.mean(errors[CONTROL, query])
+            np.mean(errors[method, query]) < np.mean(errors[BASELINE, query])
             for query in set_queries.TABLE_1
         )
-        expected = "-" if method == CONTROL else f"{won} of 5"
+        expected = "-" if method == BASELINE else f"{won} of 5"
         assert row[heads.index("beats erdos_renyi_set")] == expected
 
 
@@ -189,8 +188,8 @@ def test_picture_shows_graphs_side_by_side():
     graphs = [nx.complete_graph(3), nx.empty_graph(4), nx.complete_graph(2), nx.empty_graph(1)]
     union = from_networkx(nx.disjoint_union_all(graphs))
     picture = some_matrices(torch.tensor([len(graph) for graph in graphs]))(union)
-    assert picture.shape == (PICTURE_SIZE, PICTURE_SIZE, 4)
-    half = PICTURE_SIZE // 2
+    assert picture.shape == (FIGURE_SIZE, FIGURE_SIZE, 4)
+    half = FIGURE_SIZE // 2
     dark = picture[..., 3] > 60
     shares = [
         dark[rows, columns].mean()
@@ -208,8 +207,8 @@ def test_picture_shows_graphs_side_by_side():
         ({"methods": ["gvae"], "graphs": ["karate"]}, "karate: a single graph"),
         ({"methods": ["netgan"]}, "planted_sets: a set of graphs"),
         ({"graphs": ["planted_set"]}, "unknown graph set"),
-        ({"graphs": ["graph_atlas"], "classify": []}, "none of --graphs"),
-        ({"methods": ["netgan"], "graphs": ["karate"], "classify": []}, "none of --graphs"),
+        ({"graphs": ["graph_atlas"], "classify": []}, "none of the graphs"),
+        ({"methods": ["netgan"], "graphs": ["karate"], "classify": []}, "none of the graphs"),
     ],
 )
 def test_mistakes_are_told_before_anything_starts(fails, options, said):

@@ -1,3 +1,5 @@
+"""Built-in graphs, objects and files load, and unknown names suggest the nearest."""
+
 import networkx as nx
 import pytest
 import torch

@@ -1,3 +1,5 @@
+"""An edge lies in no more subgraphs than the declared group size."""
+
 import gzip
 from collections import Counter
 

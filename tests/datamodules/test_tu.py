@@ -1,3 +1,5 @@
+"""TU folders are read like PyTorch Geometric reads them, and bad lines are named."""
+
 import numpy as np
 import pytest
 import torch

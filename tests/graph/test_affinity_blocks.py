@@ -1,3 +1,5 @@
+"""Blocks fit the degrees of their nodes, and their pairs have the right density."""
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,7 +8,7 @@ from lightning_dpg.graph.affinity_blocks import block_edges, block_starts
 
 
 @given(st.lists(st.integers(2, 9), max_size=40))
-def test_nobody_has_more_neighbours_in_a_block_than_its_degree(degrees):
+def test_no_node_has_more_neighbors_in_a_block_than_its_degree(degrees):
     starts = block_starts(np.array(degrees, dtype=np.int64)).tolist()
     ends = [*starts[1:], len(degrees)]
     for start, end in zip(starts, ends, strict=False):

@@ -1,3 +1,5 @@
+"""Assembled graphs have the law of the published routine, written out as a loop."""
+
 import numpy as np
 import pytest
 import torch

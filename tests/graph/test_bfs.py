@@ -1,4 +1,4 @@
-"""Breadth-first orders of unions of graphs, and the rows that tell of the links in them."""
+"""Breadth-first orders of unions of graphs, and the rows of links to earlier nodes."""
 
 import networkx as nx
 import torch

@@ -1,3 +1,5 @@
+"""Community counts, expectations and rewiring equal loops and brute force."""
+
 import itertools
 
 import networkx as nx
@@ -20,7 +22,7 @@ from lightning_dpg.graph.stubs import count_links
 
 
 @given(st.integers(1, 40), st.integers(0, 300), st.sampled_from([1.01, 1.3, 2.0]))
-def test_turns_cover_all_nodes_and_grow_no_faster_than_told(first, more, growth):
+def test_turns_cover_all_nodes_and_grow_no_faster_than_asked(first, more, growth):
     stops = turn_stops(first, first + more, growth)
     assert stops == sorted(set(stops))
     assert (stops[-1] == first + more) if more else not stops

@@ -1,3 +1,5 @@
+"""Dendrogram moves keep all counts right, and fitted counts and draws have the right law."""
+
 import itertools
 
 import networkx as nx

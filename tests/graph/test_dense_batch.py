@@ -1,10 +1,10 @@
-"""Dense blocks of a set against the graphs one by one."""
+"""Dense batches of a set of graphs equal the graphs one by one."""
 
 import networkx as nx
 import torch
 from scipy.stats import chisquare
 
-from lightning_dpg.graph.dense_batch import dense_adjacency, dense_blocks, random_pairs
+from lightning_dpg.graph.dense_batch import dense_adjacency, dense_batch, random_pairs
 
 
 def some_set():
@@ -18,7 +18,7 @@ def some_set():
 
 def test_blocks_are_the_adjacency_matrices_of_the_chosen_graphs():
     edges, sizes, graphs = some_set()
-    blocks = dense_blocks(sizes, torch.tensor([2, 0, 1]))
+    blocks = dense_batch(sizes, torch.tensor([2, 0, 1]))
     adjacency = dense_adjacency(edges, sizes, blocks)
     assert adjacency.shape == (3, 6, 6)
     for block, number, start in ((0, 2, 5), (1, 0, 0), (2, 1, 4)):

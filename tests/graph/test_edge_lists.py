@@ -1,3 +1,5 @@
+"""Edge lists of every common form are read alike, and others are refused with a way out."""
+
 import csv
 import gzip
 import io

@@ -1,3 +1,5 @@
+"""Edges are drawn by Bayes' rule from probabilities and randomized reports."""
+
 from itertools import combinations
 
 import numpy as np

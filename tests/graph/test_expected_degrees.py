@@ -1,3 +1,5 @@
+"""Chung-Lu weights give the degrees, and edges are drawn in proportion to them."""
+
 import itertools
 
 import numpy as np

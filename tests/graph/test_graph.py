@@ -1,3 +1,5 @@
+"""Graphs are simple and undirected, and components keep names, features and classes."""
+
 import networkx as nx
 import numpy as np
 import pytest

@@ -1,3 +1,5 @@
+"""Graphlets at an edge equal enumeration, and estimates from draws are unbiased."""
+
 from itertools import combinations
 
 import networkx as nx

@@ -1,3 +1,5 @@
+"""Graphlet counts equal enumeration, igraph and closed forms."""
+
 import math
 from functools import cache
 from itertools import combinations

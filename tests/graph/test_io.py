@@ -1,3 +1,5 @@
+"""Graph files are read and written without loss, and bad files are refused with their place."""
+
 import gzip
 
 import networkx as nx

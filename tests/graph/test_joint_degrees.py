@@ -1,3 +1,5 @@
+"""Joint degrees are counted by loops, and fitted links lie between counts and chance."""
+
 from collections import Counter
 
 import networkx as nx

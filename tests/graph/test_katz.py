@@ -1,3 +1,5 @@
+"""Katz products, inverses and Laplacian rows equal dense linear algebra."""
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -61,9 +63,9 @@ def test_even_numbers_of_terms_have_no_inverse():
 def test_laplacian_rows_are_the_pseudo_inverse_of_the_paper(alpha):
     n = 12
     rows = torch.randn(n, 3, generator=torch.Generator().manual_seed(0)).double()
-    centre = np.eye(n) - 1 / n
+    center = np.eye(n) - 1 / n
     katz_matrix = (rows @ rows.T).numpy()
-    laplacian = -2 * pinvh(centre @ katz_matrix @ centre + alpha * np.eye(n))
+    laplacian = -2 * pinvh(center @ katz_matrix @ center + alpha * np.eye(n))
     found = laplacian_rows(rows, alpha)
     weights = -(found @ found.T).numpy()
     off = ~np.eye(n, dtype=bool)

@@ -1,3 +1,5 @@
+"""Edges follow the degrees and the affinity of a low-rank estimate."""
+
 import numpy as np
 import pytest
 import torch

@@ -1,3 +1,5 @@
+"""Non-edges are uniform, or have the degrees of the edges, and are never edges."""
+
 import networkx as nx
 import pytest
 import torch

@@ -1,3 +1,5 @@
+"""The order of nodes depends on their names only, and lists of names are checked."""
+
 import random
 
 import networkx as nx

@@ -1,3 +1,5 @@
+"""Pair numbers are lexicographic and do not overflow."""
+
 from itertools import combinations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Eigenpairs equal those of the dense estimate, and noise alone has no structure."""
+
 import networkx as nx
 import numpy as np
 import pytest

@@ -1,3 +1,5 @@
+"""Stub pairing meets degrees and wanted links exactly while there are stubs."""
+
 import networkx as nx
 import numpy as np
 import pytest

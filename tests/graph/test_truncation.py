@@ -1,3 +1,5 @@
+"""The stretch of each truncation is within its bound over all graphs of six nodes."""
+
 import itertools
 
 import networkx as nx
@@ -74,7 +76,7 @@ def test_stretch_of_dropping_over_all_graphs_of_six_nodes(max_degree):
     kept = sum((has[i] * low[u] * low[v]) << i for i, (u, v) in enumerate(PAIRS))
     for code in np.random.default_rng(0).integers(0, len(kept), 200).tolist():
         assert code_of(drop_high_degree(edges_of(code), NODES, max_degree)) == kept[code]
-    # Two nodes that lose D edges each need 2 + 2D nodes, or common neighbours.
+    # Two nodes that lose D edges each need 2 + 2D nodes, or common neighbors.
     assert largest_stretch(kept) == dropping_stretch(max_degree)
 
 
@@ -88,7 +90,7 @@ def test_degrees_are_bounded_and_small_ones_are_left_alone():
     assert truncate(edges[:0], 500, 2).shape == drop_high_degree(edges[:0], 9, 2).shape == (0, 2)
 
 
-def test_the_order_favours_no_nodes():
+def test_the_order_favors_no_nodes():
     """In a clique each node keeps as many edges as any other, on average over the orders."""
     pairs = torch.combinations(torch.arange(20))
     degrees = sum(

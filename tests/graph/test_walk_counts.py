@@ -1,3 +1,5 @@
+"""Walk counts equal powers of the adjacency matrix."""
+
 import networkx as nx
 import numpy as np
 import pytest

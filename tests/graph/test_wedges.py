@@ -1,3 +1,5 @@
+"""Wedge counts change by at most their sensitivity, over all graphs of five nodes."""
+
 import itertools
 
 import networkx as nx
@@ -50,7 +52,7 @@ def test_sensitivity_over_random_graphs_with_many_closures():
     assert 5 <= largest <= wedge_sensitivity(1)  # a bound of 4 would be wrong
 
 
-def test_wedges_are_random_pairs_of_neighbours():
+def test_wedges_are_random_pairs_of_neighbors():
     graph = nx.powerlaw_cluster_graph(60, 4, 0.7, seed=0)
     edges, nodes = edges_of(graph), np.arange(60)
     degrees = np.array([d for _, d in graph.degree()])

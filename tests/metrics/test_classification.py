@@ -1,4 +1,4 @@
-"""Classifiers of graphs: they find what there is to find, and no more."""
+"""Graph classifiers find a class that is there, and none in noise."""
 
 import networkx as nx
 import pytest
@@ -16,7 +16,7 @@ from lightning_dpg.metrics.classification import (
 )
 
 
-def labelled(graphs, labels):
+def labeled(graphs, labels):
     converted = [from_networkx(graph) for graph in graphs]
     for graph, label in zip(converted, labels, strict=True):
         graph.y = torch.tensor([label])
@@ -25,27 +25,27 @@ def labelled(graphs, labels):
 
 def stars_and_paths(count):
     """Two classes of equal numbers of nodes and edges."""
-    stars = labelled([nx.star_graph(4 + k % 5) for k in range(count)], [0] * count)
-    paths = labelled([nx.path_graph(5 + k % 5) for k in range(count)], [1] * count)
+    stars = labeled([nx.star_graph(4 + k % 5) for k in range(count)], [0] * count)
+    paths = labeled([nx.path_graph(5 + k % 5) for k in range(count)], [1] * count)
     return [graph for pair in zip(stars, paths, strict=True) for graph in pair]
 
 
-def test_the_network_sees_structure_which_sizes_do_not_tell():
+def test_the_network_sees_structure_beyond_sizes():
     graphs = stars_and_paths(20)
     assert gin_accuracy(graphs[:20], graphs[20:], 2, steps=80) == 1
     assert size_accuracy(graphs[:20], graphs[20:]) <= 0.5
     assert majority_accuracy(graphs[:20], graphs[20:]) == 0.5
 
 
-def test_sizes_tell_what_differs_in_size():
+def test_sizes_classify_graphs_of_different_sizes():
     sizes = [4, 12, 5, 13, 6, 14, 7, 15]
-    graphs = labelled([nx.cycle_graph(n) for n in sizes], [int(n > 9) for n in sizes])
+    graphs = labeled([nx.cycle_graph(n) for n in sizes], [int(n > 9) for n in sizes])
     assert size_accuracy(graphs[:6], graphs[6:]) == 1
 
 
 def test_accuracy_is_that_of_the_seed_and_leaves_the_global_one_alone():
     noise = [nx.gnp_random_graph(8, 0.4, seed=seed) for seed in range(40)]
-    graphs = labelled(noise, [k % 3 for k in range(40)])
+    graphs = labeled(noise, [k % 3 for k in range(40)])
     before = torch.get_rng_state()
     found = [gin_accuracy(graphs[:20], graphs[20:], 3, seed, steps=3) for seed in (0, 0, 1, 2, 3)]
     assert torch.equal(before, torch.get_rng_state())
@@ -56,7 +56,7 @@ def test_accuracy_is_that_of_the_seed_and_leaves_the_global_one_alone():
 def test_graphs_of_a_batch_do_not_mix():
     torch.manual_seed(0)
     model = GraphClassifier(3).eval()
-    graphs = labelled([nx.star_graph(5), nx.path_graph(2), nx.complete_graph(4)], [0, 1, 2])
+    graphs = labeled([nx.star_graph(5), nx.path_graph(2), nx.complete_graph(4)], [0, 1, 2])
     nothing = make_graph(torch.empty(0, 2, dtype=torch.long), 3)
     nothing.y = torch.tensor([0])
     graphs = [nothing, *graphs, nothing]

@@ -1,3 +1,5 @@
+"""Nearest-neighbor accuracy equals scikit-learn's."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings

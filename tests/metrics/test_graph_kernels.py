@@ -21,7 +21,7 @@ from lightning_dpg.metrics.graph_kernels import (
 
 
 @st.composite
-def labelled_sets(draw):
+def labeled_sets(draw):
     """A few small graphs of networkx, with labels 0, 1, 2 of their nodes."""
     graphs = []
     for _ in range(draw(st.integers(1, 4))):
@@ -75,7 +75,7 @@ def color_counter(graph, iterations, labelled):
 
 
 @settings(max_examples=40, deadline=None)
-@given(labelled_sets(), st.booleans())
+@given(labeled_sets(), st.booleans())
 def test_shortest_paths_are_those_of_networkx(graphs, labelled):
     expected = cosines([path_counter(graph, labelled) for graph in graphs])
     np.testing.assert_allclose(
@@ -84,7 +84,7 @@ def test_shortest_paths_are_those_of_networkx(graphs, labelled):
 
 
 @settings(max_examples=40, deadline=None)
-@given(labelled_sets(), st.booleans(), st.integers(0, 3))
+@given(labeled_sets(), st.booleans(), st.integers(0, 3))
 def test_colors_are_those_spelled_out(graphs, labelled, iterations):
     expected = cosines([color_counter(graph, iterations, labelled) for graph in graphs])
     found = weisfeiler_lehman_kernel(converted(graphs), iterations, labelled=labelled)

@@ -67,7 +67,7 @@ def test_protocol_is_that_written_out(folds, classes):
     assert np.isnan(found.sd)
 
 
-def test_takes_the_kernel_that_tells_the_labels():
+def test_takes_the_kernel_that_predicts_the_labels():
     x, labels = blobs(40, spread=0.1)
     noise = np.random.default_rng(0).normal(size=(40, 60))
     useless, useful = noise @ noise.T, x @ x.T
@@ -113,7 +113,7 @@ def test_kernels_of_features_are_those_of_scikit_learn():
     np.testing.assert_allclose(feature_kernels(with_constant), expected, atol=1e-12)
 
 
-def test_features_that_tell_nothing_leave_the_majority():
+def test_constant_features_leave_the_majority():
     labels = np.arange(30) % 3 == 0
     kernels = feature_kernels(np.full((30, 2), 4.0))
     found = cross_validated_accuracy(kernels, labels, folds=3, repetitions=2)

@@ -1,3 +1,5 @@
+"""AUC and average precision equal counts of pairs, also for large scores."""
+
 import math
 
 import pytest

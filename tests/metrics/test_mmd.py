@@ -1,14 +1,14 @@
+"""Discrepancies of sets of graphs equal loops over pairs with networkx."""
+
 import math
 
 import networkx as nx
 import numpy as np
 import pytest
-import torch
-from torchmetrics.utilities import dim_zero_cat
 
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.metrics import mmd
-from lightning_dpg.metrics.mmd import DESCRIPTORS, GraphMMD, graph_mmd, squared_mmd
+from lightning_dpg.metrics.mmd import DESCRIPTORS, squared_mmd
 from lightning_dpg.metrics.orbits import orbit_counts
 
 # Bipartite, with lonely nodes, dense, and of several components
@@ -20,10 +20,6 @@ GRAPHS = [
     nx.karate_club_graph(),
 ]
 OTHERS = [nx.gnp_random_graph(15, 0.2, seed=seed) for seed in range(3)]
-
-
-def of(graphs):
-    return [from_networkx(graph) for graph in graphs]
 
 
 def described(name, graph):
@@ -59,47 +55,16 @@ def test_equals_loops_over_pairs(name):
     expected = (
         mean_kernel(GRAPHS, GRAPHS) + mean_kernel(OTHERS, OTHERS) - 2 * mean_kernel(GRAPHS, OTHERS)
     )
-    assert graph_mmd(of(GRAPHS), of(OTHERS), DESCRIPTORS[name]) == pytest.approx(expected)
+    describe = DESCRIPTORS[name].describe
+    real, synthetic = ([describe(from_networkx(g)) for g in set_] for set_ in (GRAPHS, OTHERS))
+    found = squared_mmd(real, synthetic, DESCRIPTORS[name].bandwidth)
+    assert found == pytest.approx(expected)
     assert expected > 0.01
-
-
-@pytest.mark.parametrize("name", DESCRIPTORS)
-def test_metric_takes_graphs_in_any_order(name):
-    descriptor = DESCRIPTORS[name]
-    metric = GraphMMD(descriptor)
-    metric.update(of(GRAPHS[:2]), real=True)
-    metric.update(of(OTHERS), real=False)
-    metric.update(of(GRAPHS[2:]), real=True)
-    expected = graph_mmd(of(GRAPHS), of(OTHERS), descriptor)
-    assert metric.compute().item() == pytest.approx(expected)
-    metric.reset()
-    metric.update(of(OTHERS), real=True)
-    metric.update(of(OTHERS), real=False)
-    assert metric.compute().item() == pytest.approx(0)
-
-
-def test_states_of_processes_are_joined():
-    parts = [GraphMMD(DESCRIPTORS["degree"]) for _ in range(2)]
-    for part, graphs, others in zip(
-        parts, (GRAPHS[:2], GRAPHS[2:]), (OTHERS[:1], OTHERS[1:]), strict=True
-    ):
-        part.update(of(graphs), real=True)
-        part.update(of(others), real=False)
-    # What torchmetrics leaves in each process after it has gathered the states
-    for name, reduction in parts[0]._reductions.items():
-        assert reduction is dim_zero_cat
-        setattr(parts[0], name, torch.cat([dim_zero_cat(getattr(part, name)) for part in parts]))
-    expected = graph_mmd(of(GRAPHS), of(OTHERS), DESCRIPTORS["degree"])
-    assert parts[0].compute().item() == pytest.approx(expected)
 
 
 def test_refuses_an_empty_set():
     with pytest.raises(ValueError, match="got 1 and 0"):
         squared_mmd([np.ones(2)], [], 1.0)
-    metric = GraphMMD(DESCRIPTORS["degree"])
-    metric.update(of(GRAPHS[:1]), real=True)
-    with pytest.raises(ValueError, match="got 1 and 0"):
-        metric.compute()
 
 
 def test_refuses_the_spectrum_of_a_large_graph(monkeypatch):

@@ -1,3 +1,5 @@
+"""Motif counts equal enumeration, and estimates are unbiased with the right error."""
+
 import math
 from functools import cache
 from itertools import combinations

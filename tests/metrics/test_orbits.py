@@ -1,3 +1,5 @@
+"""Orbit counts equal enumeration and closed forms."""
+
 from itertools import combinations
 
 import networkx as nx

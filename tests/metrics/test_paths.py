@@ -1,3 +1,5 @@
+"""Path lengths equal networkx, and estimates lie within their standard error."""
+
 import networkx as nx
 import numpy as np
 import pytest

@@ -1,3 +1,5 @@
+"""Answers to the queries equal networkx and scikit-learn, node for node."""
+
 import math
 import statistics
 from collections import Counter
@@ -166,12 +168,12 @@ def test_matches_networkx_and_sklearn(name):
     for query, answer in answers.items():
         if query in both:
             assert math.isnan(answer.real) and math.isnan(answer.synthetic), query
-            assert answer.error == pytest.approx(both[query], abs=1e-9, nan_ok=True), query
+            assert answer.score == pytest.approx(both[query], abs=1e-9, nan_ok=True), query
         else:
             assert answer.real == pytest.approx(ours[query]), query
             assert answer.synthetic == pytest.approx(theirs[query]), query
             error = abs(ours[query] - theirs[query]) / abs(ours[query])
-            assert answer.error == pytest.approx(error, abs=1e-9), query
+            assert answer.score == pytest.approx(error, abs=1e-9), query
 
 
 def test_names_and_order():
@@ -196,7 +198,7 @@ def test_same_graph_in_another_order_has_no_error():
     shuffled.add_edges_from(graph.edges())
     answers = compare(profile(from_networkx(graph)), from_networkx(shuffled))
     best = dict.fromkeys(HIGHER_IS_BETTER, 1.0)
-    errors = {name: answer.error for name, answer in answers.items()}
+    errors = {name: answer.score for name, answer in answers.items()}
     assert errors == pytest.approx({name: best.get(name, 0.0) for name in QUERIES}, abs=1e-9)
 
 
@@ -209,14 +211,14 @@ def test_nodes_without_a_common_name_keep_to_themselves():
     assert undirected_edges(aligned.graph).tolist() == [[0, 2], [0, 3], [1, 3]]
     assert aligned.common.tolist() == [True, True, True, False]
     assert "3 nodes" in aligned.note
-    assert compare(profile(reference), graph)["edge_overlap"].error == 0
+    assert compare(profile(reference), graph)["edge_overlap"].score == 0
 
 
 def test_nodes_are_matched_by_position_where_names_are_foreign():
     reference = make_graph(torch.tensor([[0, 1], [1, 2]]), 3)
     graph = make_graph(torch.tensor([[0, 1], [0, 2]]), 3, ["a", "b", "c"])
     answer = compare(profile(reference), graph)["edge_overlap"]
-    assert answer.error == 0.5
+    assert answer.score == 0.5
     assert "by position" in answer.note
 
 
@@ -224,10 +226,10 @@ def test_undefined_numbers_are_nan():
     cycle, star = from_networkx(nx.cycle_graph(6)), from_networkx(nx.star_graph(5))
     answers = compare(profile(cycle), star)
     assert math.isnan(answers["assortativity"].real)
-    assert math.isnan(answers["assortativity"].error)
+    assert math.isnan(answers["assortativity"].score)
     assert answers["triangles"] == (0, 0, 0, "")
     assert answers["claws"].real == 0 < answers["claws"].synthetic
-    assert math.isnan(answers["claws"].error)
+    assert math.isnan(answers["claws"].score)
 
 
 def test_adjusted_information_is_what_exceeds_that_of_all_permutations():

@@ -1,14 +1,17 @@
+"""Answers about sets equal the statistics, cosines and discrepancies of their graphs."""
+
 import math
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.metrics import set_queries
-from lightning_dpg.metrics.graph_sets import set_differences, set_means, set_similarities
-from lightning_dpg.metrics.mmd import DESCRIPTORS, graph_mmd
+from lightning_dpg.metrics.graph_sets import SET_STATISTICS, set_differences
+from lightning_dpg.metrics.mmd import DESCRIPTORS, squared_mmd
 from lightning_dpg.metrics.set_queries import (
     SET_HIGHER_IS_BETTER,
     SET_QUERIES,
@@ -32,22 +35,36 @@ def test_answers_are_those_of_the_functions_of_two_sets(sets):
     answers = compare_sets(profile_set(real), drawn)
     accuracies = 3
     assert tuple(answers) == SET_QUERIES[:-accuracies]
-    means = set_means(real), set_means(drawn)
     for name, difference in set_differences(real, drawn).items():
         answer = answers[name]
-        assert answer.error == pytest.approx(difference.value)
-        assert (answer.real, answer.synthetic) == (means[0][name].value, means[1][name].value)
+        assert answer.score == pytest.approx(difference.value)
+        means = [np.nanmean([*map(SET_STATISTICS[name], graphs)]) for graphs in (real, drawn)]
+        assert [answer.real, answer.synthetic] == pytest.approx(means)
         said = "undefined for 1 of 6 graphs" if difference.undefined else ""
         assert answer.note == said
-    for name, similarity in set_similarities(real, drawn).items():
-        assert answers[name].error == pytest.approx(similarity.value)
-        assert name in SET_HIGHER_IS_BETTER
     for name, descriptor in DESCRIPTORS.items():
-        assert answers[f"{name}_mmd"].error == pytest.approx(graph_mmd(real, drawn, descriptor))
+        vectors = [[descriptor.describe(graph) for graph in graphs] for graphs in (real, drawn)]
+        expected = squared_mmd(*vectors, descriptor.bandwidth)
+        assert answers[f"{name}_mmd"].score == pytest.approx(expected)
         assert math.isnan(answers[f"{name}_mmd"].real)
 
 
-def test_labelled_sets_are_classified_if_wanted(sets, monkeypatch):
+def test_similarities_are_means_of_cosines():
+    # Stars of 4 and 3 leaves share a bin of degree 1; they hold 6, 4, 1 and 3, 1, 0 stars.
+    star, small, path = (
+        from_networkx(g) for g in (nx.star_graph(4), nx.star_graph(3), nx.path_graph(2))
+    )
+    answers = compare_sets(profile_set([star, star, star]), [small, star, path])
+    degree = 4 * 3 / math.sqrt((16 + 1) * (9 + 1))
+    expected = (degree + 1 + 4 / math.sqrt(17)) / 3
+    assert answers["degree_cosine"].score == pytest.approx(expected)
+    motif = (6 * 3 + 4) / math.sqrt((36 + 16 + 1) * (9 + 1))
+    assert answers["motif_cosine"].score == pytest.approx((motif + 1) / 2)
+    assert answers["motif_cosine"].note == "undefined for 1 of 3 graphs"
+    assert {"degree_cosine", "motif_cosine"} < SET_HIGHER_IS_BETTER
+
+
+def test_labeled_sets_are_classified_if_wanted(sets, monkeypatch):
     real, drawn = sets
     for k, graph in enumerate(real):
         graph.y = torch.tensor([k % 2])

@@ -1,3 +1,5 @@
+"""Clients partition the graphs, and their updates equal those of Adam, with and without FedProx."""
+
 import math
 
 import pytest

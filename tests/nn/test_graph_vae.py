@@ -10,14 +10,14 @@ from torch.distributions import kl_divergence as expected_divergence
 
 from lightning_dpg.nn.graph_vae import (
     CONTEXT_DIM,
-    GCNDescriber,
     GCNEncoder,
+    GCNReadout,
     PairDecoder,
     RowEncoder,
-    drawn_adjacency,
     graph_context,
     kl_divergence,
-    prior_net,
+    sample_adjacency,
+    sample_prior,
 )
 
 
@@ -46,7 +46,7 @@ def test_encoder_is_the_two_layer_gcn_of_the_paper():
 
 def test_padding_changes_neither_posterior_nor_description():
     torch.manual_seed(0)
-    encoder, describe = GCNEncoder(6, 8, 3), GCNDescriber(6, 8, 3)
+    encoder, describe = GCNEncoder(6, 8, 3), GCNReadout(6, 8, 3)
     features, adjacency = torch.randn(1, 7, 6), random_graphs(1, 7)
     padded = torch.nn.functional.pad(features, (0, 0, 0, 2), value=9.0)
     wider = torch.nn.functional.pad(adjacency, (0, 2, 0, 2))
@@ -59,7 +59,7 @@ def test_padding_changes_neither_posterior_nor_description():
 
 def test_a_description_does_not_know_the_order_of_nodes():
     torch.manual_seed(0)
-    describe, order = GCNDescriber(6, 8, 3), torch.randperm(7)
+    describe, order = GCNReadout(6, 8, 3), torch.randperm(7)
     features, adjacency = torch.randn(1, 7, 6), random_graphs(1, 7)
     mask = torch.ones(1, 7, dtype=torch.bool)
     shuffled = describe(features[:, order], adjacency[:, order][:, :, order], mask)
@@ -93,7 +93,7 @@ def test_drawn_graphs_have_the_probabilities_and_their_gradient():
     logits = (logits + logits.mT).expand(20_000, 4, 4).clone().requires_grad_()
     pairs = torch.ones(4, 4, dtype=torch.bool).triu(1)
     pairs[:, 3] = False  # a place of padding
-    adjacency = drawn_adjacency(logits, pairs.expand_as(logits))
+    adjacency = sample_adjacency(logits, pairs.expand_as(logits))
     assert set(adjacency.unique().round(decimals=4).tolist()) == {0.0, 1.0}
     assert torch.equal(adjacency, adjacency.mT)
     expected = torch.sigmoid(logits[0]) * (pairs | pairs.T)
@@ -105,7 +105,7 @@ def test_drawn_graphs_have_the_probabilities_and_their_gradient():
 
 def test_vectors_of_the_net_are_normal_and_spread_more_evenly_than_independent_ones():
     generator = torch.Generator().manual_seed(0)
-    nets = torch.stack([prior_net(13, 2, generator) for _ in range(2000)])
+    nets = torch.stack([sample_prior(13, 2, generator) for _ in range(2000)])
     assert kstest(nets[:, 0].flatten().numpy(), "norm").pvalue > 1e-3
     assert kstest(nets[:, :, 1].flatten()[::7].numpy(), "norm").pvalue > 1e-3
     share = norm.cdf(-1.0)
@@ -113,7 +113,7 @@ def test_vectors_of_the_net_are_normal_and_spread_more_evenly_than_independent_o
     assert counts.mean() == pytest.approx(13 * share, rel=0.02)
     # Independent vectors would have the variance of a binomial number.
     assert counts.var() < 0.25 * 13 * share * (1 - share)
-    same = (prior_net(5, 3, torch.Generator().manual_seed(7)) for _ in range(2))
+    same = (sample_prior(5, 3, torch.Generator().manual_seed(7)) for _ in range(2))
     assert torch.equal(*same)
 
 

@@ -1,4 +1,4 @@
-"""Rows of adjacency matrices: what is trained is what is drawn."""
+"""Sampling of adjacency rows has the law that training fits."""
 
 import itertools
 

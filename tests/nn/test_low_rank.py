@@ -1,7 +1,9 @@
+"""Losses, traffic and inner products of low-rank models equal their formulas."""
+
 import numpy as np
 import torch
 
-from lightning_dpg.nn import InnerProducts, LowRankLogits
+from lightning_dpg.nn import InnerProductDecoder, LowRankLogits
 from lightning_dpg.nn.low_rank import inner_products
 
 
@@ -40,7 +42,7 @@ def test_a_walk_on_two_sides_has_traffic_between_them():
 
 
 def test_inner_products_of_rows():
-    model = InnerProducts(3, 4)
+    model = InnerProductDecoder(3, 4)
     affinity, intensity = torch.tensor([[1.0, 2], [3, 4], [0, 1]]), torch.tensor([[1.0], [-2], [3]])
     model.fit(affinity, intensity)
     assert model.score(torch.tensor([[0, 1], [1, 2]])).tolist() == [11, 4]

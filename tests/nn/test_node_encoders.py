@@ -1,3 +1,5 @@
+"""Node encoders equal their formulas, and no row depends on another graph."""
+
 import networkx as nx
 import pytest
 import torch

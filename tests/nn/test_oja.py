@@ -1,3 +1,5 @@
+"""Oja's rule finds the leading eigenvectors, also beside large negative eigenvalues."""
+
 import numpy as np
 import pytest
 import torch

@@ -53,3 +53,11 @@ def test_the_smallest_epsilon_is_rounded_up_to_three_digits(least: float, named:
 
 def test_no_epsilon_is_enough() -> None:
     assert smallest_epsilon(lambda epsilon: False) is None
+
+
+def test_a_smallest_epsilon_is_not_looked_for_where_delta_alone_pays() -> None:
+    def fits(epsilon: float) -> bool:
+        return epsilon < 1e-5 or 0.547 <= epsilon < 1e4
+
+    assert smallest_epsilon(fits, above=0.5) == 0.547
+    assert smallest_epsilon(fits, above=0.0999) == 0.547

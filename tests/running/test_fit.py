@@ -48,12 +48,12 @@ def test_a_caller_can_change_the_data_and_watch_the_releases(settings):
         data.edges = data.edges[:10]
 
     def watch(method):
-        method.ledger.witness = lambda name, noisy: seen.update({name: noisy})
+        method.ledger.observer = lambda key, noisy: seen.update({key: noisy})
 
     open_ = settings | {"privacy": settings["privacy"] | {"epsilon": float("inf")}}
     method = fit_without_release(open_, on_data=keep_ten, on_start=watch)
     assert int(method.num_edges) == 10
-    assert [int(noisy) for noisy in seen.values()] == [10]
+    assert {key: int(noisy) for key, noisy in seen.items()} == {"num_edges": 10}
 
 
 def test_options_are_merged_into_complete_settings():

@@ -1,4 +1,4 @@
-"""Learners of graphs: they release what each graph of a set is told by, and learn labels from that."""
+"""Releases of features of each graph of a set, from which the labels of the graphs are learned."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar
@@ -8,23 +8,23 @@ import torch
 from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.graph_set.base import resized
 from lightning_dpg.metrics.kernel_svm import Accuracy, cross_validated_accuracy, predicted_labels
+from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.ledger import PrivacyLedger
 
 Embedding = dict[str, Tensor]
 """What is released of some graphs, by name; each tensor has rows for the first graph first."""
 
 
-class GraphLearner(PrivateModule):
-    """A method that releases an embedding of each graph of a set, from which anybody can learn.
+class GraphFeatureRelease(PrivateModule):
+    """A method that releases features of each graph of a set, from which anybody can learn.
 
     The step of ``fit`` makes the release and keeps it in buffers. A support vector machine on the
-    kernels of :meth:`grams` then tells the graphs' labels, which are public; all of it is free.
+    :meth:`kernels` then predicts the graphs' labels, which are public, at no cost of privacy.
 
     Attributes:
         sizes: Number of nodes of each graph (public), shape ``(G,)``.
@@ -34,7 +34,7 @@ class GraphLearner(PrivateModule):
     """
 
     embedding_names: ClassVar[tuple[str, ...]] = ("features",)
-    predicts_graphs: ClassVar[bool] = True
+    is_inductive: ClassVar[bool] = True
     is_trained: ClassVar[bool] = False
     reads: ClassVar[type] = GraphSetRecords
     records: GraphSetRecords
@@ -56,16 +56,16 @@ class GraphLearner(PrivateModule):
         self.register_load_state_dict_pre_hook(resized(*names))  # type: ignore[no-untyped-call]
 
     @abstractmethod
-    def embed(self, data: GraphSetRecords, epsilon: float) -> Embedding:
-        """Release an embedding of all graphs of a set (noisy).
+    def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
+        """Release features of all graphs (noisy).
 
         Args:
-            data: The graphs (private).
-            epsilon: What all releases together may cost; infinite where nothing is noised.
+            records: The graphs (private).
+            budget: What all releases may cost; an infinite epsilon adds no noise.
         """
 
     @abstractmethod
-    def grams(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
+    def kernels(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
         """Candidate kernels between graphs, each of shape ``(G, G)``, from released tensors.
 
         Args:
@@ -79,12 +79,12 @@ class GraphLearner(PrivateModule):
         return {name: getattr(self, name) for name in self.embedding_names}
 
     @property
-    def judged(self) -> NDArray[np.bool_]:
-        """Which graphs tell the accuracy, shape ``(G,)``: all, unless labels are in the release."""
+    def test_mask(self) -> NDArray[np.bool_]:
+        """Graphs that the accuracy is computed of, ``(G,)``: all, unless the release holds labels."""
         return np.ones(len(self.sizes), dtype=bool)
 
     def accuracy(self, folds: int = 10, repetitions: int = 10, seed: int = 0) -> Accuracy:
-        """Share of labels told rightly in repeated cross-validation, from what was released.
+        """Share of labels that repeated cross-validation predicts right from the release.
 
         Args:
             folds: Number of folds.
@@ -95,10 +95,10 @@ class GraphLearner(PrivateModule):
             MisconfigurationException: If the graphs have no labels.
         """
         self._check_labels()
-        judged = self.judged
+        tested = self.test_mask
         return cross_validated_accuracy(
-            [gram[np.ix_(judged, judged)] for gram in self.grams(self.embedding, self.sizes)],
-            self.labels.cpu().numpy()[judged],
+            [kernel[np.ix_(tested, tested)] for kernel in self.kernels(self.embedding, self.sizes)],
+            self.labels.cpu().numpy()[tested],
             folds=folds,
             repetitions=repetitions,
             seed=seed,
@@ -117,44 +117,28 @@ class GraphLearner(PrivateModule):
         """Restore what :meth:`released_state` gave."""
         self.load_state_dict(state)
 
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What an attacker reads off the release: how much of it speaks for each pair as an edge.
-
-        Args:
-            pairs: Canaries of shape ``(P, 2)``, in the numbers of all nodes.
-            known: Graph on the nodes of all graphs, with all other edges, which the attacker knows.
-
-        Returns:
-            Scores of shape ``(P,)``, higher is likelier.
-        """
-        return torch.zeros(len(pairs))
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Like :meth:`audit_score`, of a single noisy value; by default the release has them all."""
-        return torch.zeros(len(pairs))
-
     def graph_of(self, nodes: Tensor) -> Tensor:
         """Number of the graph of each node, of the same shape."""
         return torch.searchsorted(self.sizes.cumsum(0).cpu(), nodes.contiguous(), right=True)
 
-    def public_sizes(self, data: GraphSetRecords) -> Tensor:
+    def public_sizes(self, records: GraphSetRecords) -> Tensor:
         """Numbers of rows that an embedding has of each graph, shape ``(G,)``: those of nodes."""
-        return data.sizes
+        return records.sizes
 
     def on_fit_start(self) -> None:
         """Take over the public facts of the data."""
         self.check_new()
-        data = self.records
-        self.max_occurrences = data.max_occurrences
-        self.sizes = self.public_sizes(data).to(self.device)
-        if data.labels is not None:
-            self.labels = data.labels.to(self.device)
-        self.assumptions = list(data.assumptions)
+        records = self.records
+        self.max_occurrences = records.max_occurrences
+        self.sizes = self.public_sizes(records).to(self.device)
+        if records.labels is not None:
+            self.labels = records.labels.to(self.device)
+        self.assumptions = list(records.assumptions)
 
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
         """Release, once; a resumed run has done so already."""
         if not self.is_released:
-            self._keep(self.embed(batch, self.budget.epsilon))
+            self._keep(self.release_features(batch, self.budget))
             self.is_released.fill_(True)
         self.trainer.should_stop = True
 
@@ -183,36 +167,36 @@ class GraphLearner(PrivateModule):
         )
 
     def on_predict_start(self) -> None:
-        """Other graphs have a ledger of their own.
+        """Start a fresh ledger: graphs to predict are another data set than the training graphs.
 
         Raises:
-            MisconfigurationException: If there are no labels, or new graphs cannot be embedded.
+            MisconfigurationException: If there are no labels, or the method reads no new graphs.
         """
-        if not self.predicts_graphs:
+        if not self.is_inductive:
             raise MisconfigurationException(
-                f"{type(self).__name__} keeps similarities of the graphs of fit, and can tell no new "
+                f"{type(self).__name__} keeps similarities of the graphs of fit, and predicts no new "
                 "ones\nfit it on all graphs together"
             )
         budget = self.ledger.budget
         self.ledger = PrivacyLedger(self.relation)
         self.ledger.budget = budget
         self._check_labels()
-        data = self.records
-        self.max_occurrences = data.max_occurrences
+        records = self.records
+        self.max_occurrences = records.max_occurrences
         again = (
             "No edge of these graphs is one of the data that the labels were learned from; of such "
             "an edge this is a second release, and the epsilons and deltas of both add up."
         )
-        self.assumptions = [*data.assumptions, again]
+        self.assumptions = [*records.assumptions, again]
 
     def predict_step(self, batch: Tensor, batch_idx: int) -> dict[str, NDArray[Any]]:
-        """Embed new graphs through the mechanism of ``fit``, and tell their labels."""
-        data = self.records
-        new = self.embed(data, self.budget.epsilon)
+        """Release features of new graphs by the mechanism of ``fit``, and predict their labels."""
+        records = self.records
+        new = self.release_features(records, self.budget)
         old = self.embedding
         both = {name: torch.cat([old[name], new[name]]) for name in self.embedding_names}
-        grams = self.grams(both, torch.cat([self.sizes, data.sizes]))
-        labels = predicted_labels(grams, self.labels.numpy())
+        kernels = self.kernels(both, torch.cat([self.sizes, records.sizes]))
+        labels = predicted_labels(kernels, self.labels.numpy())
         return {"labels": labels} | {name: tensor.numpy() for name, tensor in new.items()}
 
     def _keep(self, embedding: Embedding) -> None:

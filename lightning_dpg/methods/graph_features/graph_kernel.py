@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.interfaces import GraphSetRecords
-from lightning_dpg.methods.graph_features.base import Embedding, GraphLearner
+from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
 from lightning_dpg.metrics.graph_kernels import shortest_path_kernel, weisfeiler_lehman_kernel
+from lightning_dpg.privacy.budget import Budget
 
 
-class GraphKernel(GraphLearner):
+class GraphKernel(GraphFeatureRelease):
     """Kernels of shortest paths (Borgwardt, Kriegel, 2005) and colors (Shervashidze et al., 2011).
 
     They are computed from the private graphs as they are: no guarantee.
@@ -25,7 +26,7 @@ class GraphKernel(GraphLearner):
 
     adds_noise: ClassVar[bool] = False
     embedding_names: ClassVar[tuple[str, ...]] = ("similarities",)
-    predicts_graphs: ClassVar[bool] = False
+    is_inductive: ClassVar[bool] = False
     repeats_edges: ClassVar[bool] = True
 
     def __init__(
@@ -40,16 +41,16 @@ class GraphKernel(GraphLearner):
             raise ValueError(f"kernel must be shortest_path or weisfeiler_lehman, got {kernel!r}")
         self.save_hyperparameters()
 
-    def embed(self, data: GraphSetRecords, epsilon: float) -> Embedding:
+    def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
         """Similarity of each graph and each other, shape ``(G, G)``."""
         h = self.hparams
         self.ledger.spend(self.unprotected("similarities", "computed from the graphs as they are"))
         if h["kernel"] == "shortest_path":
-            gram = shortest_path_kernel(data.graphs, labelled=h["labelled"])
+            gram = shortest_path_kernel(records.graphs, labelled=h["labelled"])
         else:
-            gram = weisfeiler_lehman_kernel(data.graphs, h["iterations"], labelled=h["labelled"])
+            gram = weisfeiler_lehman_kernel(records.graphs, h["iterations"], labelled=h["labelled"])
         return {"similarities": torch.from_numpy(gram)}
 
-    def grams(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
+    def kernels(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
         """The kernel itself."""
         return [embedding["similarities"].cpu().numpy()]

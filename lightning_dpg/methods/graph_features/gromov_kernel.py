@@ -17,11 +17,12 @@ from lightning_dpg.graph.gromov import (
     path_distances,
 )
 from lightning_dpg.interfaces import GraphSetRecords
-from lightning_dpg.methods.graph_features.base import Embedding, GraphLearner
+from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
 from lightning_dpg.metrics.kernel_svm import clip_spectrum
+from lightning_dpg.privacy.budget import Budget
 
 
-class GromovKernel(GraphLearner):
+class GromovKernel(GraphFeatureRelease):
     """Discrepancies of the shortest paths of two graphs, or fused ones of paths and node features.
 
     They are computed from the private graphs as they are: no guarantee. The rows "SVM" of Table 1 of
@@ -35,17 +36,17 @@ class GromovKernel(GraphLearner):
 
     adds_noise: ClassVar[bool] = False
     embedding_names: ClassVar[tuple[str, ...]] = ("discrepancies",)
-    predicts_graphs: ClassVar[bool] = False
+    is_inductive: ClassVar[bool] = False
     repeats_edges: ClassVar[bool] = True
 
     def __init__(self, fused: bool = False) -> None:
         super().__init__()
         self.save_hyperparameters()
 
-    def embed(self, data: GraphSetRecords, epsilon: float) -> Embedding:
+    def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
         """Discrepancy of each graph and each other, shape ``(G, G)``."""
         fused = self.hparams["fused"]
-        if fused and data.graphs[0].x is None:
+        if fused and records.graphs[0].x is None:
             raise MisconfigurationException(
                 "fused: true asks for node features, and there are none"
             )
@@ -56,7 +57,7 @@ class GromovKernel(GraphLearner):
                 path_distances(undirected_edges(graph).numpy(), graph.num_nodes),
                 graph.x.double().numpy() if fused else None,
             )
-            for graph in data.graphs
+            for graph in records.graphs
         ]
         # A run that was stopped goes on where it was, if it is told of the same place.
         folder = Path(self.trainer.default_root_dir)
@@ -64,7 +65,7 @@ class GromovKernel(GraphLearner):
         found = pairwise_discrepancies(spaces, folder=folder, progress=progress)
         return {name: torch.from_numpy(found)}
 
-    def grams(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
+    def kernels(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
         """Kernels of the discrepancies, without their negative eigenvalues."""
         found = embedding["discrepancies"].cpu().numpy()
         return [clip_spectrum(gram) for gram in discrepancy_kernels(found)]

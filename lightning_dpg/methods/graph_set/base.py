@@ -1,19 +1,16 @@
 """Synthesizers that learn a set of graphs and draw graphs of the same sizes."""
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
 import torch
-from scipy.stats import binom
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import Synthesizer
-from lightning_dpg.methods.evidence import weight
 from lightning_dpg.metrics.graph_sets import set_differences
 from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
@@ -120,47 +117,6 @@ class GraphSetSynthesizer(Synthesizer):
             "edges_per_graph_sensitivity",
         )
         return pure_entry("num_edges_per_graph", NUM_EDGES, epsilon, moved, proof)
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the numbers of edges; none where they were not released."""
-        if not len(self.num_edges):
-            return torch.zeros(len(pairs))
-        return self.count_evidence(self.num_edges, pairs, known)
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the noisy numbers of edges."""
-        if key != "num_edges_per_graph":
-            return torch.zeros(len(pairs))
-        return self.count_evidence(noisy, pairs, known)
-
-    def count_evidence(self, num_edges: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """How much numbers of edges per graph speak for each pair.
-
-        Args:
-            num_edges: Noisy numbers of shape ``(G,)``, as they are booked.
-            pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-            known: Graph on the nodes of all graphs, with all other edges.
-
-        Returns:
-            Logarithms of the likelihood ratios of discrete Laplace noise, shape ``(P,)``.
-        """
-        entries = [entry for entry in self.ledger.entries if entry.key == "num_edges_per_graph"]
-        rate = weight(min((e.epsilon / e.sensitivity for e in entries), default=math.inf))
-        size = len(self.sizes)
-        graphs = self.graph_of(pairs[:, 0]).cpu()
-        canaries = torch.bincount(graphs, minlength=size)
-        edges = self.graph_of(undirected_edges(known)[:, 0]).cpu()
-        surplus = num_edges.cpu() - torch.bincount(edges, minlength=size)
-        # Of the other canaries of the graph, any number are edges.
-        others = torch.arange(int(canaries.max()))
-        trials = (canaries.clamp(min=1) - 1)[:, None].numpy()
-        chances = torch.from_numpy(binom.logpmf(others.numpy(), trials, 0.5))
-
-        def likelihood(edge: int) -> Tensor:
-            noise = surplus[:, None].double() - others - edge
-            return torch.logsumexp(chances - rate * noise.abs(), 1)
-
-        return (likelihood(1) - likelihood(0))[graphs]
 
     def on_fit_start(self) -> None:
         """Take over the public facts of the data."""

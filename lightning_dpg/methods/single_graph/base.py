@@ -7,16 +7,9 @@ from typing import Any, ClassVar, Protocol
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch_geometric.data import Data
 
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.base import Synthesizer
-from lightning_dpg.methods.evidence import (
-    count_evidence,
-    degree_evidence,
-    ordered_evidence,
-    weight,
-)
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.noise import NoiseSource
@@ -87,22 +80,6 @@ class OneShotSynthesizer(Synthesizer):
     def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
         self.num_edges = noisy_num_edges(self, edges, epsilon)
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of a noisy number of edges, or of noisy degrees."""
-        match key:
-            case "num_edges":
-                return count_evidence(noisy, pairs, known, self.cost(key))
-            case "ordered_degrees":
-                return ordered_evidence(noisy, pairs, known, self.cost(key))
-            case "degrees":
-                return self.cost(key) * degree_evidence(noisy, pairs, known)
-            case _:
-                return torch.zeros(len(pairs))
-
-    def cost(self, key: str) -> float:
-        """What the ledger says that a release has cost, as a finite weight of its evidence."""
-        return weight(next(e.epsilon for e in self.ledger.entries if e.key == key))
 
     def released_state(self) -> dict[str, Tensor]:
         """Everything that is kept."""

@@ -7,12 +7,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.affinity_blocks import block_edges, block_starts
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
 from lightning_dpg.graph.wedges import count_wedges
-from lightning_dpg.methods.evidence import counts_evidence, degree_evidence, links_evidence
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import (
     check_shares,
@@ -101,8 +99,6 @@ class BTER(OneShotSynthesizer):
         self.register_buffer("mixing", torch.empty(0, 0, dtype=torch.long))
         self.register_buffer("densities", torch.empty(0, dtype=torch.double))
         self.register_buffer("spread", torch.tensor(0.0, dtype=torch.double))
-        # How an audit counts the wedges of graphs that it supposes.
-        self._count_wedges: Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Degrees, mixing and wedges, whatever the number of steps."""
@@ -172,15 +168,8 @@ class BTER(OneShotSynthesizer):
         sensitivity = wedge_sensitivity(_CLOSURES_PER_EDGE)
         noise_scale = sensitivity / epsilon
         degrees = self.degrees.cpu().numpy()
-        slots = np.where(degrees > 1, -(-degrees // _DEGREE_PER_SLOT), 0)
         classes = degree_classes(degrees)
-        sizes = np.bincount(classes, slots).astype(np.float64)
-        groups = merged_classes(sizes, _SLOTS_PER_NOISE * noise_scale)
-
-        def counts(edges: NDArray[np.int64]) -> NDArray[np.int64]:
-            return count_wedges(edges, slots, groups[classes], _CLOSURES_PER_EDGE, _PUBLIC_SEED)
-
-        self._count_wedges = counts
+        counts, groups = wedge_counter(degrees, noise_scale)
         noisy = discrete_laplace(
             torch.from_numpy(counts(edges.numpy())),
             self.ledger,
@@ -247,29 +236,36 @@ class BTER(OneShotSynthesizer):
         mixing = stub_mixing(links, stubs)[classes[first], classes[second]]
         return torch.from_numpy(mixing * share[first] * share[second])
 
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What the degrees of both ends exceed the known ones by."""
-        return degree_evidence(self.degrees, pairs, known)
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the edges between classes and of the wedges, too."""
-        match key:
-            case "degree_mixing":
-                classes = torch.from_numpy(degree_classes(self.degrees.cpu().numpy()))
-                lower = noisy[*np.tril_indices(len(noisy))]
-                return links_evidence(lower, classes, pairs, known, self.cost(key))
-            case "wedges":
-                rate = self.cost(key) / wedge_sensitivity(_CLOSURES_PER_EDGE)
-                return counts_evidence(noisy, self._count_wedges, pairs, known, rate)
-            case _:
-                return super().transcript_score(key, noisy, pairs, known)
-
     def _released(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         return (
             self.degrees.cpu().numpy(),
             self.mixing.cpu().numpy(),
             self.densities.cpu().numpy(),
         )
+
+
+def wedge_counter(
+    degrees: NDArray[np.int64], noise_scale: float
+) -> tuple[Callable[[NDArray[np.int64]], NDArray[np.int64]], NDArray[np.int64]]:
+    """How wedges are counted, a function of what is released.
+
+    Args:
+        degrees: Released degrees of the nodes, shape ``(N,)``.
+        noise_scale: Scale of the Laplace noise in the counts.
+
+    Returns:
+        Function from edges of shape ``(M, 2)`` to wedges and closed ones of each group, shape
+        ``(2, G)``, and the group of each class of degrees.
+    """
+    slots = np.where(degrees > 1, -(-degrees // _DEGREE_PER_SLOT), 0)
+    classes = degree_classes(degrees)
+    sizes = np.bincount(classes, slots).astype(np.float64)
+    groups = merged_classes(sizes, _SLOTS_PER_NOISE * noise_scale)
+
+    def counts(edges: NDArray[np.int64]) -> NDArray[np.int64]:
+        return count_wedges(edges, slots, groups[classes], _CLOSURES_PER_EDGE, _PUBLIC_SEED)
+
+    return counts, groups
 
 
 def degree_classes(degrees: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -2,10 +2,8 @@
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.expected_degrees import chung_lu_edges
-from lightning_dpg.methods.evidence import degree_evidence
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import (
     check_shares,
@@ -62,7 +60,3 @@ class ChungLu(OneShotSynthesizer):
     def score(self, pairs: Tensor) -> Tensor:
         """Product of the released degrees of pairs of shape ``(P, 2)``: shape ``(P,)``."""
         return self.degrees.double()[pairs].prod(dim=1)
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What the degrees of both ends exceed the known ones by."""
-        return degree_evidence(self.degrees, pairs, known)

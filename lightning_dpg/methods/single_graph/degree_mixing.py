@@ -5,12 +5,10 @@ import torch
 from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.communities import untangle
 from lightning_dpg.graph.joint_degrees import degree_cells, joint_degrees, num_cells
 from lightning_dpg.graph.stubs import fill_links, link_pairs, pair_stubs, stub_mixing
-from lightning_dpg.methods.evidence import counts_evidence
 
 DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
 """Parts of the share of the degrees, as in PrivGraph."""
@@ -71,25 +69,6 @@ def expected_edges(degrees: Tensor, links: Tensor, pairs: Tensor) -> Tensor:
     first, second = pairs.cpu().numpy().T
     both = mixing[classes[first], classes[second]]
     return torch.from_numpy(both * share[first] * share[second])
-
-
-def cells_evidence(
-    noisy: Tensor, largest_two: int, pairs: Tensor, known: Data, rates: NDArray[np.float64]
-) -> Tensor:
-    """How much noisy joint degrees speak for each pair.
-
-    Args:
-        noisy: Noisy joint degrees.
-        largest_two: T.
-        pairs: Canaries of shape ``(P, 2)``.
-        known: Graph of all other edges.
-        rates: Decay of the noise of each cell.
-    """
-
-    def count(edges: NDArray[np.int64]) -> NDArray[np.int64]:
-        return counted_cells(edges, largest_two, known.num_nodes)
-
-    return counts_evidence(noisy, count, pairs, known, rates)
 
 
 def _classes(degrees: Tensor) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

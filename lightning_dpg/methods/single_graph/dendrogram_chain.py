@@ -7,7 +7,6 @@ import torch
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.chain_memory import memory_of_start
 from lightning_dpg.graph.counts import fitting_counts
@@ -18,10 +17,7 @@ from lightning_dpg.graph.dendrogram import (
     branch_pairs,
     dividing_branch,
     draw_branches,
-    log_likelihoods,
 )
-from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods.evidence import weight
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.mechanisms import pure_entry
 from lightning_dpg.privacy.noise import NoiseSource
@@ -189,29 +185,3 @@ def edge_shares(dendrogram: Tensor, counts: Tensor, pairs: Tensor) -> Tensor:
     tree = dendrogram.cpu().numpy()
     shares = counts.cpu().numpy() / np.maximum(branch_pairs(tree), 1)
     return torch.from_numpy(shares[dividing_branch(tree, pairs.cpu().numpy())])
-
-
-def choice_evidence(chosen: Tensor, pairs: Tensor, known: Data, cost: float) -> Tensor:
-    """How much likelier an edge makes the dendrogram, but for what it does to all others."""
-    dendrogram, numbers = chosen.cpu().numpy(), pairs.cpu().numpy()
-    branch = dividing_branch(dendrogram, numbers)
-    most = branch_pairs(dendrogram)[branch]
-    counts = branch_edges(dendrogram, undirected_edges(known).cpu().numpy())[branch]
-    without, with_edge = (log_likelihoods(edges, most) for edges in (counts, counts + 1))
-    rate = cost / max(2 * log_likelihood_sensitivity(len(dendrogram)), 1.0)
-    return torch.from_numpy(rate * (with_edge - without))
-
-
-def branch_evidence(
-    dendrogram: Tensor, counts: Tensor, pairs: Tensor, known: Data, entry: LedgerEntry
-) -> Tensor:
-    """What branches have more edges than the known ones and half of the canaries."""
-    tree = dendrogram.cpu().numpy()
-    branch = dividing_branch(tree, pairs.cpu().numpy())
-    expected = branch_edges(tree, undirected_edges(known).cpu().numpy()).astype(float)
-    expected += np.bincount(branch, minlength=len(expected)) / 2
-    surplus = (counts.double().cpu() - torch.from_numpy(expected))[torch.from_numpy(branch)]
-    if entry.mechanism == "pure":
-        return weight(entry.epsilon) * surplus.clamp(-0.5, 0.5)
-    sigma = entry.noise_multiplier
-    return weight(sigma**-2 if sigma else math.inf) * surplus

@@ -4,14 +4,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Data
 
-from lightning_dpg.graph.joint_degrees import degree_cells, fitted_links
-from lightning_dpg.methods.evidence import degree_evidence
+from lightning_dpg.graph.joint_degrees import fitted_links
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_mixing import (
     DEGREE_SHARES,
-    cells_evidence,
     cells_up_to,
     counted_cells,
     expected_edges,
@@ -111,16 +108,3 @@ class DK2(OneShotSynthesizer):
     def score(self, pairs: Tensor) -> Tensor:
         """Expected number of edges of pairs of shape ``(P, 2)``, could they repeat: ``(P,)``."""
         return expected_edges(self.degrees, self.links, pairs)
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What the degrees of both ends exceed the known ones by."""
-        return self.cost("degrees") * degree_evidence(self.degrees, pairs, known)
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the joint degrees, too."""
-        if key != "joint_degrees":
-            return super().transcript_score(key, noisy, pairs, known)
-        cells = degree_cells(self.largest_two, self.hparams["num_nodes"] - 1)
-        sensitivity, scales = self.calibration(cells)
-        rates = self.cost(key) / (scales * sensitivity)
-        return cells_evidence(noisy, self.largest_two, pairs, known, rates)

@@ -2,11 +2,9 @@
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.negative_sampling import uniform_non_edges
-from lightning_dpg.methods.evidence import count_evidence
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 
@@ -42,7 +40,3 @@ class ErdosRenyi(OneShotSynthesizer):
     def score(self, pairs: Tensor) -> Tensor:
         """The same for all pairs of shape ``(P, 2)``: shape ``(P,)``."""
         return torch.zeros(len(pairs))
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the number of edges, the same for all pairs."""
-        return count_evidence(self.num_edges, pairs, known, self.cost("num_edges"))

@@ -6,7 +6,6 @@ from typing import ClassVar
 import torch
 from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
@@ -14,8 +13,6 @@ from lightning_dpg.methods.single_graph.degree_release import check_shares
 from lightning_dpg.methods.single_graph.dendrogram_chain import (
     BRANCHES,
     DendrogramChain,
-    branch_evidence,
-    choice_evidence,
     divided_edges,
     edge_shares,
     fitted_counts,
@@ -144,21 +141,6 @@ class GaussianHRG(OneShotSynthesizer):
     def score(self, pairs: Tensor) -> Tensor:
         """Share of the pairs of a branch that are edges, for pairs of shape ``(P, 2)``: ``(P,)``."""
         return edge_shares(self.dendrogram, self.counts, pairs)
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What an edge would make of the dendrogram's likelihood, and of the edges of its branch."""
-        entry = next(e for e in self.ledger.entries if e.key == "branch_edges")
-        branches = branch_evidence(self.dendrogram, self.counts, pairs, known, entry)
-        return branches + choice_evidence(self.dendrogram, pairs, known, self.cost("dendrogram"))
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the dendrogram and of its branches, too."""
-        if key == "dendrogram":
-            return choice_evidence(noisy, pairs, known, self.cost(key))
-        if key == "branch_edges":
-            entry = self.ledger.entries[-1]
-            return branch_evidence(self.dendrogram, noisy, pairs, known, entry)
-        return super().transcript_score(key, noisy, pairs, known)
 
 
 def branch_noise(epsilon: float, delta: float) -> float:

@@ -1,11 +1,8 @@
 """PrivGraph: private communities, and edges within and between them."""
 
-from itertools import pairwise
-
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.communities import (
     count_neighbors,
@@ -15,9 +12,7 @@ from lightning_dpg.graph.communities import (
     turn_stops,
     untangle,
 )
-from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
-from lightning_dpg.methods.evidence import degree_evidence, links_evidence
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import (
     check_shares,
@@ -36,7 +31,7 @@ from lightning_dpg.privacy.sensitivity import (
 _COMMUNITIES_PER_EPSILON = 5
 _FEWEST_COMMUNITIES = 3
 _MOST_COMMUNITIES = 32
-_TURN_GROWTH = 1.05
+TURN_GROWTH = 1.05
 _DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
 
 
@@ -143,7 +138,7 @@ class PrivGraph(OneShotSynthesizer):
         self.communities = torch.empty_like(order)
         self.communities[order] = choose_in_turns(
             torch.arange(count),
-            turn_stops(count, len(order), _TURN_GROWTH),
+            turn_stops(count, len(order), TURN_GROWTH),
             utilities,
             self.ledger,
             self.noise,
@@ -188,41 +183,3 @@ class PrivGraph(OneShotSynthesizer):
         rates = torch.from_numpy(mixing) / torch.outer(totals, totals).clamp(min=1)
         first, second = self.communities[pairs].T
         return rates[first, second] * self.degrees[pairs].double().prod(dim=1)
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What the degrees exceed the known ones by, and what edges would make of the choices."""
-        degrees = self.cost("degrees") * degree_evidence(self.degrees, pairs, known)
-        chosen = self.communities[self.degrees.argsort(descending=True, stable=True)]
-        return degrees + self._choice_evidence(chosen, pairs, known)
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the choices of communities, and of the edges between these, too."""
-        if key == "communities":
-            return self._choice_evidence(noisy, pairs, known)
-        if key == "community_links":
-            return links_evidence(noisy, self.communities, pairs, known, self.cost(key))
-        return super().transcript_score(key, noisy, pairs, known)
-
-    def _choice_evidence(self, chosen: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """How much likelier an edge makes the choice of its later end, given all other edges.
-
-        Args:
-            chosen: Communities in the order of the turns, shape ``(N,)``.
-            pairs: Canaries of shape ``(P, 2)``.
-            known: Graph of all other edges.
-        """
-        order = self.degrees.argsort(descending=True, stable=True)
-        degrees, count = self.degrees[order], int(chosen.max()) + 1
-        ends = earlier_first(undirected_edges(known), order)
-        earlier, later = order.argsort()[pairs].sort(dim=1).values.T
-        rate, evidence = self.cost("communities"), torch.zeros(len(pairs), dtype=torch.double)
-        for start, stop in pairwise([count, *turn_stops(count, len(order), _TURN_GROWTH)]):
-            by_chance = expected_neighbors(degrees, chosen[:start], stop, count)
-            counted = count_neighbors(ends, chosen[:start], stop, count)
-            # Nearly the law of permute and flip.
-            law = (rate * (counted - self.hparams["resolution"] * by_chance)).softmax(1)
-            read = (start <= later) & (later < stop) & (earlier < start)
-            wanted = chosen[earlier[read]]
-            growth = torch.log1p(law[later[read] - start, wanted] * torch.tensor(rate).expm1())
-            evidence[read] = rate * (chosen[later[read]] == wanted) - growth
-        return evidence

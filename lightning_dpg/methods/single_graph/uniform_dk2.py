@@ -7,14 +7,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Data
 
-from lightning_dpg.graph.joint_degrees import degree_cells, fitted_links
-from lightning_dpg.methods.evidence import counts_evidence, degree_evidence
+from lightning_dpg.graph.joint_degrees import fitted_links
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_mixing import (
     DEGREE_SHARES,
-    cells_evidence,
     cells_up_to,
     counted_cells,
     expected_edges,
@@ -154,25 +151,3 @@ class UniformDK2(OneShotSynthesizer):
     def score(self, pairs: Tensor) -> Tensor:
         """Expected number of edges of pairs of shape ``(P, 2)``, could they repeat: ``(P,)``."""
         return expected_edges(self.degrees, self.links, pairs)
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What the degrees of both ends exceed the known ones by."""
-        return self.cost("degrees") * degree_evidence(self.degrees, pairs, known)
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the two largest degrees, and of the joint degrees, too."""
-        match key:
-            case "largest_degrees":
-                rate = self.cost(key) / largest_degrees_sensitivity()
-                return counts_evidence(noisy, self._count_largest_two, pairs, known, rate)
-            case "joint_degrees":
-                cells = degree_cells(self.largest_two, self.hparams["num_nodes"] - 1)
-                sensitivity, scales = self.calibration(cells)
-                rates = self.cost(key) / (scales * sensitivity)
-                return cells_evidence(noisy, self.largest_two, pairs, known, rates)
-            case _:
-                return super().transcript_score(key, noisy, pairs, known)
-
-    def _count_largest_two(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
-        degrees = np.bincount(edges.ravel(), minlength=self.hparams["num_nodes"])
-        return np.sort(degrees)[-2:].sum(keepdims=True)

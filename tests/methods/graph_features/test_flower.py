@@ -14,14 +14,18 @@ from torch.nn.utils import parameters_to_vector
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import TUGraphDataModule
 from lightning_dpg.graph.io import from_networkx
-from lightning_dpg.methods import LDPGromovWasserstein
-from lightning_dpg.methods.graph_features.ldp_gw.clients import Client, weighted_update
+from lightning_dpg.methods import CentralGromovWasserstein, GromovWassersteinFeatures
+from lightning_dpg.methods.graph_features.ldp_gw.clients import (
+    Client,
+    LocalTraining,
+    weighted_update,
+)
 from lightning_dpg.methods.graph_features.ldp_gw.flower import FlowerClients
 from lightning_dpg.nn.node_encoders import GCN
 from lightning_dpg.privacy.ledger import Budget
 from tests.training import quiet_trainer
 
-SETTINGS = {"epochs": 2, "learning_rate": 0.01, "proximal": 0.1, "max_norm": 0.5}
+TRAINING = LocalTraining(2, 0.01, 0.1, 0.5)
 
 
 def clients(count):
@@ -51,10 +55,10 @@ def fit(*callbacks, **options):
             graphs.append(from_networkx(kind(5 + size % 5)))
             graphs[-1].y = torch.tensor([label])
     pl.seed_everything(0, verbose=False)
-    method = LDPGromovWasserstein(
-        release="exact", num_clients=5, concentration=5.0, rounds=3, width=4, **options
+    method = GromovWassersteinFeatures(
+        num_clients=5, concentration=5.0, rounds=3, width=4, **options
     )
-    quiet_trainer(PrivacyAccountant(math.inf, 1e-5), *callbacks, max_steps=3, max_epochs=-1).fit(
+    quiet_trainer(PrivacyAccountant(math.inf, 1e-5), *callbacks, max_epochs=1).fit(
         method, TUGraphDataModule(graphs)
     )
     return method
@@ -89,8 +93,8 @@ def test_a_process_that_dies_is_told():
     pytest.importorskip("flwr")
     torch.manual_seed(0)
     network, held = GCN(3, 4, 2), clients(3)
-    flower = FlowerClients([held[0::2], held[1::2]], network, SETTINGS)
-    expected = weighted_update(network, held, **SETTINGS)
+    flower = FlowerClients([held[0::2], held[1::2]], network, TRAINING)
+    expected = weighted_update(network, held, TRAINING)
     torch.testing.assert_close(flower.weighted_update(network), expected)
     flower._processes[1].terminate()
     flower._processes[1].join()
@@ -101,7 +105,7 @@ def test_a_process_that_dies_is_told():
 
 def test_without_flower_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "flwr", None)
-    method = LDPGromovWasserstein(weights="trained", flower_processes=2)
+    method = GromovWassersteinFeatures(weights="trained", flower_processes=2)
     with pytest.raises(MisconfigurationException, match=r"pip install .*lightning_dpg\[flower\]"):
         method.check_budget(Budget(math.inf, 1e-5))
 
@@ -115,4 +119,4 @@ def test_without_flower_the_extra_is_named(monkeypatch):
 )
 def test_settings_that_cannot_be(options, message):
     with pytest.raises((MisconfigurationException, ValueError), match=message):
-        LDPGromovWasserstein(**options)
+        CentralGromovWasserstein(**options)

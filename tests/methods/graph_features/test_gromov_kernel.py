@@ -48,8 +48,8 @@ def test_discrepancies_are_those_of_pot(fused, tmp_path):
         expected = ot.gromov.gromov_wasserstein2(path, cycle)
     assert float(method.discrepancies[2, 7]) == pytest.approx(expected, abs=1e-8)
     assert math.isinf(method.ledger.epsilon(1e-5))
-    for gram in method.grams(method.embedding, method.sizes):
-        assert np.linalg.eigvalsh(gram).min() > -1e-9
+    for kernel in method.kernels(method.embedding, method.sizes):
+        assert np.linalg.eigvalsh(kernel).min() > -1e-9
 
 
 def test_a_run_of_the_same_folder_knows_them(tmp_path, monkeypatch):

@@ -14,21 +14,31 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy.spatial.distance import cdist
 from torch.nn.utils import parameters_to_vector
 
+from lightning_dpg.auditing.scores.black_box import black_box_score
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import SubgraphDataModule, TUGraphDataModule
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx
-from lightning_dpg.methods import LDPGromovWasserstein
+from lightning_dpg.methods import (
+    CentralGromovWasserstein,
+    GromovWassersteinFeatures,
+    LDPGromovWasserstein,
+    LDPGromovWassersteinAsPublished,
+)
+from lightning_dpg.methods.graph_features.ldp_gw.base import UPDATES
 from lightning_dpg.methods.graph_features.ldp_gw.clients import (
-    dealt,
-    holdings,
-    teaching_graphs,
+    LocalTraining,
+    build_clients,
+    draw_train_mask,
+    partition_dirichlet,
     weighted_update,
 )
-from lightning_dpg.methods.graph_features.ldp_gw.federated import UPDATES
-from lightning_dpg.methods.graph_features.ldp_gw.release import REPORTS, node_inputs, scaled
+from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs, scaled
+from lightning_dpg.methods.graph_features.ldp_gw.reports import REPORTS
 from lightning_dpg.nn.node_encoders import GCN
+from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.sensitivity import client_update_sensitivity
+from tests.scoring import scored
 from tests.training import quiet_trainer
 
 LABELS = torch.tensor([0, 1] * 10)
@@ -47,11 +57,10 @@ def small_graphs(features=False):
     return graphs
 
 
-def fit(graphs=None, *, epsilon=math.inf, delta=1e-5, steps=3, seed=0, **options):
-    pl.seed_everything(seed, verbose=False)
-    small = {"width": 4, "num_clients": 3, "local_epochs": 2, "rounds": steps}
-    method = LDPGromovWasserstein(**small | options)
-    trainer = quiet_trainer(PrivacyAccountant(epsilon, delta))
+def fit(kind=LDPGromovWasserstein, graphs=None, *, epsilon=math.inf, delta=1e-5, **options):
+    pl.seed_everything(0, verbose=False)
+    method = kind(**{"width": 4, "num_clients": 3, "local_epochs": 2, "rounds": 3} | options)
+    trainer = quiet_trainer(PrivacyAccountant(epsilon, delta), max_epochs=1)
     data = TUGraphDataModule(small_graphs() if graphs is None else graphs)
     trainer.fit(method, data)
     return method
@@ -69,7 +78,8 @@ def test_reports_cost_the_whole_budget_and_are_made_once():
     # One sign in each row, and no signal: the middle and one entry far from it.
     assert (method.features != 0.5).sum(1).tolist() == [1] * 140
     assert not any("features" in text for text in method.assumptions if "kinds" not in text)
-    method.training_step(None, 0)
+    method.training_step(method.records, 0)
+    assert method.plan(Budget(3.0, 0.0), 1) == method.ledger.entries
     assert booked(method) == [(REPORTS, "pure", 3.0, 1)]
 
 
@@ -85,7 +95,7 @@ def test_padded_graphs_do_not_tell_their_sizes():
 
 def test_exact_rows_are_those_of_the_encoder_and_have_no_protection():
     graphs = small_graphs(features=True)
-    method = fit(graphs, release="exact")
+    method = fit(GromovWassersteinFeatures, graphs)
     assert math.isinf(method.ledger.epsilon(1e-5))
     data = TUGraphDataModule(graphs)
     data.setup("fit")
@@ -101,14 +111,14 @@ def test_exact_rows_are_those_of_the_encoder_and_have_no_protection():
 
 
 def test_kernels_are_positive_and_tell_paths_from_stars():
-    method = fit(release="exact")
-    for gram in method.grams(method.embedding, method.sizes):
-        assert np.linalg.eigvalsh(gram).min() > -1e-9
+    method = fit(GromovWassersteinFeatures)
+    for kernel in method.kernels(method.embedding, method.sizes):
+        assert np.linalg.eigvalsh(kernel).min() > -1e-9
     assert method.accuracy(folds=5, repetitions=2).mean > 0.9
 
 
 def test_neighbors_and_clusters_of_the_release_are_logged():
-    method = fit(release="exact")
+    method = fit(GromovWassersteinFeatures)
     method.accuracy = functools.partial(method.accuracy, repetitions=1)  # of ten
     logged = {}
     method.log_dict = lambda values, **_: logged.update(values)
@@ -119,10 +129,11 @@ def test_neighbors_and_clusters_of_the_release_are_logged():
 
 
 def test_unprotected_rounds_void_the_guarantee():
-    method = fit(weights="trained", report_epsilon=5.0)
+    method = fit(GromovWassersteinFeatures, weights="trained", report_epsilon=5.0)
     assert booked(method) == [(UPDATES, "non_private", 0.0, 3), (REPORTS, "pure", 5.0, 1)]
     assert method.rounds_made == 3
-    assert int(method.teaching.sum()) == 10
+    assert int(method.train_mask.sum()) == 10
+    assert method.plan(Budget(math.inf, 1e-5), 1) == method.ledger.entries
 
 
 def test_what_was_found_by_looking_is_said(tmp_path):
@@ -136,10 +147,16 @@ def test_what_was_found_by_looking_is_said(tmp_path):
     assert not any("their features" in text for text in method.assumptions)
 
 
-@pytest.mark.parametrize("options", [{"release": "curated_edge"}, {"weights": "private"}])
-def test_gaussian_noise_needs_a_delta(options):
-    with pytest.raises(MisconfigurationException, match="spends a delta"):
-        fit(epsilon=2.0, delta=0.0, **options)
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        (CentralGromovWasserstein, {}, "privacy.delta 0 suits methods of pure epsilon only"),
+        (LDPGromovWasserstein, {"weights": "private"}, "weights: private spends a delta"),
+    ],
+)
+def test_gaussian_noise_needs_a_delta(kind, options, message):
+    with pytest.raises(MisconfigurationException, match=message):
+        fit(kind, epsilon=2.0, delta=0.0, **options)
 
 
 def test_private_rounds_and_reports_spend_the_budget_together():
@@ -148,14 +165,17 @@ def test_private_rounds_and_reports_spend_the_budget_together():
     assert (updates.name, updates.mechanism, updates.steps) == (UPDATES, "gaussian", 2)
     assert reports.epsilon == 6.0
     assert {updates.relation, reports.relation} == {"local_graph"}
-    parts = dealt(LABELS, method.teaching, 3, 1.0, 0)
+    parts = partition_dirichlet(LABELS, method.train_mask, 3, 1.0, 0)
+    assert method.plan(Budget(8.0, 1e-5), 1) == method.ledger.entries
     assert updates.sensitivity == 2 * 0.5 * max(len(part) for part in parts) / 10
     assert method.ledger.epsilon(1e-5) == pytest.approx(8.0, rel=1e-3)
     assert any("trusted" in text for text in method.assumptions)
 
 
 def test_curated_rounds_read_noisy_sums_alone():
-    method = fit(release="curated_edge", weights="trained", epsilon=2.0, hops=2)
+    method = fit(CentralGromovWasserstein, weights="trained", epsilon=2.0, hops=2)
+    assert method.rounds_made == 3
+    assert method.plan(Budget(2.0, 1e-5), 1) == method.ledger.entries
     assert [entry[0] for entry in booked(method)] == [
         "sums over neighbors, hop 1",
         "sums over neighbors, hop 2",
@@ -163,7 +183,7 @@ def test_curated_rounds_read_noisy_sums_alone():
     assert method.ledger.relation == "edge"
     assert method.ledger.epsilon(1e-5) == pytest.approx(2.0, rel=1e-3)
     assert method.rows.shape == (140, 3)
-    inputs, edges = method.client_inputs(method.trainer.datamodule)
+    inputs, edges = method.encoder_inputs(method.records)
     assert edges.numel() == 0
     entry = method.ledger.entries[0]
     noise_std = entry.sensitivity * entry.noise_multiplier
@@ -183,14 +203,15 @@ def test_columns_of_noise_are_shrunk_away():
 
 
 def test_a_round_without_protection_is_the_weighted_mean_of_the_clients():
-    graphs, mean = small_graphs(), fit(weights="trained", report_epsilon=5.0, steps=1)
+    graphs = small_graphs()
+    mean = fit(GromovWassersteinFeatures, weights="trained", report_epsilon=5.0, rounds=1)
     pl.seed_everything(0, verbose=False)
     start = LDPGromovWasserstein(width=4, num_clients=3, local_epochs=2)
     start.build(1, 2)
     data = TUGraphDataModule(graphs)
     data.setup("fit")
     weights, total = parameters_to_vector(start.network.parameters()).detach(), 0
-    parts = dealt(LABELS, mean.teaching, 3, 1.0, 0)
+    parts = partition_dirichlet(LABELS, mean.train_mask, 3, 1.0, 0)
     for part in parts:
         subset = TUGraphDataModule([graphs[k] for k in part])
         subset.setup("fit")
@@ -215,8 +236,7 @@ def test_a_round_without_protection_is_the_weighted_mean_of_the_clients():
 def test_one_graph_moves_the_sum_of_updates_by_its_sensitivity(number, seed, max_norm):
     """The graph is exchanged for any other, with another number of nodes and other features."""
     torch.manual_seed(seed)
-    teaching = torch.ones(20, dtype=torch.bool)
-    parts = dealt(LABELS, teaching, 4, 0.5, seed)
+    parts = partition_dirichlet(LABELS, torch.ones(20, dtype=torch.bool), 4, 0.5, seed)
     sums = []
     network = GCN(3, 4, 2)
     for other in (False, True):
@@ -227,7 +247,7 @@ def test_one_graph_moves_the_sum_of_updates_by_its_sensitivity(number, seed, max
             graphs[number].y = LABELS[number : number + 1]
         data = TUGraphDataModule(graphs)
         data.setup("fit")
-        clients = holdings(
+        clients = build_clients(
             parts,
             node_inputs(data, data.edges),
             data.edges,
@@ -235,35 +255,35 @@ def test_one_graph_moves_the_sum_of_updates_by_its_sensitivity(number, seed, max
             LABELS,
             torch.device("cpu"),
         )
-        options = {"epochs": 2, "learning_rate": 0.5, "proximal": 0.0, "max_norm": max_norm}
-        sums.append(weighted_update(network, clients, **options))
+        sums.append(weighted_update(network, clients, LocalTraining(2, 0.5, 0.0, max_norm)))
     largest = max(len(part) for part in parts) / 20
     distance = float((sums[0] - sums[1]).norm())
     assert distance <= client_update_sensitivity(max_norm, largest) * (1 + 1e-5)
     assert distance > 0
 
 
-def test_half_of_each_label_teaches():
+def test_half_of_each_label_trains_the_encoder():
     labels = torch.tensor([0] * 10 + [1] * 4)
-    chosen = teaching_graphs(labels, 0.5, 3)
+    chosen = draw_train_mask(labels, 0.5, 3)
     assert (int(chosen[:10].sum()), int(chosen[10:].sum())) == (5, 2)
-    assert torch.equal(chosen, teaching_graphs(labels, 0.5, 3))
-    assert not torch.equal(chosen, teaching_graphs(labels, 0.5, 4))
+    assert torch.equal(chosen, draw_train_mask(labels, 0.5, 3))
+    assert not torch.equal(chosen, draw_train_mask(labels, 0.5, 4))
 
 
-def test_graphs_that_taught_tell_nothing_of_the_accuracy():
-    """Discrepancies that give away the labels of those that taught, and of no other graph."""
-    method = fit(weights="trained", release="exact")
+def test_accuracy_leaves_training_graphs_out():
+    """The discrepancies give away the labels of the training graphs, and of no other graph."""
+    method = fit(GromovWassersteinFeatures, weights="trained")
     same = LABELS[:, None] == LABELS
     leaked = torch.where(same, 0.0, 1.0).double()
-    judged = ~method.teaching
-    leaked[judged] = leaked[:, judged] = 0.5
+    tested = ~method.train_mask
+    leaked[tested] = leaked[:, tested] = 0.5
     method.discrepancies = leaked
     assert method.accuracy(folds=5, repetitions=3).mean <= 0.6
 
 
-def test_paper_mode_claims_the_epsilon_of_the_reports():
-    method = fit(mode="paper", weights="trained")
+def test_the_published_method_claims_the_epsilon_of_the_reports():
+    method = fit(LDPGromovWassersteinAsPublished)
+    assert method.plan(Budget(math.inf, 1e-5), 1) == method.ledger.entries
     assert method.claimed_epsilon(1e-5) == pytest.approx(1 / 5)
     assert method.ledger.entries[-1].epsilon == pytest.approx(1 / 5)
     assert math.isinf(method.ledger.epsilon(1e-5))
@@ -272,31 +292,41 @@ def test_paper_mode_claims_the_epsilon_of_the_reports():
 
 
 def test_a_release_is_read_back_without_the_graphs():
-    method = fit(weights="trained", release="exact")
-    rebuilt = LDPGromovWasserstein(**method.hparams)
+    method = fit(GromovWassersteinFeatures, weights="trained")
+    rebuilt = GromovWassersteinFeatures(**method.hparams)
     rebuilt.load_released_state(method.released_state())
     for name, tensor in method.state_dict().items():
         assert torch.equal(rebuilt.state_dict()[name], tensor), name
     assert rebuilt.accuracy(5, 1).mean == method.accuracy(5, 1).mean
 
 
-@pytest.mark.parametrize("options", [{}, {"max_nodes": 12}, {"mode": "paper"}])
-def test_audit_reads_the_likelihood_of_the_reports(options):
+PUBLISHED = {"weights": "random", "report_epsilon": 6.0}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (LDPGromovWasserstein, {}),
+        (LDPGromovWasserstein, {"max_nodes": 12}),
+        (LDPGromovWassersteinAsPublished, PUBLISHED),
+    ],
+)
+def test_audit_reads_the_likelihood_of_the_reports(kind, options):
     """Against the law of the encoder written out, and never beyond the epsilon of the release."""
-    epsilon = 6.0
-    terms = {"report_epsilon": epsilon, "reports_per_row": 2}
-    method = fit(epsilon=math.inf if "mode" in options else epsilon, **terms, **options)
+    epsilon, is_private = 6.0, kind is LDPGromovWasserstein
+    budget = epsilon if is_private else math.inf
+    method = fit(kind, epsilon=budget, reports_per_row=2, **options)
     data = method.trainer.datamodule
     known = union_of(data)
     pairs = torch.tensor([[0, 2], [1, 4], [5, 7]])  # two of the first graph, one of the second
-    found = method.audit_score(pairs, known)
+    found = black_box_score(method, data, pairs, known)
     starts = method.sizes.cumsum(0) - method.sizes
     for pair, score in zip(pairs, found.tolist(), strict=True):
         graph = int(data.graph_of[pair[0]])
         size, sent = int(data.sizes[graph]), int(method.sizes[graph])
         with_it = torch.cat([data.edges, pair[None]])
         signs = method.features[starts[graph] : starts[graph] + size]
-        signs = torch.sign(signs - (0.0 if "mode" in options else 0.5))
+        signs = torch.sign(signs - (0.5 if is_private else 0.0))
         rise, expected = math.exp(epsilon / (2 * sent)), 0.0
         for edges, direction in ((with_it, 1), (data.edges, -1)):
             edge_index = torch.cat([edges, edges.flip(1)]).T
@@ -306,8 +336,8 @@ def test_audit_reads_the_likelihood_of_the_reports(options):
             expected += direction * float(told.sum())
         assert score == pytest.approx(expected, abs=1e-8)
         assert 0 < abs(score) <= epsilon
-    seen = method.transcript_score(
-        "embedding_reports", torch.sign(method.features - 0.5), pairs, known
+    seen = scored(
+        method, "embedding_reports", torch.sign(method.features - 0.5), pairs, known, data
     )
     if not options:
         torch.testing.assert_close(seen, found)
@@ -318,27 +348,49 @@ def union_of(data):
 
 
 def test_audit_finds_an_edge_in_sums_of_little_noise():
-    method = fit(release="curated_edge", weights="trained", epsilon=1000.0, hops=2)
+    method = fit(CentralGromovWasserstein, weights="trained", epsilon=1000.0, hops=2)
     data = method.trainer.datamodule
     there = data.edges[3]
     rest = make_graph(torch.cat([data.edges[:3], data.edges[4:]]), len(data.graph_of))
-    scores = method.audit_score(torch.stack([there, torch.tensor([0, 2])]), rest)
+    scores = black_box_score(method, data, torch.stack([there, torch.tensor([0, 2])]), rest)
     assert scores[0] > 5
     assert scores[1] < -5
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("kind", "options", "message"),
     [
-        ({"width": 0}, "width"),
-        ({"weights": "noisy"}, "random, trained, private, got 'noisy'"),
-        ({"teaching_fraction": 1.0}, "teaching_fraction"),
-        ({"release": "curated_edge", "weights": "private"}, "set weights to trained"),
-        ({"mode": "paper", "max_nodes": 9}, "both are ours"),
-        ({}, "no law for an infinite epsilon"),
-        ({"weights": "trained", "release": "exact", "teaching_fraction": 0.01}, "let"),
+        (LDPGromovWasserstein, {"width": 0}, "width"),
+        (LDPGromovWasserstein, {"weights": "trained"}, "random, private, got 'trained'"),
+        (CentralGromovWasserstein, {"weights": "private"}, "random, trained, got 'private'"),
+        (CentralGromovWasserstein, {"train_fraction": 1.0}, "train_fraction"),
+        (LDPGromovWasserstein, {}, "no law for an infinite epsilon"),
+        (
+            GromovWassersteinFeatures,
+            {"weights": "trained", "train_fraction": 0.01},
+            "takes 0 of 20",
+        ),
     ],
 )
-def test_bad_settings(options, message):
+def test_bad_settings(kind, options, message):
     with pytest.raises((ValueError, MisconfigurationException), match=message):
-        fit(**options)
+        fit(kind, **options)
+
+
+@pytest.mark.parametrize("kind", [GromovWassersteinFeatures, LDPGromovWassersteinAsPublished])
+def test_methods_without_protection_take_no_finite_budget(kind):
+    with pytest.raises(MisconfigurationException, match=f"{kind.__name__} protects nothing"):
+        fit(kind, epsilon=8.0)
+
+
+def test_rounds_are_made_as_asked_or_refused_before_anything_is_booked():
+    assert (
+        fit(CentralGromovWasserstein, weights="trained", rounds=12, epsilon=8.0).rounds_made == 12
+    )
+    method = CentralGromovWasserstein("trained", rounds=12)
+    trainer = quiet_trainer(PrivacyAccountant(8.0, 1e-5), max_steps=11, max_epochs=-1)
+    with pytest.raises(
+        MisconfigurationException, match=r"makes 12 steps, and trainer.max_steps 11"
+    ):
+        trainer.fit(method, TUGraphDataModule(small_graphs()))
+    assert not method.ledger.entries

@@ -9,19 +9,22 @@ import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg import methods
+from lightning_dpg.auditing.bounds import many_runs_lower_bound
+from lightning_dpg.auditing.scores.black_box import black_box_score
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.subgraph import SubgraphDataModule
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx
-from lightning_dpg.methods.graph_features.base import GraphLearner
-from lightning_dpg.methods.graph_features.graph_kernel import GraphKernel
-from lightning_dpg.methods.graph_features.private_kernel.counts import counted, planned
-from lightning_dpg.methods.graph_features.private_kernel.method import (
+from lightning_dpg.methods import (
+    GaussianGraphKernel,
+    GraphFeatureRelease,
     PrivateGraphKernel,
-    geometric_kernels,
+    PrivateGraphKernelAsPublished,
 )
-from lightning_dpg.privacy.audit import many_runs_lower_bound
+from lightning_dpg.methods.graph_features.graph_kernel import GraphKernel
+from lightning_dpg.methods.graph_features.private_kernel.base import geometric_kernels
+from lightning_dpg.methods.graph_features.private_kernel.counts import counted
 from lightning_dpg.privacy.ledger import Budget
 from tests.training import quiet_trainer
 
@@ -43,8 +46,8 @@ def trainer(folder, epsilon, delta=0.0):
     )
 
 
-def fitted(folder, epsilon, delta=0.0, data=None, **settings):
-    method = PrivateGraphKernel(**settings)
+def fitted(folder, epsilon, delta=0.0, data=None, kind=PrivateGraphKernel, **settings):
+    method = kind(**settings)
     trainer(folder, epsilon, delta).fit(method, data or GraphSetDataModule(labelled()))
     return method
 
@@ -95,11 +98,11 @@ def empty(num_nodes):
 
 def test_gaussian_noise_covers_all_counts_together(tmp_path):
     settings = {"features": ["edges", "w", "gk-c3"], "length": 2, "max_degree": 3}
-    method = fitted(tmp_path, 1.0, 1e-5, mechanism="gaussian", **settings)
+    method = fitted(tmp_path, 1.0, 1e-5, kind=GaussianGraphKernel, **settings)
     (entry,) = method.ledger.entries
     assert entry.mechanism == "gaussian"
     assert method.ledger.epsilon(1e-5) == pytest.approx(1.0, rel=1e-3)
-    plan = planned(method.hparams)
+    plan = method.counts
     roots = np.concatenate([[math.sqrt(one.sensitivity)] * len(one.columns) for one in plan])
     expected = roots * entry.sensitivity * entry.noise_multiplier
     assert np.allclose(method.noise_scales, expected)
@@ -108,7 +111,7 @@ def test_gaussian_noise_covers_all_counts_together(tmp_path):
     present = (torch.arange(2**10)[:, None] >> torch.arange(10)) & 1
     number, bit = present.nonzero().T
     edges = torch.combinations(torch.arange(5))[bit] + 5 * number[:, None]
-    counts = torch.cat(list(counted(method.hparams, edges, nodes, 2**10)), dim=1)
+    counts = torch.cat(list(counted(method.counting, edges, nodes, 2**10)), dim=1)
     table = counts.numpy() / roots
     # All flips: no change is larger than what was declared.
     largest = 0.0
@@ -118,8 +121,9 @@ def test_gaussian_noise_covers_all_counts_together(tmp_path):
     assert 0.1 * entry.sensitivity < largest <= entry.sensitivity
 
 
-def test_paper_mode_says_what_the_paper_would(tmp_path):
-    method = fitted(tmp_path, 3.0, features=["w"], length=2, max_degree=4, mode="paper")
+def test_the_published_noise_has_the_epsilon_of_the_paper_beside(tmp_path):
+    settings = {"features": ["w"], "length": 2, "max_degree": 4}
+    method = fitted(tmp_path, 3.0, kind=PrivateGraphKernelAsPublished, **settings)
     # Two counts of the printed changes 2 and 2 * 2 * 4, while 6 and 42 are what an edge can do.
     printed = 3.0 / (6 / (2 * 2) + 42 / (2 * 16))
     assert [entry.epsilon for entry in method.ledger.entries] == pytest.approx(
@@ -157,7 +161,7 @@ def test_estimates_of_the_paper_are_unbiased_and_unprotected(tmp_path):
 
 
 class Copies:
-    """What ``embed`` reads of a set of equal graphs, each of which is a run of its own."""
+    """What a release of features reads of a set of equal graphs, each of which is a run of its own."""
 
     def __init__(self, graph, count):
         edges = torch.tensor([sorted(edge) for edge in graph.edges])
@@ -176,13 +180,14 @@ def star_and_single_edges(degree):
     return graph
 
 
-def lower_bound(epsilon, confidence, **settings):
+def lower_bound(epsilon, confidence, kind=PrivateGraphKernel, **settings):
     """Epsilon that is refuted by how often an estimated number of paths is beyond 400."""
     found = []
     for degree in (3, 2):
-        method = PrivateGraphKernel(["gk-a3"], max_degree=3, num_samples=1, **settings)
-        method.ledger.budget = Budget(epsilon, 0.0)
-        released = method.embed(Copies(star_and_single_edges(degree), 4000), epsilon)["features"]
+        method = kind(["gk-a3"], max_degree=3, num_samples=1, **settings)
+        method.ledger.budget = budget = Budget(epsilon, 0.0)
+        graphs = Copies(star_and_single_edges(degree), 4000)
+        released = method.release_features(graphs, budget)["features"]
         found.append(int((released[:, 0] > 400).sum()))
     return many_runs_lower_bound(found[0], 4000, found[1], 4000, 0.0, confidence), method
 
@@ -191,7 +196,9 @@ def lower_bound(epsilon, confidence, **settings):
 def test_the_papers_sampling_is_caught_and_ours_is_not():
     # A draw of the star counts 2 paths 500 / 2 times, or 1 path; the noise has the scale 2 * 27.
     for _ in range(3):  # the bound is a matter of about 23 and 2 of 4,000 runs
-        bound, method = lower_bound(math.inf, 0.95, mode="paper", paper_epsilon=1.0)
+        bound, method = lower_bound(
+            math.inf, 0.95, PrivateGraphKernelAsPublished, paper_epsilon=1.0
+        )
         if bound > 3 * method.claimed_epsilon(0.0):
             break
     assert method.claimed_epsilon(0.0) < 0.05
@@ -201,14 +208,14 @@ def test_the_papers_sampling_is_caught_and_ours_is_not():
     assert bound <= 0.05
 
 
-def test_evidence_is_the_likelihood_ratio(tmp_path):
+def test_score_is_the_likelihood_ratio(tmp_path):
     """By the laws of discrete Laplace noise on counts of networkx."""
     data = GraphSetDataModule(labelled())
     method = fitted(tmp_path, 4.0, data=data, features=["edges", "w"], length=2, max_degree=20)
     starts = [0, len(GRAPHS[0])]
     absent = [list(nx.non_edges(graph)) for graph in GRAPHS[:2]]
     pairs = torch.tensor([absent[0][0], absent[0][5], np.add(absent[1][3], starts[1]).tolist()])
-    scores = method.audit_score(pairs, make_graph(data.edges, len(data.graph_of)))
+    scores = black_box_score(method, data, pairs, make_graph(data.edges, len(data.graph_of)))
     for pair, score in zip(pairs.tolist(), scores.tolist(), strict=True):
         number = int(pair[0] >= starts[1])
         likelihoods = []
@@ -273,22 +280,23 @@ def test_predict_counts_an_edge_as_often_as_it_occurs(tmp_path, most):
 
 
 PREDICTING = [
-    {"features": ["edges", "gk-c3"]},
-    {"features": ["w"], "mechanism": "gaussian"},
-    {"features": ["w"], "mode": "paper"},
-    {"features": ["gk-a3"]},
-    {"features": ["gk-a3"], "sampling": "edges"},
+    (PrivateGraphKernel, {"features": ["edges", "gk-c3"]}),
+    (GaussianGraphKernel, {"features": ["w"]}),
+    (PrivateGraphKernelAsPublished, {"features": ["w"]}),
+    (PrivateGraphKernel, {"features": ["gk-a3"]}),
+    (PrivateGraphKernel, {"features": ["gk-a3"], "sampling": "edges"}),
 ]
 
 
-@pytest.mark.parametrize("settings", PREDICTING)
-def test_fit_and_predict_book_the_same_for_the_same_data(tmp_path, settings):
+@pytest.mark.parametrize(("kind", "settings"), PREDICTING)
+def test_fit_and_predict_book_the_same_for_the_same_data(tmp_path, kind, settings):
     whole = from_networkx(nx.gnm_random_graph(24, 60, seed=0))
     whole.y = torch.arange(24) % 2
     data = SubgraphDataModule(whole, kind="ego", num_subgraphs=24, max_occurrences=3)
-    method = fitted(tmp_path, 2.0, 1e-6, data=data, max_degree=4, **settings)
+    method = fitted(tmp_path, 2.0, 1e-6, data=data, max_degree=4, kind=kind, **settings)
+    assert method.plan(Budget(2.0, 1e-6), 1) == method.ledger.entries
     booked, claimed = method.ledger.entries, method.claimed_epsilon(1e-6)
-    again = PrivateGraphKernel(**method.hparams)  # as read from a file
+    again = kind(**method.hparams)  # as read from a file
     again.load_released_state(method.released_state())
     trainer(tmp_path, 2.0, 1e-6).predict(again, data)
     assert again.ledger.entries == booked
@@ -298,8 +306,9 @@ def test_fit_and_predict_book_the_same_for_the_same_data(tmp_path, settings):
 
 def test_no_other_shipped_method_reads_graphs_in_predict():
     shipped = [getattr(methods, name) for name in methods.__all__]
-    reading = [method for method in shipped if getattr(method, "predicts_graphs", False)]
-    assert reading == [GraphLearner, PrivateGraphKernel]
+    reading = {method for method in shipped if getattr(method, "is_inductive", False)}
+    kernels = {GaussianGraphKernel, PrivateGraphKernel, PrivateGraphKernelAsPublished}
+    assert reading == kernels | {GraphFeatureRelease}
 
 
 @pytest.mark.parametrize(
@@ -309,30 +318,43 @@ def test_no_other_shipped_method_reads_graphs_in_predict():
         ({"features": ["gk-c3"], "truncation": "none"}, "any amount"),
         ({"features": ["prw", "w"], "max_degree": 3}, "kernel of its own"),
         ({"features": ["gk-a3", "edges"], "max_degree": 3}, "in a sample"),
-        ({"features": ["gk-a3"], "max_degree": 3, "mode": "paper"}, "has a guarantee"),
-        ({"features": ["w"], "max_degree": 3, "mode": "paper", "truncation": "drop"}, "canonical"),
         ({"features": ["w"], "max_degree": 3, "shares": [0.5, 0.6], "length": 2}, "add up to 1"),
-        ({"features": ["w"], "max_degree": 3, "mechanism": "gaussian"}, "spends a delta"),
         ({"features": ["w"], "max_degree": 10, "length": 18}, "more than 2\\^62 walks"),
         ({"features": ["gk-c3"], "max_degree": 1}, "max_degree 1 leaves none"),
-        ({"features": ["gk-c5"], "max_degree": 1, "mechanism": "gaussian"}, "leaves none"),
         ({"features": ["gk-a4"], "max_degree": 1, "sampling": "edges"}, "leaves none"),
         ({"features": ["w", "gk-c4"], "max_degree": 1, "truncation": "drop"}, "leaves none"),
     ],
 )
 def test_settings_that_do_not_go_together_are_refused_before_anything_is_spent(settings, said):
-    data = Copies(nx.path_graph(4), 2)
+    refuses(PrivateGraphKernel, settings, said)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "said"),
+    [
+        (PrivateGraphKernelAsPublished, {"features": ["gk-a3"], "max_degree": 3}, "no guarantee"),
+        (GaussianGraphKernel, {"features": ["gk-a3"], "max_degree": 3}, "has no proof"),
+        (GaussianGraphKernel, {"features": ["gk-c5"], "max_degree": 1}, "leaves none"),
+    ],
+)
+def test_other_kernels_refuse_as_well(kind, settings, said):
+    refuses(kind, settings, said)
+
+
+def refuses(kind, settings, said):
     with pytest.raises(MisconfigurationException, match=said) as refusal:
-        method = PrivateGraphKernel(**settings)
+        method = kind(**settings)
         method.check_budget(Budget(1.0, 0.0))
-        method.embed(data, 1.0)
+        method.release_features(Copies(nx.path_graph(4), 2), Budget(1.0, 0.0))
     assert len(str(refusal.value).splitlines()) <= 5
 
 
-@pytest.mark.parametrize("settings", [{"features": ["gk-c6"]}, {"mode": "best"}, {"length": 0}])
+@pytest.mark.parametrize("settings", [{"features": ["gk-c6"]}, {"sampling": "best"}, {"length": 0}])
 def test_unknown_values_are_refused(settings):
     with pytest.raises(ValueError, match=r"must be"):
-        PrivateGraphKernel(**settings)
+        PrivateGraphKernel(**settings | {"max_degree": 3})
+    with pytest.raises(ValueError, match=r"canonical, none, got 'drop'"):
+        PrivateGraphKernelAsPublished(max_degree=3, truncation="drop")
 
 
 def test_geometric_kernel_counts_common_walks():

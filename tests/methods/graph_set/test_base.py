@@ -14,6 +14,7 @@ from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods.graph_set.base import NUM_EDGES, GraphSetSynthesizer
 from lightning_dpg.metrics.graph_sets import set_differences
 from lightning_dpg.privacy.ledger import Budget
+from tests.scoring import scored
 from tests.training import quiet_trainer
 
 SIZES = [3, 1, 5, 4]
@@ -103,17 +104,15 @@ def test_score_is_the_density_of_the_pairs_graph():
 
 
 @pytest.mark.parametrize("noisy", [-3, 0, 1, 2, 7])
-def test_evidence_is_the_likelihood_ratio_of_the_noise(noisy):
+def test_score_is_the_likelihood_ratio_of_the_noise(noisy):
     # The third graph has the edge {4, 5} for certain, and {6, 7} by a coin.
     known, pairs = make_graph(torch.tensor([[0, 1], [4, 5]]), 13), torch.tensor([[6, 7]])
     method = paths()
     method.release_num_edges_per_graph(torch.tensor([[0, 1]]), 0.7)
     ratio = math.log(math.exp(-0.7 * abs(noisy - 2)) / math.exp(-0.7 * abs(noisy - 1)))
     released = torch.tensor([1, 0, noisy, 0])
-    assert method.transcript_score(
-        "num_edges_per_graph", released, pairs, known
-    ).item() == pytest.approx(ratio)
-    assert method.transcript_score("another", released, pairs, known).tolist() == [0]
+    found = scored(method, "num_edges_per_graph", released, pairs, known)
+    assert found.item() == pytest.approx(ratio)
 
 
 def test_released_state_is_all_that_a_sample_needs():

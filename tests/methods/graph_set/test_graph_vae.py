@@ -11,7 +11,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks.privacy_accountant import PrivacyAccountant
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
-from lightning_dpg.graph.dense_batch import dense_adjacency, dense_blocks
+from lightning_dpg.graph.dense_batch import dense_adjacency, dense_batch
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods import (
     DPGGAN,
@@ -79,9 +79,10 @@ def test_ledger_of_a_run_is_the_list_written_by_hand(method):
     spent = PrivacyLedger(module.relation)
     for entry in module.ledger.entries[:3]:
         spent.spend(entry)
-    expected = noise_multiplier_for(4.0, 1e-4, 0.25, 8, spent.rdp())
-    assert module.ledger.entries[3].noise_multiplier == expected
-    assert 0.99 * 4.0 < module.ledger.epsilon(1e-4) <= 4.0
+    # Renyi DP alone, which the pure release makes loose, would ask for more noise than the ledger does.
+    renyi = noise_multiplier_for(4.0, 1e-4, 0.25, 8, spent.rdp())
+    assert 0.5 * renyi < module.ledger.entries[3].noise_multiplier <= renyi
+    assert 0.99 * 4.0 < module.ledger.headline(1e-4)[0] <= 4.0
 
 
 def halves(module, edges):
@@ -91,7 +92,7 @@ def halves(module, edges):
     module.dpsgd.local.manual_seed(2)
     torch.manual_seed(3)
     module.zero_grad()
-    private_half(module, module._model, module.dpsgd, edges)
+    private_half(module, module.autoencoder, module.dpsgd, edges)
     private = gradient(module)
     module.zero_grad()
     module._public_terms()
@@ -144,7 +145,7 @@ def test_the_public_random_stream_does_not_know_the_size_of_the_batch(method):
     states = []
     for count in (0, 3, 40):
         torch.manual_seed(0)
-        private_half(module, module._model, module.dpsgd, edges[:count])
+        private_half(module, module.autoencoder, module.dpsgd, edges[:count])
         module._public_terms()
         states.append(torch.get_rng_state())
     assert torch.equal(states[0], states[1])
@@ -161,7 +162,7 @@ def test_one_edge_moves_the_published_sum_by_more_than_c(method):
     with torch.no_grad():
         for parameter in module.encoder.parameters():
             parameter *= 4  # no noise protects the encoder, so that any weights are possible
-    blocks = dense_blocks(module.sizes, torch.tensor([0]))
+    blocks = dense_batch(module.sizes, torch.tensor([0]))
     normal = torch.randn(1, 12, 16)
 
     def clipped_sum(edges):
@@ -275,7 +276,6 @@ def test_an_infinite_budget_trains_without_noise_and_without_a_guarantee():
 
 def test_batches_of_another_rate_are_refused():
     module = small(DPGVAE, sample_rate=0.1)
-    fit(module, max_epochs=1)
     with pytest.raises(ValueError, match=r"booked at 0\.1"):
         module.training_step(PoissonBatch(torch.zeros(0, 2, dtype=torch.long), 0.2), 0)
 

@@ -23,6 +23,7 @@ from lightning_dpg.privacy.sensitivity import (
     weighted_joint_degree_sensitivity,
 )
 from tests.graphs import EXTREMES, edges_of
+from tests.scoring import scored
 
 
 def fitted(graph, epsilon, seed=0, delta=0.0, observer=None, make=DK2, **settings):
@@ -143,7 +144,7 @@ def test_assortativity_is_kept_at_a_large_budget_and_lost_at_a_small_one():
     assert mixed[60.0] > 0.5  # that of the graph is 0.9
 
 
-def test_evidence_is_the_log_ratio_of_the_noise():
+def test_score_is_the_log_ratio_of_the_noise():
     path = from_networkx(nx.path_graph(4))
     method = fitted(path, 3.0)
     cells = degree_cells(method.largest_two, 3).tolist()
@@ -158,7 +159,7 @@ def test_evidence_is_the_log_ratio_of_the_noise():
             open_count, closed_count = {(1, 2): (2, 0), (2, 2): (1, 4)}[cell]
             seen = noisy.get(cell, 0)
             expected += rate / cell[1] * (abs(seen - open_count) - abs(seen - closed_count))
-        found = method.transcript_score("joint_degrees", values, pair, path)
+        found = scored(method, "joint_degrees", values, pair, path)
         assert found.tolist() == pytest.approx([expected])
 
 

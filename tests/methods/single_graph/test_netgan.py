@@ -16,7 +16,7 @@ def fit(epsilon, delta=None, **options):
     torch.manual_seed(0)
     module = NetGAN(77, walk_length=4, batch_size=32, **SMALL | options)
     trainer = quiet_trainer(PrivacyAccountant(epsilon, delta))
-    data = RandomWalkDataModule(walk_length=4, batch_size=32, steps_per_epoch=6, val_fraction=0.1)
+    data = RandomWalkDataModule(batch_size=32, steps_per_epoch=6, val_fraction=0.1)
     trainer.fit(module, data)
     return module, trainer
 

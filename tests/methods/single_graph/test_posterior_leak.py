@@ -11,13 +11,13 @@ import networkx as nx
 import pytest
 import torch
 
-from lightning_dpg.auditing.canaries import find_places, spread_non_edges
+from lightning_dpg.auditing.bounds import epsilon_lower_bound
+from lightning_dpg.auditing.canaries import find_sites, spread_non_edges
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
-from lightning_dpg.graph.dense_batch import dense_adjacency, dense_blocks
+from lightning_dpg.graph.dense_batch import dense_adjacency, dense_batch
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.methods import DPGVAEAsPublished
-from lightning_dpg.privacy.audit import epsilon_lower_bound
 from tests.training import quiet_trainer
 
 NODES, STEPS, SIGMA, CANARIES, GUESSES = 230, 54, 5.0, 200, 120
@@ -38,7 +38,7 @@ class PosteriorDPGVAE(DPGVAEAsPublished):
 
     @torch.no_grad()
     def posterior_scores(self, pairs):
-        blocks = dense_blocks(self.sizes, torch.tensor([0]))
+        blocks = dense_batch(self.sizes, torch.tensor([0]))
         adjacency = dense_adjacency(self._edges, self.sizes, blocks)
         mean, _ = self.encoder(self.features[blocks.nodes], adjacency)
         return self.decoder.logits(mean)[0][pairs[:, 0], pairs[:, 1]]
@@ -50,7 +50,7 @@ def right_guesses(seed):
     graph = nx.watts_strogatz_graph(NODES, 4, 0.1, seed=seed)
     data = GraphSetDataModule([graph], steps_per_epoch=STEPS)
     data.setup("fit")
-    places = find_places(data)
+    places = find_sites(data)
     pairs = spread_non_edges(places, CANARIES, torch.Generator().manual_seed(seed))
     inserted = torch.rand(CANARIES) < 0.5
     places.insert(pairs[inserted])

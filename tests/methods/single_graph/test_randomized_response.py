@@ -62,7 +62,7 @@ def test_no_outcome_tells_neighbours_apart_by_more_than_epsilon(epsilon):
     rates = []
     for count in range(7):  # the reports' law depends on the graph through this release only
         method.num_edges.fill_(count)
-        rates.append(response_rates(0.95 * epsilon, method._thinning()))
+        rates.append(response_rates(0.95 * epsilon, method.thinning))
     reports = np.array(list(itertools.product((False, True), repeat=6)))
     worst = 0.0
     for graph in reports:

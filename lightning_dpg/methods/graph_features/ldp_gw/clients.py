@@ -1,8 +1,8 @@
-"""The rounds of federated averaging: which graphs teach, who holds them, and what a round sends."""
+"""A round of federated averaging: which graphs train, which client has them, what clients send."""
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -13,8 +13,21 @@ from lightning_dpg.nn.federated import client_update, clipped, dirichlet_clients
 from lightning_dpg.nn.node_encoders import NodeEncoder
 
 
+class LocalTraining(NamedTuple):
+    """How each client trains in a round (public)."""
+
+    epochs: int
+    """Local steps."""
+    learning_rate: float
+    """Learning rate of these."""
+    proximal: float
+    """Weight of the term of FedProx, see ``client_update``."""
+    max_norm: float | None
+    """Norm that updates are clipped to; None leaves them as they are."""
+
+
 class Client(NamedTuple):
-    """What one client holds (private, but for its weight)."""
+    """The graphs of one client (private); their labels and its weight are public."""
 
     features: Tensor
     """Features of the nodes of its graphs, shape ``(N, d)``."""
@@ -28,34 +41,64 @@ class Client(NamedTuple):
     """Share of its graphs among those of all clients (public)."""
 
 
-def teaching_graphs(labels: Tensor, share: float, seed: int) -> Tensor:
-    """Which graphs teach the encoder: a share of each label, drawn at random; ``(G,)`` to ``(G,)``."""
+class ClientTrainer(Protocol):
+    """All clients, which train for one round at a time."""
+
+    def weighted_update(self, network: NodeEncoder) -> Tensor:
+        """Sum of the clients' updates, each times its weight (private)."""
+
+    def close(self) -> None:
+        """Release processes and connections."""
+
+
+class LocalClients:
+    """Clients that train one after another in this process.
+
+    Args:
+        clients: The clients.
+        training: How each of them trains.
+    """
+
+    def __init__(self, clients: Sequence[Client], training: LocalTraining) -> None:
+        self._clients = clients
+        self._training = training
+
+    def weighted_update(self, network: NodeEncoder) -> Tensor:
+        """Sum of the clients' updates, each times its weight (private)."""
+        return weighted_update(network, self._clients, self._training)
+
+    def close(self) -> None:
+        """Do nothing: no process was started."""
+
+
+def draw_train_mask(labels: Tensor, fraction: float, seed: int) -> Tensor:
+    """Draw the graphs that train the encoder, a fraction of each label: ``(G,)`` to ``(G,)``."""
     rng, chosen = np.random.default_rng(seed), torch.zeros(len(labels), dtype=torch.bool)
     for label in np.unique(labels.numpy()):
         members = np.flatnonzero(labels.numpy() == label)
-        count = round(share * len(members))
+        count = round(fraction * len(members))
         chosen[torch.from_numpy(rng.permutation(members)[:count])] = True
     return chosen
 
 
-def dealt(
-    labels: Tensor, teaching: Tensor, num_clients: int, concentration: float, seed: int
+def partition_dirichlet(
+    labels: Tensor, train_mask: Tensor, num_clients: int, concentration: float, seed: int
 ) -> list[Tensor]:
     """Numbers of the graphs of each client (public); clients without any are left out.
 
     Args:
         labels: Label of each graph, shape ``(G,)``.
-        teaching: Which graphs teach, shape ``(G,)``.
+        train_mask: Graphs that train the encoder, shape ``(G,)``.
         num_clients: Number of clients.
         concentration: See ``dirichlet_clients``.
         seed: Public seed.
     """
-    numbers = torch.nonzero(teaching)[:, 0]
+    numbers = torch.nonzero(train_mask)[:, 0]
     parts = dirichlet_clients(labels[numbers], num_clients, concentration, seed)
     return [numbers[part] for part in parts if len(part)]
 
 
-def holdings(
+def build_clients(
     parts: Sequence[Tensor],
     features: Tensor,
     edges: Tensor,
@@ -63,7 +106,7 @@ def holdings(
     labels: Tensor,
     device: torch.device,
 ) -> list[Client]:
-    """What each client holds.
+    """Give each client its graphs.
 
     Args:
         parts: Numbers of the graphs of each client.
@@ -71,7 +114,7 @@ def holdings(
         edges: Edges of all graphs (private), shape ``(M, 2)``.
         graph_of: Number of each node's graph, shape ``(N,)``.
         labels: Label of each graph (public), shape ``(G,)``.
-        device: Where to put it.
+        device: Device of the tensors.
     """
     clients = []
     for part in parts:
@@ -85,13 +128,13 @@ def holdings(
                 torch.cat([inside, inside.flip(1)]).T.to(device),
                 (mine.cumsum(0) - 1)[graph_of[nodes]].to(device),
                 labels[mine].to(device),
-                share_of(part, parts),
+                client_weight(part, parts),
             )
         )
     return clients
 
 
-def share_of(part: Tensor, parts: Sequence[Tensor]) -> float:
+def client_weight(part: Tensor, parts: Sequence[Tensor]) -> float:
     """Share of a client's graphs among those of all (public)."""
     return len(part) / sum(len(other) for other in parts)
 
@@ -99,21 +142,14 @@ def share_of(part: Tensor, parts: Sequence[Tensor]) -> float:
 def weighted_update(
     model: NodeEncoder,
     clients: Sequence[Client],
-    *,
-    epochs: int,
-    learning_rate: float,
-    proximal: float,
-    max_norm: float | None,
+    training: LocalTraining,
 ) -> Tensor:
     """Sum of the clients' updates, each times its weight (private).
 
     Args:
         model: Encoder with the weights of the server.
         clients: All clients, or those of one process; the sums of all processes add up.
-        epochs: Local steps of each.
-        learning_rate: Of these.
-        proximal: See ``client_update``.
-        max_norm: What updates are clipped to; None leaves them as they are.
+        training: How each of them trains.
 
     Returns:
         One vector of all parameters.
@@ -125,13 +161,13 @@ def weighted_update(
         update = client_update(
             model,
             partial(_loss, client),
-            epochs=epochs,
-            learning_rate=learning_rate,
-            proximal=proximal,
+            epochs=training.epochs,
+            learning_rate=training.learning_rate,
+            proximal=training.proximal,
         )
         update = update.double().cpu()
-        if max_norm is not None:
-            update = clipped(update, max_norm)
+        if training.max_norm is not None:
+            update = clipped(update, training.max_norm)
         total += client.weight * update
     return total
 

@@ -1,8 +1,8 @@
 """Clients of federated averaging in processes of their own, which talk to the server over Flower.
 
-Weights go out and sums of updates come back by gRPC, unencrypted and hence on the loopback interface
-alone: who shares the machine could call as well, and would be sent the weights. It is the transport
-of Flower in which the server calls a round, as Lightning does; its newer one hands the loop to
+The server sends weights and receives sums of updates by gRPC, unencrypted and hence on the loopback
+interface alone: another user of the machine could connect as well, and would receive the weights. In
+this transport of Flower the server calls a round, as Lightning does; the newer one leaves the loop to
 Flower.
 """
 
@@ -11,17 +11,22 @@ import multiprocessing
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
-from typing import Any
 
+import numpy as np
 import torch
-from pytorch_lightning import Callback, Trainer
+from numpy.typing import NDArray
+from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from lightning_dpg.methods.graph_features.ldp_gw.clients import Client, weighted_update
+from lightning_dpg.methods.graph_features.ldp_gw.clients import (
+    Client,
+    LocalTraining,
+    weighted_update,
+)
 from lightning_dpg.nn.node_encoders import NodeEncoder
 
 _SECONDS_TO_START = 120.0
@@ -42,19 +47,19 @@ def check_installed() -> None:
 
 
 class FlowerClients:
-    """Processes that hold the clients, and the server that asks them for their updates.
+    """Processes of clients, and the server that requests their updates.
 
     Args:
         shares: Clients of each process.
         network: Encoder, of which each process gets a copy.
-        settings: Further arguments of ``weighted_update``.
+        training: How each client trains.
 
     Raises:
         MisconfigurationException: If a process ends before it reports.
     """
 
     def __init__(
-        self, shares: Sequence[Sequence[Client]], network: NodeEncoder, settings: dict[str, Any]
+        self, shares: Sequence[Sequence[Client]], network: NodeEncoder, training: LocalTraining
     ) -> None:
         # Before the import: Flower reports its use to its makers otherwise.
         os.environ["FLWR_TELEMETRY_ENABLED"] = "0"
@@ -70,7 +75,7 @@ class FlowerClients:
         self._processes = [
             context.Process(
                 target=_report,
-                args=(address, number, list(share), network, settings),
+                args=(address, number, list(share), network, training),
                 daemon=True,
                 name=f"client process {number}",
             )
@@ -108,7 +113,7 @@ class FlowerClients:
         return torch.stack([torch.from_numpy(update) for update in updates]).sum(0)
 
     def close(self) -> None:
-        """Send the processes home and stop the server; again is nothing."""
+        """Stop the client processes and the server; a second call does nothing."""
         self._flower.disconnect_all_clients(timeout=_SECONDS_TO_STOP)
         for process in self._processes:
             if process.pid is not None:
@@ -118,13 +123,13 @@ class FlowerClients:
         self._server.stop(None)
 
     def _wait(self) -> None:
-        """Until all processes have called."""
+        """Wait until all client processes are connected."""
         end = time.monotonic() + _SECONDS_TO_START
         while self._manager.num_available() < len(self._processes):
             ended = [process for process in self._processes if process.exitcode is not None]
             if ended or time.monotonic() > end:
                 there = self._manager.num_available()
-                self._fail(f"{there} of {len(self._processes)} client processes have called")
+                self._fail(f"{there} of {len(self._processes)} client processes are connected")
             time.sleep(0.05)
 
     def _fail(self, what: str) -> None:
@@ -135,16 +140,25 @@ class FlowerClients:
         )
 
 
-class SendHome(Callback):
-    """Ends the processes with the run, however it ends: Python would wait for them forever."""
+class StopClients(Callback):
+    """Stop the client processes with the run: Python would wait for them forever.
 
-    def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
-        """The budget or the run has ended before the rounds."""
-        pl_module.send_home()
+    Args:
+        shut_down: Stops them.
+    """
 
-    def on_exception(self, trainer: Trainer, pl_module: Any, exception: BaseException) -> None:
-        """Or it was stopped."""
-        pl_module.send_home()
+    def __init__(self, shut_down: Callable[[], None]) -> None:
+        self._shut_down = shut_down
+
+    def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Stop the client processes when the run ends before its rounds."""
+        self._shut_down()
+
+    def on_exception(
+        self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
+    ) -> None:
+        """Stop the client processes when the run fails."""
+        self._shut_down()
 
 
 def _report(
@@ -152,19 +166,19 @@ def _report(
     number: int,
     clients: Sequence[Client],
     network: NodeEncoder,
-    settings: dict[str, Any],
+    training: LocalTraining,
 ) -> None:
-    """What a process does: each time that weights come it trains its clients, and sends the sum."""
+    """Run a client process: train its clients for each message of weights, and send the sum."""
     os.environ["no_grpc_proxy"] = "127.0.0.1"  # or updates leave the machine where a proxy is set
     from flwr.client import NumPyClient, start_client
 
     class Trainee(NumPyClient):  # type: ignore[misc, unused-ignore]
         def fit(
-            self, parameters: list[Any], config: dict[str, Any]
-        ) -> tuple[list[Any], int, dict[str, Any]]:
+            self, parameters: list[NDArray[np.float32]], config: dict[str, object]
+        ) -> tuple[list[NDArray[np.float64]], int, dict[str, int]]:
             weights = torch.from_numpy(parameters[0].copy())
             vector_to_parameters(weights, network.parameters())
-            total = weighted_update(network, clients, **settings)
+            total = weighted_update(network, clients, training)
             return [total.numpy()], len(clients), {"number": number}
 
     _silence()
@@ -172,7 +186,7 @@ def _report(
 
 
 def _silence() -> None:
-    """Flower tells of each message, and that its older transport is the older one."""
+    """Drop the messages of Flower about each call, and about its newer transport."""
     logging.getLogger("flwr").setLevel(logging.CRITICAL)
 
 

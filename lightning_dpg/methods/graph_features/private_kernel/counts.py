@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -26,6 +26,37 @@ GRAPHLET_SIZES = {f"gk-{how}{size}": size for how in "ca" for size in (3, 4, 5)}
 FEATURES = ("nodes", "edges", *WALKS, *GRAPHLET_SIZES)
 
 
+class Counting(NamedTuple):
+    """What is counted in each graph, and in which edges.
+
+    Attributes:
+        features: Names of the counts, any of ``FEATURES``.
+        length: Longest walks.
+        max_degree: Public bound on the degrees; None where only nodes and edges are counted, or
+            without truncation.
+        truncation: How a graph is cut down to ``max_degree``.
+    """
+
+    features: Sequence[str]
+    length: int
+    max_degree: int | None
+    truncation: Literal["canonical", "drop", "none"]
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether graphlets are counted in a sample of the edges."""
+        return any(feature.startswith("gk-a") for feature in self.features)
+
+    @property
+    def stretch(self) -> int:
+        """How many truncated edges one edge of a set may change; 0 without truncation."""
+        if self.truncation == "none" or self.max_degree is None:
+            return 0
+        if self.truncation == "canonical":
+            return truncation_stretch()
+        return dropping_stretch(self.max_degree)
+
+
 class Counted(NamedTuple):
     """Counts that are released together.
 
@@ -46,21 +77,16 @@ class Counted(NamedTuple):
     printed: int
 
 
-def planned(h: Any) -> list[Counted]:
-    """What the settings ask for, in the order of the features; a function of what is public.
-
-    Args:
-        h: Hyperparameters of ``PrivateGraphKernel``.
-    """
-    moved_edges, degree = stretch(h), h["max_degree"] or 1
+def planned(counting: Counting) -> list[Counted]:
+    """The releases that the settings ask for, in the order of the features; all of it is public."""
+    moved_edges, degree = counting.stretch, counting.max_degree or 1
     plan = []
-    for feature in h["features"]:
+    for feature in counting.features:
         if feature == "edges":
-            proof = "edges_per_graph_sensitivity"
-            moved = edges_per_graph_sensitivity(1)
-            plan.append(Counted("num_edges", "number of edges", ("edges",), moved, proof, 1))
+            proof, moved = "edges_per_graph_sensitivity", edges_per_graph_sensitivity(1)
+            plan.append(Counted("edge_counts", "number of edges", ("edges",), moved, proof, 1))
         elif feature in WALKS:
-            for length in range(1, h["length"] + 1):
+            for length in range(1, counting.length + 1):
                 name = f"walks of length {length}"
                 moved = moved_edges * walk_sensitivity(length, degree)
                 proof = "truncated_sensitivity, walk_sensitivity"
@@ -77,36 +103,32 @@ def planned(h: Any) -> list[Counted]:
     return plan
 
 
-def check_settings(h: Any, epsilon: float = math.inf) -> None:
-    """Refuse settings that are unknown or do not go together.
+def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse an unknown value of a setting.
 
-    Args:
-        h: Hyperparameters of ``PrivateGraphKernel``.
-        epsilon: The budget, as far as it is known.
+    Raises:
+        ValueError: If it is not one of the choices.
+    """
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+
+
+def check_counting(counting: Counting) -> None:
+    """Refuse settings that are unknown or do not go together.
 
     Raises:
         ValueError: If one is out of range.
-        MisconfigurationException: If they do not fit each other, or the budget.
+        MisconfigurationException: If they do not fit each other.
     """
-    features = h["features"]
-    unknown = [feature for feature in features if feature not in FEATURES]
-    if unknown or not features or len(set(features)) < len(features):
+    features, degree = counting.features, counting.max_degree
+    is_cut = counting.truncation != "none"
+    if not features or len(set(features)) < len(features) or not set(features) <= set(FEATURES):
         raise ValueError(
-            f"features must be different ones of {', '.join(FEATURES)}, got {features}"
+            f"features must be different ones of {', '.join(FEATURES)}, got {list(features)}"
         )
-    for name, choices in (
-        ("truncation", ("canonical", "drop", "none")),
-        ("mechanism", ("laplace", "gaussian")),
-        ("sampling", ("poisson", "edges")),
-        ("mode", ("corrected", "paper")),
-    ):
-        if h[name] not in choices:
-            raise ValueError(f"{name} must be one of {', '.join(choices)}, got {h[name]!r}")
-    if h["length"] < 1 or h["num_samples"] < 1 or not 0 < h["sample_rate"] <= 1:
-        raise ValueError(
-            "length and num_samples must be 1 or more and sample_rate in (0, 1], got "
-            f"{h['length']}, {h['num_samples']} and {h['sample_rate']}"
-        )
+    check_choice("truncation", counting.truncation, ("canonical", "drop", "none"))
+    if counting.length < 1:
+        raise ValueError(f"length must be 1 or more, got {counting.length}")
     counts = [feature for feature in features if feature not in ("nodes", "edges")]
     sampled = [feature for feature in counts if feature.startswith("gk-a")]
     if "prw" in features and len(features) > 1:
@@ -118,76 +140,79 @@ def check_settings(h: Any, epsilon: float = math.inf) -> None:
             f"{', '.join(sampled)} are counted in a sample, and the other features are not: leave "
             "either out, but for nodes"
         )
-    if counts and h["truncation"] != "none" and not (h["max_degree"] and h["max_degree"] > 0):
+    if counts and is_cut and not (degree and degree > 0):
         raise MisconfigurationException(
             f"{counts[0]} needs max_degree, a public bound on the degrees that is known without "
             "looking at the graphs\nor truncation: none, without privacy (privacy.epsilon .inf)"
         )
     graphlets = [feature for feature in counts if feature in GRAPHLET_SIZES]
-    if graphlets and h["truncation"] != "none" and h["max_degree"] == 1:
+    if graphlets and is_cut and degree == 1:
         raise MisconfigurationException(
             f"{graphlets[0]} counts connected sets of three nodes or more, of which max_degree 1 leaves "
             "none\nset max_degree to 2 or more, or count edges"
         )
-    if counts and h["truncation"] == "none" and math.isfinite(epsilon):
+
+
+def check_truncation(counting: Counting, epsilon: float) -> None:
+    """Refuse a finite epsilon where one edge can move the counts by any amount.
+
+    Raises:
+        MisconfigurationException: If it can.
+    """
+    counts = [feature for feature in counting.features if feature not in ("nodes", "edges")]
+    if counts and counting.truncation == "none" and math.isfinite(epsilon):
         raise MisconfigurationException(
             f"without truncation one edge can move {counts[0]} by any amount\n"
             "set truncation to canonical, or privacy.epsilon to .inf"
         )
-    if h["mode"] == "paper" and (h["mechanism"] != "laplace" or h["truncation"] == "drop"):
-        raise MisconfigurationException(
-            "mode: paper has mechanism: laplace and truncation: canonical: set them so"
-        )
-    if sampled and math.isfinite(epsilon) and (h["mode"] == "paper" or h["mechanism"] != "laplace"):
-        raise MisconfigurationException(
-            f"{sampled[0]}: only mode: corrected with mechanism: laplace has a guarantee\n"
-            "set them so, or privacy.epsilon to .inf"
-        )
 
 
-def check_magnitude(h: Any, num_nodes: int) -> None:
-    """Refuse counts that could need more than 64 bits, by what is public and not by the counts.
+def check_magnitude(counting: Counting, num_nodes: int) -> None:
+    """Refuse counts that could need more than 64 bits, by public numbers and not by the counts.
 
     Args:
-        h: Hyperparameters of ``PrivateGraphKernel``.
+        counting: What is counted.
         num_nodes: Number of nodes of all graphs.
 
     Raises:
         MisconfigurationException: If they could.
     """
-    walks = any(feature in WALKS for feature in h["features"])
-    sizes = [GRAPHLET_SIZES[feature] - 1 for feature in h["features"] if feature in GRAPHLET_SIZES]
-    steps = max([h["length"] if walks else 0, *sizes])
-    if h["max_degree"] and num_nodes * h["max_degree"] ** steps > 2**62:
+    features, degree = counting.features, counting.max_degree
+    walks = any(feature in WALKS for feature in features)
+    sizes = [GRAPHLET_SIZES[feature] - 1 for feature in features if feature in GRAPHLET_SIZES]
+    steps = max([counting.length if walks else 0, *sizes])
+    if degree and num_nodes * degree**steps > 2**62:
         raise MisconfigurationException(
-            f"graphs of {num_nodes} nodes with up to {h['max_degree']} edges each can hold more than "
+            f"graphs of {num_nodes} nodes with up to {degree} edges each can hold more than "
             f"2^62 walks of length {steps}\nlower max_degree or length"
         )
 
 
-def truncated(h: Any, edges: Tensor, num_nodes: int) -> Tensor:
-    """Edges of a set that are counted in, shape ``(M', 2)`` (private)."""
-    if h["truncation"] == "none" or h["max_degree"] is None:  # which only "edges" goes without
+def truncated(counting: Counting, edges: Tensor, num_nodes: int) -> Tensor:
+    """Edges of a set in which graphlets and walks are counted, shape ``(M', 2)`` (private)."""
+    if counting.truncation == "none" or counting.max_degree is None:  # edges alone need no bound
         return edges
-    cut = truncate if h["truncation"] == "canonical" else drop_high_degree
-    return cut(edges, num_nodes, h["max_degree"])
+    cut = truncate if counting.truncation == "canonical" else drop_high_degree
+    return cut(edges, num_nodes, counting.max_degree)
 
 
-def counted(h: Any, edges: Tensor, graph_of: Tensor, num_graphs: int) -> Iterator[Tensor]:
+def counted(
+    counting: Counting, edges: Tensor, graph_of: Tensor, num_graphs: int
+) -> Iterator[Tensor]:
     """The counts of :func:`planned`, each of shape ``(G, F)`` (private).
 
     Args:
-        h: Hyperparameters of ``PrivateGraphKernel``.
+        counting: What is counted.
         edges: Edges of all graphs, shape ``(M, 2)``.
         graph_of: Number of the graph of each node, shape ``(N,)``.
         num_graphs: Number of graphs G.
     """
-    kept = truncated(h, edges, len(graph_of))
-    for feature in h["features"]:
+    kept = truncated(counting, edges, len(graph_of))
+    for feature in counting.features:
         if feature == "edges":
             yield torch.bincount(graph_of[edges[:, 0]], minlength=num_graphs)[:, None]
         elif feature in WALKS:
-            yield from walk_counts(kept, graph_of, num_graphs, h["length"])[:, None].unbind(2)
+            yield from walk_counts(kept, graph_of, num_graphs, counting.length)[:, None].unbind(2)
         elif feature in GRAPHLET_SIZES:
             yield graphlet_counts(kept, graph_of, num_graphs, GRAPHLET_SIZES[feature])
 
@@ -210,12 +235,3 @@ def shares(plan: Sequence[Counted], given: Sequence[float] | None) -> list[float
             f"one for each of: {', '.join(one.name for one in plan)}"
         )
     return list(given)
-
-
-def stretch(h: Any) -> int:
-    """How many truncated edges one edge of a set may change; 0 without truncation."""
-    if h["truncation"] == "none" or h["max_degree"] is None:
-        return 0
-    if h["truncation"] == "canonical":
-        return truncation_stretch()
-    return dropping_stretch(h["max_degree"])

@@ -1,7 +1,8 @@
-"""Graphlets counted in a sample of the edges, as ``gk-a*`` of ``PrivateGraphKernel``."""
+"""Graphlets counted in a sample of the edges, as ``gk-a*`` of private graph kernels."""
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -10,16 +11,12 @@ from torch import Tensor
 
 from lightning_dpg.graph.graphlet_samples import rescale, sampled_graphlets
 from lightning_dpg.graph.graphlets import graphlet_counts
-from lightning_dpg.methods.graph_features.private_kernel.counts import (
-    GRAPHLET_SIZES,
-    Counted,
-    shares,
-    stretch,
-    truncated,
-)
+from lightning_dpg.methods.graph_features.private_kernel.counts import Counting, truncated
+from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.mechanisms import discrete_laplace
+from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity.subgraph_counts import (
-    draw_sensitivity,
     drawn_epsilon,
     printed_amplification,
 )
@@ -28,138 +25,206 @@ from lightning_dpg.privacy.sensitivity.subgraph_counts import (
 _RESOLUTION = 1024
 
 
-def sampled(method: Any, data: Any, epsilon: float) -> Tensor:
-    """Release noisy counts in a secret sample of the edges, shape ``(G, F)``.
+class SampledCount(NamedTuple):
+    """Noisy counts of graphlets in a sample.
+
+    Attributes:
+        noisy: Shape ``(G, F)``.
+        scale: Scale of the noise, of a graph of median size where it differs.
+    """
+
+    noisy: Tensor
+    scale: float
+
+
+class Estimates(NamedTuple):
+    """Unbiased estimates of the numbers of graphlets (private).
+
+    Attributes:
+        counts: One tensor of shape ``(G, F)`` for each size of graphlets.
+        num_edges: Number of truncated edges of each graph, shape ``(G,)``.
+    """
+
+    counts: list[Tensor]
+    num_edges: Tensor
+
+
+def poisson_counts(
+    edges: Tensor,
+    graph_of: Tensor,
+    num_graphs: int,
+    counting: Counting,
+    ledger: PrivacyLedger,
+    noise: NoiseSource,
+    *,
+    entry: LedgerEntry,
+    size: int,
+    sample_rate: float,
+    group_size: int,
+) -> SampledCount:
+    """Keep each edge with probability q, truncate, count and add noise, see ``amplified_epsilon``.
+
+    Edges of the set that are one private edge pay one by one; pure epsilons add up.
 
     Args:
-        method: A ``PrivateGraphKernel``.
-        data: The set of graphs (private).
-        epsilon: Cost of all releases together.
+        edges: Edges of all graphs, shape ``(M, 2)`` (private).
+        graph_of: Number of the graph of each node, shape ``(N,)``.
+        num_graphs: Number of graphs G.
+        counting: How graphs are truncated.
+        ledger: Pays for the release.
+        noise: Secret source of sample and noise.
+        entry: The release: its cost, and its sensitivity in the sample.
+        size: Number of nodes of the graphlets.
+        sample_rate: q.
+        group_size: How many edges of the set are one private edge at most.
     """
-    sizes = [GRAPHLET_SIZES[name] for name in method.hparams["features"] if name != "nodes"]
-    release = _poisson if method.hparams["sampling"] == "poisson" else _drawn
-    noisy, scales = [], []
-    parts = shares(method.counts, method.hparams["shares"])
-    for one, size, part in zip(method.counts, sizes, parts, strict=True):
-        value, scale = release(method, data, one, size, part * epsilon)
-        noisy.append(value)
-        scales += [scale] * len(one.columns)
-    method.noise_scales = torch.tensor(scales, dtype=torch.double)
-    return torch.cat(noisy, dim=1).double()
-
-
-def _poisson(
-    method: Any, data: Any, one: Counted, size: int, epsilon: float
-) -> tuple[Tensor, float]:
-    """Keep each edge with probability q, then truncate and count, see ``amplified_epsilon``.
-
-    Edges that are one private edge pay one by one, which is what pure epsilon adds up to.
-    """
-    h, times = method.hparams, method.max_occurrences
-    inner = math.log1p(math.expm1(epsilon / times) / h["sample_rate"])
-    kept = data.edges[method.noise.bernoulli(len(data.edges), h["sample_rate"])]
-    kept = truncated(h, kept, len(data.graph_of))
+    inner = math.log1p(math.expm1(entry.epsilon / group_size) / sample_rate)
+    kept = edges[noise.bernoulli(len(edges), sample_rate)]
+    kept = truncated(counting, kept, len(graph_of))
     noisy = discrete_laplace(
-        graphlet_counts(kept, data.graph_of, len(data.sizes), size),
-        method.ledger,
-        method.noise,
-        key=one.key,
-        name=one.name,
+        graphlet_counts(kept, graph_of, num_graphs, size),
+        ledger,
+        noise,
+        key=entry.key,
+        name=entry.name,
         epsilon=inner,
-        sensitivity=one.sensitivity,
-        cost=epsilon,
-        proof=f"amplified_epsilon, {one.proof}",
+        sensitivity=int(entry.sensitivity),
+        cost=entry.epsilon,
+        proof=entry.proof,
     )
-    return noisy, one.sensitivity / inner
+    return SampledCount(noisy, entry.sensitivity / inner)
 
 
-def _drawn(method: Any, data: Any, one: Counted, size: int, epsilon: float) -> tuple[Tensor, float]:
-    """Add up the graphlets at s edges of each truncated graph, see ``drawn_epsilon``.
+def drawn_counts(
+    edges: Tensor,
+    graph_of: Tensor,
+    sizes: Tensor,
+    counting: Counting,
+    ledger: PrivacyLedger,
+    noise: NoiseSource,
+    *,
+    entry: LedgerEntry,
+    size: int,
+    num_samples: int,
+    group_size: int,
+) -> SampledCount:
+    """Add up the graphlets at s drawn edges of each truncated graph, see ``drawn_epsilon``.
 
-    A graph of n nodes has n D / 2 slots for edges, which is public. The fewer there are, the likelier
-    one edge is drawn, and the larger is the noise.
+    A graph of n nodes has n D / 2 slots for edges, which is public. The fewer slots there are, the
+    likelier one edge is drawn, and the larger is the noise.
+
+    Args:
+        edges: Edges of all graphs, shape ``(M, 2)`` (private).
+        graph_of: Number of the graph of each node, shape ``(N,)``.
+        sizes: Number of nodes of each graph (public), shape ``(G,)``.
+        counting: How graphs are truncated, with ``max_degree``.
+        ledger: Pays for the release.
+        noise: Secret source of draws and noise.
+        entry: The release: its cost, and its sensitivity in the sample.
+        size: Number of nodes of the graphlets.
+        num_samples: Number of draws s.
+        group_size: How many edges of the set are one private edge at most.
     """
-    h, times = method.hparams, method.max_occurrences
-    slots = (data.sizes * h["max_degree"] // 2).clamp(min=1)
-    kept = truncated(h, data.edges, len(data.graph_of))
-    sums = sampled_graphlets(kept, data.graph_of, len(slots), size, _draws(method, slots))
-    inner = np.array([_inner_epsilon(h, size, slot, epsilon / times) for slot in slots.tolist()])
+    degree = counting.max_degree or 1
+    slots = (sizes * degree // 2).clamp(min=1)
+    kept = truncated(counting, edges, len(graph_of))
+    sums = sampled_graphlets(kept, graph_of, len(slots), size, _draws(slots, num_samples, noise))
+    inner = np.array(
+        [
+            _draw_epsilon(counting, size, num_samples, slot, entry.epsilon / group_size)
+            for slot in slots.tolist()
+        ]
+    )
     multiples = np.ceil(_RESOLUTION * inner.max() / inner).astype(np.int64)
-    sensitivity = draw_sensitivity(size, h["max_degree"])
     noisy = discrete_laplace(
         sums,
-        method.ledger,
-        method.noise,
-        key=one.key,
-        name=one.name,
+        ledger,
+        noise,
+        key=entry.key,
+        name=entry.name,
         epsilon=float(inner.max()) * _RESOLUTION,
-        sensitivity=sensitivity,
+        sensitivity=int(entry.sensitivity),
         scales=torch.from_numpy(multiples)[:, None].expand_as(sums).contiguous(),
-        cost=epsilon,
-        proof="drawn_epsilon, draw_sensitivity",
+        cost=entry.epsilon,
+        proof=entry.proof,
     )
-    return noisy, sensitivity / float(np.median(inner))
+    return SampledCount(noisy, entry.sensitivity / float(np.median(inner)))
 
 
-def _draws(method: Any, slots: Tensor) -> Tensor:
+def estimates(
+    edges: Tensor,
+    graph_of: Tensor,
+    num_graphs: int,
+    counting: Counting,
+    noise: NoiseSource,
+    *,
+    sizes: Sequence[int],
+    num_samples: int,
+) -> Estimates:
+    """The paper's estimates: counts at s edges of each graph, times m / (s |E(H)|) (private).
+
+    The exact number m of edges is a factor that the noise of the paper does not cover.
+
+    Args:
+        edges: Edges of all graphs, shape ``(M, 2)`` (private).
+        graph_of: Number of the graph of each node, shape ``(N,)``.
+        num_graphs: Number of graphs G.
+        counting: How graphs are truncated.
+        noise: Secret source of the draws.
+        sizes: Numbers of nodes of the graphlets.
+        num_samples: Number of draws s.
+    """
+    kept = truncated(counting, edges, len(graph_of))
+    num_edges = torch.bincount(graph_of[kept[:, 0]], minlength=num_graphs)
+    draws = _draws(num_edges.clamp(min=1), num_samples, noise)
+    counts = [
+        rescale(
+            sampled_graphlets(kept, graph_of, num_graphs, size, draws),
+            num_edges,
+            size,
+            num_samples,
+        )
+        for size in sizes
+    ]
+    return Estimates(counts, num_edges)
+
+
+def printed_epsilon(
+    num_edges: Tensor, *, sizes: Sequence[int], max_degree: int, num_samples: int, epsilon: float
+) -> float:
+    """Largest epsilon that the paper claims for its noisy estimates of all graphs (private).
+
+    Args:
+        num_edges: Number of truncated edges of each graph, shape ``(G,)`` (private).
+        sizes: Numbers of nodes of the graphlets.
+        max_degree: Bound on the degrees.
+        num_samples: Number of draws.
+        epsilon: Claimed epsilon of the noise without sampling.
+    """
+    numbers = sorted({max(m, 1) for m in num_edges.tolist()})
+    return max(
+        printed_amplification(epsilon, num_samples, m, size, max_degree)
+        for size in sizes
+        for m in numbers
+    )
+
+
+def _draws(slots: Tensor, count: int, noise: NoiseSource) -> Tensor:
     """Secret draws of slots with replacement, shape ``(G, s)``."""
-    count = method.hparams["num_samples"]
-    return torch.from_numpy(np.stack([method.noise.integers(s, count) for s in slots.tolist()]))
+    return torch.from_numpy(np.stack([noise.integers(s, count) for s in slots.tolist()]))
 
 
-def _inner_epsilon(h: Any, size: int, num_slots: int, epsilon: float) -> float:
+def _draw_epsilon(
+    counting: Counting, size: int, num_samples: int, num_slots: int, epsilon: float
+) -> float:
     """The largest draw_epsilon whose draws together cost no more than ``epsilon``."""
+    degree, stretch = counting.max_degree or 1, counting.stretch
 
     def cost(draw_epsilon: float) -> float:
-        degree, draws = h["max_degree"], h["num_samples"]
-        return drawn_epsilon(draw_epsilon, draws, num_slots, size, degree, stretch(h))
+        return drawn_epsilon(draw_epsilon, num_samples, num_slots, size, degree, stretch)
 
     high = 1.0
     while cost(high) < epsilon:
         high *= 2
     root = brentq(lambda value: cost(value) - epsilon, 0.0, high, xtol=1e-12)
     return float(root) * (1 - 1e-9)
-
-
-def estimates(method: Any, data: Any, epsilon: float) -> Tensor:
-    """The paper's estimates without a guarantee, shape ``(G, F)``; noisy only with ``paper_epsilon``.
-
-    The counts at s edges of each graph, times m / (s |E(H)|) with the exact number of edges m. That
-    factor is missing from the scale of the noise, which is ``mode: paper``'s that of exact counts.
-
-    Args:
-        method: A ``PrivateGraphKernel``.
-        data: The set of graphs (private).
-        epsilon: Infinite.
-    """
-    h = method.hparams
-    kept = truncated(h, data.edges, len(data.graph_of))
-    num_edges = torch.bincount(data.graph_of[kept[:, 0]], minlength=len(data.sizes))
-    draws = _draws(method, num_edges.clamp(min=1))
-    columns = sum(len(one.columns) for one in method.counts)
-    parts, claims = [], []
-    sizes = [GRAPHLET_SIZES[name] for name in h["features"] if name != "nodes"]
-    for one, size in zip(method.counts, sizes, strict=True):
-        method.ledger.spend(method.unprotected(one.name, "m / s times the counts of a sample"))
-        sums = sampled_graphlets(kept, data.graph_of, len(data.sizes), size, draws)
-        value = rescale(sums, num_edges, size, h["num_samples"])
-        if h["mode"] == "paper" and h["paper_epsilon"] is not None:
-            value = discrete_laplace(
-                value.round().long(),
-                method.ledger,
-                method.noise,
-                key=f"{one.key}_noisy",
-                name=f"{one.name}, noisy",
-                epsilon=h["paper_epsilon"],
-                sensitivity=columns * one.printed,
-                proof="none: the paper's scale, a RS / epsilon",
-            ).double()
-            claims += [
-                printed_amplification(
-                    h["paper_epsilon"], h["num_samples"], m, size, h["max_degree"] or 1
-                )
-                for m in sorted({max(m, 1) for m in num_edges.tolist()})
-            ]
-        parts.append(value)
-    method.paper_claim = max(claims, default=None)
-    return torch.cat(parts, dim=1)

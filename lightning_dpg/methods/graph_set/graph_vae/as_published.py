@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.optim import Optimizer
 
-from lightning_dpg.graph.dense_batch import DenseBlocks, dense_adjacency
+from lightning_dpg.graph.dense_batch import DenseBatch, dense_adjacency
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.graph_vae.decoding import (
@@ -31,11 +31,11 @@ from lightning_dpg.methods.graph_set.graph_vae.node_clipping import (
 )
 from lightning_dpg.nn.graph_vae import (
     Discriminator,
-    GCNDescriber,
     GCNEncoder,
+    GCNReadout,
     PairDecoder,
-    fooling_loss,
-    judging_loss,
+    discriminator_loss,
+    generator_loss,
     structure_loss,
 )
 
@@ -111,25 +111,25 @@ class DPGVAEAsPublished(GraphSetSynthesizer):
         optimizer.step()
 
     def _node_sum(
-        self, blocks: DenseBlocks, adjacency: Tensor, latent: Tensor, max_grad_norm: float
+        self, blocks: DenseBatch, adjacency: Tensor, latent: Tensor, max_grad_norm: float
     ) -> dict[str, Tensor]:
         """Sum of each node's clipped share of the decoder's gradient."""
         loss = partial(self._reconstruction, blocks, adjacency)
         return node_sum(self.decoder, blocks, latent, loss, max_grad_norm)
 
-    def _reconstruction(self, blocks: DenseBlocks, adjacency: Tensor, logits: Tensor) -> Tensor:
+    def _reconstruction(self, blocks: DenseBatch, adjacency: Tensor, logits: Tensor) -> Tensor:
         """L_rec: cross entropy of all pairs in both orders, Eq. (4)."""
         pairs = blocks.pairs
         return 2 * binary_cross_entropy_with_logits(
             logits[pairs], adjacency[pairs], reduction="sum"
         )
 
-    def _graphs(self) -> tuple[DenseBlocks, Tensor]:
+    def _graphs(self) -> tuple[DenseBatch, Tensor]:
         """Random graphs of the set, and their adjacency matrices of shape ``(B, n, n)`` (private)."""
         blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
         return blocks, dense_adjacency(self._edges, self.sizes, blocks)
 
-    def _autoencoder_step(self, blocks: DenseBlocks, adjacency: Tensor) -> None:
+    def _autoencoder_step(self, blocks: DenseBatch, adjacency: Tensor) -> None:
         """Gradients of the decoder, by clipped nodes, and of the encoder, without protection."""
         h = self.hparams
         latent, mean, log_variance = posterior(self.encoder, self.features[blocks.nodes], adjacency)
@@ -211,7 +211,7 @@ class DPGGANAsPublished(GraphSetSynthesizer):
         self.decoder = PairDecoder(latent_dim, hidden_dim)
         self.offset = nn.Parameter(torch.zeros(()))
         self.encoder = GCNEncoder(feature_dim, hidden_dim, latent_dim)
-        describer = GCNDescriber(feature_dim, hidden_dim, latent_dim)
+        describer = GCNReadout(feature_dim, hidden_dim, latent_dim)
         self.discriminator = Discriminator(describer, latent_dim, hidden_dim)
 
     def batch_request(self) -> BatchRequest:
@@ -246,11 +246,11 @@ class DPGGANAsPublished(GraphSetSynthesizer):
         optimizer.step()
         other.step()
 
-    def _judge_step(self, blocks: DenseBlocks, adjacency: Tensor) -> None:
+    def _judge_step(self, blocks: DenseBatch, adjacency: Tensor) -> None:
         """Gradient of the discriminator, of graphs and their reconstructions."""
         latent, *_ = posterior(self.encoder, self.features[blocks.nodes], adjacency)
         fake = self.decoder.logits(latent).sigmoid().detach()
-        judged = judging_loss(
+        judged = discriminator_loss(
             *(self.discriminator(*self._read(blocks, x)) for x in (adjacency, fake))
         )
         self.public_backward(
@@ -258,34 +258,34 @@ class DPGGANAsPublished(GraphSetSynthesizer):
         )
 
     def _node_sum(
-        self, blocks: DenseBlocks, adjacency: Tensor, latent: Tensor, max_grad_norm: float
+        self, blocks: DenseBatch, adjacency: Tensor, latent: Tensor, max_grad_norm: float
     ) -> dict[str, Tensor]:
         """Sum of each node's clipped share of the decoder's gradient."""
 
         def loss(logits: Tensor) -> Tensor:
-            fooling = fooling_loss(self.discriminator(*self._read(blocks, logits.sigmoid())))
+            fooling = generator_loss(self.discriminator(*self._read(blocks, logits.sigmoid())))
             rebuilt = self._reconstruction(blocks, adjacency, logits)
             return rebuilt + self.hparams["gan_weight"] * fooling
 
         return node_sum(self.decoder, blocks, latent, loss, max_grad_norm)
 
-    def _reconstruction(self, blocks: DenseBlocks, adjacency: Tensor, logits: Tensor) -> Tensor:
+    def _reconstruction(self, blocks: DenseBatch, adjacency: Tensor, logits: Tensor) -> Tensor:
         """L_rec: squared distance of the descriptions of graphs and reconstructions."""
         describe = self.discriminator.describe
         graphs = (adjacency, logits.sigmoid())
         return structure_loss(*(describe(*self._read(blocks, graph)) for graph in graphs))
 
-    def _read(self, blocks: DenseBlocks, adjacency: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _read(self, blocks: DenseBatch, adjacency: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """What the discriminator reads of graphs with any weights, those of padding aside."""
         real = blocks.mask[:, :, None] & blocks.mask[:, None, :]
         return self.features[blocks.nodes], adjacency * real, blocks.mask
 
-    def _graphs(self) -> tuple[DenseBlocks, Tensor]:
+    def _graphs(self) -> tuple[DenseBatch, Tensor]:
         """Random graphs of the set, and their adjacency matrices of shape ``(B, n, n)`` (private)."""
         blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
         return blocks, dense_adjacency(self._edges, self.sizes, blocks)
 
-    def _autoencoder_step(self, blocks: DenseBlocks, adjacency: Tensor) -> None:
+    def _autoencoder_step(self, blocks: DenseBatch, adjacency: Tensor) -> None:
         """Gradients of the decoder, by clipped nodes, and of the encoder, without protection."""
         h = self.hparams
         latent, mean, log_variance = posterior(self.encoder, self.features[blocks.nodes], adjacency)

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 from torch.optim import Adam, Optimizer
 
-from lightning_dpg.graph.dense_batch import DenseBlocks, dense_blocks
+from lightning_dpg.graph.dense_batch import DenseBatch, dense_batch
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs
-from lightning_dpg.nn.graph_vae import PairDecoder, density_logits, graph_context, prior_net
+from lightning_dpg.nn.graph_vae import PairDecoder, density_logits, graph_context, sample_prior
 
 MAX_ENTRIES = 2**26
 """Largest number of entries of the dense blocks of one step: 256 MB each."""
@@ -92,7 +92,7 @@ def draw_pairs(
     """
     count = num_pairs(size) // 2 if num_edges is None else num_edges
     context = graph_context(torch.tensor(size), torch.tensor(count))
-    latent = prior_net(size, latent_dim, generator).to(offset.device)
+    latent = sample_prior(size, latent_dim, generator).to(offset.device)
     inputs = with_context(latent, context[: decoder.hidden.in_features - latent_dim])
     logits = decoder.logits(inputs).cpu()
     odds = logits[torch.ones_like(logits, dtype=torch.bool).triu_(1)]
@@ -119,12 +119,12 @@ def public_features(num_nodes: int, width: int) -> Tensor:
     return rows * math.sqrt(width)
 
 
-def prior(blocks: DenseBlocks, latent_dim: int) -> Tensor:
+def prior(blocks: DenseBatch, latent_dim: int) -> Tensor:
     """Latent vectors of the prior, shape ``(B, n, k)``."""
     return torch.randn(*blocks.nodes.shape, latent_dim, device=blocks.nodes.device)
 
 
-def random_blocks(sizes: Tensor, sample_rate: float, world_size: int) -> DenseBlocks:
+def random_blocks(sizes: Tensor, sample_rate: float, world_size: int) -> DenseBatch:
     """Blocks of different graphs, each equally likely: the share of one process of a step.
 
     Args:
@@ -143,7 +143,7 @@ def random_blocks(sizes: Tensor, sample_rate: float, world_size: int) -> DenseBl
             f"{count} graphs of up to {largest} nodes do not fit into dense blocks\n"
             "set model.init_args.sample_rate lower, or leave out the largest graphs"
         )
-    return dense_blocks(sizes, graphs)
+    return dense_batch(sizes, graphs)
 
 
 def exact_num_edges(edges: Tensor, sizes: Tensor) -> Tensor:

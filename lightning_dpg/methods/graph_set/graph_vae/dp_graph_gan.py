@@ -6,9 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 from torch.optim import Optimizer
-from torch_geometric.data import Data
 
-from lightning_dpg.graph.dense_batch import DenseBlocks
+from lightning_dpg.graph.dense_batch import DenseBatch
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.graph_vae.decoding import (
@@ -36,11 +35,11 @@ from lightning_dpg.nn.graph_vae import (
     CONTEXT_DIM,
     Discriminator,
     PairDecoder,
-    RowDescriber,
     RowEncoder,
-    drawn_adjacency,
-    fooling_loss,
-    judging_loss,
+    RowReadout,
+    discriminator_loss,
+    generator_loss,
+    sample_adjacency,
     structure_loss,
 )
 from lightning_dpg.privacy.budget import Budget
@@ -100,7 +99,7 @@ class DPGGAN(GraphSetSynthesizer):
         self.encoder = RowEncoder(hops * feature_dim + CONTEXT_DIM, hidden_dim, latent_dim)
         self.sums = NoisySums(hops, feature_dim, aggregation_share)
         self.dpsgd = edge_training(noise_multiplier, max_grad_norm, sample_rate)
-        describer = RowDescriber(hops * feature_dim, hidden_dim, latent_dim)
+        describer = RowReadout(hops * feature_dim, hidden_dim, latent_dim)
         self.discriminator = Discriminator(describer, latent_dim, hidden_dim)
 
     def batch_request(self) -> BatchRequest:
@@ -152,8 +151,9 @@ class DPGGAN(GraphSetSynthesizer):
             batch: Poisson sample of edges of shape ``(B, 2)``, B may be 0.
             batch_idx: Number of the batch.
         """
+        edges = self.dpsgd.drawn(batch)
         optimizer, other = zeroed_optimizers(self)
-        private_half(self, self._model, self.dpsgd, self.dpsgd.drawn(batch))
+        private_half(self, self.autoencoder, self.dpsgd, edges)
         self._public_terms()
         optimizer.step()
         other.step()
@@ -161,12 +161,12 @@ class DPGGAN(GraphSetSynthesizer):
     def _public_terms(self) -> None:
         """Gradient of all that reads no edge."""
         names = ("public_pairs", "max_grad_norm", "kl_weight")
-        public_half(self, self._model, **{name: self.hparams[name] for name in names})
+        public_half(self, self.autoencoder, **{name: self.hparams[name] for name in names})
         self._adversarial_terms()
 
     def _adversarial_terms(self) -> None:
         """Gradient of the discriminator, and of what the autoencoder learns from it."""
-        model, sums = self._model, self.sums
+        model, sums = self.autoencoder, self.sums
         blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
         real = sums.scaled(sums.rows[blocks.nodes])
         width = self.hparams["latent_dim"]
@@ -174,19 +174,19 @@ class DPGGAN(GraphSetSynthesizer):
         rebuilt, fake = (self._drawn_rows(blocks, z) for z in (latent, prior(blocks, width)))
         describe, mask = self.discriminator.describe, blocks.mask
         distance = structure_loss(describe(real, mask), describe(rebuilt, mask))
-        loss = distance / model.total_edges + fooling_loss(self.discriminator(fake, mask))
+        loss = distance / model.total_edges + generator_loss(self.discriminator(fake, mask))
         self.public_backward(
             self.hparams["gan_weight"] * loss, parameters_but_of(self, "discriminator")
         )
-        judged = judging_loss(
+        judged = discriminator_loss(
             self.discriminator(real, mask), self.discriminator(fake.detach(), mask)
         )
         self.public_backward(judged, list(self.discriminator.parameters()))
 
-    def _drawn_rows(self, blocks: DenseBlocks, latent: Tensor) -> Tensor:
+    def _drawn_rows(self, blocks: DenseBatch, latent: Tensor) -> Tensor:
         """Sums over neighbors of graphs drawn from latent vectors, with noise as the real ones."""
-        logits = self._model.odds.logits(latent, blocks.graphs)
-        adjacency = drawn_adjacency(logits, blocks.pairs)
+        logits = self.autoencoder.odds.logits(latent, blocks.graphs)
+        adjacency = sample_adjacency(logits, blocks.pairs)
         std = float(self.sums.noise_multiplier) * aggregation_sensitivity()
         hops, rows = [], normalize(self.features[blocks.nodes], dim=-1)
         for _ in range(self.hparams["hops"]):
@@ -196,7 +196,8 @@ class DPGGAN(GraphSetSynthesizer):
         return self.sums.scaled(torch.cat(hops, -1))
 
     @property
-    def _model(self) -> RowAutoencoder:
+    def autoencoder(self) -> RowAutoencoder:
+        """The networks that edges train, around the released rows."""
         odds = GraphOdds(self.decoder, self.offset, self.sizes, self.num_edges)
         return RowAutoencoder(self.encoder, odds, self.sums, self.hparams["latent_dim"])
 
@@ -208,12 +209,6 @@ class DPGGAN(GraphSetSynthesizer):
     def released_state(self) -> dict[str, Tensor]:
         """The decoder, and sizes and numbers of edges of the graphs."""
         return released_tensors(self.state_dict())
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Also evidence of noisy sums over neighbors, and of noisy gradients."""
-        entry = self.ledger.entries[-1]
-        found = self._model.evidence(key, self.features, noisy, entry, pairs, known)
-        return super().transcript_score(key, noisy, pairs, known) if found is None else found
 
     @staticmethod
     def advice(epsilon: float) -> str | None:

@@ -5,7 +5,6 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch_geometric.data import Data
 
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
@@ -135,18 +134,20 @@ class DPGVAE(GraphSetSynthesizer):
             batch: Poisson sample of edges of shape ``(B, 2)``, B may be 0.
             batch_idx: Number of the batch.
         """
+        edges = self.dpsgd.drawn(batch)
         (optimizer,) = zeroed_optimizers(self)
-        private_half(self, self._model, self.dpsgd, self.dpsgd.drawn(batch))
+        private_half(self, self.autoencoder, self.dpsgd, edges)
         self._public_terms()
         optimizer.step()
 
     def _public_terms(self) -> None:
         """Gradient of all that reads no edge."""
         names = ("public_pairs", "max_grad_norm", "kl_weight")
-        public_half(self, self._model, **{name: self.hparams[name] for name in names})
+        public_half(self, self.autoencoder, **{name: self.hparams[name] for name in names})
 
     @property
-    def _model(self) -> RowAutoencoder:
+    def autoencoder(self) -> RowAutoencoder:
+        """The networks that edges train, around the released rows."""
         odds = GraphOdds(self.decoder, self.offset, self.sizes, self.num_edges)
         return RowAutoencoder(self.encoder, odds, self.sums, self.hparams["latent_dim"])
 
@@ -158,12 +159,6 @@ class DPGVAE(GraphSetSynthesizer):
     def released_state(self) -> dict[str, Tensor]:
         """The decoder, and sizes and numbers of edges of the graphs."""
         return released_tensors(self.state_dict())
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Also evidence of noisy sums over neighbors, and of noisy gradients."""
-        entry = self.ledger.entries[-1]
-        found = self._model.evidence(key, self.features, noisy, entry, pairs, known)
-        return super().transcript_score(key, noisy, pairs, known) if found is None else found
 
     @staticmethod
     def advice(epsilon: float) -> str | None:

@@ -6,7 +6,6 @@ from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.dense_batch import random_pairs
 from lightning_dpg.methods.base import PrivateModule
@@ -18,8 +17,7 @@ from lightning_dpg.methods.graph_set.graph_vae.decoding import (
     with_context,
 )
 from lightning_dpg.methods.private_training import PrivateTraining
-from lightning_dpg.methods.row_evidence import gradient_evidence, sum_evidence
-from lightning_dpg.nn.graph_vae import CONTEXT_DIM, RowEncoder, kl_divergence, reparametrized
+from lightning_dpg.nn.graph_vae import CONTEXT_DIM, RowEncoder, kl_divergence, reparameterize
 from lightning_dpg.privacy.aggregation_perturbation import noisy_aggregation
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_gaussian
@@ -108,7 +106,6 @@ class NoisySums(nn.Module):
         self.register_buffer("rows", torch.empty(0, hops * feature_dim))
         self.register_buffer("noise_multiplier", torch.tensor(float("nan"), dtype=torch.float64))
         self.register_load_state_dict_pre_hook(resized("rows"))  # type: ignore[no-untyped-call]
-        self._last: Tensor
 
     def planned(self, budget: Budget) -> list[LedgerEntry]:
         """One release for each hop."""
@@ -151,14 +148,6 @@ class NoisySums(nn.Module):
         """Rows with entries of about 1; the scale is a function of the released ones."""
         return rows / self.rows.square().mean().sqrt()
 
-    def evidence(
-        self, features: Tensor, noisy: Tensor, entry: LedgerEntry, pairs: Tensor, known: Data
-    ) -> Tensor:
-        """How much the noisy sums of a hop speak for pairs; hops come in their order."""
-        summed = features if entry.key == "neighbor_sums_1" else self._last
-        self._last = noisy
-        return sum_evidence(summed, noisy, entry, pairs, known)
-
 
 class RowAutoencoder(NamedTuple):
     """Encoder of released sums and decoder of pairs, with the gradients of their loss.
@@ -197,7 +186,7 @@ class RowAutoencoder(NamedTuple):
     def latent(self, inputs: Tensor, normal: Tensor) -> Tensor:
         """Latent vectors of the posterior out of standard normal ones."""
         mean, log_variance = self.encoder(inputs)
-        return reparametrized(mean, log_variance, normal)
+        return reparameterize(mean, log_variance, normal)
 
     def pair_logits(self, inputs: Tensor, normal: Tensor) -> Tensor:
         """Log odds of pairs, but for the offset: inputs ``(P, 2, d)`` of their ends to ``(P,)``."""
@@ -256,32 +245,6 @@ class RowAutoencoder(NamedTuple):
         rows = self.sums.rows
         nodes = torch.randint(len(rows), (count,), device=rows.device)
         return kl_divergence(*self.encoder(self.inputs(nodes))).mean()
-
-    def evidence(
-        self,
-        key: str,
-        features: Tensor,
-        noisy: Tensor,
-        entry: LedgerEntry,
-        pairs: Tensor,
-        known: Data,
-    ) -> Tensor | None:
-        """How much noisy sums, or a noisy gradient, speak for each pair; None for other releases.
-
-        Args:
-            key: Key of the release.
-            features: What the first hop sums up (public), shape ``(N, d)``.
-            noisy: What was released.
-            entry: What was booked for it.
-            pairs: Canaries of shape ``(P, 2)``.
-            known: Graph of all other edges.
-        """
-        if key.startswith("neighbor_sums_"):
-            return self.sums.evidence(features, noisy, entry, pairs, known)
-        if key != "edge_gradient":
-            return None
-        inputs = self.inputs(torch.arange(len(self.sums.rows), device=noisy.device))
-        return gradient_evidence(self.networks, inputs, noisy, entry, pairs, known)
 
 
 def private_half(

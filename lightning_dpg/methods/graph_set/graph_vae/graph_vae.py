@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.optim import Optimizer
 
-from lightning_dpg.graph.dense_batch import DenseBlocks, dense_adjacency
+from lightning_dpg.graph.dense_batch import DenseBatch, dense_adjacency
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.graph_vae.decoding import (
@@ -27,14 +27,14 @@ from lightning_dpg.methods.graph_set.graph_vae.decoding import (
 from lightning_dpg.nn.graph_vae import (
     CONTEXT_DIM,
     Discriminator,
-    GCNDescriber,
     GCNEncoder,
+    GCNReadout,
     PairDecoder,
-    drawn_adjacency,
-    fooling_loss,
-    judging_loss,
+    discriminator_loss,
+    generator_loss,
     kl_divergence,
-    reparametrized,
+    reparameterize,
+    sample_adjacency,
     structure_loss,
 )
 
@@ -57,7 +57,7 @@ def evidence_bound(
     encoder: GCNEncoder,
     odds: GraphOdds,
     features: Tensor,
-    blocks: DenseBlocks,
+    blocks: DenseBatch,
     adjacency: Tensor,
     kl_weight: float,
 ) -> Bound:
@@ -73,7 +73,7 @@ def evidence_bound(
     """
     inputs = with_context(features[blocks.nodes], odds.context(blocks.graphs)[:, None])
     mean, log_variance = encoder(inputs, adjacency)
-    latent = reparametrized(mean, log_variance, torch.randn_like(mean))
+    latent = reparameterize(mean, log_variance, torch.randn_like(mean))
     logits, pairs = odds.logits(latent, blocks.graphs), blocks.pairs
     error = binary_cross_entropy_with_logits(logits[pairs], adjacency[pairs], reduction="sum")
     divergence = kl_divergence(mean, log_variance)[blocks.mask].sum()
@@ -140,7 +140,7 @@ class GVAE(GraphSetSynthesizer):
     def _odds(self) -> GraphOdds:
         return GraphOdds(self.decoder, self.offset, self.sizes, self.num_edges)
 
-    def _bound(self, blocks: DenseBlocks, adjacency: Tensor) -> Bound:
+    def _bound(self, blocks: DenseBatch, adjacency: Tensor) -> Bound:
         """Loss of graphs with adjacency matrices of shape ``(B, n, n)`` (private)."""
         weight = annealed(self.hparams["kl_weight"], self.trainer)
         bound = evidence_bound(self.encoder, self._odds, self.features, blocks, adjacency, weight)
@@ -205,7 +205,7 @@ class GGAN(GraphSetSynthesizer):
         self.decoder = PairDecoder(latent_dim + CONTEXT_DIM, hidden_dim)
         self.offset = nn.Parameter(torch.zeros(()))
         self.encoder = GCNEncoder(feature_dim + CONTEXT_DIM, hidden_dim, latent_dim)
-        describer = GCNDescriber(feature_dim, hidden_dim, latent_dim)
+        describer = GCNReadout(feature_dim, hidden_dim, latent_dim)
         self.discriminator = Discriminator(describer, latent_dim, hidden_dim)
 
     def batch_request(self) -> BatchRequest:
@@ -230,7 +230,7 @@ class GGAN(GraphSetSynthesizer):
     def _odds(self) -> GraphOdds:
         return GraphOdds(self.decoder, self.offset, self.sizes, self.num_edges)
 
-    def _bound(self, blocks: DenseBlocks, adjacency: Tensor) -> Bound:
+    def _bound(self, blocks: DenseBatch, adjacency: Tensor) -> Bound:
         """Loss of graphs with adjacency matrices of shape ``(B, n, n)`` (private)."""
         weight = annealed(self.hparams["kl_weight"], self.trainer)
         bound = evidence_bound(self.encoder, self._odds, self.features, blocks, adjacency, weight)
@@ -251,16 +251,16 @@ class GGAN(GraphSetSynthesizer):
         adjacency = dense_adjacency(self._edges, self.sizes, blocks)
         bound = self._bound(blocks, adjacency)
         fake = self._odds.logits(prior(blocks, self.hparams["latent_dim"]), blocks.graphs)
-        rebuilt, fake = (drawn_adjacency(logits, blocks.pairs) for logits in (bound.logits, fake))
-        features, mask, judge = self.features[blocks.nodes], blocks.mask, self.discriminator
-        described = (judge.describe(features, x, mask) for x in (adjacency, rebuilt))
+        rebuilt, fake = (sample_adjacency(logits, blocks.pairs) for logits in (bound.logits, fake))
+        features, mask, discriminator = self.features[blocks.nodes], blocks.mask, self.discriminator
+        described = (discriminator.describe(features, x, mask) for x in (adjacency, rebuilt))
         distance = structure_loss(*described)
-        adversarial = distance / mask.sum() + fooling_loss(judge(features, fake, mask))
+        adversarial = distance / mask.sum() + generator_loss(discriminator(features, fake, mask))
         loss = bound.loss / mask.sum() + self.hparams["gan_weight"] * adversarial
         self.public_backward(loss, parameters_but_of(self, "discriminator"))
-        real = judge(features, adjacency, mask)
-        judged = judging_loss(real, judge(features, fake.detach(), mask))
-        self.public_backward(judged, list(judge.parameters()))
+        real = discriminator(features, adjacency, mask)
+        judged = discriminator_loss(real, discriminator(features, fake.detach(), mask))
+        self.public_backward(judged, list(discriminator.parameters()))
         optimizer.step()
         other.step()
 

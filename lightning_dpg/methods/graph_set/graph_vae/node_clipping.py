@@ -10,9 +10,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from lightning_dpg.graph.dense_batch import DenseBlocks
+from lightning_dpg.graph.dense_batch import DenseBatch
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.nn.graph_vae import GCNEncoder, PairDecoder, kl_divergence, reparametrized
+from lightning_dpg.nn.graph_vae import GCNEncoder, PairDecoder, kl_divergence, reparameterize
 from lightning_dpg.privacy.dpsgd import DPSGD, ClippedSum
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import LedgerEntry
@@ -66,7 +66,7 @@ def node_step(
 
 def node_sum(
     decoder: PairDecoder,
-    blocks: DenseBlocks,
+    blocks: DenseBatch,
     latent: Tensor,
     loss: Callable[[Tensor], Tensor],
     max_grad_norm: float,
@@ -99,14 +99,14 @@ def posterior(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Latent vectors of shape ``(B, n, k)``, and means and log variances that they are drawn by."""
     mean, log_variance = encoder(features, adjacency)
-    return reparametrized(mean, log_variance, torch.randn_like(mean)), mean, log_variance
+    return reparameterize(mean, log_variance, torch.randn_like(mean)), mean, log_variance
 
 
 def encoder_loss(
     reconstruction: Tensor,
     mean: Tensor,
     log_variance: Tensor,
-    blocks: DenseBlocks,
+    blocks: DenseBatch,
     kl_weight: float,
 ) -> Tensor:
     """Loss per node that the encoder descends: of the reconstruction, and of the divergence."""

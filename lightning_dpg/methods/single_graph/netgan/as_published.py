@@ -6,10 +6,8 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.interfaces import BatchRequest
-from lightning_dpg.methods.critic_evidence import critic_evidence
 from lightning_dpg.methods.single_graph.netgan.base import WalkGAN
 from lightning_dpg.methods.single_graph.netgan.critic_gradients import (
     bundle_sum,
@@ -150,10 +148,6 @@ class DPNetGANAsPublished(WalkGAN):
         fakes = self._fakes(max(1, len(real)), local)[: len(real)]
         mix = torch.rand(len(real), 1, 1, generator=local).to(self.device)
         return bundle_sum(self.critic, real, fakes, mix, weight, max_grad_norm)
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of noisy gradients."""
-        return critic_evidence(self.critic, noisy, self.ledger.entries[-1], pairs, known)
 
     def advice(self, epsilon: float) -> str | None:
         """Simpler methods that are known to do better at ``epsilon``, in one line."""

@@ -7,7 +7,6 @@ from pytorch_lightning.utilities import rank_zero_warn
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch.optim import Adam, Optimizer
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.assembly import assemble
 from lightning_dpg.interfaces import GraphRecords
@@ -156,12 +155,6 @@ class WalkGAN(Synthesizer):
         for z in self._latents(self._num_walks, fixed):
             scores += self.generator.transition_frequency(pairs, z, fixed)
         return scores
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """How much likelier than known degrees make them the generator holds pairs to be edges."""
-        degrees = torch.bincount(known.edge_index[0], minlength=known.num_nodes)
-        scores = self.score(pairs).double().cpu().clamp(min=1e-300)
-        return scores.log() - (degrees + 1.0)[pairs].log().sum(1)
 
     def released_state(self) -> dict[str, Tensor]:
         """The generator and the number of edges to assemble."""

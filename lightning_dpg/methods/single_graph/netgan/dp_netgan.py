@@ -7,11 +7,9 @@ from typing import Literal
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.advice import link_hint
-from lightning_dpg.methods.critic_evidence import critic_evidence
 from lightning_dpg.methods.single_graph.netgan.base import WalkGAN
 from lightning_dpg.methods.single_graph.netgan.critic_gradients import (
     clipped_parameters,
@@ -254,10 +252,6 @@ class DPNetGAN(WalkGAN):
         )
         self.public_backward(penalty, list(lstm_parameters(self.critic).values()))
         self.log("train/gradient_penalty", penalty.detach(), batch_size=1)
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of noisy degrees and gradients."""
-        return critic_evidence(self.critic, noisy, self.ledger.entries[-1], pairs, known)
 
     def advice(self, epsilon: float) -> str | None:
         """Simpler methods that are known to do better at ``epsilon``, in one line."""

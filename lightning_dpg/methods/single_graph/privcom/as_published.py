@@ -6,7 +6,6 @@ from typing import ClassVar
 import torch
 from pytorch_lightning.utilities import rank_zero_warn
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.katz import heaviest_pairs, laplacian_rows
 from lightning_dpg.methods.single_graph.privcom.matrix import KatzMatrix
@@ -134,12 +133,6 @@ class PrivComAsPublished(NoisyPowerMethod):
         """The Katz index of pairs of shape ``(P, 2)``."""
         first, second = pairs.to(self.rows.device).T
         return (self.rows[first] * self.rows[second]).sum(dim=1)
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of products only: squared eigenvalues say next to nothing."""
-        if key != "products":
-            return torch.zeros(len(pairs))
-        return super().transcript_score(key, noisy, pairs, known)
 
 
 def printed_decay(num_nodes: int, rank: int) -> float:

@@ -8,20 +8,12 @@ import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy.sparse import csr_array
 from torch import Tensor, nn
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.graph.katz import inverse_katz
 from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
 from lightning_dpg.interfaces import BatchRequest, GraphRecords
 from lightning_dpg.methods.base import Synthesizer
-from lightning_dpg.methods.evidence import (
-    count_evidence,
-    degree_evidence,
-    ordered_evidence,
-    weight,
-)
-from lightning_dpg.methods.product_evidence import estimate_evidence, release_evidence
 from lightning_dpg.methods.single_graph.base import noisy_num_edges
 from lightning_dpg.methods.single_graph.degree_release import check_shares
 from lightning_dpg.methods.single_graph.privcom.matrix import ADJACENCY, KatzMatrix
@@ -88,7 +80,6 @@ class NoisyPowerMethod(Synthesizer):
         # Of a step, and of the eigenvalues.
         self.register_buffer("noise_multipliers", torch.zeros(2, dtype=torch.double))
         self._adjacency: csr_array | None = None
-        self._shown = self.vectors.detach()
 
     @abstractmethod
     def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
@@ -252,9 +243,9 @@ class NoisyPowerMethod(Synthesizer):
 
     def direction(self) -> Tensor:
         """Direction of the next step, shape ``(N, K)``: the product with the shown block (noisy)."""
-        self._shown = self.shown_block()
-        terms = self.product_terms(self._shown, float(self.noise_multipliers[0]))
-        return gaussian(self.times(self._shown), self.ledger, self.noise, **terms)
+        shown = self.shown_block()
+        terms = self.product_terms(shown, float(self.noise_multipliers[0]))
+        return gaussian(self.times(shown), self.ledger, self.noise, **terms)
 
     def _finish(self) -> None:
         """Release the eigenvalues and forget the graph."""
@@ -295,31 +286,6 @@ class NoisyPowerMethod(Synthesizer):
     def score(self, pairs: Tensor) -> Tensor:
         """Degrees times affinity of pairs of shape ``(P, 2)``."""
         return affinity_scores(self.rows, self.signs, self.degrees, pairs)
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What the estimate and the degrees exceed those of the known edges by."""
-        rows, signs, basis = self.rows.cpu(), self.signs.cpu(), self.vectors.detach().cpu()
-        scores = estimate_evidence(rows, signs, basis, self.product_std(), pairs, known)
-        paid = [e.epsilon for e in self.ledger.entries if e.key == "degrees"]
-        if not paid:
-            return scores
-        return scores + weight(paid[0]) * degree_evidence(self.degrees.cpu(), pairs, known)
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of counts, products and eigenvalues."""
-        entry = self.ledger.entries[-1]
-        match key:
-            case "num_edges":
-                return count_evidence(noisy, pairs, known, weight(entry.epsilon))
-            case "ordered_degrees":
-                return ordered_evidence(noisy, pairs, known, weight(entry.epsilon))
-            case "degrees":
-                return weight(entry.epsilon) * degree_evidence(noisy, pairs, known)
-            case "products" | "eigenvalues":
-                block = (self._shown if key == "products" else self.vectors.detach()).cpu()
-                return release_evidence(self.matrix, noisy.cpu(), block, entry, pairs, known)
-            case _:
-                return torch.zeros(len(pairs))
 
 
 def check_settings(clip: float, degree_share: float, value_share: float) -> None:

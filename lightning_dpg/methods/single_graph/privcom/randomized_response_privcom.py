@@ -5,14 +5,11 @@ from typing import ClassVar
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.edge_sampling import MAX_NODES
 from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
 from lightning_dpg.graph.spectral import noise_scale, shrunken, spectrum
-from lightning_dpg.methods.evidence import degree_evidence, weight
-from lightning_dpg.methods.product_evidence import estimate_evidence
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import (
     check_shares,
@@ -108,17 +105,3 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
     def score(self, pairs: Tensor) -> Tensor:
         """Degrees times affinity of pairs of shape ``(P, 2)``."""
         return affinity_scores(self.rows, self.signs, self.degrees, pairs)
-
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """What the estimate and the degrees exceed those of the known edges by."""
-        rows, signs, basis = self.rows.cpu(), self.signs.cpu(), self.vectors.cpu()
-        scores = estimate_evidence(rows, signs, basis, 0.0, pairs, known)
-        degrees = degree_evidence(self.degrees.cpu(), pairs, known)
-        return scores + self.cost("degrees") * degrees
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of reports, too."""
-        if key != "edge_reports":
-            return super().transcript_score(key, noisy, pairs, known)
-        reported = torch.isin(pair_numbers(pairs, self.hparams["num_nodes"]), noisy)
-        return weight(self.ledger.entries[-1].epsilon) * (2.0 * reported - 1)

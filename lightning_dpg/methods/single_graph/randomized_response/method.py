@@ -6,7 +6,6 @@ from typing import Literal
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg.graph.edge_sampling import (
     MAX_NODES,
@@ -17,7 +16,6 @@ from lightning_dpg.graph.edge_sampling import (
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
 from lightning_dpg.graph.spectral import shrunken
 from lightning_dpg.methods.advice import link_hint
-from lightning_dpg.methods.evidence import degree_evidence, weight
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.single_graph.randomized_response.spectral_structure import (
@@ -29,7 +27,7 @@ from lightning_dpg.methods.single_graph.randomized_response.spectral_structure i
     find_structure,
     unreported_pairs,
 )
-from lightning_dpg.nn import InnerProducts, LowRankLogits
+from lightning_dpg.nn import InnerProductDecoder, LowRankLogits
 from lightning_dpg.nn.low_rank import WEIGHT_DECAY
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from lightning_dpg.privacy.mechanisms import pure_entry, randomized_response, response_rates
@@ -154,13 +152,13 @@ class RandomizedResponse(OneShotSynthesizer):
             key="edge_reports",
             name="edges",
             epsilon=float(self.report_epsilon),
-            thinning=self._thinning() if self.model is None else 1.0,
+            thinning=self.thinning,
             proof="pair_bit_sensitivity",
         )
         self.reported = numbered_pairs(numbers, n)
         if not h["degree_share"]:
             self._count_degrees()
-        if isinstance(self.model, InnerProducts):
+        if isinstance(self.model, InnerProductDecoder):
             self._fit_spectral(self.model)
         elif isinstance(self.model, LowRankLogits):
             self._fit_logits(self.model)
@@ -172,7 +170,7 @@ class RandomizedResponse(OneShotSynthesizer):
         num_edges = int(self.num_edges)
         likelihood = above_diagonal(self.model.likelihood_rows())
         total, structure = float(likelihood.sum(dtype=torch.double)), 1 - _DEGREE_PRIOR
-        if isinstance(self.model, InnerProducts):
+        if isinstance(self.model, InnerProductDecoder):
             # It estimates edges, and finds few where most structure drowned in noise.
             structure = min(structure, total / max(num_edges, 1))
         likelihood *= structure / max(total, 1e-30)
@@ -198,35 +196,6 @@ class RandomizedResponse(OneShotSynthesizer):
             return scores
         return STRUCTURE * scores.clamp(min=0) + (1 - STRUCTURE) * chance(self.degrees, pairs)
 
-    def audit_score(self, pairs: Tensor, known: Data) -> Tensor:
-        """Whether each pair reported to be an edge, and what noisy degrees add to that."""
-        reports = self._report_evidence(
-            pair_numbers(self.reported, self.hparams["num_nodes"]), pairs
-        )
-        if not self.hparams["degree_share"]:
-            return reports
-        degrees = self.cost("degrees") * degree_evidence(self.degrees, pairs, known)
-        return reports + degrees
-
-    def transcript_score(self, key: str, noisy: Tensor, pairs: Tensor, known: Data) -> Tensor:
-        """Evidence of the reports, too."""
-        if key == "edge_reports":
-            return self._report_evidence(noisy, pairs)
-        return super().transcript_score(key, noisy, pairs, known)
-
-    def _report_evidence(self, numbers: Tensor, pairs: Tensor) -> Tensor:
-        """Logarithms of likelihood ratios of reports, for pairs of shape ``(P, 2)``.
-
-        Without thinning they are plus or minus epsilon. With it, an absent report says less.
-        """
-        reported = torch.isin(pair_numbers(pairs, self.hparams["num_nodes"]), numbers)
-        present = weight(float(self.report_epsilon))
-        absent, thinning = -present, 1.0 if self.model is not None else self._thinning()
-        if thinning < 1:
-            true_rate, false_rate = response_rates(present, thinning)
-            absent = math.log1p(-true_rate) - math.log1p(-false_rate)
-        return torch.where(reported, present, absent)
-
     def advice(self, epsilon: float) -> str | None:
         """What a large ``epsilon`` means here, or what does better at a small one, in one line."""
         if epsilon < 4:
@@ -241,8 +210,11 @@ class RandomizedResponse(OneShotSynthesizer):
             "one edge mostly gets the truth, see `attack`"
         )
 
-    def _thinning(self) -> float:
-        """Probability of keeping a report for which about ``num_edges`` remain."""
+    @property
+    def thinning(self) -> float:
+        """Probability of keeping a report: about ``num_edges`` remain, or all for a model."""
+        if self.model is not None:
+            return 1.0
         true_rate, false_rate = response_rates(float(self.report_epsilon))
         others = num_pairs(self.hparams["num_nodes"]) - int(self.num_edges)
         expected = true_rate * int(self.num_edges) + false_rate * others
@@ -276,7 +248,7 @@ class RandomizedResponse(OneShotSynthesizer):
         kept = max(0.0, 1 - noise / max(variance, noise, 1e-12))
         return (mean + kept * (estimates - mean)).float().clamp(min=_LEAST_DEGREE)
 
-    def _fit_spectral(self, model: InnerProducts) -> None:
+    def _fit_spectral(self, model: InnerProductDecoder) -> None:
         """Fit to a part of the reports, and to all of them as the others judge it best."""
         coins = torch.Generator().manual_seed(_COINS_SEED)
         is_hidden = torch.rand(len(self.reported), generator=coins) < _HIDDEN_SHARE
@@ -310,10 +282,10 @@ class RandomizedResponse(OneShotSynthesizer):
         model.requires_grad_(False)
 
 
-def _model(denoise: str, num_nodes: int, rank: int) -> InnerProducts | LowRankLogits | None:
+def _model(denoise: str, num_nodes: int, rank: int) -> InnerProductDecoder | LowRankLogits | None:
     match denoise:
         case "spectral":
-            return InnerProducts(num_nodes, rank)
+            return InnerProductDecoder(num_nodes, rank)
         case "cell":
             start = torch.Generator().manual_seed(0)
             logits: LowRankLogits = LowRankLogits(num_nodes, rank, start).requires_grad_(False)

@@ -1,4 +1,4 @@
-"""What noisy products with the adjacency matrix tell an attacker who knows all edges but a few."""
+"""Scores of noisy products with the adjacency matrix."""
 
 import numpy as np
 import torch
@@ -6,47 +6,35 @@ from scipy.sparse import csr_array
 from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.auditing.scores.observation import Observation
 from lightning_dpg.graph.graph import adjacency
-from lightning_dpg.methods.single_graph.privcom.matrix import KatzMatrix
-from lightning_dpg.privacy.ledger import LedgerEntry
 
-# Where there is no noise, evidence would be infinite.
+# Without noise a score would be infinite.
 _LEAST_STD = 1e-3
 
 
-def release_evidence(
-    matrix: KatzMatrix,
-    noisy: Tensor,
-    block: Tensor,
-    entry: LedgerEntry,
-    pairs: Tensor,
-    known: Data,
-) -> Tensor:
+def product_score(seen: Observation) -> Tensor:
     """Logarithms of likelihood ratios of edges, given a noisy product or noisy eigenvalues.
 
-    They are exact for a product with the adjacency matrix where no node is in two canaries.
+    They are exact for a product with the adjacency matrix where no node is in two canaries. The
+    product has the shape ``(N, K)``, and that from both sides ``(K, K)``. Of single eigenvalues, as the
+    published variant releases them, nothing is made.
 
     Args:
-        matrix: What was multiplied with the block.
-        noisy: Product with the block, shape ``(N, K)``, or from both sides, shape ``(K, K)``.
-        block: What the matrix was multiplied with, shape ``(N, K)``.
-        entry: What was booked for it.
-        pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-        known: Graph of all other edges.
-
-    Returns:
-        Tensor of shape ``(P,)``, higher speaks for an edge.
+        seen: The release of ``products`` or ``eigenvalues``.
     """
-    expected = matrix.times(_half_canaries(pairs, known), block)
-    if entry.key == "products":
-        surplus = noisy - expected
-    else:
-        surplus = block @ (noisy - block.T @ expected)
-    std = entry.sensitivity * entry.noise_multiplier
-    return matrix.decay * _change(surplus, block, pairs) / max(std, _LEAST_STD) ** 2
+    if seen.noisy.dim() < 2:
+        return torch.zeros(len(seen.pairs))
+    method, noisy, is_product = seen.method, seen.noisy.cpu(), seen.entry.key == "products"
+    block = (method.shown_block() if is_product else method.vectors.detach()).cpu()
+    expected = method.matrix.times(_half_canaries(seen.pairs, seen.known), block)
+    surplus = noisy - expected if is_product else block @ (noisy - block.T @ expected)
+    change = method.matrix.decay * _change(surplus, block, seen.pairs)
+    std = seen.entry.sensitivity * seen.entry.noise_multiplier
+    return change / max(std, _LEAST_STD) ** 2
 
 
-def estimate_evidence(
+def estimate_score(
     rows: Tensor, signs: Tensor, basis: Tensor, std: float, pairs: Tensor, known: Data
 ) -> Tensor:
     """How much a low-rank estimate of the adjacency matrix speaks for each pair.
@@ -55,7 +43,7 @@ def estimate_evidence(
         rows: Rows x of the estimate, shape ``(N, K)``.
         signs: Signs of the estimate, shape ``(K,)``.
         basis: Eigenvectors of shape ``(N, K)``.
-        std: Standard deviation of the noise in a product.
+        std: Standard deviation of the noise of a product.
         pairs: Canaries of shape ``(P, 2)``.
         known: Graph of all other edges.
     """

@@ -1,4 +1,4 @@
-"""What a transcript of training on noisy rows tells who knows all edges but the canaries."""
+"""Scores of noisy sums over neighbors and of the noisy gradients of a training on them."""
 
 import math
 
@@ -8,10 +8,10 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import normalize
 from torch_geometric.data import Data
 
+from lightning_dpg.auditing.bounds import inclusion_estimate
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.nn.graph_vae import CONTEXT_DIM, reparametrized
+from lightning_dpg.nn.graph_vae import CONTEXT_DIM, reparameterize
 from lightning_dpg.privacy.aggregation_perturbation import aggregate
-from lightning_dpg.privacy.audit import inclusion_estimate
 from lightning_dpg.privacy.dpsgd import clip_factor
 from lightning_dpg.privacy.ledger import LedgerEntry
 
@@ -21,7 +21,7 @@ _MOST_EDGES = 512
 _DRAWS = 4
 
 
-def sum_evidence(
+def sums_score(
     summed: Tensor, noisy: Tensor, entry: LedgerEntry, pairs: Tensor, known: Data
 ) -> Tensor:
     r"""How much noisy sums over neighbors, :math:`R = A X + N`, speak for each pair.
@@ -37,7 +37,7 @@ def sum_evidence(
         known: Graph of all other edges.
 
     Returns:
-        Evidence of shape ``(P,)``.
+        Scores of shape ``(P,)``.
     """
     rows = normalize(summed.double().cpu())
     rest = noisy.double().cpu() - aggregate(undirected_edges(known), rows)
@@ -46,7 +46,7 @@ def sum_evidence(
     return (rest[pairs] * rows[pairs.flip(1)]).sum((1, 2)) / std**2
 
 
-def gradient_evidence(
+def edge_gradient_score(
     networks: nn.ModuleDict,
     rows: Tensor,
     noisy: Tensor,
@@ -109,7 +109,7 @@ def clipped_gradients(
 
     def loss(parameters: dict[str, dict[str, Tensor]], ends: Tensor, normal: Tensor) -> Tensor:
         mean, log_variance = functional_call(networks["encoder"], parameters["encoder"], (ends,))
-        latent = reparametrized(mean, log_variance, normal)
+        latent = reparameterize(mean, log_variance, normal)
         latent = torch.cat([latent, ends[..., -CONTEXT_DIM:]], -1)
         first, second = functional_call(networks["decoder"], parameters["decoder"], (latent,))
         return -(first @ second)

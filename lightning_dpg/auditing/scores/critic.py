@@ -1,14 +1,13 @@
-"""What a transcript of private training tells an attacker who knows all edges but the canaries."""
+"""Scores of the noisy gradients of a private critic."""
 
 import torch
 from torch import Tensor
 from torch.func import functional_call, grad, vmap
 from torch_geometric.data import Data
 
+from lightning_dpg.auditing.bounds import inclusion_estimate
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods.evidence import count_evidence, surplus_degrees
 from lightning_dpg.nn import WalkCritic
-from lightning_dpg.privacy.audit import inclusion_estimate
 from lightning_dpg.privacy.dpsgd import clip_factor
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import LedgerEntry
@@ -17,15 +16,16 @@ from lightning_dpg.privacy.ledger import LedgerEntry
 _MOST_EDGES = 2048
 
 
-def critic_evidence(
+def critic_gradient_score(
     critic: WalkCritic, noisy: Tensor, entry: LedgerEntry, pairs: Tensor, known: Data
 ) -> Tensor:
-    """How much a noisy number of edges, noisy degrees, or a noisy gradient speak for each pair.
+    """How much the noisy gradient of a step speaks for each pair.
+
+    What is left of a sum without what the other edges should add is split among the canaries.
 
     Args:
         critic: The critic as it was in the step.
-        noisy: Noisy number of edges, noisy degrees of shape ``(N,)``, or a noisy sum of clipped
-            gradients, that of a trained table last.
+        noisy: Noisy sum of clipped gradients, that of a trained table last.
         entry: What was booked for it.
         pairs: Canaries of shape ``(P, 2)``.
         known: Graph of all other edges.
@@ -33,22 +33,7 @@ def critic_evidence(
     Returns:
         Logarithms of likelihood ratios, roughly, of shape ``(P,)``.
     """
-    std = entry.sensitivity * entry.noise_multiplier
-    match entry.key:
-        case "num_edges":
-            return count_evidence(noisy, pairs, known, entry.epsilon)
-        case "degrees":
-            return surplus_degrees(noisy, pairs, known)[pairs].sum(1) / max(std, 1e-6) ** 2
-        case "critic_gradient":
-            return _gradient_evidence(critic, noisy, entry, std, pairs, undirected_edges(known))
-        case _:
-            return torch.zeros(len(pairs))
-
-
-def _gradient_evidence(
-    critic: WalkCritic, noisy: Tensor, entry: LedgerEntry, std: float, pairs: Tensor, edges: Tensor
-) -> Tensor:
-    """Split among the canaries what is left of a sum without what the other edges should add."""
+    edges, std = undirected_edges(known), entry.sensitivity * entry.noise_multiplier
     directions = _clipped_gradients(critic, pairs, entry.sensitivity)
     rest = noisy[: directions.shape[1]].clone()  # without a table's rows, which few records share
     rest -= entry.sample_rate / 2 * directions.sum(0)

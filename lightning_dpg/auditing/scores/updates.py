@@ -1,4 +1,4 @@
-"""Evidence of noisy sums of clients' updates, for an attacker who knows all edges but the canaries."""
+"""Scores of noisy sums of clients' updates."""
 
 from collections.abc import Callable
 
@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.auditing.bounds import inclusion_estimate
+from lightning_dpg.auditing.scores.counts import turns
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods.evidence import turns
-from lightning_dpg.privacy.audit import inclusion_estimate
 from lightning_dpg.privacy.ledger import LedgerEntry
 
 
-def update_evidence(
+def updates_score(
     noisy: Tensor,
     updates: Callable[[Tensor], Tensor],
     client_of: Tensor,
@@ -35,7 +35,7 @@ def update_evidence(
         known: Graph on the nodes of all graphs, with all other edges.
 
     Returns:
-        Evidence of shape ``(P,)``; none of what no client holds.
+        Scores of shape ``(P,)``, 0 for what no client holds.
     """
     pairs, edges = pairs.cpu(), undirected_edges(known).cpu()
     without, held = updates(edges).double(), torch.nonzero(client_of >= 0)[:, 0]

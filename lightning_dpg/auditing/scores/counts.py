@@ -1,8 +1,4 @@
-"""What noisy counts and degrees tell an attacker who knows all edges but the canaries.
-
-Scores of an audit: any of them is valid, and the better they are, the more it finds. They read what
-was released, and the graph without the canaries, of which the attacker is taken to know everything.
-"""
+"""Scores of noisy counts and degrees, for an attacker that knows all edges but the canaries."""
 
 from collections.abc import Callable
 
@@ -12,34 +8,34 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.auditing.scores.tables import (
+    counted_changes,
+    partition_scores,
+    sequence_scores,
+    table_scores,
+)
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.stubs import count_links
-from lightning_dpg.methods.table_evidence import (
-    counted_changes,
-    partition_evidence,
-    sequence_evidence,
-    table_evidence,
-)
 
 # Weight of a release without noise, whose own would be infinite.
 _CERTAIN = 100.0
 
 
-def count_evidence(num_edges: Tensor, pairs: Tensor, known: Data, epsilon: float) -> Tensor:
+def num_edges_score(num_edges: Tensor, pairs: Tensor, known: Data, epsilon: float) -> Tensor:
     """How much a number of edges speaks for each pair ``(P, 2)``; the same for all of them.
 
     Args:
         num_edges: Released number of edges, a scalar.
         pairs: Canaries of shape ``(P, 2)``.
         known: Graph of all other edges.
-        epsilon: Decay of the noise.
+        epsilon: Decay of the noise per unit.
     """
     surplus = num_edges.cpu().reshape(1).numpy() - known.edge_index.shape[1] // 2
     cells = np.zeros(len(pairs), dtype=np.int64)
-    return torch.from_numpy(partition_evidence(surplus, cells, weight(epsilon)))
+    return torch.from_numpy(partition_scores(surplus, cells, weight(epsilon)))
 
 
-def ordered_evidence(ordered: Tensor, pairs: Tensor, known: Data, epsilon: float) -> Tensor:
+def ordered_degrees_score(ordered: Tensor, pairs: Tensor, known: Data, epsilon: float) -> Tensor:
     """How much released degrees in descending order speak for each pair.
 
     Args:
@@ -50,10 +46,10 @@ def ordered_evidence(ordered: Tensor, pairs: Tensor, known: Data, epsilon: float
     """
     degrees = torch.bincount(known.edge_index[0], minlength=len(ordered))
     noisy, canaries, exact = (tensor.cpu().numpy() for tensor in (ordered, pairs, degrees))
-    return torch.from_numpy(sequence_evidence(noisy, canaries, exact, weight(epsilon) / 2))
+    return torch.from_numpy(sequence_scores(noisy, canaries, exact, weight(epsilon) / 2))
 
 
-def links_evidence(
+def links_score(
     noisy: Tensor, classes: Tensor, pairs: Tensor, known: Data, epsilon: float
 ) -> Tensor:
     """How much noisy numbers of edges within and between classes speak for each pair.
@@ -64,7 +60,7 @@ def links_evidence(
         classes: Class of each node, released or public, shape ``(N,)``.
         pairs: Canaries of shape ``(P, 2)``.
         known: Graph of all other edges.
-        epsilon: Decay of the noise.
+        epsilon: Decay of the noise per unit.
     """
     names = classes.cpu().numpy()
     table = count_links(names, undirected_edges(known).cpu().numpy())
@@ -72,10 +68,10 @@ def links_evidence(
     surplus = noisy.cpu().numpy() - table[lower]
     column, row = np.sort(names[pairs.cpu().numpy()], axis=1).T
     cells = row * (row + 1) // 2 + column
-    return torch.from_numpy(partition_evidence(surplus, cells, weight(epsilon)))
+    return torch.from_numpy(partition_scores(surplus, cells, weight(epsilon)))
 
 
-def counts_evidence(
+def counts_score(
     noisy: Tensor,
     counts: Callable[[NDArray[np.int64]], NDArray[np.int64]],
     pairs: Tensor,
@@ -94,7 +90,7 @@ def counts_evidence(
     edges, canaries = undirected_edges(known).cpu().numpy(), pairs.cpu().numpy()
     before, changes = counted_changes(counts, edges, canaries)
     surplus = noisy.cpu().numpy().ravel() - before
-    return torch.from_numpy(table_evidence(surplus, changes, np.broadcast_to(rates, before.shape)))
+    return torch.from_numpy(table_scores(surplus, changes, np.broadcast_to(rates, before.shape)))
 
 
 def surplus_degrees(degrees: Tensor, pairs: Tensor, known: Data) -> Tensor:
@@ -104,7 +100,7 @@ def surplus_degrees(degrees: Tensor, pairs: Tensor, known: Data) -> Tensor:
     return degrees.double().cpu() - expected - canaries / 2
 
 
-def degree_evidence(degrees: Tensor, pairs: Tensor, known: Data) -> Tensor:
+def degrees_score(degrees: Tensor, pairs: Tensor, known: Data) -> Tensor:
     """How much released degrees speak for each pair, from -1 to 1.
 
     Times the epsilon of discrete Laplace noise it is the logarithm of the likelihood ratio, where no
@@ -119,7 +115,7 @@ def degree_evidence(degrees: Tensor, pairs: Tensor, known: Data) -> Tensor:
 
 
 def weight(epsilon: float) -> float:
-    """Epsilon, or a large number where it is infinite and would make nan of no evidence."""
+    """Epsilon, or a large number where it is infinite and would make nan of a score of 0."""
     return min(epsilon, _CERTAIN)
 
 

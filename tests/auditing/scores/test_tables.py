@@ -1,4 +1,4 @@
-"""Evidence of tables of counts: against likelihoods summed over all coins."""
+"""Scores of tables of counts: against likelihoods summed over all coins."""
 
 import itertools
 
@@ -7,17 +7,17 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
+from lightning_dpg.auditing.scores.counts import (
+    counts_score,
+    links_score,
+    num_edges_score,
+    ordered_degrees_score,
+)
+from lightning_dpg.auditing.scores.tables import table_scores
+from lightning_dpg.auditing.scores.updates import updates_score
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.graph.wedges import count_wedges
-from lightning_dpg.methods.evidence import (
-    count_evidence,
-    counts_evidence,
-    links_evidence,
-    ordered_evidence,
-)
-from lightning_dpg.methods.table_evidence import table_evidence
-from lightning_dpg.methods.update_evidence import update_evidence
 from lightning_dpg.privacy.ledger import LedgerEntry, Relation
 
 EDGES = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (5, 6)]
@@ -53,7 +53,7 @@ def ordered(edges):
 def test_ordered_degrees_weigh_as_their_likelihood_ratio(pairs):
     noisy = ordered(np.array(EDGES)) + np.random.default_rng(0).integers(-3, 4, 12)
     expected = over_all_coins(ordered, noisy, pairs, EPSILON / 2)
-    found = ordered_evidence(torch.from_numpy(noisy), torch.tensor(pairs), KNOWN, EPSILON)
+    found = ordered_degrees_score(torch.from_numpy(noisy), torch.tensor(pairs), KNOWN, EPSILON)
     assert found.tolist() == pytest.approx(expected)
 
 
@@ -67,7 +67,7 @@ def test_links_weigh_as_their_likelihood_ratio_also_where_canaries_share_a_cell(
     lower = np.tril_indices(3)
     table = lambda edges: count_links(classes, edges)[lower]
     noisy = table(np.array(EDGES)) + rng.integers(-3, 4, len(lower[0]))
-    found = links_evidence(
+    found = links_score(
         torch.from_numpy(noisy), torch.from_numpy(classes), torch.tensor(PAIRS), KNOWN, EPSILON
     )
     assert found.tolist() == pytest.approx(over_all_coins(table, noisy, PAIRS, EPSILON))
@@ -75,7 +75,7 @@ def test_links_weigh_as_their_likelihood_ratio_also_where_canaries_share_a_cell(
 
 def test_the_number_of_edges_weighs_as_its_likelihood_ratio():
     table = lambda edges: np.array([len(edges)])
-    found = count_evidence(torch.tensor(12), torch.tensor(PAIRS), KNOWN, EPSILON)
+    found = num_edges_score(torch.tensor(12), torch.tensor(PAIRS), KNOWN, EPSILON)
     assert found.tolist() == pytest.approx(over_all_coins(table, 12, PAIRS, EPSILON))
 
 
@@ -86,7 +86,7 @@ def test_wedges_weigh_as_the_likelihood_ratio_of_a_single_canary():
     changed = 0
     for pair in ([0, 5], [1, 4], [2, 3], [3, 4]):
         expected = over_all_coins(wedges, noisy, [tuple(pair)], 0.2)
-        found = counts_evidence(torch.from_numpy(noisy), wedges, torch.tensor([pair]), KNOWN, 0.2)
+        found = counts_score(torch.from_numpy(noisy), wedges, torch.tensor([pair]), KNOWN, 0.2)
         assert found.tolist() == pytest.approx(expected)
         changed += bool(found)
     assert changed
@@ -103,7 +103,7 @@ def test_changes_of_several_sizes_in_one_cell_are_all_averaged():
     logsum = np.logaddexp.reduce
     for canary, cell in ((0, 0), (1, 0), (3, 1)):
         ratio = [logsum([v[cell] for coins, v in sums if coins[canary] == bit]) for bit in (0, 1)]
-        found = table_evidence(surplus, changes, rates)[canary]
+        found = table_scores(surplus, changes, rates)[canary]
         assert found == pytest.approx(ratio[1] - ratio[0])
 
 
@@ -132,6 +132,6 @@ def test_a_sum_of_updates_tells_the_canaries_of_its_clients():
         inside = pairs[:3][torch.tensor(coins)]
         noisy = updates(torch.cat([torch.tensor([[0, 1], [4, 5], [8, 9]]), inside])).sum(0)
         noisy += 0.1 * torch.randn(40)
-        found = update_evidence(noisy, updates, client_of, entry, pairs, known)
+        found = updates_score(noisy, updates, client_of, entry, pairs, known)
         assert (found[:3] > 0).tolist() == list(coins)
         assert found[3:].tolist() == [0, 0]

@@ -10,9 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from lightning_dpg.privacy import dpsgd
-from lightning_dpg.privacy.accounting import gdp_delta
-from lightning_dpg.privacy.audit import (
+from lightning_dpg.auditing.bounds import (
     best_threshold,
     epsilon_lower_bound,
     exact_epsilon,
@@ -20,6 +18,8 @@ from lightning_dpg.privacy.audit import (
     inclusion_estimate,
     many_runs_lower_bound,
 )
+from lightning_dpg.privacy import dpsgd
+from lightning_dpg.privacy.accounting import gdp_delta
 from lightning_dpg.privacy.dpsgd import DPSGD, clipped_gradient_sum
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
 from lightning_dpg.privacy.mechanisms import (

@@ -1,4 +1,4 @@
-r"""Evidence of noisy tables of counts about edges, for an attacker who knows all edges but some.
+r"""Scores of noisy tables of counts of edges, for an attacker that knows all edges but some.
 
 A canary is a pair of nodes that a secret fair coin made an edge, or not. Each cell of a table holds
 what the known edges make of it, plus the changes by those canaries that are edges, plus noise. The
@@ -15,7 +15,7 @@ from scipy.stats import binom
 Likelihood = Callable[[int, NDArray[np.int64]], NDArray[np.float64]]
 
 
-def coin_evidence(changes: csr_array, likelihood: Likelihood) -> NDArray[np.float64]:
+def coin_scores(changes: csr_array, likelihood: Likelihood) -> NDArray[np.float64]:
     """Logarithms of likelihood ratios of coins, each cell taken as independent of the others.
 
     They are exact where no two canaries share a cell, and where each canary changes one cell only.
@@ -43,10 +43,10 @@ def coin_evidence(changes: csr_array, likelihood: Likelihood) -> NDArray[np.floa
     return scores
 
 
-def table_evidence(
+def table_scores(
     surplus: NDArray[np.int64], changes: csr_array, rates: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Evidence of counts with discrete Laplace noise.
+    """Scores by counts with discrete Laplace noise.
 
     Args:
         surplus: Noisy counts minus those of the known edges, shape ``(C,)``.
@@ -56,13 +56,13 @@ def table_evidence(
     Returns:
         Scores of shape ``(P,)``.
     """
-    return coin_evidence(changes, lambda cell, sums: -rates[cell] * np.abs(surplus[cell] - sums))
+    return coin_scores(changes, lambda cell, sums: -rates[cell] * np.abs(surplus[cell] - sums))
 
 
-def partition_evidence(
+def partition_scores(
     surplus: NDArray[np.int64], cells: NDArray[np.int64], rate: float
 ) -> NDArray[np.float64]:
-    """Evidence of counts of edges by cells, of which each canary is in one.
+    """Scores by counts of edges in cells, where each canary is in one cell.
 
     Args:
         surplus: Noisy counts minus those of the known edges, shape ``(C,)``.
@@ -74,13 +74,13 @@ def partition_evidence(
     """
     ones, canaries = np.ones(len(cells), dtype=np.int64), np.arange(len(cells))
     changes = csr_array((ones, (canaries, cells)), shape=(len(cells), len(surplus)))
-    return table_evidence(surplus, changes, np.full(len(surplus), rate))
+    return table_scores(surplus, changes, np.full(len(surplus), rate))
 
 
-def sequence_evidence(
+def sequence_scores(
     noisy: NDArray[np.int64], pairs: NDArray[np.int64], degrees: NDArray[np.int64], rate: float
 ) -> NDArray[np.float64]:
-    """Evidence of degrees in descending order, with discrete Laplace noise.
+    """Scores by degrees in descending order with discrete Laplace noise.
 
     Each canary raises the degrees of two nodes. Where s nodes of degree d are raised, the first s
     places of those that hold a d hold d + 1 instead: the cells are the different degrees.
@@ -106,7 +106,7 @@ def sequence_evidence(
         # A node of two canaries can be raised twice; then there are more raises than places.
         return np.r_[0.0, np.cumsum(gains)][np.minimum(raised, len(places))]
 
-    return coin_evidence(changes.tocsr(), likelihood)
+    return coin_scores(changes.tocsr(), likelihood)
 
 
 def counted_changes(

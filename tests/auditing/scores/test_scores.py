@@ -1,17 +1,19 @@
-"""Evidence of noisy values: against likelihood ratios and gradients computed in another way."""
+"""Scores of noisy values: against likelihood ratios and gradients computed in another way."""
 
 import math
 
 import pytest
 import torch
 
+from lightning_dpg.auditing.scores.black_box import black_box_score
+from lightning_dpg.auditing.scores.counts import degrees_score
+from lightning_dpg.auditing.scores.critic import _clipped_gradients, critic_gradient_score
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import ErdosRenyi, PrivGraph, RandomizedResponse
-from lightning_dpg.methods.critic_evidence import _clipped_gradients, critic_evidence
-from lightning_dpg.methods.evidence import degree_evidence
 from lightning_dpg.nn import WalkCritic
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
+from tests.scoring import scored
 
 KNOWN = make_graph(torch.tensor([[0, 1], [1, 2], [2, 3], [4, 5]]), 6)
 PAIRS = torch.tensor([[0, 3], [1, 4]])
@@ -24,37 +26,37 @@ def test_degrees_weigh_as_the_likelihood_ratio_of_their_noise():
     for k, pair in enumerate(PAIRS):
         edge.zero_()[pair] = 1
         log_ratio = -epsilon / 2 * ((noisy - known - edge).abs() - (noisy - known).abs()).sum()
-        found = epsilon * degree_evidence(noisy, PAIRS, KNOWN)[k]
+        found = epsilon * degrees_score(noisy, PAIRS, KNOWN)[k]
         assert float(found) == pytest.approx(float(log_ratio))
 
 
 def test_a_number_of_edges_says_the_same_of_all_pairs():
     method, seen = ErdosRenyi(6), {}
     method.ledger.budget = Budget(0.8, 0.0)
-    method.ledger.observer = lambda name, noisy: seen.update({name: noisy})
+    method.ledger.observer = lambda key, noisy: seen.update({key: noisy})
     method.release(torch.tensor([[0, 1], [0, 3], [1, 2], [2, 3], [4, 5]]), 0.8)
     noisy = seen["num_edges"]
-    scores = method.transcript_score("num_edges", noisy, PAIRS, KNOWN)
+    scores = scored(method, "num_edges", noisy, PAIRS, KNOWN)
     # Four edges are known, and the other canary is one more, or not.
     chances = [sum(math.exp(-0.8 * abs(int(noisy) - 4 - k - j)) for j in (0, 1)) for k in (0, 1)]
     assert scores.tolist() == pytest.approx([math.log(chances[1] / chances[0])] * 2)
     if int(noisy) >= 0:
-        torch.testing.assert_close(method.audit_score(PAIRS, KNOWN), scores)
+        torch.testing.assert_close(black_box_score(method, None, PAIRS, KNOWN), scores)
 
 
 @pytest.mark.parametrize("degree_share", [0.0, 0.5])
 def test_reports_weigh_their_epsilon(degree_share):
     method = RandomizedResponse(6, "spectral", degree_share=degree_share, rank=2)
     method.ledger.budget, seen = Budget(200.0, 0.0), {}
-    method.ledger.observer = lambda name, noisy: seen.update(
-        {name: method.transcript_score(name, noisy, PAIRS, KNOWN)}
+    method.ledger.observer = lambda key, noisy: seen.update(
+        {key: scored(method, key, noisy, PAIRS, KNOWN)}
     )
     edges = torch.tensor([[0, 1], [0, 3], [1, 2], [2, 3], [4, 5]])
     method.release(edges, 200.0)  # so much that nothing is wrong but once in 10 ** 4 runs
     weight = min((0.95 - degree_share) * 200, 100.0)  # which is taken for certain
     torch.testing.assert_close(seen["edge_reports"], torch.tensor([weight, -weight]))
     assert ("degrees" in seen) == bool(degree_share)
-    inside, outside = method.audit_score(PAIRS, KNOWN).tolist()
+    inside, outside = black_box_score(method, None, PAIRS, KNOWN).tolist()
     assert inside >= weight > -weight >= outside
 
 
@@ -77,18 +79,16 @@ def test_a_choice_weighs_as_the_likelihood_ratio_of_two_candidates():
     nothing = make_graph(torch.empty(0, 2, dtype=torch.long), 3)
     pair = torch.tensor([[0, 2]])
 
-    def evidence(choice):
+    def score(choice):
         chosen = torch.tensor([0, 1, choice])
-        return float(method.transcript_score("communities", chosen, pair, nothing))
+        return float(scored(method, "communities", chosen, pair, nothing))
 
     # Two equal candidates are chosen alike; softmax stands for the law of the choices.
     with_edge = math.exp(rate) / (1 + math.exp(rate))
-    assert evidence(0) == pytest.approx(math.log(with_edge / 0.5))
-    assert evidence(1) == pytest.approx(math.log((1 - with_edge) / 0.5))
+    assert score(0) == pytest.approx(math.log(with_edge / 0.5))
+    assert score(1) == pytest.approx(math.log((1 - with_edge) / 0.5))
     first = torch.tensor([[0, 1]])  # nodes that choose nothing
-    assert (
-        float(method.transcript_score("communities", torch.tensor([0, 1, 0]), first, nothing)) == 0
-    )
+    assert float(scored(method, "communities", torch.tensor([0, 1, 0]), first, nothing)) == 0
 
 
 def test_clipped_gradients_add_up_to_the_ghost_sum():
@@ -120,6 +120,6 @@ def test_a_noisy_gradient_speaks_for_the_canary_that_it_holds():
     known = _clipped_gradients(critic, torch.tensor([[0, 1], [1, 2], [2, 3], [4, 5]]), 1.0).sum(0)
     first, second = _clipped_gradients(critic, PAIRS, 1.0)
     for direction, likelier in ((first, 0), (second, 1)):
-        scores = critic_evidence(critic, known / 2 + direction, entry, PAIRS, KNOWN)
+        scores = critic_gradient_score(critic, known / 2 + direction, entry, PAIRS, KNOWN)
         assert int(scores.argmax()) == likelier
         assert float(scores[likelier]) > 0 > float(scores[1 - likelier])

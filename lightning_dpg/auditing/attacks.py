@@ -1,0 +1,177 @@
+"""All attacks on a release of one graph, as a report (reads the private graph)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from torch_geometric.data import Data
+
+from lightning_dpg.auditing.link_stealing import (
+    CONFIDENCE,
+    SEED,
+    Published,
+    Separation,
+    aligned_by_degree,
+    candidates,
+    predict_links,
+    steal_links,
+    with_degrees_alone,
+)
+from lightning_dpg.auditing.reidentification import reidentify
+from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.io import write_graph
+from lightning_dpg.graph.pair_indices import num_pairs
+from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.metrics.queries import align
+from lightning_dpg.running.complete import method_settings, on_data
+from lightning_dpg.running.fit import fit
+from lightning_dpg.running.releases import Release
+
+TARGET_SHARE = 0.05
+MOST_TARGETS = 1000
+HIDDEN_SHARE = 0.2
+NUM_GRAPHS = 10
+
+
+def attack_graph(
+    real: Data, published: Published, settings: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Try link stealing, re-identification and link prediction.
+
+    Each is held against the same attack on a release that has not seen what is looked for.
+
+    Args:
+        real: Real graph.
+        published: What was released of it.
+        settings: Configuration to fit again with, see :func:`settings_for_parts`; without one, random
+            graphs of the published degrees stand in for the second release.
+
+    Returns:
+        The report, as plain values.
+
+    Raises:
+        CommandError: If the graph has too few or too many edges to tell them apart.
+    """
+    edges, count = undirected_edges(real), len(published.graphs)
+    order = torch.randperm(len(edges), generator=torch.Generator().manual_seed(SEED))
+    num_targets = min(max(round(TARGET_SHARE * len(edges)), 2), MOST_TARGETS)
+    num_hidden = max(round(HIDDEN_SHARE * len(edges)), 2)
+    if len(edges) <= num_hidden or len(edges) > num_pairs(real.num_nodes) - 2:
+        raise CommandError(f"the real graph has {len(edges)} edges: nothing to tell apart")
+    targets = candidates(real, edges[order[:num_targets]])
+    hidden = candidates(real, edges[order[: min(num_hidden, MOST_TARGETS)]])
+    kept = make_graph(edges[order[num_hidden:]], real.num_nodes, real.node_names)
+    if settings is None:
+        without, generated = with_degrees_alone(published), published
+    else:
+        rest = make_graph(edges[order[num_targets:]], real.num_nodes, real.node_names)
+        without, generated = (_fit_again(part, settings, count) for part in (rest, kept))
+    stolen, known = (steal_links(each, targets) for each in (published, without))
+    found, by_chance = (reidentify(real, each.graphs) for each in (published, without))
+    ties = torch.Generator().manual_seed(SEED)
+    aligned = [aligned_by_degree(graph, kept, ties) for graph in generated.graphs]
+    return {
+        "nodes": real.num_nodes,
+        "edges": len(edges),
+        "graphs": count,
+        "targets": num_targets,
+        "baseline": "degrees alone" if settings is None else "fitted without the targets",
+        "confidence": CONFIDENCE,
+        "link_stealing": [
+            {"attack": name, "others": others}
+            | {"release": _plain(measured), "baseline": _plain(known.get((name, others)))}
+            for (name, others), measured in stolen.items()
+        ],
+        "reidentification": [
+            {"knowledge": name, "chance": 1 / real.num_nodes}
+            | {"release": share._asdict(), "baseline": by_chance[name]._asdict()}
+            for name, share in found.items()
+        ],
+        "link_prediction": {
+            "real": predict_links([kept], hidden)._asdict(),
+            "generated": predict_links(aligned, hidden)._asdict(),
+        },
+    }
+
+
+def settings_for_parts(config: Path) -> dict[str, Any]:
+    """A configuration to fit parts of the real data with, which have all nodes of the whole.
+
+    Args:
+        config: Its file.
+
+    Raises:
+        CommandError: If it is not the configuration of a method, or fixes a split of the edges.
+    """
+    settings = method_settings(config)
+    data = settings["data"]["init_args"]
+    if data.get("split") is not None:
+        raise CommandError(
+            f"{config}: its split names fixed edges, and the attack has to leave some out\n"
+            "give a configuration without one: --baseline-config CONF"
+        )
+    data["undirected"] = False
+    if "largest_component" in data:
+        data["largest_component"] = False
+    return settings
+
+
+def published_release(release: Release, real: Data) -> Published:
+    """What an attacker has of a release: graphs of the first public seeds, and scores of pairs.
+
+    Args:
+        release: A release, opened.
+        real: Real graph, on whose nodes the graphs are put.
+
+    Raises:
+        CommandError: If the release draws no graphs, or graphs of another size.
+    """
+    if not isinstance(release.method, Synthesizer):
+        raise CommandError(
+            f"{type(release.method).__name__} releases features of graphs, and attack asks for a "
+            "release that draws graphs"
+        )
+    published = _draw(release, NUM_GRAPHS)
+    # Scores are by numbers of nodes, which are those of the graph that it was fitted on.
+    same_numbers = release.method.node_names == list(real.node_names)
+    graphs = published_graphs(list(published.graphs), real).graphs
+    return Published(graphs, published.score if same_numbers else None)
+
+
+def published_graphs(graphs: list[Data], real: Data) -> Published:
+    """Published graphs with the node numbers of the real one.
+
+    Raises:
+        CommandError: If they have another number of nodes.
+    """
+    aligned = []
+    for graph in graphs:
+        alignment = align(graph, real)
+        if alignment is None:
+            raise CommandError(
+                f"the real graph has {real.num_nodes} nodes, what was published {graph.num_nodes}\n"
+                "give the graph that the method was fitted on, such as the largest component"
+            )
+        aligned.append(alignment.graph)
+    return Published(aligned)
+
+
+def _draw(release: Release, num_graphs: int) -> Published:
+    """Graphs of the first public seeds, and the scores of the generator."""
+    return Published([release.sample(seed) for seed in range(num_graphs)], release.method.score)
+
+
+def _fit_again(graph: Data, settings: Mapping[str, Any], num_graphs: int) -> Published:
+    """The method of a configuration, fitted on another graph."""
+    with TemporaryDirectory() as folder:
+        part = Path(folder) / "part.npz"
+        write_graph(graph, part)
+        return _draw(fit(on_data(settings, str(part))), num_graphs)
+
+
+def _plain(measured: Separation | None) -> dict[str, Any] | None:
+    """Numbers of an attack; None where a baseline has no such scores."""
+    return measured and {key: value._asdict() for key, value in measured._asdict().items()}

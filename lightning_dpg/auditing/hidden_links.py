@@ -1,0 +1,137 @@
+"""Link prediction from synthetic sets of graphs: what they give away of links nobody has seen.
+
+Yang et al., "Secure Deep Graph Generation with Link Differential Privacy" (DPGGAN), 2021, figure 3:
+a method learns graphs of which 80 % of the links are left, and the others are looked for in what it
+draws, whose nodes are identified by their degrees.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from scipy.sparse import diags_array, eye_array
+from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.auditing.link_stealing import Estimate, aligned_by_degree, proportion
+from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
+from lightning_dpg.graph.negative_sampling import uniform_non_edges
+from lightning_dpg.graph.pair_indices import num_pairs
+from lightning_dpg.metrics.functional import degrees
+
+HIDDEN_SHARE = 0.2
+SEED = 0
+"""Public: seed of all choices."""
+
+
+class HiddenLinks(NamedTuple):
+    """A set of G graphs without some links (private)."""
+
+    graphs: list[Data]
+    """The graphs with the other links, and their labels."""
+    links: list[Tensor]
+    """Of each graph links that were taken out, shape ``(P_g, 2)``."""
+    others: list[Tensor]
+    """Of each graph as many pairs that were no links, shape ``(P_g, 2)``."""
+
+
+def hide_links(graphs: Sequence[Data], share: float = HIDDEN_SHARE) -> HiddenLinks:
+    """Take a share of its links, rounded, out of each graph.
+
+    They are looked for as far as the graph has as many pairs without a link: none is in a clique.
+
+    Args:
+        graphs: Graphs of a set.
+        share: Share of the links to hide.
+    """
+    generator = torch.Generator().manual_seed(SEED)
+    kept, links, others = [], [], []
+    for graph in graphs:
+        edges, size = undirected_edges(graph), int(graph.num_nodes)
+        edges = edges[torch.randperm(len(edges), generator=generator)]
+        hidden = round(share * len(edges))
+        count = min(hidden, num_pairs(size) - len(edges))
+        rest = make_graph(edges[hidden:], size)
+        rest.y = graph.y
+        kept.append(rest)
+        links.append(edges[:count])
+        others.append(uniform_non_edges(graph, count, generator))
+    return HiddenLinks(kept, links, others)
+
+
+def identified_by_degrees(graphs: Sequence[Data], reference: Sequence[Data]) -> list[Data]:
+    """Give the nodes of each graph the numbers of those of equally high degrees in another.
+
+    Args:
+        graphs: Graphs that were drawn in place of the others, in the same order.
+        reference: Graphs whose degrees are known.
+    """
+    ties = torch.Generator().manual_seed(SEED)
+    pairs = zip(graphs, reference, strict=True)
+    return [aligned_by_degree(graph, known, ties) for graph, known in pairs]
+
+
+def predict_hidden_links(sets: Sequence[Sequence[Data]], hidden: HiddenLinks) -> Estimate:
+    """Accuracy of :func:`walk_scores`, half of the pairs of each graph being links.
+
+    Args:
+        sets: Sets of graphs on the nodes of those of ``hidden``, whose mean scores count.
+        hidden: Which pairs are asked for.
+
+    Raises:
+        ValueError: If no graph has a hidden link and a pair without one.
+    """
+    right, asked = 0.0, 0
+    for k, (links, others) in enumerate(zip(hidden.links, hidden.others, strict=True)):
+        if not len(links):
+            continue
+        pairs = torch.cat([links, others])
+        scores = torch.zeros(len(pairs), dtype=torch.double)
+        for graphs in sets:
+            scores += walk_scores(graphs[k], pairs)
+        right += 2 * links_among_best(scores[: len(links)], scores[len(links) :])
+        asked += len(pairs)
+    if not asked:
+        raise ValueError("no graph has both a hidden link and a pair without a link")
+    return proportion(right, asked)
+
+
+def walk_scores(graph: Data, pairs: Tensor) -> Tensor:
+    r"""How much two nodes see of each other in lazy walks of four steps.
+
+    The entries of :math:`((I + S) / 2)^4`, where :math:`S` is the adjacency matrix divided by the
+    roots of the ends' degrees, to each of which the mean degree is added. No eigenvalue below 0 is
+    left, as where a spectral embedding cuts them off, and small sparse graphs, on which the iteration
+    for eigenvectors can fail, are no problem.
+
+    Args:
+        graph: Graph of N nodes.
+        pairs: Pairs of nodes, shape ``(P, 2)``.
+
+    Returns:
+        Scores of shape ``(P,)``.
+    """
+    degree = degrees(graph)
+    scale = diags_array(1 / np.sqrt(np.maximum(degree + degree.mean(), 1)))
+    half = (eye_array(graph.num_nodes) + scale @ adjacency(graph) @ scale) / 2
+    rows = (half @ half).tocsr()
+    first, second = pairs.numpy().T
+    return torch.from_numpy(np.asarray(rows[first].multiply(rows[second]).sum(axis=1)).ravel())
+
+
+def links_among_best(link_scores: Tensor, other_scores: Tensor) -> float:
+    """Expected number of links among the P pairs of the highest scores; coins break ties.
+
+    Who calls them links, and the other half none, is right about twice as many pairs.
+
+    Args:
+        link_scores: Scores of links, shape ``(P,)`` with P at least 1.
+        other_scores: Scores of as many other pairs, shape ``(P,)``.
+    """
+    count = len(link_scores)
+    scores = torch.cat([link_scores, other_scores])
+    least = scores.topk(count).values[-1]
+    places = count - int((scores > least).sum())
+    tied = int((link_scores == least).sum()) / int((scores == least).sum())
+    return int((link_scores > least).sum()) + places * tied

@@ -1,0 +1,131 @@
+"""The black-box attacker: a score of what a release holds."""
+
+from typing import Any
+
+import torch
+from pytorch_lightning.utilities import rank_zero_warn
+from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.auditing.scores.choices import (
+    branches_score,
+    communities_score,
+    dendrogram_score,
+)
+from lightning_dpg.auditing.scores.counts import degrees_score, num_edges_score, weight
+from lightning_dpg.auditing.scores.graph_sets import (
+    num_edges_per_graph_score,
+    subgraph_counts_score,
+)
+from lightning_dpg.auditing.scores.products import estimate_score
+from lightning_dpg.auditing.scores.reports import client_reports_score, edge_reports_score
+from lightning_dpg.auditing.scores.rows import sums_score
+from lightning_dpg.auditing.scores.white_box import OWN_SCORE, kept_share
+from lightning_dpg.graph.pair_indices import pair_numbers
+from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.methods.graph_features.ldp_gw.as_published import LDPGromovWassersteinAsPublished
+from lightning_dpg.methods.graph_features.ldp_gw.reports import BOUNDS
+from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
+
+
+def black_box_score(method: Any, data: Any, pairs: Tensor, known: Data) -> Tensor:
+    """How much of a release speaks for each canary being an edge.
+
+    Which scores apply follows from the keys of the ledger. Where none does, the score is how likely
+    the release makes each pair; a method without a score of its own needs no more.
+
+    Args:
+        method: The method after its fit, with its released tensors.
+        data: The data module, of which public facts are read only.
+        pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
+        known: Graph of all other edges, which the attacker knows.
+
+    Returns:
+        Scores of shape ``(P,)``, higher speaks for an edge.
+    """
+    if hasattr(method, "audit_score"):
+        rank_zero_warn(OWN_SCORE)
+        own: Tensor = method.audit_score(pairs, known)
+        return own
+    entries = {entry.key: entry for entry in method.ledger.entries}
+    if isinstance(method, GraphSetSynthesizer) and len(method.num_edges):
+        return num_edges_per_graph_score(method, method.num_edges, pairs, known)
+    if "embedding_reports" in entries:
+        reports = method.features.cpu()
+        are_signs = isinstance(method, LDPGromovWassersteinAsPublished)
+        signs = reports if are_signs else reports - sum(BOUNDS) / 2
+        return client_reports_score(method, data, signs, pairs, known)
+    if "neighbor_sums_1" in entries:
+        return _neighbor_sums(method, pairs, known)
+    if any(key.rstrip("0123456789_") in _SUBGRAPHS for key in entries):
+        return _subgraph_counts(method, pairs, known)
+    draws_graphs = isinstance(method, Synthesizer)
+    if not draws_graphs:  # it publishes no likelihood of pairs
+        return torch.zeros(len(pairs))
+    if any(name.startswith("generator.") for name in method.released_state()):
+        return _generator(method, pairs, known)
+    parts = _released(method, pairs, known)
+    if parts:
+        return sum(parts[1:], parts[0])
+    if set(entries) == {"num_edges"}:
+        return num_edges_score(method.num_edges, pairs, known, entries["num_edges"].epsilon)
+    likelihood: Tensor = method.score(pairs)
+    return likelihood
+
+
+# Keys of counts of which the features of a kernel are made.
+_SUBGRAPHS = frozenset({"edge_counts", "walks", "graphlets", "counts"})
+
+
+def _released(method: Any, pairs: Tensor, known: Data) -> list[Tensor]:
+    """Scores of the released tensors of a method of one graph, found by the keys of its entries."""
+    entries, parts = {entry.key: entry for entry in method.ledger.entries}, []
+    if "branch_edges" in entries:
+        tree, entry = method.dendrogram, entries["branch_edges"]
+        parts.append(branches_score(tree, entry, method.counts, pairs, known))
+    if "dendrogram" in entries:
+        parts.append(dendrogram_score(entries["dendrogram"], method.dendrogram, pairs, known))
+    if hasattr(method, "reported"):
+        numbers = pair_numbers(method.reported, known.num_nodes)
+        epsilon, share = entries["edge_reports"].epsilon, kept_share(method)
+        parts.append(edge_reports_score(epsilon, share, numbers, pairs, known.num_nodes))
+    if hasattr(method, "signs"):
+        entry = entries.get("products")
+        std = entry.sensitivity * entry.noise_multiplier if entry else 0.0
+        rows, signs, basis = method.rows.cpu(), method.signs.cpu(), method.vectors.detach().cpu()
+        parts.append(estimate_score(rows, signs, basis, std, pairs, known))
+    if "degrees" in entries:
+        cost = weight(entries["degrees"].epsilon)
+        parts.append(cost * degrees_score(method.degrees.cpu(), pairs, known))
+    if "communities" in entries:
+        chosen = method.communities[method.degrees.argsort(descending=True, stable=True)]
+        parts.append(communities_score(method, entries["communities"], chosen, pairs, known))
+    return parts
+
+
+def _generator(method: Any, pairs: Tensor, known: Data) -> Tensor:
+    """How much likelier than known degrees make them a generator of walks holds pairs to be edges."""
+    degrees = torch.bincount(known.edge_index[0], minlength=known.num_nodes)
+    scores = method.score(pairs).double().cpu().clamp(min=1e-300)
+    likelihood: Tensor = scores.log()
+    return likelihood - (degrees + 1.0)[pairs].log().sum(1)
+
+
+def _neighbor_sums(method: Any, pairs: Tensor, known: Data) -> Tensor:
+    """Scores of the noisy sums of all hops, which stand beside the features in the rows."""
+    total = torch.zeros(len(pairs), dtype=torch.double)
+    entry = method.ledger.last_entry("neighbor_sums_1")
+    x, *sums = method.rows.cpu().chunk(1 + method.hparams["hops"], 1)
+    for summed, noisy in zip([x, *sums], sums, strict=False):
+        total += sums_score(summed, noisy, entry, pairs.cpu(), known)
+    return total
+
+
+def _subgraph_counts(method: Any, pairs: Tensor, known: Data) -> Tensor:
+    """Scores of all features of a kernel, 0 where they are counts in a sample."""
+    if method.counting.is_sampled or not method.counts:
+        return torch.zeros(len(pairs))
+    columns = [len(one.columns) for one in method.counts]
+    parts = torch.split(method.features, columns, dim=1)
+    noisy = {one.key: part for one, part in zip(method.counts, parts, strict=True)}
+    return subgraph_counts_score(method, noisy, pairs, known)

@@ -1,0 +1,97 @@
+"""Scores of private choices: of communities, and of a dendrogram with the edges of its branches."""
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.auditing.scores.counts import weight
+from lightning_dpg.graph.communities import (
+    count_neighbors,
+    earlier_first,
+    expected_neighbors,
+    turn_stops,
+)
+from lightning_dpg.graph.dendrogram import (
+    branch_edges,
+    branch_pairs,
+    dividing_branch,
+    log_likelihoods,
+)
+from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.methods.single_graph.privgraph import TURN_GROWTH
+from lightning_dpg.privacy.events import LedgerEntry
+
+
+def communities_score(
+    method: Any, entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known: Data
+) -> Tensor:
+    """How much likelier an edge makes the choice of its later end, given all other edges.
+
+    Args:
+        method: Holds the released degrees, which order the nodes.
+        entry: What was booked for the choices.
+        chosen: Communities in the order of the turns, shape ``(N,)``.
+        pairs: Canaries of shape ``(P, 2)``.
+        known: Graph of all other edges.
+    """
+    order = method.degrees.argsort(descending=True, stable=True)
+    degrees, count = method.degrees[order], int(chosen.max()) + 1
+    ends = earlier_first(undirected_edges(known), order)
+    earlier, later = order.argsort()[pairs].sort(dim=1).values.T
+    rate, scores = weight(entry.epsilon), torch.zeros(len(pairs), dtype=torch.double)
+    for start, stop in pairwise([count, *turn_stops(count, len(order), TURN_GROWTH)]):
+        by_chance = expected_neighbors(degrees, chosen[:start], stop, count)
+        counted = count_neighbors(ends, chosen[:start], stop, count)
+        # Nearly the law of permute and flip.
+        law = (rate * (counted - method.hparams["resolution"] * by_chance)).softmax(1)
+        read = (start <= later) & (later < stop) & (earlier < start)
+        wanted = chosen[earlier[read]]
+        growth = torch.log1p(law[later[read] - start, wanted] * torch.tensor(rate).expm1())
+        scores[read] = rate * (chosen[later[read]] == wanted) - growth
+    return scores
+
+
+def dendrogram_score(entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known: Data) -> Tensor:
+    """How much likelier an edge makes the dendrogram, but for the change of all other dendrograms.
+
+    Args:
+        entry: What was booked for the choice.
+        chosen: The dendrogram, shape ``(N, 3)``.
+        pairs: Canaries of shape ``(P, 2)``.
+        known: Graph of all other edges.
+    """
+    dendrogram, numbers = chosen.cpu().numpy(), pairs.cpu().numpy()
+    branch = dividing_branch(dendrogram, numbers)
+    most = branch_pairs(dendrogram)[branch]
+    counts = branch_edges(dendrogram, undirected_edges(known).cpu().numpy())[branch]
+    without, with_edge = (log_likelihoods(edges, most) for edges in (counts, counts + 1))
+    rate = weight(entry.epsilon) / max(2 * entry.sensitivity, 1.0)
+    return torch.from_numpy(rate * (with_edge - without))
+
+
+def branches_score(
+    dendrogram: Tensor, entry: LedgerEntry, counts: Tensor, pairs: Tensor, known: Data
+) -> Tensor:
+    """By how much the edges of a pair's branch exceed the known ones and half of its canaries.
+
+    Args:
+        dendrogram: The released dendrogram, shape ``(N, 3)``.
+        entry: What was booked for the edges of branches, with discrete Laplace or Gaussian noise.
+        counts: Noisy numbers of edges of the branches, shape ``(N,)``.
+        pairs: Canaries of shape ``(P, 2)``.
+        known: Graph of all other edges.
+    """
+    tree = dendrogram.cpu().numpy()
+    branch = dividing_branch(tree, pairs.cpu().numpy())
+    expected = branch_edges(tree, undirected_edges(known).cpu().numpy()).astype(float)
+    expected += np.bincount(branch, minlength=len(expected)) / 2
+    surplus = (counts.double().cpu() - torch.from_numpy(expected))[torch.from_numpy(branch)]
+    if entry.mechanism != "gaussian":
+        return weight(entry.epsilon) * surplus.clamp(-0.5, 0.5)
+    sigma = entry.noise_multiplier
+    return weight(sigma**-2 if sigma else math.inf) * surplus

@@ -1,0 +1,106 @@
+"""Scores of randomized reports: of pairs of nodes, and of the embeddings of a client's graph."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.auditing.scores.counts import turns, weight
+from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.pair_indices import pair_numbers
+from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs
+from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, response_rates
+from lightning_dpg.privacy.multi_bit import least_rate, report_rate
+
+
+def embedding_reports_score(
+    signs: Tensor,
+    encode: Callable[[Tensor], Tensor],
+    per_report: Tensor,
+    graph_of: Tensor,
+    pairs: Tensor,
+    known: Data,
+) -> Tensor:
+    """Logarithm of the likelihood of the reports with each canary over that without it.
+
+    Other canaries of the same graph are taken as absent, which weakens the attack.
+
+    Args:
+        signs: Reports of shape ``(N, h)``, 0 where nothing is told.
+        encode: Rows, with entries from 0 to 1, of the nodes of graphs with the edges ``(M, 2)``.
+        per_report: Epsilon of a report of each row, shape ``(N,)``.
+        graph_of: Number of each node's graph, shape ``(N,)``.
+        pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
+        known: Graph on the nodes of all graphs, with all other edges.
+
+    Returns:
+        Scores of shape ``(P,)``.
+    """
+    edges, least = undirected_edges(known).cpu(), least_rate(per_report)[:, None]
+
+    def likelihood(extra: Tensor) -> Tensor:
+        """Logarithm for each graph, where the edges ``extra`` are there as well."""
+        rates = report_rate(encode(torch.cat([edges, extra])), least).double() / RATE_DENOMINATOR
+        told = torch.where(signs > 0, rates, 1 - rates).log() * (signs != 0)
+        total = torch.zeros(int(graph_of[-1]) + 1, dtype=torch.double)
+        return total.index_add_(0, graph_of, told.sum(1))
+
+    pairs = pairs.cpu()
+    without, graphs = likelihood(pairs[:0]), graph_of[pairs[:, 0]]
+    scores, order = torch.zeros(len(pairs), dtype=torch.double), turns(graphs)
+    for turn in range(int(order.max()) + 1):
+        mine = order == turn
+        scores[mine] = (likelihood(pairs[mine]) - without)[graphs[mine]]
+    return scores
+
+
+def edge_reports_score(
+    epsilon: float, thinning: float, numbers: Tensor, pairs: Tensor, num_nodes: int
+) -> Tensor:
+    """Logarithms of likelihood ratios of randomized response, for pairs of shape ``(P, 2)``.
+
+    Without thinning they are plus or minus epsilon. With it, an absent report says less.
+
+    Args:
+        epsilon: Cost of the reports.
+        thinning: Probability with which a report was kept.
+        numbers: Numbers of the reported pairs, as :func:`pair_numbers` has them.
+        pairs: Canaries.
+        num_nodes: Number of nodes N.
+    """
+    reported = torch.isin(pair_numbers(pairs, num_nodes), numbers)
+    present = weight(epsilon)
+    absent = -present
+    if thinning < 1:
+        true_rate, false_rate = response_rates(present, thinning)
+        absent = math.log1p(-true_rate) - math.log1p(-false_rate)
+    return torch.where(reported, present, absent)
+
+
+def client_reports_score(
+    method: Any, data: Any, signs: Tensor, pairs: Tensor, known: Data
+) -> Tensor:
+    """Score of the reports of node embeddings that a method of local privacy published.
+
+    Args:
+        method: The method, with its encoder.
+        data: Data module of the set of graphs, whose features and sizes are public.
+        signs: Reports of the rows of all clients, shape ``(N, h)``.
+        pairs: Canaries of shape ``(P, 2)``.
+        known: Graph on the nodes of all graphs, with all other edges.
+    """
+    sent = method.sizes.cpu()
+    numbers = torch.arange(int(sent.max()))
+    # Rows that fill a graph up are the same with and without a canary.
+    is_node = (numbers < data.sizes[:, None])[numbers < sent[:, None]]
+    return embedding_reports_score(
+        signs[is_node],
+        lambda edges: method.encoded(node_inputs(data, edges), edges),
+        method.epsilon_per_report().repeat_interleave(data.sizes),
+        data.graph_of,
+        pairs,
+        known,
+    )

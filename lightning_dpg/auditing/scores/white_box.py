@@ -1,0 +1,227 @@
+"""The white-box attacker: a score of every noisy value, at the moment of its release."""
+
+import re
+
+import numpy as np
+import torch
+from pytorch_lightning.utilities import rank_zero_warn
+from torch import Tensor
+
+from lightning_dpg.auditing.scores.choices import (
+    branches_score,
+    communities_score,
+    dendrogram_score,
+)
+from lightning_dpg.auditing.scores.counts import (
+    counts_score,
+    degrees_score,
+    links_score,
+    num_edges_score,
+    ordered_degrees_score,
+    surplus_degrees,
+    weight,
+)
+from lightning_dpg.auditing.scores.critic import critic_gradient_score
+from lightning_dpg.auditing.scores.graph_sets import (
+    num_edges_per_graph_score,
+    subgraph_counts_score,
+)
+from lightning_dpg.auditing.scores.observation import Observation
+from lightning_dpg.auditing.scores.products import product_score
+from lightning_dpg.auditing.scores.reports import client_reports_score, edge_reports_score
+from lightning_dpg.auditing.scores.rows import edge_gradient_score, sums_score
+from lightning_dpg.auditing.scores.updates import updates_score
+from lightning_dpg.graph.joint_degrees import degree_cells, joint_degrees
+from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
+from lightning_dpg.methods.graph_features.ldp_gw.clients import build_clients, weighted_update
+from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs, public_features
+from lightning_dpg.methods.single_graph.bter import degree_classes, wedge_counter
+
+OWN_SCORE = (
+    "audit_score and transcript_score of a method are read for one more version: an audit finds the "
+    "score of a release by its ledger key, see lightning_dpg.auditing.scores"
+)
+
+
+def white_box_score(seen: Observation) -> Tensor:
+    """How much a noisy value speaks for each canary, 0 for all where no score knows its key.
+
+    The audit adds the scores of all releases up, as logarithms of likelihood ratios.
+
+    Returns:
+        Scores of shape ``(P,)``, higher speaks for an edge.
+    """
+    if hasattr(seen.method, "transcript_score"):
+        rank_zero_warn(OWN_SCORE)
+        own: Tensor = seen.method.transcript_score(
+            seen.entry.name, seen.noisy, seen.pairs, seen.known
+        )
+        return own
+    score = _SCORES.get(re.sub(r"_\d+$", "", seen.entry.key))
+    return torch.zeros(len(seen.pairs)) if score is None else score(seen)
+
+
+def _num_edges(seen: Observation) -> Tensor:
+    return num_edges_score(seen.noisy, seen.pairs, seen.known, seen.entry.epsilon)
+
+
+def _ordered_degrees(seen: Observation) -> Tensor:
+    return ordered_degrees_score(seen.noisy, seen.pairs, seen.known, seen.entry.epsilon)
+
+
+def _degrees(seen: Observation) -> Tensor:
+    if seen.entry.mechanism != "gaussian":
+        return weight(seen.entry.epsilon) * degrees_score(seen.noisy, seen.pairs, seen.known)
+    std = seen.entry.sensitivity * seen.entry.noise_multiplier
+    surplus = surplus_degrees(seen.noisy, seen.pairs, seen.known)
+    return surplus[seen.pairs].sum(1) / max(std, 1e-6) ** 2
+
+
+def _degree_mixing(seen: Observation) -> Tensor:
+    classes = torch.from_numpy(degree_classes(seen.method.degrees.cpu().numpy()))
+    lower = seen.noisy[*np.tril_indices(len(seen.noisy))]
+    return links_score(lower, classes, seen.pairs, seen.known, weight(seen.entry.epsilon))
+
+
+def _community_links(seen: Observation) -> Tensor:
+    classes, cost = seen.method.communities, weight(seen.entry.epsilon)
+    return links_score(seen.noisy, classes, seen.pairs, seen.known, cost)
+
+
+def _wedges(seen: Observation) -> Tensor:
+    entry, degrees = seen.entry, seen.method.degrees.cpu().numpy()
+    counts, _ = wedge_counter(degrees, entry.sensitivity / entry.epsilon)
+    rate = weight(entry.epsilon) / entry.sensitivity
+    return counts_score(seen.noisy, counts, seen.pairs, seen.known, rate)
+
+
+def _largest_degrees(seen: Observation) -> Tensor:
+    size, rate = seen.known.num_nodes, weight(seen.entry.epsilon) / seen.entry.sensitivity
+
+    def counts(edges: np.ndarray) -> np.ndarray:
+        return np.sort(np.bincount(edges.ravel(), minlength=size))[-2:].sum(keepdims=True)
+
+    return counts_score(seen.noisy, counts, seen.pairs, seen.known, rate)
+
+
+def _joint_degrees(seen: Observation) -> Tensor:
+    size, largest_two = seen.known.num_nodes, seen.method.largest_two
+    sensitivity, scales = seen.method.calibration(degree_cells(largest_two, size - 1))
+    rates = weight(seen.entry.epsilon) / (scales * sensitivity)
+
+    def counts(edges: np.ndarray) -> np.ndarray:
+        degrees = np.bincount(edges.ravel(), minlength=size)
+        return joint_degrees(edges, degrees, largest_two)
+
+    return counts_score(seen.noisy, counts, seen.pairs, seen.known, rates)
+
+
+def _communities(seen: Observation) -> Tensor:
+    return communities_score(seen.method, seen.entry, seen.noisy, seen.pairs, seen.known)
+
+
+def _dendrogram(seen: Observation) -> Tensor:
+    return dendrogram_score(seen.entry, seen.noisy, seen.pairs, seen.known)
+
+
+def _branch_edges(seen: Observation) -> Tensor:
+    tree = seen.method.dendrogram
+    return branches_score(tree, seen.entry, seen.noisy, seen.pairs, seen.known)
+
+
+def _edge_reports(seen: Observation) -> Tensor:
+    size = seen.known.num_nodes
+    return edge_reports_score(
+        seen.entry.epsilon, kept_share(seen.method), seen.noisy, seen.pairs, size
+    )
+
+
+def kept_share(method: object) -> float:
+    """Probability with which a method keeps a report of randomized response."""
+    return float(getattr(method, "thinning", 1.0))
+
+
+def _critic_gradient(seen: Observation) -> Tensor:
+    critic = seen.method.critic
+    return critic_gradient_score(critic, seen.noisy, seen.entry, seen.pairs, seen.known)
+
+
+def _edge_gradient(seen: Observation) -> Tensor:
+    autoencoder = seen.method.autoencoder
+    nodes = torch.arange(seen.known.num_nodes, device=seen.noisy.device)
+    inputs, networks = autoencoder.inputs(nodes), autoencoder.networks
+    return edge_gradient_score(networks, inputs, seen.noisy, seen.entry, seen.pairs, seen.known)
+
+
+def _neighbor_sums(seen: Observation) -> Tensor:
+    hop = int(seen.entry.key.rpartition("_")[2])
+    if hop > 1:
+        summed = seen.earlier[f"neighbor_sums_{hop - 1}"]
+    elif isinstance(seen.method, GraphFeatureRelease):
+        summed = public_features(seen.data)
+    else:
+        summed = seen.method.features
+    return sums_score(summed, seen.noisy, seen.entry, seen.pairs.cpu(), seen.known)
+
+
+def _num_edges_per_graph(seen: Observation) -> Tensor:
+    return num_edges_per_graph_score(seen.method, seen.noisy, seen.pairs, seen.known)
+
+
+def _subgraph_counts(seen: Observation) -> Tensor:
+    if seen.method.counting.is_sampled:  # the law of counts in a secret sample has no formula here
+        return torch.zeros(len(seen.pairs))
+    noisy = {seen.entry.key: seen.noisy}
+    return subgraph_counts_score(seen.method, noisy, seen.pairs, seen.known)
+
+
+def _embedding_reports(seen: Observation) -> Tensor:
+    signs = seen.noisy.double()
+    return client_reports_score(seen.method, seen.data, signs, seen.pairs, seen.known)
+
+
+def _client_updates(seen: Observation) -> Tensor:
+    method, data = seen.method, seen.data
+    parts, training = method.client_parts(), method.local_training()
+    owners = torch.full((len(method.sizes),), -1)
+    for number, part in enumerate(parts):
+        owners[part] = number
+
+    def updates(edges: Tensor) -> Tensor:
+        """Clipped updates of the clients if they had these edges, each times its weight."""
+        inputs, labels = node_inputs(data, edges), method.labels.cpu()
+        clients = build_clients(parts, inputs, edges, data.graph_of, labels, method.device)
+        return torch.stack(
+            [weighted_update(method.network, [client], training) for client in clients]
+        )
+
+    held_by = owners[data.graph_of[seen.pairs[:, 0].cpu()]]
+    return updates_score(seen.noisy, updates, held_by, seen.entry, seen.pairs, seen.known)
+
+
+# By the key of the ledger entry, without the number at its end.
+_SCORES = {
+    "num_edges": _num_edges,
+    "ordered_degrees": _ordered_degrees,
+    "degrees": _degrees,
+    "degree_mixing": _degree_mixing,
+    "wedges": _wedges,
+    "largest_degrees": _largest_degrees,
+    "joint_degrees": _joint_degrees,
+    "communities": _communities,
+    "community_links": _community_links,
+    "dendrogram": _dendrogram,
+    "branch_edges": _branch_edges,
+    "edge_reports": _edge_reports,
+    "products": product_score,
+    "eigenvalues": product_score,
+    "critic_gradient": _critic_gradient,
+    "edge_gradient": _edge_gradient,
+    "neighbor_sums": _neighbor_sums,
+    "num_edges_per_graph": _num_edges_per_graph,
+    "edge_counts": _subgraph_counts,
+    "walks": _subgraph_counts,
+    "graphlets": _subgraph_counts,
+    "embedding_reports": _embedding_reports,
+    "client_updates": _client_updates,
+}

@@ -1,0 +1,160 @@
+"""The benchmark: fit what is missing, then write tables and a report."""
+
+import contextlib
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from lightning_dpg.benchmark.grid import Grid, check_delta, common_task, read_methods
+from lightning_dpg.benchmark.html import page
+from lightning_dpg.benchmark.jobs import Job, read_result, run_jobs, write_result
+from lightning_dpg.benchmark.markdown import markdown
+from lightning_dpg.benchmark.result_folder import locked, whole_file
+from lightning_dpg.benchmark.results import Results, write_csv
+from lightning_dpg.errors import CommandError
+
+
+class BrokenOffError(CommandError):
+    """A benchmark that has ended early; the results of its jobs are kept."""
+
+
+def benchmark(
+    methods: Sequence[str | Path],
+    graphs: Sequence[str | Path],
+    epsilons: Sequence[float],
+    out: str | Path,
+    *,
+    seeds: Sequence[int] = range(5),
+    delta: float = 1e-6,
+    processes: int = 1,
+    classify: bool = False,
+    undirected: bool = False,
+    say: Callable[[str], None] = print,
+) -> Results:
+    """Fit methods on graphs within budgets, and compare their synthetic graphs with the real ones.
+
+    Reads the private graphs: the results are not private. A second call with the same arguments does
+    what is missing or failed. The task follows from the methods: all publish single graphs, sets of
+    graphs, or features to predict labels of graphs from. Its baselines are always there, and each
+    method that is trained also appears untrained.
+
+    Args:
+        methods: Configurations: names of shipped ones, or files.
+        graphs: Real graphs, or sets of graphs: names, or paths of files or folders.
+        epsilons: Budgets. A method without privacy is fitted once per graph and seed.
+        out: Folder of all results, made if it is not there.
+        seeds: Public seed of each run; drawn graphs and classifiers are those of seed 0.
+        delta: Delta of all methods that are not pure.
+        processes: Number of processes, of one thread each.
+        classify: Whether to train classifiers of sets of graphs with labels, too.
+        undirected: Whether to drop the directions of directed graphs.
+        say: Takes a line on the progress.
+
+    Raises:
+        CommandError: If an argument is refused; then nothing has been made.
+        BrokenOffError: If the results cannot be written, for instance on a full disk.
+    """
+    epsilons, place = sorted(set(epsilons)), Path(out)
+    _check(epsilons, seeds, delta, processes, place)
+    with contextlib.ExitStack() as held:
+        is_there = place.is_dir()
+        if is_there:  # else it is made when the arguments have proved to be right
+            held.enter_context(locked(place))
+        found = read_methods([str(method) for method in methods])
+        task = common_task(found)
+        found = read_methods([*map(str, methods), *task.baselines])
+        data = {str(name): task.load(str(name), undirected) for name in graphs}
+        if classify and all(graph.get("y") is None for graph in data.values()):
+            raise CommandError("classify: none of the graphs is a set of graphs with labels")
+        check_delta(delta, found, data)
+        grid = Grid(found, data, epsilons, seeds, delta, task, classify, undirected)
+        jobs = grid.jobs()
+        if not is_there:  # another process may have made it by now
+            place.mkdir(parents=True, exist_ok=True)
+            held.enter_context(locked(place))
+        try:
+            runs = _run(jobs, processes, place, say)
+            return Results(runs, data, task, place, write(runs, grid, place))
+        except OSError as error:
+            raise BrokenOffError(f"{place}: {error}") from error
+
+
+def write(runs: Sequence[dict[str, Any]], grid: Grid, folder: Path) -> list[Path]:
+    """Write ``results.csv``, ``results.md`` and ``report.html``, and name them.
+
+    Args:
+        runs: Recorded results of the jobs, failed ones included.
+        grid: What was varied.
+        folder: Folder of all results, which holds the synthetic graphs of the first runs.
+    """
+    paths = [folder / name for name in ("results.csv", "results.md", "report.html")]
+    with whole_file(paths[0]) as scratch:
+        write_csv(runs, scratch)
+    texts = (markdown(runs, grid.task), page(runs, dict(grid.data), grid.task, folder))
+    for path, content in zip(paths[1:], texts, strict=True):
+        with whole_file(path) as scratch:
+            scratch.write_text(content, encoding="utf-8")
+    return paths
+
+
+def _check(
+    epsilons: Sequence[float], seeds: Sequence[int], delta: float, processes: int, out: Path
+) -> None:
+    """Refuse arguments that need no data to be refused."""
+    for epsilon in epsilons:
+        if not 0 < epsilon < math.inf:
+            raise CommandError(
+                f"epsilons must be positive and finite, got {epsilon:g}\n"
+                "a method without privacy says so in its configuration: privacy: {epsilon: .inf}"
+            )
+    if not 0 < delta < 1:
+        raise CommandError(f"delta must be between 0 and 1, got {delta:g}")
+    if not seeds:
+        raise CommandError("there must be a seed, or no fit is made")
+    if processes < 1:
+        raise CommandError(f"there must be a process or more, got {processes}")
+    if out.exists() and not out.is_dir():
+        raise CommandError(f"{out}: not a folder")
+
+
+def _run(
+    jobs: Sequence[Job], processes: int, folder: Path, say: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """Result of each job, of which those that are recorded are read."""
+    recorded = ((job.name, read_result(folder, job)) for job in jobs)
+    results = {name: result for name, result in recorded if result and not result["failure"]}
+    missing = [job for job in jobs if job.name not in results]
+    say(f"{len(jobs)} fits, {len(results)} of them done already")
+    with contextlib.closing(run_jobs(missing, processes, folder)) as outcomes:
+        for line, name, result in _followed(outcomes, missing, processes):
+            write_result(folder, name, result)
+            results[name] = result
+            say(line)
+    return [results[job.name] for job in jobs]
+
+
+def _followed(
+    outcomes: Iterator[tuple[Job, dict[str, Any]]], jobs: Sequence[Job], processes: int
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Progress line, name and content of each result."""
+    left = {job.name: (job.method, job.graph) for job in jobs}
+    seconds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for done, (job, result) in enumerate(outcomes, 1):
+        seconds[left.pop(job.name)].append(result["seconds"]["total"])
+        overall = mean(value for values in seconds.values() for value in values)
+        rest = sum(mean(seconds[row]) if row in seconds else overall for row in left.values())
+        line = f"[{done}/{len(jobs)}] {job}: {result['seconds']['total']:.1f} s"
+        if left:
+            line += f"; about {_duration(rest / min(processes, len(left)))} left"
+        if result["failure"] is not None:
+            line = "\n    ".join([line, *result["failure"].splitlines()])
+        yield line, job.name, result
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,173 @@
+"""The plan of a benchmark: methods, baselines and untrained methods by graphs, budgets and seeds."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torch_geometric.data import Data
+
+from lightning_dpg import __version__
+from lightning_dpg.benchmark.jobs import Job
+from lightning_dpg.benchmark.tasks import Task, task_of
+from lightning_dpg.classes import find_class
+from lightning_dpg.errors import CommandError
+from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
+from lightning_dpg.running.complete import method_settings, on_data
+from lightning_dpg.running.settings import find_config, find_configs, shipped_configs
+
+
+class Grid(NamedTuple):
+    """All that is varied."""
+
+    methods: Mapping[str, dict[str, Any]]
+    """Complete configuration of each method by its label, baselines included."""
+    data: Mapping[str, Data]
+    """Real data by name."""
+    epsilons: Sequence[float]
+    seeds: Sequence[int]
+    delta: float
+    """Delta of all methods that are not pure."""
+    task: Task
+    classify: bool = False
+    """Whether to train classifiers on what the runs of seed 0 have drawn."""
+    undirected: bool = False
+    """Whether to drop the directions of directed graphs."""
+
+    def jobs(self) -> list[Job]:
+        """All fits, those of the first seed first: soon it is known how long each method takes."""
+        rows = [
+            row for label, settings in self.methods.items() for row in self._rows(label, settings)
+        ]
+        contents = {name: _digest_graph(graph) for name, graph in self.data.items()}
+        jobs = []
+        for seed in self.seeds:
+            for graph, real in self.data.items():
+                classify = self.classify and seed == 0 and real.get("y") is not None
+                for label, role, base in rows:
+                    is_private = math.isfinite(base["privacy"]["epsilon"])
+                    for epsilon in self.epsilons if is_private else (math.inf,):
+                        settings = self._settings(base, graph, epsilon, seed)
+                        text = json.dumps(
+                            [__version__, self.task.queries, contents[graph], settings, classify],
+                            sort_keys=True,
+                        )
+                        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+                        jobs.append(
+                            Job(label, role, graph, epsilon, seed, settings, digest, classify)
+                        )
+        return jobs
+
+    def _rows(self, label: str, settings: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+        """Label, role and settings of the rows of one method."""
+        if label in self.task.baselines:
+            rows = [(f"{label} (baseline)", "baseline", settings)]
+            if label == self.task.exact_baseline:
+                exact = settings | {"privacy": settings["privacy"] | {"epsilon": math.inf}}
+                rows.append((f"{label} (baseline, exact number of edges)", "baseline", exact))
+            return rows
+        if not method_class(settings).is_trained:
+            return [(label, "method", settings)]
+        untrained = settings | {"trainer": settings["trainer"] | {"max_steps": 0}}
+        return [(label, "method", settings), (f"{label} (untrained)", "untrained", untrained)]
+
+    def _settings(
+        self, settings: dict[str, Any], graph: str, epsilon: float, seed: int
+    ) -> dict[str, Any]:
+        budget = settings["privacy"]
+        given = settings["data"]["init_args"].get("undirected", False)
+        # A method whose configuration says delta 0 is pure and would only look weaker with another.
+        delta = self.delta if budget["delta"] and math.isfinite(epsilon) else budget["delta"]
+        return on_data(settings, graph, undirected=self.undirected or given) | {
+            "seed_everything": seed,
+            "privacy": budget | {"epsilon": epsilon, "delta": delta},
+        }
+
+
+def read_methods(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Complete configurations by the labels of their rows.
+
+    Args:
+        names: Names of shipped configurations, or files.
+
+    Raises:
+        CommandError: If a configuration is not that of a method, or two have the same label.
+    """
+    shipped = {path.resolve(): name for name, path in shipped_configs().items()}
+    found: dict[str, Path] = {}
+    for name in dict.fromkeys(names):
+        try:
+            path = find_config(name).resolve()
+            find_configs(["fit", "--config", str(path)])  # refuses what is no configuration
+        except CommandError as error:
+            raise CommandError(str(error).replace("--config", "methods")) from error
+        label = shipped.get(path, path.stem)
+        if found.setdefault(label, path) != path:
+            raise CommandError(f"methods: {found[label]} and {path} would both be {label}")
+    return {label: method_settings(path) for label, path in found.items()}
+
+
+def common_task(methods: Mapping[str, dict[str, Any]]) -> Task:
+    """The task of all methods.
+
+    Args:
+        methods: Complete configuration of each method by its label.
+
+    Raises:
+        CommandError: If methods have different tasks, or one publishes nothing.
+    """
+    tasks = {}
+    for label, settings in methods.items():
+        method = method_class(settings)
+        if not issubclass(method, Synthesizer | GraphFeatureRelease):
+            raise CommandError(f"methods {label}: {method.__name__} releases nothing to compare")
+        tasks[label] = task_of(method)
+    (first, task), *rest = tasks.items()
+    for label, other in rest:
+        if other is not task:
+            raise CommandError(
+                f"methods: {first} learns a single {task.noun}, {label} a single {other.noun}\n"
+                "compare methods of graphs, of sets of graphs and of their labels apart"
+            )
+    return task
+
+
+def method_class(settings: Mapping[str, Any]) -> Any:
+    """Class of the method of a configuration."""
+    return find_class(settings["model"]["class_path"])
+
+
+def check_delta(
+    delta: float, methods: Mapping[str, dict[str, Any]], data: Mapping[str, Data]
+) -> None:
+    """Refuse a delta that every fit would refuse.
+
+    Args:
+        delta: Delta of all methods that are not pure.
+        methods: Complete configuration of each method by its label.
+        data: Real data by name.
+
+    Raises:
+        CommandError: If delta is too large for one of the graphs.
+    """
+    budgets = [settings["privacy"] for settings in methods.values()]
+    if not any(budget["delta"] and math.isfinite(budget["epsilon"]) for budget in budgets):
+        return
+    for name, graph in data.items():
+        if delta * (graph.num_edges // 2) >= 1:
+            raise CommandError(
+                f"delta {delta:g}: not below one over the number of edges of {name}, so that it "
+                "would allow to publish one of them as it is\nleave it out to take the default"
+            )
+
+
+def _digest_graph(graph: Data) -> str:
+    content = hashlib.sha256(graph.edge_index.cpu().numpy().tobytes())
+    content.update("\n".join(graph.node_names).encode())
+    for key in ("sizes", "y"):
+        if graph.get(key) is not None:
+            content.update(graph[key].numpy().tobytes())
+    return content.hexdigest()

@@ -1,0 +1,127 @@
+"""Calls in processes of their own, where a process that dies costs one call and no other.
+
+Nothing heavy is imported here: a process imports what its first call needs, and says to the log of
+this call whatever there is to say.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from multiprocessing.context import SpawnContext, SpawnProcess
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class ProcessDiedError(Exception):
+    """The process of a call has ended, for instance for want of memory."""
+
+
+def run_calls(
+    call: Callable[[T], R],
+    items: Sequence[T],
+    processes: int,
+    *,
+    log_of: Callable[[T], Path],
+    clean_up: Callable[[T], None],
+) -> Generator[tuple[T, R | Exception]]:
+    """Call a function for each item; results come in the order in which they are done.
+
+    Closing the iterator ends the processes.
+
+    Args:
+        call: Function of a module, or a partial of one.
+        items: Its arguments, one for each call.
+        processes: Number of processes, of one thread each.
+        log_of: File for what a call writes to standard output and error.
+        clean_up: Removes what a call has left that did not come to its end.
+
+    Yields:
+        Item and result; an exception in its place if the call could not be made or has not ended.
+    """
+    context = multiprocessing.get_context("spawn")
+    waiting = deque(items)
+    idle: list[tuple[Connection, SpawnProcess]] = []
+    busy: dict[Connection, tuple[SpawnProcess, T]] = {}
+    try:
+        while waiting or busy:
+            while waiting and len(busy) < processes:
+                connection, process = idle.pop() if idle else _start(context)
+                item = waiting.popleft()
+                busy[connection] = process, item
+                with contextlib.suppress(BrokenPipeError):  # it has died: seen below
+                    connection.send(log_of(item))
+                    connection.send((call, item))
+            for ready in wait(list(busy)):
+                assert isinstance(ready, Connection)
+                process, item = busy.pop(ready)
+                try:
+                    result: R | Exception = ready.recv()
+                    idle.append((ready, process))
+                except EOFError:
+                    process.join()
+                    result = ProcessDiedError(f"its process ended with code {process.exitcode}")
+                    clean_up(item)
+                yield item, result
+    finally:
+        for process in (*(process for _, process in idle), *(p for p, _ in busy.values())):
+            process.kill()
+            process.join()
+        for _, item in busy.values():
+            clean_up(item)
+
+
+def _start(context: "SpawnContext") -> "tuple[Connection, SpawnProcess]":
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs,))
+    # Ctrl-C is for the process that waits for the workers, also while they import what they need.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process.start()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    theirs.close()  # so that the end of the process is the end of the pipe
+    return ours, process
+
+
+def _serve(connection: Connection) -> None:
+    """Make calls until the other end is gone."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    os.environ["OMP_NUM_THREADS"] = "1"  # read when PyTorch is imported, which is yet to come
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        while True:
+            failure = _write_to(connection.recv())
+            call, item = connection.recv()  # imports the module of the call
+            connection.send(call(item) if failure is None else failure)
+
+
+def _end_with_parent() -> None:
+    """End this process where its parent was killed: nobody would take the results."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _write_to(log: Path) -> OSError | None:
+    """Send standard output and error to a file; the error where that cannot be, as on a full disk."""
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("wb") as file:
+            for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+                stream.flush()
+                os.dup2(file.fileno(), number)
+    except OSError as error:
+        return error
+    return None

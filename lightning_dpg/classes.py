@@ -1,0 +1,23 @@
+"""Classes by their dotted names."""
+
+import importlib
+import inspect
+
+
+def find_class(path: str) -> type:
+    """The class ``MODULE.NAME``, whose module is imported.
+
+    Raises:
+        ImportError: If the module cannot be imported.
+        AttributeError: If the module has nothing of this name.
+        ValueError: If the path names no module.
+    """
+    module, _, name = path.rpartition(".")
+    found: type = getattr(importlib.import_module(module), name)
+    return found
+
+
+def is_abstract(cls: type) -> bool:
+    """Whether a method is left to subclasses; Lightning's classes have no metaclass to ask."""
+    members = (inspect.getattr_static(cls, name) for name in dir(cls))
+    return any(getattr(member, "__isabstractmethod__", False) for member in members)

@@ -1,0 +1,124 @@
+"""Gromov-Wasserstein discrepancies of reported rows, as Jin and Chen print them."""
+
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from lightning_dpg.interfaces import GraphSetRecords
+from lightning_dpg.methods.graph_features.base import Embedding
+from lightning_dpg.methods.graph_features.ldp_gw.base import GromovWassersteinRelease
+from lightning_dpg.methods.graph_features.ldp_gw.reports import (
+    choose_reports_per_row,
+    equal_epsilons,
+    release_signs,
+    report_assumptions,
+    reports_entry,
+)
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry, Relation
+
+
+class LDPGromovWassersteinAsPublished(GromovWassersteinRelease):
+    r"""Local differential privacy of each graph as Jin and Chen, 2022, print it.
+
+    The encoder is trained by federated averaging without protection of the weights that clients send,
+    so that nothing is guaranteed, and the budget is infinite. The graphs report signs of their rows
+    without correction of their bias, at an epsilon of one over their number of nodes, which the paper
+    claims and which stands beside as such. ``LDPGromovWasserstein`` keeps a budget.
+
+    Args:
+        encoder: ``gcn`` (two layers of 16) or ``gin`` (five of 64, two linear ones).
+        weights: ``trained`` by federated averaging, or ``random`` from the public seed.
+        width: Width h of the rows.
+        distance: Distance between the rows of a graph.
+        report_epsilon: Epsilon of the reports in place of one over the number of nodes.
+        reports_per_row: Entries m reported of each row; None is about the best for a row that has the
+            epsilon of its graph to itself, as in the paper.
+        rounds: Rounds of ``weights: trained``, as many steps of the trainer.
+        num_clients: Number of clients among whom the training graphs are divided.
+        concentration: Of the Dirichlet distribution of each label over the clients.
+        local_epochs: Steps of a client in a round.
+        learning_rate: Of these; None is 0.001 of GIN, which is deep, and 0.003 of GCN.
+        proximal: Weight of the term of FedProx; 0 is FedAvg.
+        train_fraction: Fraction of the graphs of each label that train the encoder.
+        seed: Public seed of the training graphs and of the clients that have them.
+        flower_processes: Processes of clients, which talk to the server over Flower, an extra; 0
+            trains clients one after another, or in the processes of Lightning.
+    """
+
+    relation = Relation.LOCAL_GRAPH
+    adds_noise: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        encoder: Literal["gcn", "gin"] = "gcn",
+        weights: Literal["random", "trained"] = "trained",
+        *,
+        width: int = 8,
+        distance: Literal["euclidean", "cosine", "correlation"] = "euclidean",
+        report_epsilon: float | None = None,
+        reports_per_row: int | None = None,
+        rounds: int = 50,
+        num_clients: int = 10,
+        concentration: float = 1.0,
+        local_epochs: int = 5,
+        learning_rate: float | None = None,
+        proximal: float = 0.0,
+        train_fraction: float = 0.5,
+        seed: int = 0,
+        flower_processes: int = 0,
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        self.settle_training(("random", "trained"), is_deep=encoder == "gin")
+
+    def publish_update(self, total: Tensor) -> Tensor:
+        """Publish it as it is, which voids every guarantee."""
+        self.ledger.spend(self.unprotected_updates())
+        return total
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """The unprotected updates of all rounds, and the reports of all graphs."""
+        rounds = [self.unprotected_updates(self.num_rounds)] if self.num_rounds else []
+        sizes = self.sizes.cpu() if len(self.sizes) else torch.ones(1, dtype=torch.long)
+        epsilons = self._report_epsilons(sizes)
+        num_reports = int(sizes.max()) * self._reports_per_row(epsilons)
+        return [*rounds, reports_entry(float(epsilons.max()), num_reports)]
+
+    def on_fit_start(self) -> None:
+        """Take over the public facts of the data."""
+        super().on_fit_start()
+        self.assumptions = report_assumptions(self.records, None)
+
+    def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
+        """Release signs of the rows of all graphs, those of the first one first, as ``features``."""
+        epsilons = self._report_epsilons(records.sizes)
+        signs = release_signs(
+            self.encoded(*self.encoder_inputs(records)),
+            records.sizes,
+            self.ledger,
+            self.noise,
+            epsilons=epsilons,
+            reports_per_row=self._reports_per_row(epsilons),
+        )
+        return {"features": signs.double()}
+
+    def claimed_epsilon(self, delta: float) -> float | None:
+        """Epsilon that the paper prints: that of the reports, and nothing of the weights."""
+        return float(self._report_epsilons(self.sizes).max()) if len(self.sizes) else None
+
+    def epsilon_per_report(self) -> Tensor:
+        """Epsilon of a single report of each graph (public), shape ``(G,)``."""
+        sizes = self.sizes.cpu()
+        epsilons = self._report_epsilons(sizes)
+        return epsilons / (self._reports_per_row(epsilons) * sizes)
+
+    def _report_epsilons(self, sizes: Tensor) -> Tensor:
+        """Epsilon of the reports of each graph, shape ``(G,)``."""
+        epsilon = self.hparams["report_epsilon"]
+        return 1 / sizes.double() if epsilon is None else equal_epsilons(epsilon, sizes)
+
+    def _reports_per_row(self, epsilons: Tensor) -> int:
+        h = self.hparams
+        return choose_reports_per_row(h["reports_per_row"], float(epsilons.min()), 1, h["width"])

@@ -1,0 +1,338 @@
+"""What all Gromov-Wasserstein releases share: an encoder, its training, and the comparison of graphs."""
+
+import copy
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor, nn
+
+from lightning_dpg.graph.gromov import discrepancy_kernels, pairwise_discrepancies
+from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
+from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
+from lightning_dpg.methods.graph_features.ldp_gw.clients import (
+    ClientTrainer,
+    LocalClients,
+    LocalTraining,
+    build_clients,
+    draw_train_mask,
+    partition_dirichlet,
+)
+from lightning_dpg.methods.graph_features.ldp_gw.comparison import (
+    comparison_scores,
+    row_spaces,
+)
+from lightning_dpg.methods.graph_features.ldp_gw.flower import (
+    FlowerClients,
+    StopClients,
+    check_installed,
+)
+from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs, num_features
+from lightning_dpg.methods.graph_features.ldp_gw.settings import check_training
+from lightning_dpg.methods.graph_set.base import resized
+from lightning_dpg.metrics.kernel_svm import clip_spectrum
+from lightning_dpg.nn.node_encoders import GCN, GIN, NodeEncoder
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry
+
+UPDATES_KEY = "client_updates"
+"""Key of the releases of the rounds."""
+
+UPDATES = "sum of client updates"
+"""Name of the same."""
+
+
+class GromovWassersteinRelease(GraphFeatureRelease):
+    r"""A release of rows of nodes, and the Gromov-Wasserstein discrepancies of graphs by these rows.
+
+    An encoder gives each node a row of the simplex, and a subclass releases the rows. The server
+    computes the discrepancies between the distances of the rows within two graphs. Kernels
+    :math:`e^{-\gamma GW}`, whose negative eigenvalues become 0, and neighbors predict the labels.
+
+    The weights of the encoder are random, from the public seed, or trained by federated averaging on
+    the labels of half of the graphs. The other half alone gives the accuracy: rows that were trained
+    on a graph's label would give it away. One training step of Lightning is one round: each client
+    trains on its graphs, and the server takes a step of length 1 along the sum of the updates.
+    Processes share the clients.
+
+    A subclass has the settings ``weights, rounds, num_clients, concentration, local_epochs,
+    learning_rate, proximal, train_fraction, seed, flower_processes, width`` and ``distance``.
+
+    Attributes:
+        network: The encoder; None before ``fit`` or the loading of a release.
+        train_mask: Graphs that trained the encoder (public), shape ``(G,)``.
+        rounds_made: Rounds so far.
+        discrepancies: Discrepancies of all pairs of graphs (released), shape ``(G, G)``.
+    """
+
+    is_inductive: ClassVar[bool] = False
+    repeats_edges: ClassVar[bool] = True
+    removed_tensors: ClassVar[frozenset[str]] = frozenset(
+        {"rounds_planned", "rows", "update_noise"}
+    )
+    renamed_tensors: ClassVar[dict[str, str]] = {"teaching": "train_mask"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.network: NodeEncoder | None = None
+        self.dims: Tensor
+        self.train_mask: Tensor
+        self.rounds_made: Tensor
+        self.discrepancies: Tensor
+        self.register_buffer("dims", torch.zeros(2, dtype=torch.long))
+        self.register_buffer("train_mask", torch.empty(0, dtype=torch.bool))
+        self.register_buffer("rounds_made", torch.tensor(0))
+        self.register_buffer("discrepancies", torch.empty(0, dtype=torch.double))
+        hook = resized("train_mask", "discrepancies")
+        self.register_load_state_dict_pre_hook(hook)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_pre_hook(_build_encoder)  # type: ignore[no-untyped-call]
+        self._clients: ClientTrainer | None = None
+
+    def encoder_factory(self) -> Callable[[int, int, int], NodeEncoder]:
+        """Encoder factory: (num_features, embedding_dim, num_classes) -> NodeEncoder."""
+        return {"gcn": GCN, "gin": GIN}[self.hparams["encoder"]]
+
+    def input_width(self, records: GraphSetRecords) -> int:
+        """Width of the encoder's input of each node (public): degree and features."""
+        return num_features(records) + 1
+
+    def encoder_inputs(self, records: GraphSetRecords) -> tuple[Tensor, Tensor]:
+        """Inputs of all nodes, ``(N, d)``, and edges, ``(M, 2)``, of the encoder (private)."""
+        return node_inputs(records, records.edges), records.edges
+
+    @abstractmethod
+    def publish_update(self, total: Tensor) -> Tensor:
+        """Book the sum of the clients' updates in a round, and add the noise that it needs.
+
+        Args:
+            total: Sum of all updates, each times the weight of its client, shape ``(K,)`` (private).
+        """
+
+    @property
+    def update_bound(self) -> float | None:
+        """Norm that clients clip their updates to; None where they send them as they are."""
+        return None
+
+    @property
+    def num_rounds(self) -> int:
+        """Rounds of the whole run; 0 where nothing is trained."""
+        return 0 if self.hparams["weights"] == "random" else int(self.hparams["rounds"])
+
+    def settle_training(self, weights: tuple[str, ...], *, is_deep: bool = False) -> None:
+        """Check the settings of the training, and choose the learning rate that was left open.
+
+        Args:
+            weights: Choices that the class has for ``weights``.
+            is_deep: Whether the encoder is deep, which takes a smaller learning rate.
+        """
+        check_training(self.hparams, weights)
+        self.automatic_optimization = self.hparams["weights"] == "random"
+        if self.hparams["learning_rate"] is None:
+            self.hparams["learning_rate"] = 0.001 if is_deep else 0.003
+
+    def batch_request(self) -> BatchRequest:
+        """All records in each round, and one step at least, which makes the release."""
+        return BatchRequest("all", steps_per_epoch=max(self.num_rounds, 1))
+
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+        """Also refuse Flower where it is not installed."""
+        super().check_budget(budget, steps)
+        if self.hparams["flower_processes"]:
+            check_installed()
+
+    def setup(self, stage: str) -> None:
+        """Make the encoder for the public widths of features and labels."""
+        super().setup(stage)
+        if self.network is None and stage == "fit":
+            records = self.records
+            num_classes = 1 if records.labels is None else int(records.labels.max()) + 1
+            self.build(self.input_width(records), num_classes)
+
+    def build(self, feature_dim: int, num_classes: int) -> None:
+        """Make the encoder, with weights of the public random numbers.
+
+        Args:
+            feature_dim: Width of its input of each node.
+            num_classes: Number of labels.
+        """
+        self.dims = torch.tensor([feature_dim, num_classes])
+        self.network = self.encoder_factory()(feature_dim, self.hparams["width"], num_classes)
+
+    def configure_optimizers(self) -> torch.optim.Optimizer | None:
+        """The optimizer of the server; none where nothing is trained."""
+        if not self.num_rounds or self.network is None:
+            return None
+        return torch.optim.SGD(self.network.parameters(), lr=1.0)
+
+    def configure_callbacks(self) -> list[Callback]:
+        """Stop the client processes however the run ends."""
+        return [StopClients(self.shut_down)] if self.hparams["flower_processes"] else []
+
+    def on_fit_start(self) -> None:
+        """Take over the public facts of the data, and draw the graphs that train the encoder."""
+        super().on_fit_start()
+        self.train_mask = torch.zeros(len(self.sizes), dtype=torch.bool, device=self.device)
+        if self.num_rounds:
+            self._check_processes()
+            self._check_labels()
+            fraction = self.hparams["train_fraction"]
+            chosen = draw_train_mask(self.labels.cpu(), fraction, self.hparams["seed"])
+            if not chosen.any() or chosen.all():
+                raise MisconfigurationException(
+                    f"train_fraction {fraction:g} takes {int(chosen.sum())} of {len(chosen)} graphs "
+                    "for training: some must train the encoder, and some must be left for the test"
+                )
+            self.train_mask = chosen.to(self.device)
+
+    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
+        """Make one round; after the last one release the rows and compare all graphs.
+
+        Args:
+            batch: The graphs (private).
+            batch_idx: Number of the batch.
+        """
+        if not self.is_released and self.rounds_made < self.num_rounds:
+            self._make_round(batch)
+        if self.rounds_made < self.num_rounds:
+            return
+        self.shut_down()
+        super().training_step(batch, batch_idx)
+        if not len(self.discrepancies):
+            # One process compares for all.
+            found = self.compared() if self.trainer.is_global_zero else np.empty(0)
+            found = self.trainer.strategy.broadcast(found)
+            self.discrepancies = torch.from_numpy(found).to(self.device)
+
+    def encoded(self, inputs: Tensor, edges: Tensor) -> Tensor:
+        """Rows of all nodes, on the CPU.
+
+        Args:
+            inputs: Input of the encoder of each node, shape ``(N, d)``.
+            edges: Edges of shape ``(M, 2)``.
+
+        Returns:
+            Shape ``(N, h)``, in double precision.
+        """
+        edge_index = torch.cat([edges, edges.flip(1)]).T.to(self.device)
+        with torch.no_grad():
+            rows: Tensor = self._encoder()(inputs.to(self.device), edge_index)
+        return rows.double().cpu()
+
+    def compared(self) -> NDArray[np.float64]:
+        """Discrepancies of all pairs of graphs by the released rows, shape ``(G, G)``."""
+        progress = self.trainer.progress_bar_callback is not None
+        spaces = row_spaces(self.embedding["features"], self.sizes, self.hparams["distance"])
+        return pairwise_discrepancies(spaces, progress=progress)
+
+    def kernels(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
+        """Kernels of the discrepancies, without their negative eigenvalues."""
+        found = self.discrepancies.cpu().numpy()
+        return [clip_spectrum(kernel) for kernel in discrepancy_kernels(found)]
+
+    @property
+    def test_mask(self) -> NDArray[np.bool_]:
+        """The graphs that did not train the encoder."""
+        mask: NDArray[np.bool_] = (~self.train_mask).cpu().numpy()
+        return mask
+
+    def test_step(self, batch: Tensor, batch_idx: int) -> None:
+        """Also log the accuracy of neighbors, and how well clusters fit the labels.
+
+        Both are computed of the graphs that did not train the encoder, and are as public as the
+        release.
+        """
+        super().test_step(batch, batch_idx)
+        found, labels = self.discrepancies.cpu().numpy(), self.labels.cpu().numpy()
+        tested = np.flatnonzero(self.test_mask)
+        spaces = row_spaces(self.embedding["features"], self.sizes, self.hparams["distance"])
+        values = comparison_scores(found, labels, spaces, tested)
+        self.log_dict(values, batch_size=1)
+
+    def released_arrays(self) -> dict[str, NDArray[Any]]:
+        """Also the discrepancies of all graphs, and the mask of those that trained the encoder."""
+        names = ("discrepancies", "train_mask")
+        return super().released_arrays() | {n: getattr(self, n).cpu().numpy() for n in names}
+
+    def unprotected_updates(self, rounds: int = 1) -> LedgerEntry:
+        """Ledger entry of rounds whose updates nothing protects."""
+        entry = self.unprotected(UPDATES, "the weights of clients are not protected")
+        return replace(entry, steps=rounds)
+
+    def shut_down(self) -> None:
+        """Stop the clients, and their processes if there are any."""
+        if self._clients is not None:
+            self._clients.close()
+            self._clients = None
+
+    def local_training(self) -> LocalTraining:
+        """How each client trains in a round."""
+        h = self.hparams
+        return LocalTraining(
+            h["local_epochs"], h["learning_rate"], h["proximal"], self.update_bound
+        )
+
+    def client_parts(self) -> list[Tensor]:
+        """Numbers of the graphs of each client (public)."""
+        h = self.hparams
+        settings = (h["num_clients"], h["concentration"], h["seed"])
+        return partition_dirichlet(self.labels.cpu(), self.train_mask.cpu(), *settings)
+
+    def _check_processes(self) -> None:
+        """Refuse client processes beside those of Lightning."""
+        if self.hparams["flower_processes"] and self.trainer.world_size > 1:
+            raise MisconfigurationException(
+                "flower_processes takes one process of Lightning, whose clients have their own: "
+                "set trainer.devices to 1"
+            )
+
+    def _make_round(self, records: GraphSetRecords) -> None:
+        """Let all clients train, and take the server's step."""
+        network = self._encoder()
+        if self._clients is None:
+            self._clients = self._client_trainer(records)
+        total = self._clients.weighted_update(network)
+        if self.trainer.world_size > 1:
+            total = total.to(self.device)
+            torch.distributed.all_reduce(total)
+        total = self.publish_update(total)
+        optimizer: Any = self.optimizers()
+        parameters = list(network.parameters())
+        pieces = torch.split(total, [parameter.numel() for parameter in parameters])
+        for parameter, moved in zip(parameters, pieces, strict=True):
+            parameter.grad = -moved.view_as(parameter).to(parameter)
+        optimizer.step()
+        self.rounds_made += 1
+
+    def _client_trainer(self, records: GraphSetRecords) -> ClientTrainer:
+        """Start the clients: those of this process, or all of them in processes of their own."""
+        processes = self.hparams["flower_processes"]
+        inputs, edges = self.encoder_inputs(records)
+        device = torch.device("cpu") if processes else self.device
+        labels = self.labels.cpu()
+        clients = build_clients(
+            self.client_parts(), inputs, edges, records.graph_of, labels, device
+        )
+        if processes:
+            shares = [clients[number::processes] for number in range(processes)]
+            copied = copy.deepcopy(self._encoder()).cpu()
+            return FlowerClients(shares, copied, self.local_training())
+        mine = clients[self.global_rank :: self.trainer.world_size]
+        return LocalClients(mine, self.local_training())
+
+    def _encoder(self) -> NodeEncoder:
+        if self.network is None:
+            raise MisconfigurationException("the encoder is made in fit, or loaded from a release")
+        return self.network
+
+
+def _build_encoder(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: object) -> None:
+    """Make the encoder for the widths of a state that is about to be loaded."""
+    if isinstance(module, GromovWassersteinRelease) and module.network is None:
+        feature_dim, num_classes = state[prefix + "dims"].tolist()
+        module.build(feature_dim, num_classes)

@@ -1,0 +1,142 @@
+"""Differential privacy of an edge: noisy sums over neighbors, from which an encoder learns for free."""
+
+from collections.abc import Callable
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from lightning_dpg.interfaces import GraphSetRecords
+from lightning_dpg.methods.graph_features.base import Embedding
+from lightning_dpg.methods.graph_features.ldp_gw.base import GromovWassersteinRelease
+from lightning_dpg.methods.graph_features.ldp_gw.inputs import (
+    num_features,
+    public_features,
+    scaled,
+)
+from lightning_dpg.methods.graph_set.base import resized
+from lightning_dpg.nn.node_encoders import NodeEncoder, RowNet
+from lightning_dpg.privacy.aggregation_perturbation import noisy_aggregation
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
+from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.sensitivity import aggregation_sensitivity
+
+
+class CentralGromovWasserstein(GromovWassersteinRelease):
+    """Central differential privacy of one edge: (epsilon, delta), add or remove one undirected edge.
+
+    A trusted curator releases sums of the public features over the neighbors of each node, hop after
+    hop, with Gaussian noise that spends the whole budget. The encoder reads nothing else, so that
+    its training on the public labels, the rows and their comparison cost nothing. One edge is
+    protected and not the whole graph, as by ``LDPGromovWasserstein``; for that there is a signal.
+
+    Args:
+        weights: ``random`` from the public seed, or ``trained`` by federated averaging.
+        width: Width h of the rows.
+        distance: Distance between the rows of a graph.
+        hops: Number of hops.
+        rounds: Rounds of ``weights: trained``, as many steps of the trainer.
+        num_clients: Number of clients among whom the training graphs are divided.
+        concentration: Of the Dirichlet distribution of each label over the clients.
+        local_epochs: Steps of a client in a round.
+        learning_rate: Of these; None is 0.003.
+        proximal: Weight of the term of FedProx; 0 is FedAvg.
+        train_fraction: Fraction of the graphs of each label that train the encoder.
+        seed: Public seed of the training graphs and of the clients that have them.
+        flower_processes: Processes of clients, which talk to the server over Flower, an extra; 0
+            trains clients one after another, or in the processes of Lightning.
+    """
+
+    repeats_edges: ClassVar[bool] = False  # the sensitivity of its sums is that of one edge
+    removed_tensors: ClassVar[frozenset[str]] = frozenset({"rounds_planned", "update_noise"})
+
+    def __init__(
+        self,
+        weights: Literal["random", "trained"] = "random",
+        *,
+        width: int = 8,
+        distance: Literal["euclidean", "cosine", "correlation"] = "euclidean",
+        hops: int = 2,
+        rounds: int = 50,
+        num_clients: int = 10,
+        concentration: float = 1.0,
+        local_epochs: int = 5,
+        learning_rate: float | None = None,
+        proximal: float = 0.0,
+        train_fraction: float = 0.5,
+        seed: int = 0,
+        flower_processes: int = 0,
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        self.settle_training(("random", "trained"))
+        self.rows: Tensor
+        self.register_buffer("rows", torch.empty(0))
+        self.register_load_state_dict_pre_hook(resized("rows"))  # type: ignore[no-untyped-call]
+
+    def encoder_factory(self) -> Callable[[int, int, int], NodeEncoder]:
+        """Two linear layers of each node's own row, which read no edge."""
+        return RowNet
+
+    def input_width(self, records: GraphSetRecords) -> int:
+        """Features and their sums."""
+        return max(num_features(records), 1) * (1 + int(self.hparams["hops"]))
+
+    def encoder_inputs(self, records: GraphSetRecords) -> tuple[Tensor, Tensor]:
+        """The noisy sums, and no edges."""
+        return self._scaled_rows(), records.edges[:0]
+
+    def publish_update(self, total: Tensor) -> Tensor:
+        """Publish it as it is: a function of the noisy sums and of public labels costs nothing."""
+        return total
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """A release of sums over neighbors for each hop, all with the same noise."""
+        hops = int(self.hparams["hops"])
+        multiplier = calibrate_noise_multiplier(budget, steps=hops)
+        return [
+            LedgerEntry(
+                key=f"neighbor_sums_{hop}",
+                name=f"sums over neighbors, hop {hop}",
+                relation=self.relation,
+                mechanism="gaussian",
+                sensitivity=aggregation_sensitivity(),
+                noise_multiplier=multiplier,
+                proof="aggregation_sensitivity",
+            )
+            for hop in range(1, hops + 1)
+        ]
+
+    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
+        """Release the noisy sums before the first round.
+
+        Args:
+            batch: The graphs (private).
+            batch_idx: Number of the batch.
+        """
+        if not len(self.rows):
+            self.rows = self._noisy_rows(batch).to(self.device)
+        super().training_step(batch, batch_idx)
+
+    def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
+        """Encode the noisy sums of all graphs, those of the first one first, as ``features``."""
+        return {"features": self.encoded(*self.encoder_inputs(records))}
+
+    def _noisy_rows(self, records: GraphSetRecords) -> Tensor:
+        """Public features and their noisy sums over neighbors, shape ``(N, (1 + hops) d)``."""
+        x, plan = public_features(records), self.plan(self.budget, 1)
+        sums = noisy_aggregation(
+            records.edges,
+            x,
+            len(plan),
+            self.ledger,
+            self.noise,
+            noise_multiplier=plan[0].noise_multiplier,
+        )
+        return torch.cat([x, sums], 1)
+
+    def _scaled_rows(self) -> Tensor:
+        entry = self.ledger.entries[0]
+        width = self.rows.shape[1] // (1 + self.hparams["hops"])
+        return scaled(self.rows.cpu(), width, entry.sensitivity * entry.noise_multiplier)

@@ -1,0 +1,53 @@
+"""Graphs compared by the rows of their nodes, and how well the comparison fits their labels."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.metrics import normalized_mutual_info_score
+from torch import Tensor
+
+from lightning_dpg.graph.gromov import Matrix, Space, row_distances
+from lightning_dpg.graph.gromov_kmeans import gromov_kmeans
+from lightning_dpg.metrics.discrepancies import neighbor_accuracy
+
+# Barycenters of more graphs take minutes.
+_MOST_CLUSTERED = 500
+
+
+def row_spaces(
+    rows: Tensor, sizes: Tensor, distance: Literal["euclidean", "cosine", "correlation"]
+) -> list[Space]:
+    """Distances between the rows of each graph.
+
+    Args:
+        rows: Rows of all graphs, those of the first one first, shape ``(N, h)``.
+        sizes: Number of rows of each graph, shape ``(G,)``.
+        distance: Distance between two rows.
+    """
+    parts = torch.split(rows.cpu().double(), sizes.tolist())
+    return [Space(row_distances(part.numpy(), distance)) for part in parts]
+
+
+def comparison_scores(
+    discrepancies: Matrix,
+    labels: NDArray[np.int64],
+    spaces: Sequence[Space],
+    tested: NDArray[np.intp],
+) -> dict[str, float]:
+    """Accuracy of nearest neighbors, and the mutual information of labels and clusters.
+
+    Args:
+        discrepancies: Discrepancies of all graphs, shape ``(G, G)``.
+        labels: Label of each graph, shape ``(G,)``.
+        spaces: What was compared of each graph.
+        tested: Numbers of the graphs that the scores are of. There are no clusters of many.
+    """
+    found, labels = discrepancies[np.ix_(tested, tested)], labels[tested]
+    scores = {"test_accuracy_of_neighbors": neighbor_accuracy(found, labels)}
+    if len(tested) <= _MOST_CLUSTERED:
+        clusters = gromov_kmeans([spaces[k] for k in tested], found, len(np.unique(labels)))
+        scores["test_clusters_nmi"] = normalized_mutual_info_score(labels, clusters.labels)
+    return scores

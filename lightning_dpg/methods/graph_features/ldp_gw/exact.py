@@ -1,0 +1,125 @@
+"""Rows of nodes and their comparison without protection: what private releases are compared with."""
+
+from typing import ClassVar, Literal
+
+from torch import Tensor
+
+from lightning_dpg.interfaces import GraphSetRecords
+from lightning_dpg.methods.graph_features.base import Embedding
+from lightning_dpg.methods.graph_features.ldp_gw.base import (
+    GromovWassersteinRelease,
+)
+from lightning_dpg.methods.graph_features.ldp_gw.reports import (
+    choose_reports_per_row,
+    equal_epsilons,
+    release_reports,
+    report_assumptions,
+    reports_entry,
+)
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry, Relation
+
+
+class GromovWassersteinFeatures(GromovWassersteinRelease):
+    """Rows of nodes without privacy: the rows as they are, of an encoder that nothing protects.
+
+    With ``report_epsilon`` the rows go through the multi-bit encoder of ``LDPGromovWasserstein``, to
+    measure how much of the loss the reports alone are; there is no guarantee all the same, because
+    the weights that the clients send are not protected.
+
+    Args:
+        encoder: ``gcn`` (two layers of 16) or ``gin`` (five of 64, two linear ones).
+        weights: ``random`` from the public seed, or ``trained`` by federated averaging.
+        width: Width h of the rows.
+        distance: Distance between the rows of a graph.
+        report_epsilon: Epsilon of the reports of each graph; None releases the rows as they are.
+        reports_per_row: Entries m reported of each row; None is about the best for the epsilon.
+        rounds: Rounds of ``weights: trained``, as many steps of the trainer.
+        num_clients: Number of clients among whom the training graphs are divided.
+        concentration: Of the Dirichlet distribution of each label over the clients.
+        local_epochs: Steps of a client in a round.
+        learning_rate: Of these; None is 0.001 of GIN, which is deep, and 0.003 of GCN.
+        proximal: Weight of the term of FedProx; 0 is FedAvg.
+        train_fraction: Fraction of the graphs of each label that train the encoder.
+        seed: Public seed of the training graphs and of the clients that have them.
+        flower_processes: Processes of clients, which talk to the server over Flower, an extra; 0
+            trains clients one after another, or in the processes of Lightning.
+    """
+
+    relation = Relation.LOCAL_GRAPH
+    adds_noise: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        encoder: Literal["gcn", "gin"] = "gcn",
+        weights: Literal["random", "trained"] = "random",
+        *,
+        width: int = 8,
+        distance: Literal["euclidean", "cosine", "correlation"] = "euclidean",
+        report_epsilon: float | None = None,
+        reports_per_row: int | None = None,
+        rounds: int = 50,
+        num_clients: int = 10,
+        concentration: float = 1.0,
+        local_epochs: int = 5,
+        learning_rate: float | None = None,
+        proximal: float = 0.0,
+        train_fraction: float = 0.5,
+        seed: int = 0,
+        flower_processes: int = 0,
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        self.settle_training(("random", "trained"), is_deep=encoder == "gin")
+
+    def publish_update(self, total: Tensor) -> Tensor:
+        """Publish it as it is, which voids every guarantee."""
+        self.ledger.spend(self.unprotected_updates())
+        return total
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """The updates of all rounds, and the rows: reads that nothing protects."""
+        rounds = [self.unprotected_updates(self.num_rounds)] if self.num_rounds else []
+        return [*rounds, self._rows_entry()]
+
+    def on_fit_start(self) -> None:
+        """Take over the public facts of the data."""
+        super().on_fit_start()
+        self.assumptions = report_assumptions(self.records, None)
+
+    def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
+        """Release the rows of all graphs, those of the first one first, as ``features``."""
+        rows, epsilon = self.encoded(*self.encoder_inputs(records)), self.hparams["report_epsilon"]
+        if epsilon is None:
+            self.ledger.spend(self._rows_entry())
+            return {"features": rows}
+        reports = release_reports(
+            rows,
+            records.sizes,
+            self.ledger,
+            self.noise,
+            epsilons=equal_epsilons(epsilon, records.sizes),
+            reports_per_row=self._reports_per_row(),
+        )
+        return {"features": reports}
+
+    def epsilon_per_report(self) -> Tensor:
+        """Epsilon of a single report of each graph (public), shape ``(G,)``; of reports only."""
+        total: float = self.hparams["report_epsilon"]
+        return total / (self._reports_per_row() * self.sizes.cpu().double())
+
+    def _rows_entry(self) -> LedgerEntry:
+        epsilon = self.hparams["report_epsilon"]
+        if epsilon is None:
+            return self.unprotected("embeddings", "they are released as they are")
+        return reports_entry(epsilon, self._largest() * self._reports_per_row())
+
+    def _largest(self) -> int:
+        """Nodes of the largest graph; 1 before the graphs are known."""
+        return int(self.sizes.max()) if len(self.sizes) else 1
+
+    def _reports_per_row(self) -> int:
+        h = self.hparams
+        return choose_reports_per_row(
+            h["reports_per_row"], h["report_epsilon"], self._largest(), h["width"]
+        )

@@ -1,0 +1,129 @@
+"""Rows of nodes reported through the multi-bit encoder: local differential privacy of each graph."""
+
+import torch
+from torch import Tensor
+
+from lightning_dpg.interfaces import GraphSetRecords
+from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.ledger import PrivacyLedger
+from lightning_dpg.privacy.multi_bit import best_reports_per_row, multi_bit, unbiased
+from lightning_dpg.privacy.noise import NoiseSource
+
+REPORTS_KEY = "embedding_reports"
+"""Key of the release of the multi-bit encoder."""
+
+REPORTS = "reports of embeddings"
+"""Name of the same."""
+
+BOUNDS = (0.0, 1.0)
+"""Of the entries of a softmax."""
+
+
+def equal_epsilons(epsilon: float, sizes: Tensor) -> Tensor:
+    """The same epsilon for the reports of each graph, shape ``(G,)``."""
+    return torch.full((len(sizes),), epsilon, dtype=torch.double, device=sizes.device)
+
+
+def choose_reports_per_row(given: int | None, epsilon: float, num_rows: int, width: int) -> int:
+    """Number of entries that are reported of each row (public): as set, or about the best.
+
+    Args:
+        given: The setting; None asks for the best.
+        epsilon: Smallest epsilon of the reports of a graph.
+        num_rows: Rows that share it.
+        width: Entries of a row.
+    """
+    return best_reports_per_row(epsilon, num_rows, width) if given is None else given
+
+
+def reports_entry(epsilon: float, num_reports: int) -> LedgerEntry:
+    """Ledger entry of all reports.
+
+    Args:
+        epsilon: Largest cost for a client.
+        num_reports: Number of reports of the largest client.
+    """
+    return LedgerEntry(
+        key=REPORTS_KEY,
+        name=REPORTS,
+        relation=Relation.LOCAL_GRAPH,
+        mechanism="pure",
+        sensitivity=num_reports,
+        epsilon=epsilon,
+        proof="cost_of_reports",
+        record="graph of one client",
+    )
+
+
+def release_signs(
+    rows: Tensor,
+    sizes: Tensor,
+    ledger: PrivacyLedger,
+    noise: NoiseSource,
+    *,
+    epsilons: Tensor,
+    reports_per_row: int,
+) -> Tensor:
+    """Report random signs of a few entries of each row (noisy).
+
+    Args:
+        rows: Rows of all graphs (private), shape ``(N, h)``, with entries from 0 to 1.
+        sizes: Numbers of rows of the graphs (public), shape ``(G,)``.
+        ledger: Pays for the release.
+        noise: Secret source of the noise.
+        epsilons: Cost for each graph (public), shape ``(G,)``.
+        reports_per_row: Entries reported of each row.
+
+    Returns:
+        Signs of shape ``(N, h)``, 0 where nothing is reported.
+    """
+    return multi_bit(
+        rows,
+        sizes,
+        ledger,
+        noise,
+        key=REPORTS_KEY,
+        name=REPORTS,
+        epsilon=epsilons,
+        reports_per_row=reports_per_row,
+        bounds=BOUNDS,
+    )
+
+
+def release_reports(
+    rows: Tensor,
+    sizes: Tensor,
+    ledger: PrivacyLedger,
+    noise: NoiseSource,
+    *,
+    epsilons: Tensor,
+    reports_per_row: int,
+) -> Tensor:
+    """Report unbiased estimates of all rows (noisy); arguments as of :func:`release_signs`."""
+    signs = release_signs(
+        rows, sizes, ledger, noise, epsilons=epsilons, reports_per_row=reports_per_row
+    )
+    return unbiased(signs, sizes, epsilon=epsilons, reports_per_row=reports_per_row, bounds=BOUNDS)
+
+
+def report_assumptions(
+    records: GraphSetRecords, max_nodes: int | None, *, is_trusted: bool = False
+) -> list[str]:
+    """What a guarantee of whole graphs assumes.
+
+    Args:
+        records: The graphs.
+        max_nodes: Public bound on their nodes; None where the numbers of nodes are public.
+        is_trusted: Whether a trusted server adds up updates of clients.
+    """
+    assumed = [
+        "The number of graphs, their labels and the kinds of node features are public.",
+        "The number of nodes of each graph is public."
+        if max_nodes is None
+        else f"No graph has more than {max_nodes} nodes.",
+    ]
+    if is_trusted:
+        assumed.append("A server that is trusted adds up the clients' updates and keeps none.")
+    if records.max_occurrences > 1:
+        assumed.append("What is in several graphs is protected in each of them by itself.")
+    return [*assumed, *records.preparation]

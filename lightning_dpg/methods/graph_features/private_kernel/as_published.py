@@ -1,0 +1,124 @@
+"""Private graph kernels as Dubhashi et al. print them."""
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor
+
+from lightning_dpg.interfaces import GraphSetRecords
+from lightning_dpg.methods.graph_features.private_kernel.base import GraphCounts
+from lightning_dpg.methods.graph_features.private_kernel.counts import Counting, check_choice
+from lightning_dpg.methods.graph_features.private_kernel.sampled_counts import printed_epsilon
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry
+
+
+class PrivateGraphKernelAsPublished(GraphCounts):
+    r"""Private graph kernels with the noise that Dubhashi et al., 2015, print.
+
+    The printed scale lacks the stretch of the truncation, and the kinds of graphlets. The budget holds
+    all the same: each release is booked at its true cost, and the epsilon that the paper claims for
+    this noise stands beside it. Sampled graphlets have no guarantee; they take an infinite budget.
+
+    Args:
+        features: What to count, see ``PrivateGraphKernel``.
+        length: Longest walks.
+        max_degree: Degree bound, known without looking at the graphs.
+        truncation: ``canonical``, or ``none`` for runs without privacy.
+        num_samples: Edges that are drawn for ``gk-a*``.
+        paper_epsilon: Epsilon that sampled graphlets are noised for; None adds no noise. The paper's
+            claim for the sample follows from it.
+    """
+
+    is_pure: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        features: Sequence[str] = ("w",),
+        *,
+        length: int = 4,
+        max_degree: int | None = None,
+        truncation: Literal["canonical", "none"] = "canonical",
+        num_samples: int = 100,
+        paper_epsilon: float | None = None,
+    ) -> None:
+        features = list(features)
+        super().__init__(Counting(features, length, max_degree, truncation))
+        self.save_hyperparameters()
+        check_choice("truncation", truncation, ("canonical", "none"))
+        if num_samples < 1:
+            raise ValueError(f"num_samples must be 1 or more, got {num_samples}")
+        self._sampled_claim: float | None = None
+
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+        """Also refuse a finite budget of sampled graphlets."""
+        if self.counting.is_sampled and math.isfinite(budget.epsilon):
+            raise MisconfigurationException(
+                "gk-a*: the sampling that the paper prints has no guarantee\n"
+                "take PrivateGraphKernel, whose sampling has one, or set privacy.epsilon to .inf"
+            )
+        super().check_budget(budget, steps)
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Also the noisy estimates, which come after the read of the graphs that voids them."""
+        planned = super().plan(budget, steps)
+        epsilon = self.hparams["paper_epsilon"]
+        if not self.counting.is_sampled or epsilon is None:
+            return planned
+        proof = "none: the paper's scale, a RS / epsilon"
+        return planned + [
+            self.pure_entry(
+                one._replace(key=f"{one.key}_noisy", name=f"{one.name}, noisy"),
+                epsilon,
+                self.num_columns * one.printed,
+                proof,
+            )
+            for one in self.counts
+        ]
+
+    def protected_plan(self, budget: Budget) -> list[LedgerEntry]:
+        r"""Releases with discrete Laplace noise of the printed scale.
+
+        Each of a counts has the scale :math:`a RS / \epsilon'`, where :math:`\epsilon'` is the
+        paper's claim; a release that an edge moves by :math:`\Delta` then costs
+        :math:`\Delta \epsilon' / (a RS)`.
+        """
+        costs = self._unit_costs()
+        return self.laplace_plan([budget.epsilon * cost / math.fsum(costs) for cost in costs])
+
+    def protected_counts(self, records: GraphSetRecords, plan: Sequence[LedgerEntry]) -> Tensor:
+        """Counts with discrete Laplace noise of the printed scale, shape ``(G, F)``."""
+        return self.laplace_counts(records, plan)
+
+    def sampled_counts(self, records: GraphSetRecords, noisy: Sequence[LedgerEntry]) -> Tensor:
+        """The paper's estimates from drawn edges, noisy with ``paper_epsilon``: no guarantee."""
+        if not noisy:
+            return super().sampled_counts(records, noisy)
+        found, h = self.estimates(records), self.hparams
+        self._sampled_claim = printed_epsilon(
+            found.num_edges,
+            sizes=self.graphlet_sizes,
+            max_degree=h["max_degree"] or 1,
+            num_samples=h["num_samples"],
+            epsilon=h["paper_epsilon"],
+        )
+        values = [value.round().long() for value in found.counts]
+        return self.laplace(values, noisy)
+
+    def claimed_epsilon(self, delta: float) -> float | None:
+        """Epsilon that the paper prints: its sensitivities lack the stretch and the kinds."""
+        if not self.ledger.entries:
+            return None
+        if self.counting.is_sampled:
+            return self._sampled_claim
+        booked = math.fsum(entry.epsilon for entry in self.ledger.entries)
+        return booked / math.fsum(self._unit_costs())
+
+    def _unit_costs(self) -> list[float]:
+        """Cost of each release where the paper claims an epsilon of 1 for all of them."""
+        return [
+            one.sensitivity * self.max_occurrences / (self.num_columns * one.printed)
+            for one in self.counts
+        ]

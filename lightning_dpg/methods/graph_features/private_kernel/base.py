@@ -1,0 +1,231 @@
+"""What all private graph kernels share: counts of walks and graphlets, and kernels of them."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lightning_dpg.interfaces import GraphSetRecords
+from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
+from lightning_dpg.methods.graph_features.private_kernel.counts import (
+    GRAPHLET_SIZES,
+    Counted,
+    Counting,
+    check_counting,
+    check_magnitude,
+    check_truncation,
+    counted,
+    planned,
+)
+from lightning_dpg.methods.graph_features.private_kernel.sampled_counts import Estimates, estimates
+from lightning_dpg.metrics.kernel_svm import feature_kernels
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.mechanisms import discrete_laplace
+
+COUNTS = "counts"
+"""Key and name of a release of all counts together."""
+
+
+class GraphCounts(GraphFeatureRelease):
+    """Counts of walks and graphlets of each graph, released by a subclass, and kernels of them.
+
+    Args:
+        counting: What is counted in each graph.
+
+    Attributes:
+        counting: The same.
+        counts: The releases, in the order of the columns of the features.
+        noise_scales: Scale of the noise of each column (public), shape ``(F,)``.
+    """
+
+    repeats_edges: ClassVar[bool] = True
+
+    def __init__(self, counting: Counting) -> None:
+        super().__init__()
+        check_counting(counting)
+        self.counting = counting
+        self.counts = planned(counting)
+        self.noise_scales: Tensor
+        self.register_buffer("noise_scales", torch.ones(self.num_columns, dtype=torch.double))
+
+    @property
+    def num_columns(self) -> int:
+        """Number of columns of the features."""
+        return sum(len(one.columns) for one in self.counts)
+
+    @property
+    def graphlet_sizes(self) -> list[int]:
+        """Numbers of nodes of the graphlets of each release of sampled counts."""
+        return [GRAPHLET_SIZES[name] for name in self.counting.features if name != "nodes"]
+
+    @abstractmethod
+    def protected_plan(self, budget: Budget) -> list[LedgerEntry]:
+        """The releases of noisy counts within a finite budget, which spend all of it."""
+
+    @abstractmethod
+    def protected_counts(self, records: GraphSetRecords, plan: Sequence[LedgerEntry]) -> Tensor:
+        """Release the noisy counts of all graphs, shape ``(G, F)``.
+
+        Args:
+            records: The graphs (private).
+            plan: What :meth:`protected_plan` gave.
+        """
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """The releases of noisy counts; without a budget those of exact counts."""
+        if not self.counts:
+            return [self._nodes_entry()]
+        if math.isfinite(budget.epsilon):
+            return self.protected_plan(budget)
+        sample = "m / s times the counts of a sample"
+        why = sample if self.counting.is_sampled else "it is released without noise"
+        return [self.unprotected(one.name, why) for one in self.counts]
+
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+        """Also refuse a finite budget where one edge can move counts by any amount."""
+        check_truncation(self.counting, budget.epsilon)
+        super().check_budget(budget, steps)
+
+    def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
+        """Count and release; ``features`` has a row per graph and a column per count, ``(G, F)``."""
+        check_magnitude(self.counting, len(records.graph_of))
+        plan = self.plan(budget, 1)
+        if not self.counts:
+            self.ledger.spend(plan[0])
+            return {"features": torch.empty(len(records.sizes), 0, dtype=torch.double)}
+        if math.isfinite(budget.epsilon):
+            return {"features": self.protected_counts(records, plan)}
+        read, noisy = plan[: len(self.counts)], plan[len(self.counts) :]
+        for entry in read:
+            self.ledger.spend(entry)
+        if self.counting.is_sampled:
+            return {"features": self.sampled_counts(records, noisy)}
+        return {"features": torch.cat(self.private_counts(records), dim=1).double()}
+
+    def private_counts(self, records: GraphSetRecords) -> list[Tensor]:
+        """Exact counts of each release, each of shape ``(G, F)`` (private)."""
+        return list(counted(self.counting, records.edges, records.graph_of, len(records.sizes)))
+
+    def sampled_counts(self, records: GraphSetRecords, noisy: Sequence[LedgerEntry]) -> Tensor:
+        """Estimates from drawn edges, shape ``(G, F)`` (private): no guarantee.
+
+        Args:
+            records: The graphs (private).
+            noisy: Releases of the estimates with noise that protects nothing; none where the
+                estimates stay as they are.
+        """
+        return torch.cat(self.estimates(records).counts, dim=1)
+
+    def estimates(self, records: GraphSetRecords) -> Estimates:
+        """The paper's estimates from ``num_samples`` drawn edges of each graph (private)."""
+        return estimates(
+            records.edges,
+            records.graph_of,
+            len(records.sizes),
+            self.counting,
+            self.noise,
+            sizes=self.graphlet_sizes,
+            num_samples=self.hparams["num_samples"],
+        )
+
+    def pure_entry(self, one: Counted, epsilon: float, sensitivity: int, proof: str) -> LedgerEntry:
+        """Entry of a release of pure epsilon."""
+        return LedgerEntry(
+            key=one.key,
+            name=one.name,
+            relation=self.relation,
+            mechanism="pure",
+            sensitivity=sensitivity,
+            epsilon=epsilon,
+            proof=proof,
+        )
+
+    def laplace_plan(self, epsilons: Sequence[float]) -> list[LedgerEntry]:
+        """Releases with discrete Laplace noise, each at its own cost."""
+        return [
+            self.pure_entry(one, epsilon, one.sensitivity * self.max_occurrences, one.proof)
+            for one, epsilon in zip(self.counts, epsilons, strict=True)
+        ]
+
+    def laplace_counts(self, records: GraphSetRecords, plan: Sequence[LedgerEntry]) -> Tensor:
+        """Release exact counts with the discrete Laplace noise of a plan, ``(G, F)``."""
+        scales = [entry.sensitivity / entry.epsilon for entry in plan]
+        columns = [len(one.columns) for one in self.counts]
+        self.noise_scales = torch.tensor(scales, dtype=torch.double).repeat_interleave(
+            torch.tensor(columns)
+        )
+        return self.laplace(self.private_counts(records), plan)
+
+    def laplace(self, values: Sequence[Tensor], plan: Sequence[LedgerEntry]) -> Tensor:
+        """Release integers of shape ``(G, F)`` with discrete Laplace noise, side by side.
+
+        Args:
+            values: Integers of each release (private).
+            plan: Cost, sensitivity and proof of each release.
+        """
+        noisy = [
+            discrete_laplace(
+                value,
+                self.ledger,
+                self.noise,
+                key=entry.key,
+                name=entry.name,
+                epsilon=entry.epsilon,
+                sensitivity=int(entry.sensitivity),
+                proof=entry.proof,
+            )
+            for entry, value in zip(plan, values, strict=True)
+        ]
+        return torch.cat(noisy, dim=1).double()
+
+    def kernels(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
+        """Kernels of the counts, which are linear within their noise and logarithmic beyond."""
+        counts = embedding["features"].cpu().numpy()
+        if list(self.counting.features) == ["prw"]:
+            return geometric_kernels(counts)
+        columns = np.arcsinh(counts / self.noise_scales.cpu().numpy())
+        if "nodes" in self.counting.features:
+            columns = np.column_stack([columns, np.log1p(sizes.cpu().numpy())])
+        return feature_kernels(columns)
+
+    def released_arrays(self) -> dict[str, NDArray[np.generic]]:
+        """What ``features.npz`` holds: also the names and the noise scales of the columns."""
+        names = np.array([name for one in self.counts for name in one.columns], dtype=str)
+        scales = self.noise_scales.cpu().numpy()
+        return super().released_arrays() | {"columns": names, "noise_scales": scales}
+
+    def _nodes_entry(self) -> LedgerEntry:
+        """Entry of the public numbers of nodes, at no cost, where nothing else is counted."""
+        return LedgerEntry(
+            key="num_nodes",
+            name="number of nodes",
+            relation=self.relation,
+            mechanism="pure",
+            sensitivity=0.0,
+            proof="it is public",
+        )
+
+
+def geometric_kernels(walks: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    r"""Kernels :math:`\sum_l \lambda^l w_l w'_l` of numbers of walks, plain and of equal lengths.
+
+    They count the walks that two graphs have in common, those in the direct product of both, where
+    longer ones weigh less (Gaertner, Flach, Wrobel, "On graph kernels: hardness results and
+    efficient alternatives", 2003).
+
+    Args:
+        walks: Noisy numbers of walks of length 1, 2, ..., shape ``(G, L)``.
+    """
+    kernels = []
+    for base in (2.0, 8.0):  # lambda is 1 / base^2
+        x = walks.clip(min=0) / base ** np.arange(1, walks.shape[1] + 1)
+        norms = np.linalg.norm(x, axis=1, keepdims=True)
+        for vectors in (x, x / np.where(norms > 0, norms, 1)):
+            kernels.append(vectors @ vectors.T)
+    return kernels

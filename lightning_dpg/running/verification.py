@@ -1,0 +1,142 @@
+"""Checks of a release from its own files: checksums, epsilon, and agreement of its parts."""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lightning_dpg.callbacks.checksums import SUMS, digest, files_of, read_sums
+from lightning_dpg.callbacks.release_writer import CARD, GENERATOR, STATEMENT
+from lightning_dpg.errors import CommandError
+from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
+from lightning_dpg.running.releases import (
+    check_schema_version,
+    is_shipped,
+    read_recipe,
+    rebuild,
+    released_tensors,
+)
+
+# Epsilons are stated with four digits behind the point, rounded up.
+ROUNDING = 1e-4
+
+
+def faults(release: Path) -> list[str]:
+    """Everything that is wrong with a release; empty if all is well.
+
+    Args:
+        release: Folder of the release.
+    """
+    return [*_faults_of_files(release), *_faults_of_statement(release)]
+
+
+def summary(release: Path) -> list[str]:
+    """What a release without faults states, as lines.
+
+    Args:
+        release: Folder of the release.
+    """
+    statement = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
+    return [
+        f"{len(files_of(release))} files have their checksums",
+        f"epsilon {statement['epsilon']} is what the {len(statement['entries'])} entries prove",
+        f"guarantee: {statement['guarantee']}",
+    ]
+
+
+def _faults_of_files(release: Path) -> Iterator[str]:
+    """Files that are missing, additional or others than those of the checksums."""
+    if not (release / SUMS).is_file():
+        yield f"{SUMS}: missing, by an earlier version or on purpose: no file can be checked"
+        return
+    try:
+        sums = read_sums(release / SUMS)
+    except ValueError as error:
+        yield str(error)
+        return
+    found = files_of(release)
+    for name in sorted({*sums, *found}):
+        if name not in found:
+            yield f"{name}: missing"
+        elif name not in sums:
+            yield f"{name}: additional, {SUMS} has no checksum of it"
+        elif digest(release / name) != sums[name]:
+            yield f"{name}: changed, it does not have its checksum"
+
+
+def _faults_of_statement(release: Path) -> Iterator[str]:
+    """What privacy.json, its own entries, the card and the tensors contradict each other in."""
+    try:
+        statement = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
+        check_schema_version(Path(STATEMENT), statement)
+        proved = _proved(statement)
+        stated = float(statement["epsilon"])
+        sentence, assumptions = statement["guarantee"], list(statement["assumptions"])
+    except FileNotFoundError:
+        yield f"{STATEMENT}: missing"
+        return
+    except CommandError as error:
+        yield str(error)
+        return
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        yield f"{STATEMENT}: no privacy statement ({type(error).__name__}: {error})"
+        return
+    if not stated >= proved - ROUNDING:
+        yield f"{STATEMENT}: states epsilon {stated:g}, but its entries prove no less than {proved:g}"
+    elif math.isfinite(stated) and stated > proved + 2 * ROUNDING:
+        yield f"{STATEMENT}: states epsilon {stated:g}, but its entries prove {proved:g}"
+    claim = f"({stated:g}, {statement['delta']:g})-DP" if math.isfinite(stated) else "none: "
+    if claim not in sentence:
+        yield f"{STATEMENT}: its guarantee does not say {claim!r}"
+    yield from _faults_of_card(release / CARD, sentence, assumptions)
+    yield from _faults_of_tensors(release, statement)
+
+
+def _proved(statement: dict[str, Any]) -> float:
+    """Epsilon that the entries of a statement prove at its delta."""
+    ledger = PrivacyLedger(Relation(statement["relation"]))
+    # Strict JSON has a word for infinity, and no number.
+    entries = [
+        {key: math.inf if value == "inf" else value for key, value in entry.items()}
+        for entry in statement["entries"]
+    ]
+    ledger.load_state_dict({"relation": ledger.relation.value, "entries": entries})
+    if ledger.reasons or not entries:
+        return math.inf
+    return ledger.headline(float(statement["delta"]))[0]
+
+
+def _faults_of_card(path: Path, sentence: str, assumptions: list[str]) -> Iterator[str]:
+    if not path.is_file():
+        yield f"{path.name}: missing"
+        return
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    said = [line.removeprefix("Guarantee: ") for line in lines if line.startswith("Guarantee: ")]
+    if said != [sentence]:
+        yield f"{path.name}: its guarantee is not that of privacy.json"
+    yield from (
+        f"{path.name}: does not say what is assumed: {assumption}"
+        for assumption in assumptions
+        if f"- {assumption}" not in lines
+    )
+
+
+def _faults_of_tensors(release: Path, statement: dict[str, Any]) -> Iterator[str]:
+    try:
+        path = released_tensors(release)
+    except CommandError:
+        yield f"{GENERATOR}: missing"
+        return
+    try:
+        recipe, _ = read_recipe(path)
+        if is_shipped(recipe["method"]):
+            rebuild(path, PrivateModule)
+    except CommandError as error:
+        yield str(error).splitlines()[0].removeprefix(f"{release}/")
+        return
+    if recipe.get("privacy") != statement:
+        yield f"{path.name}: its privacy statement is not that of privacy.json"
+    if recipe["method"].rpartition(".")[2] != statement.get("method"):
+        yield f"{path.name}: its method is {recipe['method']}, not that of privacy.json"

@@ -1,0 +1,71 @@
+"""The plan of a benchmark: which fits there are, and what makes them others."""
+
+import math
+
+import networkx as nx
+import pytest
+
+from lightning_dpg.benchmark import grid as grids
+from lightning_dpg.benchmark.grid import Grid, read_methods
+from lightning_dpg.benchmark.tasks import SINGLE_GRAPHS
+from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.running.settings import conf_folder
+
+GRAPH = from_networkx(nx.path_graph(4))
+
+
+@pytest.fixture(scope="module")
+def methods():
+    return read_methods(["erdos_renyi", "netgan", "dp_netgan"])
+
+
+def digests(grid):
+    return {job.method: job.digest for job in grid.jobs()}
+
+
+def test_other_settings_are_other_jobs(methods, monkeypatch):
+    grid = Grid(methods, {"a": GRAPH}, [1.0], [0], 1e-6, SINGLE_GRAPHS)
+    first = digests(grid)
+    assert digests(grid) == first
+    other = from_networkx(nx.star_graph(3))
+    for changed in (
+        grid._replace(data={"a": other}),
+        grid._replace(seeds=[1]),
+        grid._replace(data={"b": GRAPH}),
+    ):
+        assert set(digests(changed).values()).isdisjoint(first.values())
+    monkeypatch.setattr(grids, "__version__", "another")
+    assert set(digests(grid).values()).isdisjoint(first.values())
+
+
+def test_methods_without_privacy_are_fitted_once(methods):
+    data, epsilons = {"a": GRAPH, "b": GRAPH}, [0.5, 1.0, 2.0]
+    jobs = Grid(methods, data, epsilons, range(2), 1e-3, SINGLE_GRAPHS).jobs()
+    budgets = {}
+    for job in jobs:
+        budgets.setdefault(job.method, []).append(job.epsilon)
+        settings = job.settings
+        assert settings["privacy"]["epsilon"] == job.epsilon
+        assert settings["seed_everything"] == job.run
+        assert settings["data"]["init_args"]["name"] == job.graph
+        untrained = job.method.endswith("(untrained)")
+        assert (settings["trainer"]["max_steps"] == 0) == (job.role == "untrained") == untrained
+    private, open_ = epsilons * 4, [math.inf] * 4
+    assert budgets == {
+        "erdos_renyi (baseline)": private,
+        "netgan": open_,
+        "netgan (untrained)": open_,
+        "dp_netgan": private,
+        "dp_netgan (untrained)": private,
+    }
+    deltas = {job.method: job.settings["privacy"]["delta"] for job in jobs}
+    assert deltas["erdos_renyi (baseline)"] == 0  # pure, and stays so
+    assert deltas["dp_netgan"] == 1e-3
+    assert len({job.name for job in jobs}) == len(jobs)
+    assert [job.run for job in jobs] == sorted(job.run for job in jobs)
+
+
+def test_a_baseline_that_is_named_is_there_once(monkeypatch):
+    monkeypatch.chdir(conf_folder().parent)
+    found = read_methods(["conf/erdos_renyi.yaml", *SINGLE_GRAPHS.baselines])
+    assert list(found) == ["erdos_renyi", "chung_lu"]

@@ -1,0 +1,91 @@
+"""Imports of our own modules, read from the sources."""
+
+import ast
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+# Folders at the top that are links in the package.
+LINKED = ("datamodules", "callbacks")
+
+
+class Import(NamedTuple):
+    """One name of ours that a module imports."""
+
+    path: Path
+    line: int
+    module: str
+    """Module that imports, below ``lightning_dpg``."""
+    target: str
+    """Name that it imports, below ``lightning_dpg``."""
+    is_inside: bool
+    """Whether it stands inside a function."""
+    is_for_types: bool
+    """Whether it stands under ``if TYPE_CHECKING``."""
+    comment: str
+    """Line above the block of imports that it stands in, and its own line."""
+
+    @property
+    def rooms(self):
+        """Both rooms, such as ``("methods", "graph")``."""
+        return self.module.partition(".")[0], self.target.partition(".")[0]
+
+    def __str__(self):
+        place = f"{self.path.relative_to(ROOT)}:{self.line}"
+        return f"{place}: {self.module} imports {self.target}"
+
+
+def modules():
+    """Path of each module by its name below ``lightning_dpg``; that of a package is its own."""
+    package = ROOT / "lightning_dpg"
+    paths = [path for name in (".", *LINKED) for path in (package / name).rglob("*.py")]
+    found = {}
+    for path in sorted(set(paths)):
+        parts = path.relative_to(package).with_suffix("").parts
+        name = parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts
+        found[".".join(name)] = path
+    return found
+
+
+def imports():
+    """All imports of ours."""
+    return [found for name, path in modules().items() for found in _imports_of(name, path)]
+
+
+def _imports_of(module, path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    inside = _below(tree, lambda node: isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    for_types = _below(
+        tree, lambda node: isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+    )
+    lines = path.read_text(encoding="utf-8").splitlines()
+    imported = {
+        number
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for number in range(node.lineno, node.end_lineno + 1)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno} is a relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        above = node.lineno
+        while above in imported:
+            above -= 1
+        comment = f"{lines[above - 1]} {lines[node.lineno - 1]}"
+        for name in names:
+            top, _, target = name.partition(".")
+            assert top not in (*LINKED, "conf"), f"{path}:{node.lineno}: import {name}"
+            if top == "lightning_dpg" and target:
+                yield Import(
+                    path, node.lineno, module, target, node in inside, node in for_types, comment
+                )
+
+
+def _below(tree, is_wanted):
+    """All nodes below those that are wanted."""
+    return {below for node in ast.walk(tree) if is_wanted(node) for below in ast.walk(node)}

@@ -1,0 +1,233 @@
+"""Every method with every data module: a run, or one message before anything is booked."""
+
+import inspect
+import math
+
+import networkx as nx
+import pytest
+import pytorch_lightning as pl
+import torch
+from jsonargparse import Namespace
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from lightning_dpg import datamodules, methods
+from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.cli.method_arguments import move_sample_rate
+from lightning_dpg.cli.private_cli import PrivateCLI
+from lightning_dpg.datamodules import (
+    EdgeListDataModule,
+    GraphSetDataModule,
+    RandomWalkDataModule,
+    SubgraphDataModule,
+    TUGraphDataModule,
+)
+from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.interfaces import GraphRecords, GraphSetRecords
+from lightning_dpg.methods import PrivateModule
+from lightning_dpg.privacy.ledger import Budget
+from lightning_dpg.running.settings import shipped_configs
+from tests.training import quiet_trainer
+
+N = 12
+GRAPH = nx.connected_watts_strogatz_graph(N, 4, 0.3, seed=0)
+# Settings that make a run small, given to each method that has them.
+SMALL = {
+    "num_nodes": N,
+    "iterations": 2,
+    "rounds": 2,
+    "num_clients": 2,
+    "local_epochs": 1,
+    "steps_per_node": 100,
+    "rank": 2,
+    "batch_size": 4,
+    "num_samples": 50,
+    "embedding_dim": 4,
+    "generator_dim": 4,
+    "critic_dim": 4,
+    "latent_dim": 4,
+    "feature_dim": 4,
+    "hidden_dim": 4,
+    "edge_hidden_dim": 4,
+    "public_pairs": 32,
+    "noise_multiplier": 1.0,
+    "max_degree": 8,
+}
+
+
+def labelled_graphs():
+    graphs = [from_networkx(nx.cycle_graph(n) if n % 2 else nx.star_graph(n)) for n in range(4, 12)]
+    for number, graph in enumerate(graphs):
+        graph.y = torch.tensor([number % 2])
+    return graphs
+
+
+DATA = {
+    "EdgeListDataModule": lambda: EdgeListDataModule(GRAPH, steps_per_epoch=2),
+    "RandomWalkDataModule": lambda: RandomWalkDataModule(GRAPH, batch_size=8, steps_per_epoch=2),
+    "GraphSetDataModule": lambda: GraphSetDataModule(labelled_graphs(), steps_per_epoch=2),
+    "TUGraphDataModule": lambda: TUGraphDataModule(labelled_graphs(), steps_per_epoch=2),
+    "SubgraphDataModule": lambda: SubgraphDataModule(
+        GRAPH, num_subgraphs=6, size=6, steps_per_epoch=2
+    ),
+    "edges that repeat": lambda: SubgraphDataModule(
+        GRAPH, num_subgraphs=6, size=6, max_occurrences=2, steps_per_epoch=2
+    ),
+}
+OF_ONE_GRAPH = {"EdgeListDataModule", "RandomWalkDataModule"}
+
+
+def is_abstract(method):
+    """Lightning's modules have no metaclass that would refuse to make one."""
+    members = (getattr(method, name, None) for name in dir(method))
+    return any(getattr(member, "__isabstractmethod__", False) for member in members)
+
+
+METHODS = {
+    name: method
+    for name in methods.__all__
+    if (method := getattr(methods, name)) is not PrivateModule and not is_abstract(method)
+}
+
+
+def affordable(method):
+    """A finite epsilon, unless the method protects nothing."""
+    try:
+        method.check_budget(Budget(100.0, 1e-4))
+    except MisconfigurationException:
+        return math.inf
+    return 100.0
+
+
+def made(method):
+    parameters = inspect.signature(method).parameters
+    settings = {name: value for name, value in SMALL.items() if name in parameters}
+    return method(**settings)
+
+
+def test_every_data_module_is_looked_at():
+    exported = {name for name in datamodules.__all__ if name.endswith("DataModule")}
+    assert exported - {"GraphDataModule"} == set(DATA) - {"edges that repeat"}
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_trains_or_is_refused_before_anything_is_booked(name, data, tmp_path):
+    method, served = made(METHODS[name]), DATA[data]()
+    accountant = PrivacyAccountant(affordable(method), 1e-4)
+    trainer = quiet_trainer(accountant, default_root_dir=tmp_path)
+    fits = (METHODS[name].reads is GraphRecords) == (data in OF_ONE_GRAPH)
+    if data == "edges that repeat":
+        fits &= METHODS[name].repeats_edges
+    if fits:
+        try:
+            trainer.fit(method, served)
+        except MisconfigurationException as error:  # of settings, such as labels that are missing
+            assert "label" in str(error) or "max_occurrences" in str(error), error
+            return
+        assert method.ledger.entries
+        return
+    with pytest.raises(MisconfigurationException, match=r"use |set data") as refused:
+        trainer.fit(method, served)
+    assert name in str(refused.value) and len(str(refused.value).splitlines()) <= 5
+    assert not method.ledger.entries
+    assert not list(tmp_path.iterdir())
+
+
+CONFIGS = [
+    name
+    for name, path in shipped_configs().items()
+    if "model:" in path.read_text() and "paper" not in name
+]
+OVERLAYS = [name for name in shipped_configs() if name.startswith("data/")]
+
+
+class ParserMade(Exception):
+    """The parser is made; nothing is run."""
+
+
+@pytest.fixture(scope="module")
+def parse():
+    """The parser of ``fit``, which one run takes half a second to make."""
+    parsers = []
+
+    class Parsed(PrivateCLI):
+        def parse_arguments(self, parser, args):
+            parsers.append(parser)
+            raise ParserMade
+
+    with pytest.raises(ParserMade):
+        Parsed(["fit"])
+
+    def parsed(*names):
+        args = [arg for name in names for arg in ("--config", str(shipped_configs()[name]))]
+        return parsers[0].parse_args(["fit", *args]).fit
+
+    return parsed
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_an_overlay_of_data_changes_no_method(config, parse):
+    """All overlays lie over the configuration; a graph of the package stands in for their files."""
+    before, after = parse(config), parse(config, *OVERLAYS)
+    assert after.model == before.model
+    settings = after.data.init_args.as_dict() | {"name": "karate", "split": None}
+    assert settings["sample_rate"] is None
+    data = EdgeListDataModule(**settings)
+    data.setup("fit")
+    method = METHODS[after.model.class_path.rpartition(".")[2]]
+    if method.reads is GraphSetRecords:
+        with pytest.raises(MisconfigurationException, match="learns a set of graphs"):
+            method.check_data(data)
+        return
+    method.check_data(data)
+    settings = after.model.get("init_args", Namespace()).as_dict() | {"num_nodes": 34}
+    data.check_request(method(**settings).batch_request(), after.trainer.max_epochs)
+
+
+def test_cell_keeps_its_full_batch(parse):
+    after = parse("cell", *OVERLAYS)
+    assert after.model.init_args.sample_rate == 1.0
+
+
+@pytest.mark.parametrize(
+    ("config", "rate", "own", "said"),
+    [
+        ("dp_netgan", 0.5, 0.5, "is model.init_args.sample_rate now: 0.5 is taken"),
+        ("cell", 0.5, 1.0, "CELL keeps its 1, and 0.5 is not taken"),
+        ("bter", 0.5, None, "no effect on BTER"),
+        ("private_kernel", 0.25, 0.5, "no effect on PrivateGraphKernel"),
+        ("dp_netgan", None, 0.1, None),
+    ],
+)
+def test_the_rate_of_an_earlier_configuration(config, rate, own, said, parse):
+    settings = parse(config)
+    model, data = settings.model.init_args, settings.data.init_args
+    data.sample_rate = rate
+    method = METHODS[settings.model.class_path.rpartition(".")[2]]
+    line = move_sample_rate(method, model, data)
+    assert (said is None and line is None) or said in line
+    assert (model.get("sample_rate"), data.sample_rate) == (own, None)
+
+
+@pytest.mark.parametrize(
+    ("make", "key", "asked"),
+    [
+        (lambda: (methods.PrivCom(N, rank=2), EdgeListDataModule(GRAPH)), "products", 24),
+        (
+            lambda: (
+                methods.LDPGromovWasserstein(
+                    weights="private", width=2, rounds=50, local_epochs=1, num_clients=2
+                ),
+                GraphSetDataModule(labelled_graphs()),
+            ),
+            "client",
+            50,
+        ),
+    ],
+)
+def test_asked_is_made(make, key, asked):
+    """Ten batches, the default of a data module, cut them before."""
+    pl.seed_everything(0, verbose=False)
+    method, data = make()
+    quiet_trainer(PrivacyAccountant(8.0, 1e-4)).fit(method, data)
+    assert [entry.steps for entry in method.ledger.entries if key in entry.name] == [asked]

@@ -18,7 +18,13 @@ from torch_geometric.data import Data
 from lightning_dpg.callbacks.checksums import write_sums
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
 from lightning_dpg.graph.io import check_edge_list_names, write_graph
-from lightning_dpg.interfaces import GraphRecords, serves_records
+from lightning_dpg.interfaces import (
+    GraphRecords,
+    PublishesFeatures,
+    PublishesGraphs,
+    Released,
+    serves_records,
+)
 
 Format = Literal["edges", "graphml", "npz"]
 FORMATS: tuple[Format, ...] = ("edges", "graphml", "npz")
@@ -104,8 +110,11 @@ class ReleaseWriter(Callback):
             print(f"predictions: {place}\nguarantee: {full_sentence(statement)}")
 
     def _fill(self, folder: Path, module: Any, statement: dict[str, Any]) -> None:
-        if hasattr(module, "released_arrays"):
-            np.savez_compressed(folder / FEATURES, **module.released_arrays())
+        arrays: dict[str, Any] | None = None
+        if isinstance(module, PublishesFeatures):
+            arrays = module.released_arrays()
+        if arrays is not None:
+            np.savez_compressed(folder / FEATURES, **arrays)
             save_generator(module, statement, folder / LEARNER)
             card = model_card(statement, _FEATURES_TEXT)
         else:
@@ -133,7 +142,7 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
 
 
 def write_graphs(
-    method: Any, seeds: Iterable[int], folder: Path, formats: Sequence[Format] = FORMATS
+    method: PublishesGraphs, seeds: Iterable[int], folder: Path, formats: Sequence[Format] = FORMATS
 ) -> list[Path]:
     """Write the synthetic graph of each seed in each format; return the file names."""
     was_training = method.training
@@ -155,7 +164,7 @@ def _write_graph(graph: Data, folder: Path, seed: int, formats: Sequence[Format]
     return paths
 
 
-def save_generator(method: Any, statement: dict[str, Any], path: Path) -> None:
+def save_generator(method: Released, statement: dict[str, Any], path: Path) -> None:
     """Write the released tensors and the metadata that rebuild the method around them."""
     tensors = {
         name: tensor.detach().cpu().contiguous().clone()

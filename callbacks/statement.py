@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from lightning_dpg.interfaces import Released
 from lightning_dpg.privacy.ledger import PURE, LedgerEntry, PrivacyLedger, Relation
 
 _RELATIONS = {
@@ -15,7 +16,7 @@ _RELATIONS = {
 }
 
 
-def privacy_statement(module: Any) -> dict[str, Any]:
+def privacy_statement(module: Released) -> dict[str, Any]:
     """Return what the ledger of a trained module proves, as plain values.
 
     All ranks have to call it together: the noise source may be created here, for all of them.
@@ -23,7 +24,7 @@ def privacy_statement(module: Any) -> dict[str, Any]:
     Args:
         module: A ``PrivateModule`` whose ledger has a budget, which names the delta.
     """
-    ledger: PrivacyLedger = module.ledger
+    ledger = module.ledger
     if ledger.budget is None:
         raise ValueError("a statement needs the delta of a budget: train with PrivacyAccountant")
     delta = ledger.budget.delta

@@ -1,7 +1,5 @@
 """Checks of the trainer: each step must be the step that the ledger books."""
 
-from typing import Any
-
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import (
     BaseFinetuning,
@@ -19,7 +17,7 @@ from pytorch_lightning.callbacks import (
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch.utils.data import DataLoader
 
-from lightning_dpg.interfaces import BatchRequest
+from lightning_dpg.interfaces import Released
 from lightning_dpg.privacy.sampling import PoissonSampler
 
 _TRIALS = "makes trial steps on private data and then forgets that they were booked"
@@ -42,7 +40,7 @@ REFUSED_CALLBACKS: dict[type[Callback], str] = {
 """Built-in callbacks that a private method refuses, also as base classes, with the reasons."""
 
 
-def check_trainer(trainer: Trainer, method: Any) -> None:
+def check_trainer(trainer: Trainer, method: Released) -> None:
     """Refuse settings and callbacks that would make a step differ from its booking.
 
     Args:
@@ -59,7 +57,7 @@ def check_trainer(trainer: Trainer, method: Any) -> None:
                 f"trainer.{setting} 0 makes no step: there would be nothing to release\n"
                 "set it to 1 or more, or leave it out"
             )
-    _check_steps(trainer, method.batch_request())
+    _check_steps(trainer, method)
     if not method.adds_noise:
         return
     is_endless = trainer.max_epochs == -1 and trainer.max_steps == -1
@@ -81,9 +79,9 @@ def check_trainer(trainer: Trainer, method: Any) -> None:
                 raise MisconfigurationException(f"{type(callback).__name__} {why}: remove it")
 
 
-def _check_steps(trainer: Trainer, request: BatchRequest) -> None:
+def _check_steps(trainer: Trainer, method: Released) -> None:
     """Refuse settings that cut the steps which a method says it makes."""
-    asked = request.steps_per_epoch
+    asked = method.batch_request().steps_per_epoch
     if asked is None or trainer.fast_dev_run:  # type: ignore[attr-defined]
         return
     share = trainer.limit_train_batches
@@ -94,12 +92,12 @@ def _check_steps(trainer: Trainer, request: BatchRequest) -> None:
     for setting, limit in limits.items():
         if limit < asked and getattr(trainer, setting) != 0:
             raise MisconfigurationException(
-                f"the method makes {asked} steps, and trainer.{setting} {getattr(trainer, setting)} "
-                "would cut them: leave it out, and set the number in the method"
+                f"{type(method).__name__} makes {asked} steps, and trainer.{setting} {getattr(trainer, setting)} "
+                "would cut them\nleave it out, and set the number in the method"
             )
 
 
-def _voiding_settings(trainer: Trainer, method: Any) -> dict[str, str]:
+def _voiding_settings(trainer: Trainer, method: Released) -> dict[str, str]:
     """Return settings with wrong values, and their effects."""
     wraps = trainer._accelerator_connector.use_distributed_sampler and trainer.world_size > 1
     one_batch = "reads the same few records in every step, and the ledger books fresh samples"
@@ -129,7 +127,7 @@ def _voiding_settings(trainer: Trainer, method: Any) -> dict[str, str]:
     return {setting: why for setting, (is_set, why) in facts.items() if is_set}
 
 
-def check_sampler(loader: Any, trainer: Trainer) -> PoissonSampler:
+def check_sampler(loader: object, trainer: Trainer) -> PoissonSampler:
     """Refuse a loader whose batches are not fresh Poisson samples.
 
     Args:
@@ -142,7 +140,7 @@ def check_sampler(loader: Any, trainer: Trainer) -> PoissonSampler:
     Raises:
         MisconfigurationException: If they are none, or those of another process.
     """
-    sampler = getattr(loader, "sampler", None)
+    sampler = loader.sampler if isinstance(loader, DataLoader) else None
     # Lightning makes loaders of its own; what is derived from ours can draw in any way.
     if type(loader) is not DataLoader or type(sampler) is not PoissonSampler:
         kind = type(loader if sampler is None else sampler).__name__
@@ -167,7 +165,7 @@ def check_sampler(loader: Any, trainer: Trainer) -> PoissonSampler:
     return sampler
 
 
-def check_loader(trainer: Trainer, method: Any) -> None:
+def check_loader(trainer: Trainer, method: Released) -> None:
     """Refuse a live train loader that does not draw at the rate of the booked steps.
 
     Args:

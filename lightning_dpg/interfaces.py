@@ -5,14 +5,28 @@ Methods import no data module, callbacks import neither: they meet here. The mod
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeGuard, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeGuard,
+    runtime_checkable,
+)
 
+import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from torch_geometric.data import Data
+
+    from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
+    from lightning_dpg.privacy.noise import NoiseSource
 
 
 @runtime_checkable
@@ -110,6 +124,90 @@ class PredictsGraphs(Protocol):
     """
 
     is_inductive: bool
+
+
+class Released(RequestsBatches, Protocol):
+    """A method as a callback sees it: what it books, what it claims and what leaves the machine.
+
+    Attributes:
+        ledger: Releases so far.
+        assumptions: What the guarantee takes as public, one sentence each.
+        adds_noise: Whether it protects anything at all.
+        is_trained: Whether steps change what the releases before them have made.
+        node_names: Names of the nodes of one graph (public).
+    """
+
+    adds_noise: ClassVar[bool]
+    is_trained: ClassVar[bool]
+    ledger: PrivacyLedger
+    assumptions: list[str]
+    node_names: list[str] | None
+
+    @property
+    def hparams(self) -> MutableMapping[str, Any]:
+        """Hyperparameters, which are plain values."""
+
+    @property
+    def noise(self) -> NoiseSource:
+        """The secret noise source, made when it is first asked for: by all processes together."""
+
+    def step_entries(self) -> list[LedgerEntry]:
+        """Cost of the next training step."""
+
+    def condition(self) -> str | None:
+        """What the guarantee holds under only; None where it always holds."""
+
+    def claimed_epsilon(self, delta: float) -> float | None:
+        """Epsilon that the paper would print for this run; None where that is no question."""
+
+    def released_state(self) -> dict[str, Tensor]:
+        """Released tensors by name."""
+
+    @classmethod
+    def public_path(cls) -> str:
+        """Dotted name by which a release names the class."""
+
+
+class PublishesGraphs(Protocol):
+    """A method that draws synthetic graphs from released tensors.
+
+    Attributes:
+        training: Whether its networks are in the mode of training.
+    """
+
+    training: bool
+
+    def sample(self, generator: torch.Generator) -> Data:
+        """Draw a graph; equal for equal generators."""
+
+    def train(self, mode: bool = True) -> object:
+        """Set the mode of its networks."""
+
+    def eval(self) -> object:
+        """Leave the mode of training."""
+
+
+@runtime_checkable
+class PublishesFeatures(Protocol):
+    """A method that releases features of each graph of a set, and no graphs."""
+
+    def released_arrays(self) -> dict[str, NDArray[Any]]:
+        """What was released of each graph, and the public labels."""
+
+
+@runtime_checkable
+class PublishesDiscrepancies(Protocol):
+    """A method that releases discrepancies between graphs.
+
+    Attributes:
+        discrepancies: One for each pair of graphs, shape ``(G, G)``.
+        labels: Label of each graph (public), shape ``(G,)``.
+        ledger: Releases so far.
+    """
+
+    discrepancies: Tensor
+    labels: Tensor
+    ledger: PrivacyLedger
 
 
 class ServesRecords(Protocol):

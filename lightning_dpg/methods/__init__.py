@@ -8,13 +8,19 @@ from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.graph_features.graph_kernel import GraphKernel
 from lightning_dpg.methods.graph_features.gromov_kernel import GromovKernel
 from lightning_dpg.methods.graph_features.ldp_gw.as_published import LDPGromovWassersteinAsPublished
-from lightning_dpg.methods.graph_features.ldp_gw.central import CentralGromovWasserstein
-from lightning_dpg.methods.graph_features.ldp_gw.exact import GromovWassersteinFeatures
-from lightning_dpg.methods.graph_features.ldp_gw.local import LDPGromovWasserstein
+from lightning_dpg.methods.graph_features.ldp_gw.central_gromov_wasserstein import (
+    CentralGromovWasserstein,
+)
+from lightning_dpg.methods.graph_features.ldp_gw.gromov_wasserstein_features import (
+    GromovWassersteinFeatures,
+)
+from lightning_dpg.methods.graph_features.ldp_gw.method import LDPGromovWasserstein
 from lightning_dpg.methods.graph_features.private_kernel.as_published import (
     PrivateGraphKernelAsPublished,
 )
-from lightning_dpg.methods.graph_features.private_kernel.gaussian import GaussianGraphKernel
+from lightning_dpg.methods.graph_features.private_kernel.gaussian_graph_kernel import (
+    GaussianGraphKernel,
+)
 from lightning_dpg.methods.graph_features.private_kernel.method import PrivateGraphKernel
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.erdos_renyi_set import ErdosRenyiSet

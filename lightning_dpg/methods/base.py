@@ -121,7 +121,7 @@ class PrivateModule(PlannedModule):
         """Epsilon that the paper would print for this run; None where that is no question."""
         return None
 
-    def on_train_batch_start(self, batch: Any, batch_idx: int) -> int | None:
+    def on_train_batch_start(self, batch: object, batch_idx: int) -> int | None:
         """End the epoch before a step that the budget does not cover."""
         return None if self.ledger.affords(*self.step_entries()) else -1
 

@@ -51,7 +51,7 @@ def served_records(method: str, reads: type, data: object) -> Records:
     Raises:
         MisconfigurationException: If it serves no records, or those of another kind.
     """
-    learned, fits = _READS[reads]
+    learned, fits = _READS.get(reads, (reads.__name__, "a data module that serves such records"))
     if not serves_records(data):
         raise MisconfigurationException(
             f"{method} learns {learned}, and {type(data).__name__} serves no records\n"

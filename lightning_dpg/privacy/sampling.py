@@ -1,7 +1,7 @@
 """Poisson sampling: the way batches are drawn that the accountants assume."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torch import Tensor
 from torch.utils.data import Sampler
@@ -13,11 +13,11 @@ class PoissonBatch(NamedTuple):
     """A batch that says how it was drawn (private).
 
     Attributes:
-        data: The records that were drawn, possibly none: a tensor or a PyG batch.
+        data: The records that were drawn, possibly none: edges of shape ``(B, 2)``.
         sample_rate: Probability with which each record was drawn: a constant of the configuration.
     """
 
-    data: Any
+    data: Tensor
     sample_rate: float
 
 

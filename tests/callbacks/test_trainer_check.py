@@ -1,4 +1,4 @@
-"""Each flag of the trainer and each built-in callback is refused, or leaves the booked steps alone."""
+"""Each trainer flag and built-in callback is refused, or leaves the booked steps alone."""
 
 import inspect
 
@@ -256,10 +256,13 @@ def loaders(data, world_size=1):
         "process 1 of 2": DataLoader(records, batch_size=None, sampler=other),
         "with a known seed": DataLoader(records, batch_size=None, sampler=known),
         "77 of 78": DataLoader(records, batch_size=None, sampler=part),
+        "at the rate 0.5, and booked at 0.1": DataLoader(
+            records, batch_size=None, sampler=PoissonSampler(len(records), 0.5, 5)
+        ),
     }
 
 
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", range(7))
 def test_batches_of_another_kind_are_refused_before_anything_is_spent(number):
     class Other(EdgeListDataModule):
         def train_dataloader(self):

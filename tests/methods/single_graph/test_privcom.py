@@ -107,7 +107,7 @@ def test_noise_of_the_products_has_its_standard_deviation():
         def on_fit_start(self, trainer, pl_module):
             def observer(key, value):
                 if key == "products":
-                    shown = pl_module._shown
+                    shown = pl_module.shown_block()
                     longest = shown.norm(dim=1).sort().values[-2:].norm()
                     scaled.append((value - matrix @ shown).flatten() / longest)
 

@@ -80,7 +80,6 @@ class NoisyPowerMethod(Synthesizer):
         # Of a step, and of the eigenvalues.
         self.register_buffer("noise_multipliers", torch.zeros(2, dtype=torch.double))
         self._adjacency: csr_array | None = None
-        self._shown = self.vectors.detach()
 
     @abstractmethod
     def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
@@ -244,9 +243,9 @@ class NoisyPowerMethod(Synthesizer):
 
     def direction(self) -> Tensor:
         """Direction of the next step, shape ``(N, K)``: the product with the shown block (noisy)."""
-        self._shown = self.shown_block()
-        terms = self.product_terms(self._shown, float(self.noise_multipliers[0]))
-        return gaussian(self.times(self._shown), self.ledger, self.noise, **terms)
+        shown = self.shown_block()
+        terms = self.product_terms(shown, float(self.noise_multipliers[0]))
+        return gaussian(self.times(shown), self.ledger, self.noise, **terms)
 
     def _finish(self) -> None:
         """Release the eigenvalues and forget the graph."""

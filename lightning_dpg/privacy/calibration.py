@@ -79,17 +79,15 @@ def _calibrated(
     def fits_with(sigma: float) -> bool:
         return fits(entries(sigma), budget)
 
+    if not fits_with(_LARGEST):
+        raise BudgetTooSmall(f"no Gaussian noise fits {steps} steps into what is left of {budget}")
     if sample_rate < 1:
         found = _by_loss_distributions(entries, budget)
         if found is not None and fits_with(found):
             return found
     high = 1.0
     while not fits_with(high):
-        high *= 2
-        if high > _LARGEST:
-            raise BudgetTooSmall(
-                f"no Gaussian noise fits {steps} steps into what is left of {budget}"
-            )
+        high = min(2 * high, _LARGEST)
     if sample_rate == 1:
         return smallest(fits_with, high, 1e-8) * _SLACK
     return _rounded_up(smallest(fits_with, high, 5e-5))

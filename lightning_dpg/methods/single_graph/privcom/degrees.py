@@ -3,9 +3,8 @@
 from torch import Tensor
 
 from lightning_dpg.methods.single_graph.base import CountsEdges
-from lightning_dpg.methods.single_graph.degree_release import release_degrees
-from lightning_dpg.privacy.ledger import LedgerEntry, Relation
-from lightning_dpg.privacy.sensitivity import degree_l1_sensitivity, edge_count_sensitivity
+from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
+from lightning_dpg.privacy.ledger import LedgerEntry
 
 # Parts of the share, as in PrivGraph.
 _COUNT_PART = 0.2
@@ -31,22 +30,4 @@ def planned_counts(epsilon: float) -> list[LedgerEntry]:
     Args:
         epsilon: What all releases together cost.
     """
-    by_node = 1 - _COUNT_PART - _SEQUENCE_PART
-    releases = (
-        ("num_edges", "number of edges", _COUNT_PART, edge_count_sensitivity),
-        ("ordered_degrees", "ordered degrees", _SEQUENCE_PART, degree_l1_sensitivity),
-        ("degrees", "degree of each node", by_node, degree_l1_sensitivity),
-    )
-    return [
-        LedgerEntry(
-            key=key,
-            name=name,
-            relation=Relation.EDGE,
-            mechanism="pure",
-            epsilon=part * epsilon,
-            sensitivity=sensitivity(),
-            proof=sensitivity.__name__,
-            record="undirected edge",
-        )
-        for key, name, part, sensitivity in releases
-    ]
+    return degree_entries(epsilon, count_share=_COUNT_PART, sequence_share=_SEQUENCE_PART)

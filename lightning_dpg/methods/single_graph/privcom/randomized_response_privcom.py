@@ -65,24 +65,28 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """The number of edges, the degrees and the reports."""
-        share = self.hparams["degree_share"]
+        parts = self._parts(budget.epsilon)
         reports = LedgerEntry(
             key="edge_reports",
             name="edges",
             relation=self.relation,
             mechanism="pure",
-            epsilon=(1 - share) * budget.epsilon,
+            epsilon=parts["reports"].epsilon,
             sensitivity=1,
             proof="pair_bit_sensitivity",
             record="undirected edge",
         )
-        return [*planned_counts(share * budget.epsilon), reports]
+        return [*planned_counts(parts["counts"].epsilon), reports]
+
+    def _parts(self, epsilon: float) -> dict[str, Budget]:
+        share = self.hparams["degree_share"]
+        return Budget(epsilon, 0.0).split(counts=share, reports=1 - share)
 
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges, the degrees and the reports; keep their eigenvectors."""
-        share, (size, rank) = self.hparams["degree_share"], self.rows.shape
-        self.degrees = release_counts(self, edges, share * epsilon)
-        report_epsilon = (1 - share) * epsilon
+        parts, (size, rank) = self._parts(epsilon), self.rows.shape
+        self.degrees = release_counts(self, edges, parts["counts"].epsilon)
+        report_epsilon = parts["reports"].epsilon
         numbers = randomized_response(
             pair_numbers(edges, size),
             num_pairs(size),

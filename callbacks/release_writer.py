@@ -22,7 +22,6 @@ from lightning_dpg.interfaces import (
     GraphRecords,
     PublishesFeatures,
     PublishesGraphs,
-    Rebuilt,
     serves_records,
 )
 

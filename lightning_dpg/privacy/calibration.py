@@ -87,7 +87,7 @@ def _calibrated(
             return found
     high = 1.0
     while not fits_with(high):
-        high *= 2
+        high = min(2 * high, _LARGEST)
     if sample_rate == 1:
         return smallest(fits_with, high, 1e-8) * _SLACK
     return _rounded_up(smallest(fits_with, high, 5e-5))

@@ -189,7 +189,9 @@ def headline(entries: Sequence[LedgerEntry], delta: float) -> tuple[float, str]:
     if name == "GDP" and not composed(entries, LedgerEntry.pure_epsilon, 0.0):
         return epsilon, name  # which is exact
     if epsilon > _EPSILON_TOLERANCE and holds(epsilon * (1 - _EPSILON_TOLERANCE)):
-        return smallest(holds, epsilon, _EPSILON_TOLERANCE), "PLD"
+        found = smallest(holds, epsilon, _EPSILON_TOLERANCE)
+        shorter = float(f"{found:.5g}")  # of a budget that is spent to the last digit, the budget
+        return (shorter if shorter < found and holds(shorter) else found), "PLD"
     return epsilon, name
 
 

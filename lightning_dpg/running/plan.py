@@ -2,15 +2,9 @@
 
 import math
 
-import numpy as np
-
-from lightning_dpg.privacy.accounting import (
-    noise_multiplier_for,
-    prv_epsilon,
-    rdp_gaussian,
-    rdp_to_epsilon,
-    steps_for,
-)
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.calibration import calibrate_noise_multiplier, max_steps
+from lightning_dpg.privacy.composition import entry_of, headline
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
@@ -38,16 +32,17 @@ def plan(
         )
     if noise_multiplier is not None and not noise_multiplier > 0:
         raise ValueError(f"the noise multiplier must be positive, got {noise_multiplier:g}")
-    sigma = noise_multiplier or noise_multiplier_for(epsilon, delta, sample_rate, steps)
-    spent = _epsilon(sigma, sample_rate, steps, delta)
-    prv = prv_epsilon(((sigma, sample_rate, steps),), delta)
-    affordable = steps_for(epsilon, delta, sigma, sample_rate)
+    budget = Budget(epsilon, delta)
+    sigma = noise_multiplier or calibrate_noise_multiplier(
+        budget, sample_rate=sample_rate, steps=steps
+    )
+    spent, accountant = _headline(sigma, sample_rate, steps, delta)
+    affordable = max_steps(budget, sigma, sample_rate=sample_rate)
     lines = [
         f"budget: epsilon {epsilon:g} at delta {delta:g}",
         f"plan: {steps} private steps at sample rate {sample_rate:g}",
         f"noise multiplier: {sigma:g}" + ("" if noise_multiplier else " (smallest that fits)"),
-        f"epsilon spent: {spent:.4f} (RDP, which the budget is held by)"
-        + ("" if prv is None else f", {prv:.4f} (PRV, as reported at the end)"),
+        f"epsilon spent: {spent:.4f} ({accountant} accountant, which the budget is held by)",
         f"steps that fit with this noise: {affordable}"
         + (" (OVER BUDGET)" if affordable < steps else ""),
         "",
@@ -56,17 +51,17 @@ def plan(
     return "\n".join(lines)
 
 
-def _epsilon(sigma: float, sample_rate: float, steps: int, delta: float) -> float:
-    return rdp_to_epsilon(steps * np.asarray(rdp_gaussian(sigma, sample_rate)), delta)
+def _headline(sigma: float, sample_rate: float, steps: int, delta: float) -> tuple[float, str]:
+    return headline([entry_of(("gaussian", sigma, 0.0, 0.0, sample_rate), steps)], delta)
 
 
 def _table(sigma: float, sample_rate: float, steps: int, delta: float) -> list[str]:
     """Epsilon by noise multiplier (rows) and steps (columns)."""
     columns = sorted({max(1, round(factor * steps)) for factor in FACTORS})
     rows = [sigma * math.sqrt(factor) for factor in FACTORS]
-    lines = ["epsilon (RDP) by noise multiplier and private steps:"]
+    lines = ["epsilon by noise multiplier and private steps:"]
     lines.append(f"{'':>10}" + "".join(f"{column:>10}" for column in columns))
     for row in rows:
-        values = [_epsilon(row, sample_rate, column, delta) for column in columns]
+        values = [_headline(row, sample_rate, column, delta)[0] for column in columns]
         lines.append(f"{row:>10.4g}" + "".join(f"{value:>10.4g}" for value in values))
     return lines

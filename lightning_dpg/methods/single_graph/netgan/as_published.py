@@ -118,7 +118,7 @@ class DPNetGANAsPublished(WalkGAN):
             return None
         entry, claimed = self.dpsgd.entry, PrivacyLedger(self.relation)
         claimed.spend(replace(entry, sample_rate=entry.sample_rate / 2, steps=self.ledger.steps))
-        return claimed.epsilon(delta)
+        return claimed.headline(delta)[0]
 
     def training_step(self, batch: PoissonBatch, batch_idx: int) -> None:
         """One private critic step; a generator step after every ``n_critic`` of them.

@@ -68,18 +68,22 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """The number of edges, the degrees and the reports."""
-        share = self.hparams["degree_share"]
-        reports = (1 - share) * budget.epsilon
+        parts = self._parts(budget.epsilon)
+        reports = parts["reports"].epsilon
         return [
-            *degree_entries(share * budget.epsilon, **DEGREE_SHARES),
+            *degree_entries(parts["counts"].epsilon, **DEGREE_SHARES),
             pure_entry("edge_reports", "edges", reports, 1, "pair_bit_sensitivity"),
         ]
 
+    def _parts(self, epsilon: float) -> dict[str, Budget]:
+        share = self.hparams["degree_share"]
+        return Budget(epsilon, 0.0).split(counts=share, reports=1 - share)
+
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges, the degrees and the reports; keep their eigenvectors."""
-        share, (size, rank) = self.hparams["degree_share"], self.rows.shape
-        self.degrees = release_degrees(self, edges, share * epsilon, **DEGREE_SHARES)
-        report_epsilon = (1 - share) * epsilon
+        parts, (size, rank) = self._parts(epsilon), self.rows.shape
+        self.degrees = release_degrees(self, edges, parts["counts"].epsilon, **DEGREE_SHARES)
+        report_epsilon = parts["reports"].epsilon
         numbers = randomized_response(
             pair_numbers(edges, size),
             num_pairs(size),

@@ -1,0 +1,169 @@
+"""Every private method and every budget: the plan fits, or it is refused with one that does."""
+
+import inspect
+import itertools
+import math
+import re
+from collections import Counter
+
+import networkx as nx
+import pytest
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from lightning_dpg import methods
+from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.methods import PrivateModule
+from lightning_dpg.methods.planning import PlannedModule
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from tests.characteristic import exact_delta
+from tests.training import quiet_trainer
+
+EPSILONS = (0.05, 0.1, 0.3, 0.5, 0.7, 1.0, 3.0)
+DELTAS = (1e-4, 1e-6)
+STEPS = (1, 10, 100, 2000)
+BUDGETS = list(itertools.product(EPSILONS, DELTAS, STEPS))
+
+# What the constructors ask for, and settings that spend in other ways.
+SETTINGS = {
+    "DPNetGAN": [{}, {"count_epsilon": 0.2, "degree_share": 0.5}, {"noise_multiplier": 1.5}],
+    "DK2": [{}, {"noise": "uniform"}],
+    "HRG": [{}, {"noise": "gaussian"}],
+    "NodePrivCom": [{"max_degree": 5}],
+    "KatzPrivCom": [{"max_degree": 5, "hops": 1}],
+    "PrivateGraphKernel": [{"features": ["edges", "w"], "max_degree": 5}],
+    "GaussianGraphKernel": [{"features": ["edges", "w"], "max_degree": 5}],
+    "RandomizedResponse": [{}, {"denoise": "spectral", "degree_share": 0.2}],
+}
+COARSE = list(itertools.product(EPSILONS, DELTAS, (10,)))
+# Methods whose plan is written where their class is split.
+AWAITED = {"LDPGromovWasserstein", "PrivateGraphKernel"}
+BASES = {
+    PrivateModule,
+    methods.GraphSetSynthesizer,
+    methods.OneShotSynthesizer,
+    methods.Synthesizer,
+    getattr(methods, "GraphFeatureRelease", None) or methods.GraphLearner,
+}
+# Small networks, where there are any: what a plan costs does not depend on their sizes.
+SMALL = {"num_nodes": 20, "embedding_dim": 4, "rank": 2}
+
+
+def made(name, settings):
+    kind = getattr(methods, name)
+    known = inspect.signature(kind).parameters
+    small = {key: value for key, value in SMALL.items() if key in known}
+    return kind(**small | settings)
+
+
+def is_private(name):
+    kind = getattr(methods, name)
+    if not issubclass(kind, PrivateModule) or kind in BASES or not kind.adds_noise:
+        return False
+    return made(name, SETTINGS.get(name, [{}])[0]).unprotected_setting() is None
+
+
+PRIVATE = [name for name in methods.__all__ if is_private(name)]
+PLANNED = [name for name in PRIVATE if getattr(methods, name).plan is not PlannedModule.plan]
+CASES = [(name, settings) for name in PLANNED for settings in SETTINGS.get(name, [{}])]
+GRIDS = [
+    pytest.param(
+        name,
+        settings,
+        grid,
+        id="-".join([name, *map(str, settings.values()), str(len(grid))]),
+        # The noise of each budget is solved for, which takes a tenth of a second.
+        marks=[pytest.mark.slow] if grid is BUDGETS and getattr(methods, name).is_trained else [],
+    )
+    for name, settings in CASES
+    for grid in ([COARSE, BUDGETS] if getattr(methods, name).is_trained else [BUDGETS])
+]
+
+
+def is_kept(entries: list[LedgerEntry], budget: Budget) -> bool:
+    """Whether entries keep a budget, by characteristic functions and without the accountant."""
+    pure = math.fsum(e.steps * e.epsilon for e in entries)
+    if all(e.mechanism in ("pure", "approximate") for e in entries):
+        failure = math.fsum(e.steps * e.delta for e in entries)
+        return pure <= budget.epsilon and failure <= budget.delta
+    return exact_delta(entries, budget.epsilon) <= budget.delta * (1 + 1e-6)
+
+
+def outcome(method: PrivateModule, budget: Budget, steps: int) -> float | None:
+    """None where the budget is accepted, or the smallest epsilon that is named."""
+    try:
+        method.check_budget(budget, steps)
+    except MisconfigurationException as error:
+        assert len(str(error).splitlines()) <= 5
+        return float(re.search(r"set it to (\S+) or more", str(error)).group(1))
+    return None
+
+
+def test_every_private_method_plans_its_run():
+    assert set(PRIVATE) - set(PLANNED) <= AWAITED
+
+
+@pytest.mark.parametrize(("name", "settings", "grid"), GRIDS)
+def test_a_budget_is_kept_or_refused_with_the_smallest_that_is(
+    name, settings, grid, record_property
+):
+    method, tally = made(name, settings), Counter()
+    for number, (epsilon, delta, steps) in enumerate(grid):
+        budget = Budget(epsilon, delta)
+        least = outcome(method, budget, steps)
+        if least is None:
+            tally["run"] += 1
+            entries = method.plan(budget, steps)
+            assert entries
+            is_sampled = any(e.sample_rate < 1 for e in entries)
+            if not is_sampled or number % 28 == 9:  # moments of sampled steps take a second
+                assert is_kept(entries, budget), (budget, steps)
+        else:
+            tally["refused"] += 1
+            assert least > epsilon
+            assert outcome(method, Budget(least, delta), steps) is None
+            assert outcome(method, Budget(0.97 * least, delta), steps) is not None
+        tally["booked"] += len(method.ledger.entries)
+    for outcome_name in ("run", "refused", "booked"):
+        record_property(outcome_name, tally[outcome_name])
+    assert tally["run"] + tally["refused"] == len(grid)
+    assert tally["booked"] == 0
+    assert method.ledger.budget is None
+
+
+def test_a_plan_is_a_pure_function():
+    for name, settings in CASES:
+        method = made(name, settings)
+        before = {key: value.clone() for key, value in method.state_dict().items()}
+        first, again = (method.plan(Budget(3.0, 1e-5), 10) for _ in range(2))
+        assert first == again
+        assert all(entry.key and entry.proof for entry in first)
+        for key, value in method.state_dict().items():
+            assert value.equal(before[key]) or value.isnan().equal(before[key].isnan())
+
+
+def planned_and_spent(entries):
+    return [(e.key, e.name, e.mechanism, e.epsilon, e.delta, e.noise_multiplier) for e in entries]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("BTER", {}),
+        ("DK2", {"noise": "uniform"}),
+        ("RandomizedResponse", {"denoise": "spectral", "degree_share": 0.2}),
+        ("RandomizedResponsePrivCom", {}),
+        ("PrivCom", {"iterations": 3}),
+        ("DPNetGAN", {"degree_share": 0.5}),
+        ("DPNetGAN", {"noise_multiplier": 2.0}),
+    ],
+)
+def test_planned_is_spent(name, settings):
+    graph = from_networkx(nx.karate_club_graph())
+    method = made(name, settings | {"num_nodes": graph.num_nodes})
+    trainer = quiet_trainer(PrivacyAccountant(1.0, 1e-5), max_epochs=3)
+    trainer.fit(method, EdgeListDataModule(graph))
+    planned = method.plan(Budget(1.0, 1e-5), trainer.estimated_stepping_batches)
+    assert planned_and_spent(planned) == planned_and_spent(method.ledger.entries)
+    assert [e.steps for e in planned] == [e.steps for e in method.ledger.entries]

@@ -163,7 +163,7 @@ def _write_graph(graph: Data, folder: Path, seed: int, formats: Sequence[Format]
     return paths
 
 
-def save_generator(method: Released, statement: dict[str, Any], path: Path) -> None:
+def save_generator(method: Rebuilt, statement: dict[str, Any], path: Path) -> None:
     """Write the released tensors and the metadata that rebuild the method around them."""
     tensors = {
         name: tensor.detach().cpu().contiguous().clone()

@@ -179,10 +179,6 @@ class Rebuilt(Released, Protocol):
     def released_state(self) -> dict[str, Tensor]:
         """Released tensors by name."""
 
-    @classmethod
-    def public_path(cls) -> str:
-        """Dotted name by which a release names the class."""
-
 
 class PublishesGraphs(Protocol):
     """A method that draws synthetic graphs from released tensors.

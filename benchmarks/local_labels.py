@@ -71,13 +71,13 @@ class Half(NamedTuple):
         epsilon: float = math.inf,
         **settings: Any,
     ) -> GromovWassersteinRelease:
-        """A method that the other half has trained, unless the settings name other graphs."""
+        """Fit a method on the training half, unless the settings choose the training graphs."""
         pl.seed_everything(self.split, verbose=False)
         settings = {"train_fraction": TRAINING, "seed": self.split} | settings
         return fitted(kind(**settings), self.data, epsilon)
 
     def accuracy(self, grams: list[Matrix], numbers: NDArray[np.int64] | None = None) -> float:
-        """Of kernels between them, or between other graphs."""
+        """Return the accuracy of kernels between the test graphs, or between other graphs."""
         labels = self.labels[self.tested if numbers is None else numbers]
         return cross_validated_accuracy(grams, labels, repetitions=FOLDS_DEALT).mean
 
@@ -92,7 +92,7 @@ Row = tuple[str, Callable[[], float]]
 
 
 def controls(half: Half) -> Iterator[Row]:
-    """What learns nothing of the structure, and what reads it as it is."""
+    """Yield baselines: features without structure, and kernels of the graphs themselves."""
     graphs = [half.data.graphs[k] for k in half.tested]
     nodes = [graph.num_nodes for graph in graphs]
     edges = [undirected_edges(graph).numpy() for graph in graphs]

@@ -94,7 +94,7 @@ class GraphStatistics(Callback):
 
 
 def original_graph(trainer: Trainer) -> Data:
-    """Graph of the training edges (private).
+    """Return the graph of the training edges (private).
 
     Raises:
         MisconfigurationException: If the data module serves no single graph.

@@ -193,12 +193,12 @@ class GraphDataModule(pl.LightningDataModule):
 
     @property
     def num_edges(self) -> int:
-        """Number of undirected edges (private), those that are held out among them."""
+        """Return the number of undirected edges including held-out edges (private)."""
         return int(self.graph.num_edges) // 2
 
     @property
     def num_pairs(self) -> int:
-        """Number of pairs of nodes (public)."""
+        """Return the number of pairs of nodes (public)."""
         return num_pairs(self.num_nodes)
 
     def predict_dataloader(self) -> DataLoader[Tensor]:

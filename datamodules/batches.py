@@ -1,4 +1,4 @@
-"""The batches that a method requests, made in the same way for one graph and for a set of graphs."""
+"""Batches that a method requests, for one graph and for a set of graphs."""
 
 import math
 from collections.abc import Iterator, Sequence, Sized
@@ -19,40 +19,40 @@ _STEPS = {"all": 10, "walks": 100}  # per epoch, where nobody says how many
 
 
 class Batches(Dataset[Batch]):
-    """Batches that exist already; load them with ``batch_size=None``."""
+    """Dataset of ready batches; load them with ``batch_size=None``."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
-        """Keep the batches."""
+        """Store the batches."""
         self.batches = batches
 
     def __len__(self) -> int:
-        """Number of batches."""
+        """Return the number of batches."""
         return len(self.batches)
 
     def __getitem__(self, index: int) -> Batch:
-        """One batch as it is."""
+        """Return one batch unchanged."""
         return self.batches[index]
 
 
 class AllRecords:
-    """The records object itself as the batch of each step."""
+    """Loader whose batch in each step is the records object itself."""
 
     def __init__(self, records: Records, steps: int) -> None:
-        """Remember what to give, and how often."""
+        """Store the records and the number of batches."""
         self.records = records
         self.steps = steps
 
     def __len__(self) -> int:
-        """Number of batches."""
+        """Return the number of batches."""
         return self.steps
 
     def __iter__(self) -> Iterator[Records]:
-        """The same object again and again."""
+        """Yield the same object in each step."""
         return repeat(self.records, self.steps)
 
 
 class PoissonRecords(Dataset[PoissonBatch], Sized):
-    """Records that are indexed once per batch, with a tensor of their numbers."""
+    """Protocol of records that are indexed once per batch, with a tensor of their numbers."""
 
 
 TrainBatches = DataLoader[PoissonBatch] | DataLoader[Tensor] | AllRecords
@@ -60,7 +60,7 @@ TrainBatches = DataLoader[PoissonBatch] | DataLoader[Tensor] | AllRecords
 
 
 def request_of(trainer: Trainer | None, sample_rate: float | None) -> BatchRequest:
-    """The request of the method in training; without one, Poisson samples.
+    """Return the request of the method in training; without a method, Poisson samples.
 
     Args:
         trainer: The trainer of the data module, if it has one.
@@ -73,7 +73,7 @@ def request_of(trainer: Trainer | None, sample_rate: float | None) -> BatchReque
 
 
 def number_of_steps(request: BatchRequest, own: int | None) -> int:
-    """Batches of an epoch.
+    """Return the number of batches of an epoch.
 
     Args:
         request: That of the method, which counts first.
@@ -92,14 +92,14 @@ def number_of_steps(request: BatchRequest, own: int | None) -> int:
 def poisson_loader(
     records: PoissonRecords, sample_rate: float, steps: int, trainer: Trainer | None
 ) -> DataLoader[PoissonBatch]:
-    """Poisson batches of records; each process gets its share of every batch."""
+    """Return Poisson batches of records; each process gets its share of every batch."""
     rank, world_size = place(trainer)
     sampler = PoissonSampler(len(records), sample_rate, steps, rank=rank, world_size=world_size)
     return DataLoader(records, sampler=sampler, batch_size=None)
 
 
 def place(trainer: Trainer | None) -> tuple[int, int]:
-    """Rank of this process, and number of processes."""
+    """Return the rank of this process and the number of processes."""
     return (0, 1) if trainer is None else (trainer.global_rank, trainer.world_size)
 
 

@@ -87,7 +87,7 @@ class EdgeListDataModule(GraphDataModule):
         train_graph: Graph of the training edges, with all nodes.
         edges: Training records of shape ``(M, 2)``.
         val_links: Held-out edges and non-edges for validation, or None without a split.
-        test_links: The same for the test.
+        test_links: Held-out edges and non-edges for the test, or None without a split.
     """
 
     train_graph: Data
@@ -182,7 +182,7 @@ class EdgeListDataModule(GraphDataModule):
 
     @property
     def records(self) -> OneGraph:
-        """The training records (private), after ``setup``."""
+        """Return the training records (private), after ``setup``."""
         return OneGraph(self.train_graph, self.edges, self.assumptions)
 
     def state_dict(self) -> dict[str, Any]:
@@ -222,7 +222,7 @@ class EdgeListDataModule(GraphDataModule):
 
     @property
     def request(self) -> BatchRequest:
-        """The batches to serve: those that the method of the trainer requests."""
+        """Return the batches that the method of the trainer requests."""
         return request_of(self.trainer, self.sample_rate)
 
     def check_request(self, request: BatchRequest, max_epochs: int | None) -> None:

@@ -47,10 +47,10 @@ class GraphSetDataModule(pl.LightningDataModule):
         sizes: Number of nodes of each graph, shape ``(G,)``.
         graph_of: Number of each node's graph, shape ``(N,)``.
         labels: Label of each graph, shape ``(G,)``; None without labels.
-        max_occurrences: How many rows of ``edges`` are one edge of the private data at most, and
-            so change together; a batch holds all of them or none.
+        max_occurrences: Largest number of rows of ``edges`` that are one edge of the private data
+            and so change together; a batch holds all of them or none.
         assumptions: What a guarantee takes for public.
-        preparation: The part of that which comes of how the data were prepared.
+        preparation: The assumptions because of the preparation of the data.
     """
 
     graphs: list[Data]
@@ -132,7 +132,7 @@ class GraphSetDataModule(pl.LightningDataModule):
 
     @property
     def records(self) -> GraphSet:
-        """The training records (private), after ``setup``."""
+        """Return the training records (private), after ``setup``."""
         return GraphSet(
             self.graphs,
             self.edges,
@@ -146,12 +146,12 @@ class GraphSetDataModule(pl.LightningDataModule):
 
     @property
     def num_edges(self) -> int:
-        """Number of undirected edges of all graphs (private)."""
+        """Return the number of undirected edges of all graphs (private)."""
         return len(self.edges)
 
     @property
     def num_pairs(self) -> int:
-        """Number of pairs of nodes of one graph (public)."""
+        """Return the number of pairs of nodes of one graph (public)."""
         return sum(map(num_pairs, self.sizes.tolist()))
 
     def write_key(self, path: Path) -> bool:
@@ -160,7 +160,7 @@ class GraphSetDataModule(pl.LightningDataModule):
 
     @property
     def request(self) -> BatchRequest:
-        """The batches to serve: those that the method of the trainer requests."""
+        """Return the batches that the method of the trainer requests."""
         return request_of(self.trainer, self.sample_rate)
 
     def check_request(self, request: BatchRequest, max_epochs: int | None) -> None:
@@ -181,7 +181,7 @@ class GraphSetDataModule(pl.LightningDataModule):
         return poisson_loader(self.edge_records(rate), rate, steps, self.trainer)
 
     def edge_records(self, sample_rate: float) -> PoissonRecords:
-        """What Poisson samples are drawn from."""
+        """Return the records of Poisson samples."""
         return EdgeRecords(self.edges, sample_rate)
 
     def val_dataloader(self) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Which edges are held out: by a public coin per pair of nodes, or as a published split says."""
+"""Choice of held-out edges: by a public coin per pair of nodes, or by a published split."""
 
 import hashlib
 from pathlib import Path
@@ -13,9 +13,9 @@ from lightning_dpg.graph.graph import make_graph, undirected_edges
 
 
 def public_coin(node_names: list[str], edges: Tensor, seed: int) -> Tensor:
-    """A number in [0, 1) for each pair of nodes that depends on their names and the seed only.
+    """Return a number in [0, 1) for each node pair from names and seed only.
 
-    An edge that comes or goes therefore changes no other edge's part of a split.
+    Adding or removing an edge therefore moves no other edge to another part of a split.
 
     Args:
         node_names: Names of the N nodes (public).
@@ -32,7 +32,7 @@ def public_coin(node_names: list[str], edges: Tensor, seed: int) -> Tensor:
 
 
 def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Bijection of 64-bit words in which each bit depends on all others (SplitMix64)."""
+    """Apply a bijection of 64-bit words in which each bit depends on all others (SplitMix64)."""
     bits = bits + np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -40,7 +40,7 @@ def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def read_split(split: str, num_nodes: int) -> dict[str, Tensor]:
-    """Edges and non-edges of a split, each pair once, in lexicographic order."""
+    """Read edges and non-edges of a split, each pair once, in lexicographic order."""
     path = Path(split).expanduser()
     root = data_root()
     if root is not None and (named := root / "npz" / f"{split}.npz").is_file():

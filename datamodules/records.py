@@ -35,9 +35,9 @@ class GraphSet:
         sizes: Number of nodes of each graph (public), shape ``(G,)``.
         graph_of: Number of each node's graph (public), shape ``(N,)``.
         labels: Label of each graph (public), shape ``(G,)``; None without labels.
-        max_occurrences: How many rows of ``edges`` are one edge of the private data at most.
+        max_occurrences: Largest number of rows of ``edges`` that are one edge of the private data.
         assumptions: What a guarantee takes as public.
-        preparation: The part of that which comes of how the data were prepared.
+        preparation: The assumptions because of the preparation of the data.
     """
 
     def __init__(

@@ -66,7 +66,7 @@ class SubgraphDataModule(GraphSetDataModule):
             num_subgraphs: Number of subgraphs G.
             hops: Largest distance from the central node of an ego graph.
             size: Number of nodes of a subgraph on random nodes.
-            max_occurrences: In how many subgraphs one edge is kept at most.
+            max_occurrences: Largest number of subgraphs that keep one edge.
             sample_rate: Earlier place of the method's ``sample_rate``, for one more version.
             steps_per_epoch: Batches per epoch of methods that do not say it themselves; 1 / q
                 rounded up by default.
@@ -126,7 +126,7 @@ class SubgraphDataModule(GraphSetDataModule):
         return graphs
 
     def edge_records(self, sample_rate: float) -> PoissonRecords:
-        """Edges of the whole graph, each with all its occurrences."""
+        """Return records of edges of the whole graph, each with all its occurrences."""
         ends = self._nodes[self.edges].sort(dim=1).values
         _, record_of = torch.unique(ends, dim=0, return_inverse=True)
         return RepeatedEdgeRecords(self.edges, record_of, sample_rate)
@@ -158,7 +158,7 @@ class SubgraphDataModule(GraphSetDataModule):
 
 
 class RepeatedEdgeRecords(PoissonRecords):
-    """Training records of one edge or several that are one edge of the private data (private).
+    """Training records of edges that may occur several times in a set (private).
 
     Args:
         edges: Edges of shape ``(M, 2)``.

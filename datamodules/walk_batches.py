@@ -35,11 +35,11 @@ class WalkBatches(Dataset[Tensor]):
         self.rng = np.random.default_rng(seed)
 
     def __len__(self) -> int:
-        """Number of batches."""
+        """Return the number of batches."""
         return self.steps
 
     def __getitem__(self, index: int) -> Tensor:
-        """New walks, shape ``(B, L)``."""
+        """Draw new walks, shape ``(B, L)``."""
         if index >= len(self):
             raise IndexError(index)
         asked = self.request

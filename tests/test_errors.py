@@ -112,13 +112,13 @@ def test_a_run_that_cannot_be_is_refused_before_it_has_a_folder(fails, args, sai
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("hrg_gaussian", ["--privacy.delta", "0"], "noise: gaussian spends a delta"),
-        ("dk2_uniform", ["--privacy.delta", "0"], "noise: uniform spends a delta"),
         (
             "ldp_gw_curated",
             ["--privacy.delta", "0"],
             "privacy.delta 0 suits methods of pure epsilon only",
         ),
+        ("hrg_gaussian", ["--privacy.delta", "0"], "GaussianHRG spends a delta"),
+        ("dk2_uniform", ["--privacy.delta", "0"], "UniformDK2 spends a delta"),
         ("ldp_gw", ["--model.init_args.weights", "private"], "weights: private spends a delta"),
         ("ldp_gw_exact", ["--privacy.epsilon", "8"], "GromovWassersteinFeatures protects nothing"),
         ("dpgvae", ["--model", "DPGVAEAsPublished"], "DPGVAEAsPublished protects nothing"),

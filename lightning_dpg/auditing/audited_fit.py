@@ -151,6 +151,7 @@ def audited_fit(
             attackers.append(WhiteBoxAttacker(method, data, pairs, known))
 
     method = fit_without_release(settings, on_data=plant, on_start=watch)
+    assert isinstance(method, Synthesizer | GraphFeatureRelease)  # watch has refused others
     (data, known, pairs, inserted), statement = planted[0], privacy_statement(method)
     epsilon, delta = float(statement["epsilon"]), float(statement["delta"])
     if view == "white_box":

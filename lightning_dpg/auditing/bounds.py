@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.optimize import bisect
 from scipy.stats import beta, binom
 from torch import Tensor
@@ -159,22 +158,6 @@ def best_threshold(scores_in: Tensor, scores_out: Tensor, delta: float) -> float
     return max(candidates[:: len(candidates) // _MOST_THRESHOLDS + 1], key=proved)
 
 
-def exact_epsilon(
-    first: NDArray[np.float64], second: NDArray[np.float64], delta: float = 0.0
-) -> float:
-    """Smallest epsilon for which two enumerated laws are (epsilon, delta)-close both ways.
-
-    Args:
-        first: Probabilities of all outputs for one input, shape ``(K,)``.
-        second: The same for a neighbouring input.
-        delta: What may be left over.
-
-    Returns:
-        Epsilon; infinite where more than delta is possible for one input only.
-    """
-    return max(_one_sided(first, second, delta), _one_sided(second, first, delta), 0.0)
-
-
 def inclusion_estimate(noisy: Tensor, directions: Tensor, noise_std: float, rate: float) -> Tensor:
     r"""Which directions a noisy sum holds, by its best linear estimate.
 
@@ -213,16 +196,3 @@ def _lowest_rate(hits: int, runs: int, error: float) -> float:
 def _refuted(low: float, high: float, delta: float) -> float:
     """Largest epsilon with ``low > e^epsilon * high + delta``."""
     return max(math.log((low - delta) / high), 0.0) if low > delta and high > 0 else 0.0
-
-
-def _one_sided(first: NDArray[np.float64], second: NDArray[np.float64], delta: float) -> float:
-    """Epsilon at which what ``first`` exceeds ``e^epsilon * second`` by adds up to delta."""
-    possible = first > 0
-    p, q = first[possible], second[possible]
-    order = np.argsort(q / p)
-    # The excess over the k outputs of the largest ratios is largest for the right k.
-    p, q = np.cumsum(p[order]) - delta, np.cumsum(q[order])
-    beyond = p > 1e-15
-    if (q[beyond] == 0).any():
-        return math.inf
-    return float(np.log(p[beyond] / q[beyond]).max(initial=-math.inf))

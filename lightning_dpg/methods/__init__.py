@@ -8,13 +8,19 @@ from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.graph_features.graph_kernel import GraphKernel
 from lightning_dpg.methods.graph_features.gromov_kernel import GromovKernel
 from lightning_dpg.methods.graph_features.ldp_gw.as_published import LDPGromovWassersteinAsPublished
-from lightning_dpg.methods.graph_features.ldp_gw.central import CentralGromovWasserstein
-from lightning_dpg.methods.graph_features.ldp_gw.exact import GromovWassersteinFeatures
-from lightning_dpg.methods.graph_features.ldp_gw.local import LDPGromovWasserstein
+from lightning_dpg.methods.graph_features.ldp_gw.central_gromov_wasserstein import (
+    CentralGromovWasserstein,
+)
+from lightning_dpg.methods.graph_features.ldp_gw.gromov_wasserstein_features import (
+    GromovWassersteinFeatures,
+)
+from lightning_dpg.methods.graph_features.ldp_gw.method import LDPGromovWasserstein
 from lightning_dpg.methods.graph_features.private_kernel.as_published import (
     PrivateGraphKernelAsPublished,
 )
-from lightning_dpg.methods.graph_features.private_kernel.gaussian import GaussianGraphKernel
+from lightning_dpg.methods.graph_features.private_kernel.gaussian_graph_kernel import (
+    GaussianGraphKernel,
+)
 from lightning_dpg.methods.graph_features.private_kernel.method import PrivateGraphKernel
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.erdos_renyi_set import ErdosRenyiSet
@@ -32,6 +38,7 @@ from lightning_dpg.methods.single_graph.cell import CELL
 from lightning_dpg.methods.single_graph.chung_lu import ChungLu
 from lightning_dpg.methods.single_graph.dk2 import DK2
 from lightning_dpg.methods.single_graph.erdos_renyi import ErdosRenyi
+from lightning_dpg.methods.single_graph.gaussian_hrg import GaussianHRG
 from lightning_dpg.methods.single_graph.hrg import HRG
 from lightning_dpg.methods.single_graph.netgan.as_published import DPNetGANAsPublished
 from lightning_dpg.methods.single_graph.netgan.dp_netgan import DPNetGAN
@@ -45,6 +52,7 @@ from lightning_dpg.methods.single_graph.privcom.randomized_response_privcom impo
 )
 from lightning_dpg.methods.single_graph.privgraph import PrivGraph
 from lightning_dpg.methods.single_graph.randomized_response.method import RandomizedResponse
+from lightning_dpg.methods.single_graph.uniform_dk2 import UniformDK2
 
 __all__ = [
     "BTER",
@@ -64,6 +72,7 @@ __all__ = [
     "ErdosRenyi",
     "ErdosRenyiSet",
     "GaussianGraphKernel",
+    "GaussianHRG",
     "GraphFeatureRelease",
     "GraphKernel",
     "GraphRNN",
@@ -85,6 +94,7 @@ __all__ = [
     "RandomizedResponse",
     "RandomizedResponsePrivCom",
     "Synthesizer",
+    "UniformDK2",
 ]
 
 _RENAMED = {"GraphLearner": "GraphFeatureRelease"}

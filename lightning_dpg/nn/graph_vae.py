@@ -155,23 +155,23 @@ def discriminator_head(embedding_dim: int, hidden_dim: int) -> nn.Sequential:
 
 
 class Discriminator(nn.Module):
-    """The networks g' and f': description of a graph, and its logit to be real.
+    """The networks g' and f': embedding of a graph, and its logit to be real.
 
     Args:
-        describe: Description of shape ``(B, description_dim)`` of graphs.
-        description_dim: Its width.
+        describe: Network of graph embeddings of shape ``(B, embedding_dim)``.
+        embedding_dim: Width of the embedding.
         hidden_dim: Width of the last hidden layer.
     """
 
     def __init__(
-        self, describe: GCNReadout | RowReadout, description_dim: int, hidden_dim: int
+        self, describe: GCNReadout | RowReadout, embedding_dim: int, hidden_dim: int
     ) -> None:
         super().__init__()
         self.describe = describe
-        self.judge = discriminator_head(description_dim, hidden_dim)
+        self.judge = discriminator_head(embedding_dim, hidden_dim)
 
     def forward(self, *graphs: Tensor) -> Tensor:
-        """Logits of shape ``(B, 1)`` of graphs as ``describe`` takes them."""
+        """Return logits of shape ``(B, 1)`` of graphs in the form that ``describe`` takes."""
         logits: Tensor = self.judge(self.describe(*graphs))
         return logits
 

@@ -6,20 +6,16 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 
 from lightning_dpg.auditing.bounds import (
     best_threshold,
     epsilon_lower_bound,
-    exact_epsilon,
     guess_half,
     inclusion_estimate,
     many_runs_lower_bound,
 )
 from lightning_dpg.privacy import dpsgd
-from lightning_dpg.privacy.accounting import gdp_delta
 from lightning_dpg.privacy.dpsgd import DPSGD, clipped_gradient_sum
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
 from lightning_dpg.privacy.mechanisms import (
@@ -96,39 +92,6 @@ def test_half_of_the_canaries_are_guessed_without_a_look_at_the_coins():
     assert guess_half(scores, inserted) == (4, 3)
     # Equal scores: the first are guessed out, the last in.
     assert guess_half(torch.zeros(8), torch.arange(8) > 5) == (4, 4)
-
-
-def hockey_stick(first, second, epsilon):
-    return max(
-        np.maximum(a - math.exp(epsilon) * b, 0).sum()
-        for a, b in ((first, second), (second, first))
-    )
-
-
-weights = st.lists(st.integers(1, 50), min_size=5, max_size=5)
-
-
-@settings(max_examples=60, deadline=None)
-@given(weights, weights, st.sampled_from([0.0, 0.01, 0.2]))
-def test_exact_epsilon_is_where_the_excess_falls_to_delta(first, second, delta):
-    p, q = (np.array(w) / sum(w) for w in (first, second))
-    epsilon = exact_epsilon(p, q, delta)
-    assert hockey_stick(p, q, epsilon) <= delta + 1e-9
-    assert epsilon == 0 or hockey_stick(p, q, epsilon - 1e-6) > delta
-
-
-def test_exact_epsilon_of_laws_in_closed_form():
-    true_rate, false_rate = response_rates(1.3)
-    in_law, out_law = np.array([1 - true_rate, true_rate]), np.array([1 - false_rate, false_rate])
-    assert exact_epsilon(in_law, out_law) == pytest.approx(1.3)
-    assert exact_epsilon(in_law, in_law) == 0.0
-    assert exact_epsilon(np.array([0.0, 1.0]), np.array([0.1, 0.9])) == math.inf
-    assert exact_epsilon(np.array([0.0, 1.0]), np.array([0.1, 0.9]), 0.1) == 0.0
-    # Normal noise in narrow bins, against the curve of Gaussian DP.
-    ends = torch.linspace(-9, 10, 20_001, dtype=torch.double)
-    laws = [torch.special.ndtr(ends - mean).diff().numpy() for mean in (0.0, 1.0)]
-    epsilon = exact_epsilon(*laws, 1e-3)
-    assert gdp_delta(1.0, epsilon) == pytest.approx(1e-3, rel=1e-3)
 
 
 @pytest.mark.parametrize("std", [0.3, 50.0])

@@ -31,12 +31,14 @@ from lightning_dpg.methods import (
     DPNetGAN,
     ErdosRenyi,
     ErdosRenyiSet,
+    GaussianHRG,
     LDPGromovWasserstein,
     PrivateGraphKernel,
     PrivCom,
     PrivGraph,
     RandomizedResponse,
     RandomizedResponsePrivCom,
+    UniformDK2,
 )
 from lightning_dpg.methods.single_graph.bter import degree_classes
 from lightning_dpg.privacy.accounting import gdp_delta
@@ -124,11 +126,9 @@ ROWS = {
     "DK2 joint half": Row(
         partial(DK2, degree_share=0.1), 2, centers, 1200, half("joint_degrees"), read=star_20
     ),
-    "DK2 uniform joint off": Row(
-        partial(DK2, noise="uniform"), 2, 8, 20, off("joint_degrees"), delta=1e-6
-    ),
+    "DK2 uniform joint off": Row(UniformDK2, 2, 8, 20, off("joint_degrees"), delta=1e-6),
     "DK2 uniform largest half": Row(
-        partial(DK2, noise="uniform", bound_share=0.8, degree_share=0.1),
+        partial(UniformDK2, bound_share=0.8, degree_share=0.1),
         *(2, centers, 1200, half("largest_degrees")),
         delta=1e-6,
         read=star_20,
@@ -150,7 +150,7 @@ ROWS = {
         partial(HRG, steps_per_node=100, dendrogram_share=0.1), 2, 4, 200, half("branch_edges")
     ),
     "HRG gaussian branches off": Row(
-        partial(HRG, steps_per_node=100, noise="gaussian"),
+        partial(GaussianHRG, steps_per_node=100),
         2,
         4,
         60,

@@ -1,4 +1,4 @@
-"""Runs end within their budget, and a run that is killed forgets no step."""
+"""Runs end within their budget, and a killed run forgets no step."""
 
 import math
 from pathlib import Path

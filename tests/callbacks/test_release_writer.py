@@ -1,4 +1,4 @@
-"""What a release holds, and that it is a function of released things alone."""
+"""A release is complete, and a function of released tensors and the ledger only."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Each flag of the trainer and each built-in callback is refused, or leaves the booked steps alone."""
+"""Each trainer flag and built-in callback is refused, or leaves the booked steps alone."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""Built-in sets: their sizes and labels, and that ego graphs share neither nodes nor edges."""
+"""Built-in sets have their sizes and labels, and ego graphs share no node or edge."""
 
 import gzip
 

@@ -1,3 +1,5 @@
+"""Edge batches are Poisson draws of canonical records, and held-out links stay apart."""
+
 import hashlib
 from types import SimpleNamespace
 

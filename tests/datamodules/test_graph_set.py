@@ -1,3 +1,5 @@
+"""Batches of a set hold edges of all graphs, and bad sets are refused."""
+
 from types import SimpleNamespace
 
 import networkx as nx

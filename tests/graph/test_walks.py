@@ -1,4 +1,4 @@
-"""Random walks against the transition probabilities of node2vec, enumerated."""
+"""Random walks follow the transition probabilities of node2vec, enumerated."""
 
 import networkx as nx
 import numpy as np

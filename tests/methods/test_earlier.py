@@ -2,6 +2,7 @@
 
 import pytest
 
+from lightning_dpg import methods
 from lightning_dpg.methods.earlier import translate
 
 # All settings that 0.1 wrote into a release of PrivCom, with its defaults.
@@ -21,6 +22,25 @@ PRIVCOM = {
 }
 HRG = {"num_nodes": 34, "noise": "laplace", "steps_per_node": None, "count_share": 0.05}
 DK2 = {"num_nodes": 34, "noise": "weighted", "degree_share": 0.25, "bound_share": 0.05}
+GAN = {
+    "num_nodes": 34,
+    "mode": "corrected",
+    "noise_multiplier": "auto",
+    "count_epsilon": 0.05,
+    "degree_share": 0.0,
+    "batch_size": 256,
+}
+VAE = {
+    "mode": "corrected",
+    "noise_multiplier": 5.0,
+    "clip_decay": 0.99,
+    "count_share": 0.3,
+    "aggregation_share": 0.3,
+    "hops": 1,
+    "public_pairs": 4096,
+    "latent_dim": 4,
+}
+VAE_SHARES = "mode count_share aggregation_share hops public_pairs"
 
 
 @pytest.mark.parametrize(
@@ -55,6 +75,16 @@ DK2 = {"num_nodes": 34, "noise": "weighted", "degree_share": 0.25, "bound_share"
         ("HRG", HRG | {"noise": "gaussian"}, "GaussianHRG", "noise"),
         ("DK2", DK2, "DK2", "noise bound_share"),
         ("DK2", DK2 | {"noise": "uniform"}, "UniformDK2", "noise"),
+        ("DPNetGAN", GAN, "DPNetGAN", "mode"),
+        (
+            "DPNetGAN",
+            GAN | {"mode": "paper"},
+            "DPNetGANAsPublished",
+            "mode count_epsilon degree_share",
+        ),
+        ("DPGVAE", VAE, "DPGVAE", "mode clip_decay"),
+        ("DPGVAE", VAE | {"mode": "paper"}, "DPGVAEAsPublished", VAE_SHARES),
+        ("DPGGAN", VAE | {"mode": "paper"}, "DPGGANAsPublished", VAE_SHARES),
     ],
 )
 def test_a_release_of_the_earlier_version_gets_the_class_of_its_guarantee(
@@ -64,6 +94,14 @@ def test_a_release_of_the_earlier_version_gets_the_class_of_its_guarantee(
     assert name == today
     assert kept == {key: value for key, value in settings.items() if key not in gone.split()}
     assert today in line
+
+
+@pytest.mark.parametrize("settings", [GAN, VAE, GAN | {"mode": "paper"}, VAE | {"mode": "paper"}])
+def test_the_class_of_today_takes_what_is_kept(settings):
+    names = ["DPNetGAN"] if settings.keys() == GAN.keys() else ["DPGVAE", "DPGGAN"]
+    for name in names:
+        today, kept, _ = translate(name, settings)
+        assert getattr(methods, today)(**kept).hparams.items() >= kept.items()
 
 
 def test_some_settings_are_enough():

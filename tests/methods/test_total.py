@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from lightning_dpg.graph.communities import nearest_counts
 from lightning_dpg.graph.counts import fitting_counts
 from lightning_dpg.graph.low_rank_edges import degrees_by_rows, low_rank_edges
-from lightning_dpg.methods import BTER, DK2, HRG, ChungLu, ErdosRenyi, PrivGraph
+from lightning_dpg.methods import (
+    BTER,
+    DK2,
+    HRG,
+    ChungLu,
+    ErdosRenyi,
+    GaussianHRG,
+    PrivGraph,
+    UniformDK2,
+)
 from lightning_dpg.methods.single_graph.degree_release import descending_degrees
 from lightning_dpg.methods.single_graph.randomized_response.method import RandomizedResponse
 from lightning_dpg.privacy import mechanisms
@@ -38,9 +47,9 @@ METHODS = {
     "PrivGraph": PrivGraph,
     "PrivGraph, 2 communities": lambda n: PrivGraph(n, num_communities=2),
     "DK2": DK2,
-    "DK2, uniform": lambda n: DK2(n, noise="uniform"),
+    "DK2, uniform": UniformDK2,
     "HRG": lambda n: HRG(n, steps_per_node=100),
-    "HRG, gaussian": lambda n: HRG(n, noise="gaussian", steps_per_node=100),
+    "HRG, gaussian": lambda n: GaussianHRG(n, steps_per_node=100),
     "RandomizedResponse": RandomizedResponse,
     "RandomizedResponse, spectral": lambda n: RandomizedResponse(n, denoise="spectral"),
     "RandomizedResponse, degrees": lambda n: RandomizedResponse(

@@ -1,4 +1,4 @@
-"""Figures against drawings of known graphs."""
+"""Figures show the degrees, the communities and the hubs of graphs."""
 
 import networkx as nx
 import numpy as np

@@ -1,4 +1,4 @@
-"""Cross-validated machines: they learn what is there, and choose without looking at the test."""
+"""Cross-validated machines learn what is there, and choose without the test fold."""
 
 import networkx as nx
 import numpy as np

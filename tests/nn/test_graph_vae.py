@@ -1,4 +1,4 @@
-"""Networks of the graph autoencoder against formulas written out."""
+"""Networks of the graph autoencoder equal formulas written out."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Networks against dense computations of the same quantities."""
+"""Walk networks equal dense computations of the same quantities."""
 
 import pytest
 import torch

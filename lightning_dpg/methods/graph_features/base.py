@@ -44,7 +44,7 @@ class GraphFeatureRelease(PrivateModule):
         # Lightning counts the steps, and keeps the checkpoints, of automatic optimization only.
         self.automatic_optimization = True
         self.max_occurrences = 1
-        self.node_names: None = None
+        self.node_names: list[str] | None = None
         self.sizes: Tensor
         self.labels: Tensor
         self.is_released: Tensor

@@ -13,7 +13,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.graph.joint_degrees import degree_cells
-from lightning_dpg.methods.single_graph.dk2 import DK2
+from lightning_dpg.methods import DK2, UniformDK2
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
@@ -26,8 +26,8 @@ from tests.graphs import EXTREMES, edges_of
 from tests.scoring import scored
 
 
-def fitted(graph, epsilon, seed=0, delta=0.0, observer=None, **settings):
-    method = DK2(graph.num_nodes, **settings)
+def fitted(graph, epsilon, seed=0, delta=0.0, observer=None, make=DK2, **settings):
+    method = make(graph.num_nodes, **settings)
     method._noise = NoiseSource(unsafe_seed=seed)
     method.ledger.budget = Budget(epsilon, delta)
     method.ledger.observer = observer
@@ -90,7 +90,7 @@ def test_two_stars_nearly_reach_both_sensitivities():
 def test_uniform_noise_has_the_scale_and_the_delta_that_are_declared():
     graph = make_graph(torch.empty(0, 2, dtype=torch.long), 60)  # what is released is the noise
     noisy = {}
-    method = fitted(graph, 4.0, delta=1e-6, observer=noisy.__setitem__, noise="uniform")
+    method = fitted(graph, 4.0, delta=1e-6, observer=noisy.__setitem__, make=UniformDK2)
     assert method.largest_two == 118  # noise of scale 10, and 139 more, are cut there
     entry = method.ledger.entries[-1]
     assert (entry.mechanism, entry.delta, entry.sensitivity) == ("approximate", 1e-6, 237)
@@ -116,11 +116,11 @@ def test_noise_is_in_proportion_to_the_larger_degree():
     assert method.ledger.epsilon(0.0) == pytest.approx(4.0)
 
 
-@pytest.mark.parametrize("noise", ["weighted", "uniform"])
-def test_without_noise_joint_degrees_come_back(noise):
+@pytest.mark.parametrize("make", [DK2, UniformDK2])
+def test_without_noise_joint_degrees_come_back(make):
     real = nx.barabasi_albert_graph(150, 3, seed=1)
     graph = from_networkx(real)
-    method = fitted(graph, math.inf, noise=noise)
+    method = fitted(graph, math.inf, make=make)
     assert method.degrees.tolist() == degrees(graph).tolist()
     sample = method.sample(torch.Generator().manual_seed(0))
     assert degrees(sample).tolist() == degrees(graph).tolist()
@@ -163,13 +163,13 @@ def test_score_is_the_log_ratio_of_the_noise():
         assert found.tolist() == pytest.approx([expected])
 
 
-@pytest.mark.parametrize("noise", ["weighted", "uniform"])
+@pytest.mark.parametrize("make", [DK2, UniformDK2])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, math.inf])
 @pytest.mark.parametrize("name", EXTREMES)
-def test_extreme_graphs(name, epsilon, noise):
+def test_extreme_graphs(name, epsilon, make):
     graph = make_graph(edges_of(EXTREMES[name]), len(EXTREMES[name]))
     for seed in range(3):
-        method = fitted(graph, epsilon, seed, delta=1e-6, noise=noise)
+        method = fitted(graph, epsilon, seed, delta=1e-6, make=make)
         sample = method.sample(torch.Generator().manual_seed(seed))
         assert sample.num_nodes == graph.num_nodes
         pairs = undirected_edges(sample)
@@ -195,18 +195,17 @@ def test_released_state_restores_it():
     [
         ({"degree_share": 0.0}, "must be positive"),
         ({"degree_share": 0.9, "bound_share": 0.1}, "less than 1"),
-        ({"noise": "smooth"}, "weighted or uniform"),
     ],
 )
 def test_refuses_what_leaves_nothing(settings, message):
     with pytest.raises(ValueError, match=message):
-        DK2(10, **settings)
+        UniformDK2(10, **settings)
 
 
 def test_uniform_noise_asks_for_a_delta():
-    method = DK2(5, noise="uniform")
+    method = UniformDK2(5)
     method.ledger.budget = Budget(1.0, 0.0)
     with pytest.raises(MisconfigurationException, match="budget has none"):
         method.release(torch.tensor([[0, 1]]), 1.0)
     assert not method.ledger.entries
-    DK2(5, noise="weighted").check_budget(Budget(1.0, 0.0))
+    DK2(5).check_budget(Budget(1.0, 0.0))

@@ -23,8 +23,9 @@ from lightning_dpg.graph.dendrogram import (
 )
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import from_networkx, read_graph
-from lightning_dpg.methods.single_graph import hrg
-from lightning_dpg.methods.single_graph.hrg import HRG, least_steps_per_node
+from lightning_dpg.methods import HRG, GaussianHRG
+from lightning_dpg.methods.single_graph import dendrogram_chain
+from lightning_dpg.methods.single_graph.dendrogram_chain import least_steps_per_node
 from lightning_dpg.metrics.communities import louvain, normalized_mutual_information
 from lightning_dpg.privacy.ledger import (
     Budget,
@@ -39,8 +40,8 @@ from tests.graphs import EXTREMES, edges_of
 from tests.training import quiet_trainer
 
 
-def fitted(graph, epsilon, seed=0, delta=0.0, **settings):
-    method = HRG(graph.num_nodes, **settings)
+def fitted(graph, epsilon, seed=0, delta=0.0, make=HRG, **settings):
+    method = make(graph.num_nodes, **settings)
     method._noise = NoiseSource(unsafe_seed=seed)
     method.ledger.budget = Budget(epsilon, delta)
     method.release(undirected_edges(graph), epsilon)
@@ -186,11 +187,11 @@ def test_chain_is_paid_before_it_moves():
         choose(candidate, 10, 0.0, NoiseSource())
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-def test_noise_of_branches_has_the_scale_of_the_ledger(noise, monkeypatch):
-    monkeypatch.setattr(hrg, "least_steps_per_node", lambda num_nodes: 1)
+@pytest.mark.parametrize("make", [HRG, GaussianHRG])
+def test_noise_of_branches_has_the_scale_of_the_ledger(make, monkeypatch):
+    monkeypatch.setattr(dendrogram_chain, "least_steps_per_node", lambda num_nodes: 1)
     graph = from_networkx(nx.gnm_random_graph(1500, 3000, seed=0))
-    method = HRG(graph.num_nodes, noise=noise, steps_per_node=1)
+    method = make(graph.num_nodes, steps_per_node=1)
     method._noise = NoiseSource(unsafe_seed=1)
     method.ledger.budget = Budget(2.0, 1e-5)
     noisy = {}
@@ -200,7 +201,7 @@ def test_noise_of_branches_has_the_scale_of_the_ledger(noise, monkeypatch):
     entry = method.ledger.entries[-1]
     exact = branch_edges(method.dendrogram.numpy(), edges.numpy())
     drawn = noisy[entry.key].numpy() - exact
-    if noise == "laplace":
+    if make is HRG:
         assert entry.epsilon == pytest.approx(0.9)
         rate = 0.9
         expected = math.sqrt(2 * math.exp(-rate)) / (1 - math.exp(-rate))
@@ -229,18 +230,18 @@ def test_with_little_noise_a_block_graph_comes_back():
 
 def test_likelihood_on_the_way_is_private_and_rises():
     method = fitted(from_networkx(nx.karate_club_graph()), math.inf, steps_per_node=1000)
-    steps, values = zip(*method._trace, strict=True)
+    steps, values = zip(*method.chain.trace, strict=True)
     assert steps[-1] == 34 * 1000
     assert values[-1] >= values[0]
-    assert not {"_trace"} & set(method.released_state())
+    assert not {"trace"} & set(method.released_state())
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("make", [HRG, GaussianHRG])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, math.inf])
 @pytest.mark.parametrize("name", EXTREMES)
-def test_extreme_graphs(name, epsilon, noise):
+def test_extreme_graphs(name, epsilon, make):
     graph = make_graph(edges_of(EXTREMES[name]), len(EXTREMES[name]))
-    method = fitted(graph, epsilon, delta=1e-6, noise=noise, steps_per_node=100)
+    method = fitted(graph, epsilon, delta=1e-6, make=make, steps_per_node=100)
     sample = method.sample(torch.Generator().manual_seed(0))
     assert sample.num_nodes == graph.num_nodes
     pairs = undirected_edges(sample)
@@ -267,7 +268,6 @@ def test_released_state_restores_it():
         ({"count_share": 0.0}, "must be positive"),
         ({"count_share": 0.5, "dendrogram_share": 0.5}, "less than 1"),
         ({"steps_per_node": 0}, "must be positive"),
-        ({"noise": "none"}, "laplace or gaussian"),
     ],
 )
 def test_refuses_what_leaves_nothing(settings, message):
@@ -283,8 +283,8 @@ def test_refuses_fewer_steps_than_forget_the_start(num_nodes, few):
     with pytest.raises(MisconfigurationException, match="PrivGraph and BTER") as refusal:
         HRG(num_nodes, steps_per_node=few).check_budget(budget)
     assert len(str(refusal.value).splitlines()) <= 5
-    assert HRG(num_nodes)._steps >= num_nodes**2 * math.log(num_nodes) / 8
-    assert HRG(num_nodes)._steps >= 1000 * num_nodes
+    assert HRG(num_nodes).chain.steps >= num_nodes**2 * math.log(num_nodes) / 8
+    assert HRG(num_nodes).chain.steps >= 1000 * num_nodes
     HRG(num_nodes, steps_per_node=least_steps_per_node(num_nodes)).check_budget(budget)
 
 
@@ -369,7 +369,7 @@ def test_refuses_too_many_nodes_and_gaussian_noise_without_delta():
     with pytest.raises(MisconfigurationException, match="at most 20000"):
         HRG(20_001)
     with pytest.raises(MisconfigurationException, match="budget has none"):
-        HRG(5, noise="gaussian").check_budget(Budget(1.0, 0.0))
+        GaussianHRG(5).check_budget(Budget(1.0, 0.0))
 
 
 @pytest.mark.slow

@@ -1,0 +1,153 @@
+"""dK-2 with the same noise for all joint degrees."""
+
+import math
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lightning_dpg.graph.joint_degrees import fitted_links
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.degree_mixing import (
+    DEGREE_SHARES,
+    cells_up_to,
+    counted_cells,
+    expected_edges,
+    linked_edges,
+)
+from lightning_dpg.methods.single_graph.degree_release import (
+    check_shares,
+    degree_entries,
+    release_degrees,
+)
+from lightning_dpg.privacy.calibration import laplace_tail_bound
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
+from lightning_dpg.privacy.sensitivity import joint_degree_sensitivity, largest_degrees_sensitivity
+
+_LARGEST_TWO = "sum of the two largest degrees"
+
+
+class UniformDK2(OneShotSynthesizer):
+    r"""dK-2 graph model with the same noise in all cells, of (epsilon, delta), as Wang and Wu have it.
+
+    It releases and draws what :class:`DK2` does. One edge moves all edges of its two ends to other
+    cells. Wang and Wu calibrate the noise to a smooth bound of the local sensitivity, which has to be
+    the smoother the more cells there are. Here T, the sum of the two largest degrees, is released
+    first, plus what the noise falls short of with a probability of delta; then :math:`2T + 1` bounds
+    what an edge moves, see :func:`joint_degree_sensitivity`, however many cells there are. T also says
+    in which cells edges may be, which nobody may read off the graph. :class:`DK2` has about this noise
+    in the cells of the largest degrees and less in all others.
+
+    * Wang, Wu, "Preserving differential privacy in degree-correlation based graph generation", 2013.
+
+    Args:
+        num_nodes: Number of nodes N (public); the command line reads it from the data.
+        degree_share: Share of the budget for the number of edges and the degrees.
+        bound_share: Share of the budget for T; the joint degrees get the rest.
+    """
+
+    is_pure: ClassVar[bool] = False
+
+    def __init__(
+        self, num_nodes: int | None = None, degree_share: float = 0.25, bound_share: float = 0.05
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        check_shares(degree_share=degree_share, bound_share=bound_share)
+        self.degrees: Tensor
+        self.links: Tensor
+        self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
+        self.register_buffer("links", torch.empty(0, 0, dtype=torch.double))
+        self.largest_two = 0
+
+    def delta_setting(self) -> str:
+        """A bound of the local sensitivity."""
+        return "UniformDK2"
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Degrees, T and joint degrees, whatever the number of steps.
+
+        The sensitivity of the joint degrees is that of graphs of two edges: it grows with the released
+        T, and the noise with it.
+        """
+        parts = self._parts(budget.epsilon)
+        bound = pure_entry(
+            "largest_degrees",
+            _LARGEST_TWO,
+            parts["bound"].epsilon,
+            largest_degrees_sensitivity(),
+            "largest_degrees_sensitivity",
+        )
+        joint = pure_entry(
+            "joint_degrees",
+            "joint degrees",
+            parts["joint"].epsilon,
+            joint_degree_sensitivity(2),
+            "joint_degree_sensitivity",
+            delta=budget.delta if math.isfinite(budget.epsilon) else 0.0,
+        )
+        return [*degree_entries(parts["degrees"].epsilon, **DEGREE_SHARES), bound, joint]
+
+    def _parts(self, epsilon: float) -> dict[str, Budget]:
+        degrees, bound = self.hparams["degree_share"], self.hparams["bound_share"]
+        rest = 1 - math.fsum((degrees, bound))
+        return Budget(epsilon, 0.0).split(degrees=degrees, bound=bound, joint=rest)
+
+    def release(self, edges: Tensor, epsilon: float) -> None:
+        """Release degrees, T and joint degrees."""
+        parts, num_nodes = self._parts(epsilon), self.hparams["num_nodes"]
+        # Asked for before anything is booked.
+        delta = self.budget.delta if math.isfinite(epsilon) else 0.0
+        self.degrees = release_degrees(self, edges, parts["degrees"].epsilon, **DEGREE_SHARES)
+        self.largest_two = self._release_largest_two(edges, parts["bound"].epsilon, delta)
+        cells = cells_up_to(self.largest_two, num_nodes)
+        sensitivity, scales = self.calibration(cells)
+        noisy = discrete_laplace(
+            torch.from_numpy(counted_cells(edges.numpy(), self.largest_two, num_nodes)),
+            self.ledger,
+            self.noise,
+            key="joint_degrees",
+            name="joint degrees",
+            epsilon=parts["joint"].epsilon,
+            sensitivity=sensitivity,
+            scales=torch.from_numpy(scales),
+            delta=delta,
+            proof="joint_degree_sensitivity",
+        )
+        noise_scales = scales * sensitivity / parts["joint"].epsilon
+        links = fitted_links(noisy.numpy(), cells, noise_scales, self.degrees.numpy())
+        self.links = torch.from_numpy(links)
+
+    def _release_largest_two(self, edges: Tensor, epsilon: float, delta: float) -> int:
+        """A number that is below the sum of the two largest degrees with probability ``delta``."""
+        num_nodes = self.hparams["num_nodes"]
+        degrees = torch.bincount(edges.flatten(), minlength=max(num_nodes, 2))
+        noisy = discrete_laplace(
+            degrees.topk(2).values.sum(),
+            self.ledger,
+            self.noise,
+            key="largest_degrees",
+            name=_LARGEST_TWO,
+            epsilon=epsilon,
+            sensitivity=largest_degrees_sensitivity(),
+            proof="largest_degrees_sensitivity",
+        )
+        bound = int(noisy)
+        if delta:
+            bound += laplace_tail_bound(epsilon, largest_degrees_sensitivity(), delta)
+        return min(max(bound, 2), 2 * max(num_nodes - 1, 1))
+
+    def calibration(self, cells: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
+        """Sensitivity of the joint degrees, and the scale of the noise of each cell."""
+        return joint_degree_sensitivity(self.largest_two), np.ones_like(cells[:, 1])
+
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Link half-edges of the released degrees at random, as the joint degrees want it."""
+        return linked_edges(self.degrees, self.links, generator)
+
+    def score(self, pairs: Tensor) -> Tensor:
+        """Expected number of edges of pairs of shape ``(P, 2)``, could they repeat: ``(P,)``."""
+        return expected_edges(self.degrees, self.links, pairs)

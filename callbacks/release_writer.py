@@ -22,6 +22,7 @@ from lightning_dpg.interfaces import (
     GraphRecords,
     PublishesFeatures,
     PublishesGraphs,
+    Rebuilt,
     serves_records,
 )
 

@@ -28,23 +28,22 @@ BUDGETS = list(itertools.product(EPSILONS, DELTAS, STEPS))
 # What the constructors ask for, and settings that spend in other ways.
 SETTINGS = {
     "DPNetGAN": [{}, {"count_epsilon": 0.2, "degree_share": 0.5}, {"noise_multiplier": 1.5}],
-    "DK2": [{}, {"noise": "uniform"}],
-    "HRG": [{}, {"noise": "gaussian"}],
     "NodePrivCom": [{"max_degree": 5}],
     "KatzPrivCom": [{"max_degree": 5, "hops": 1}],
     "PrivateGraphKernel": [{"features": ["edges", "w"], "max_degree": 5}],
     "GaussianGraphKernel": [{"features": ["edges", "w"], "max_degree": 5}],
+    "PrivateGraphKernelAsPublished": [{"features": ["edges", "w"], "max_degree": 5}],
     "RandomizedResponse": [{}, {"denoise": "spectral", "degree_share": 0.2}],
 }
 COARSE = list(itertools.product(EPSILONS, DELTAS, (10,)))
 # Methods whose plan is written where their class is split.
-AWAITED = {"LDPGromovWasserstein", "PrivateGraphKernel"}
+AWAITED: set[str] = set()
 BASES = {
     PrivateModule,
     methods.GraphSetSynthesizer,
     methods.OneShotSynthesizer,
     methods.Synthesizer,
-    getattr(methods, "GraphFeatureRelease", None) or methods.GraphLearner,
+    methods.GraphFeatureRelease,
 }
 # Small networks, where there are any: what a plan costs does not depend on their sizes.
 SMALL = {"num_nodes": 20, "embedding_dim": 4, "rank": 2}

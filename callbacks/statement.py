@@ -36,7 +36,7 @@ def privacy_statement(module: Released) -> dict[str, Any]:
         delta = 0.0  # epsilon holds at any delta
     return {
         "method": type(module).__name__,
-        "mode": str(module.hparams.get("mode", "plain")),
+        "mode": "plain" if claimed is None else "as_published",
         "relation": ledger.relation.value,
         "epsilon": _number(_rounded_up(epsilon)),
         "delta": delta,

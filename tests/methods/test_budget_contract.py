@@ -27,12 +27,11 @@ BUDGETS = list(itertools.product(EPSILONS, DELTAS, STEPS))
 # What the constructors ask for, and settings that spend in other ways.
 SETTINGS = {
     "DPNetGAN": [{}, {"count_epsilon": 0.2, "degree_share": 0.5}, {"noise_multiplier": 1.5}],
-    "DK2": [{}, {"noise": "uniform"}],
-    "HRG": [{}, {"noise": "gaussian"}],
     "NodePrivCom": [{"max_degree": 5}],
     "KatzPrivCom": [{"max_degree": 5, "hops": 1}],
     "PrivateGraphKernel": [{"features": ["edges", "w"], "max_degree": 5}],
     "GaussianGraphKernel": [{"features": ["edges", "w"], "max_degree": 5}],
+    "PrivateGraphKernelAsPublished": [{"features": ["edges", "w"], "max_degree": 5}],
     "RandomizedResponse": [{}, {"denoise": "spectral", "degree_share": 0.2}],
 }
 COARSE = list(itertools.product(EPSILONS, DELTAS, (10,)))
@@ -135,7 +134,7 @@ def planned_and_spent(entries):
     ("name", "settings"),
     [
         ("BTER", {}),
-        ("DK2", {"noise": "uniform"}),
+        ("UniformDK2", {}),
         ("RandomizedResponse", {"denoise": "spectral", "degree_share": 0.2}),
         ("RandomizedResponsePrivCom", {}),
         ("PrivCom", {"iterations": 3}),

@@ -29,6 +29,10 @@ class WalkBatches(Dataset[Tensor]):
                 "the number of walks must be positive and walk_length at least 2, got "
                 f"{request.num_walks} and {request.walk_length}"
             )
+        if not graph.num_edges:
+            raise ValueError(
+                "the training graph has no edge, so there is no walk\ntake CELL, or hold out fewer edges"
+            )
         self.adjacency = adjacency(graph)
         self.request = request
         self.steps = steps

@@ -477,8 +477,16 @@ def test_all_private_methods_are_here():
     configured = {parsed(name)["model"]["class_path"] for name in complete}
     others = {method_of(case)[0].__name__ for case in CASES}
     published = {name for name in concrete if name.endswith("AsPublished")}  # cases, if anything
-    assert concrete <= configured | others | published
-    assert set(LEDGERS) == set(CONFIGS)
+    names = sorted(concrete - configured - others - published)
+    assert not names, (
+        f"{names[0]} has no configuration: add one to conf/methods, see CONTRIBUTING.md"
+    )
+    names = sorted(set(CONFIGS) - set(LEDGERS))
+    assert not names, (
+        f"conf/methods/{names[0]}.yaml has no ledger yet: add LEDGERS[{names[0]!r}] to {__file__}, "
+        "a row (name, mechanism, sensitivity, epsilon, steps) for each release, by hand"
+    )
+    assert not set(LEDGERS) - set(CONFIGS), "ledgers of configurations that are no longer there"
 
 
 @every_case

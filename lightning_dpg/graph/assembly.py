@@ -30,10 +30,12 @@ def assemble(pairs: Tensor, num_nodes: int, num_edges: int, generator: torch.Gen
     """
     if pairs.ndim != 2 or pairs.size(1) != 2:
         raise ValueError(f"pairs must have shape (S, 2), got {tuple(pairs.shape)}")
-    if num_edges < 1:
-        raise ValueError(f"num_edges must be positive, got {num_edges}")
+    if num_edges < 0:
+        raise ValueError(f"num_edges must be 0 or more, got {num_edges}")
     if pairs.numel() and not (0 <= int(pairs.min()) and int(pairs.max()) < num_nodes):
         raise ValueError(f"pairs must hold node numbers from 0 to {num_nodes - 1}")
+    if num_edges == 0:
+        return torch.empty(0, 2, dtype=torch.long)
     edges, scores = _scores(pairs.cpu().long().numpy(), num_nodes)
     chosen = _one_neighbor_each(edges, scores, num_nodes, generator)
     missing = num_edges - int(chosen.sum())

@@ -68,9 +68,9 @@ def read_networkx(
     if graph.is_directed() and not undirected:
         raise directed(origin)
     number = {node: i for i, node in enumerate(graph)}
-    pairs = torch.tensor([(number[u], number[v]) for u, v in graph.edges()]).view(-1, 2)
+    pairs = torch.tensor([(number[u], number[v]) for u, v in graph.edges()], dtype=torch.long)
     names = [str(node) for node in number]
-    return checked(pairs, names, origin, form, is_directed=graph.is_directed())
+    return checked(pairs.view(-1, 2), names, origin, form, is_directed=graph.is_directed())
 
 
 def from_pyg(data: Data, *, undirected: bool = False) -> Data:

@@ -47,8 +47,10 @@ class PoissonSampler(Sampler[Tensor]):
         world_size: int = 1,
     ) -> None:
         """Check the arguments; nothing is drawn yet."""
-        if num_records < 1:
-            raise ValueError(f"num_records must be positive, got {num_records}")
+        if (
+            num_records < 0
+        ):  # none is no mistake: a refusal would reveal that the graph lost its last
+            raise ValueError(f"num_records must be 0 or more, got {num_records}")
         if not 0 < sample_rate <= 1:
             raise ValueError(f"sample_rate must lie in (0, 1], got {sample_rate}")
         if steps < 1:

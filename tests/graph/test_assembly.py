@@ -86,7 +86,7 @@ def test_many_nodes():
 
 @pytest.mark.parametrize(
     ("pairs", "num_edges", "message"),
-    [([[0, 3]], 1, "0 to 2"), ([[0, 1]], 0, "num_edges"), ([[0, 1, 2]], 1, "shape")],
+    [([[0, 3]], 1, "0 to 2"), ([[0, 1]], -1, "num_edges"), ([[0, 1, 2]], 1, "shape")],
 )
 def test_refuses(pairs, num_edges, message):
     with pytest.raises(ValueError, match=message):

@@ -236,3 +236,8 @@ def test_netgan_archive_with_names(data_root):
     graph = read_graph(data_root / "npz" / "cora_ml.npz", undirected=True)
     assert graph.num_nodes == 2995 and graph.node_names[:2] == ["35", "40"]
     assert nx.number_of_selfloops(nx.from_scipy_sparse_array(adjacency(graph))) == 0
+
+
+def test_a_networkx_graph_without_edges_is_refused_in_one_message():
+    with pytest.raises(GraphFormatError, match="no edges"):
+        from_networkx(nx.empty_graph(8))

@@ -1,6 +1,5 @@
 """Every private method and every budget: the plan fits, or it is refused with one that does."""
 
-import inspect
 import itertools
 import math
 import re
@@ -10,7 +9,6 @@ import networkx as nx
 import pytest
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from lightning_dpg import methods
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.io import from_networkx
@@ -18,6 +16,7 @@ from lightning_dpg.methods import PrivateModule
 from lightning_dpg.methods.planning import PlannedModule
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from tests.characteristic import exact_delta
+from tests.small_methods import METHODS, SIZES, made
 from tests.training import quiet_trainer
 
 EPSILONS = (0.05, 0.1, 0.3, 0.5, 0.7, 1.0, 3.0)
@@ -38,33 +37,18 @@ SETTINGS = {
 COARSE = list(itertools.product(EPSILONS, DELTAS, (10,)))
 # Methods whose plan is written where their class is split.
 AWAITED: set[str] = set()
-BASES = {
-    PrivateModule,
-    methods.GraphSetSynthesizer,
-    methods.OneShotSynthesizer,
-    methods.Synthesizer,
-    methods.GraphFeatureRelease,
-}
 # Small networks, where there are any: what a plan costs does not depend on their sizes.
-SMALL = {"num_nodes": 20, "embedding_dim": 4, "rank": 2}
-
-
-def made(name, settings):
-    kind = getattr(methods, name)
-    known = inspect.signature(kind).parameters
-    small = {key: value for key, value in SMALL.items() if key in known}
-    return kind(**small | settings)
+SMALL = SIZES | {"num_nodes": 20}
 
 
 def is_private(name):
-    kind = getattr(methods, name)
-    if not issubclass(kind, PrivateModule) or kind in BASES or not kind.adds_noise:
+    if not METHODS[name].adds_noise:
         return False
-    return made(name, SETTINGS.get(name, [{}])[0]).unprotected_setting() is None
+    return made(name, SMALL, **SETTINGS.get(name, [{}])[0]).unprotected_setting() is None
 
 
-PRIVATE = [name for name in methods.__all__ if is_private(name)]
-PLANNED = [name for name in PRIVATE if getattr(methods, name).plan is not PlannedModule.plan]
+PRIVATE = [name for name in METHODS if is_private(name)]
+PLANNED = [name for name in PRIVATE if METHODS[name].plan is not PlannedModule.plan]
 CASES = [(name, settings) for name in PLANNED for settings in SETTINGS.get(name, [{}])]
 GRIDS = [
     pytest.param(
@@ -73,10 +57,10 @@ GRIDS = [
         grid,
         id="-".join([name, *map(str, settings.values()), str(len(grid))]),
         # The noise of each budget is solved for, which takes a tenth of a second.
-        marks=[pytest.mark.slow] if grid is BUDGETS and getattr(methods, name).is_trained else [],
+        marks=[pytest.mark.slow] if grid is BUDGETS and METHODS[name].is_trained else [],
     )
     for name, settings in CASES
-    for grid in ([COARSE, BUDGETS] if getattr(methods, name).is_trained else [BUDGETS])
+    for grid in ([COARSE, BUDGETS] if METHODS[name].is_trained else [BUDGETS])
 ]
 
 
@@ -107,7 +91,7 @@ def test_every_private_method_plans_its_run():
 def test_a_budget_is_kept_or_refused_with_the_smallest_that_is(
     name, settings, grid, record_property
 ):
-    method, tally = made(name, settings), Counter()
+    method, tally = made(name, SMALL, **settings), Counter()
     for number, (epsilon, delta, steps) in enumerate(grid):
         budget = Budget(epsilon, delta)
         least = outcome(method, budget, steps)
@@ -133,7 +117,7 @@ def test_a_budget_is_kept_or_refused_with_the_smallest_that_is(
 
 def test_a_plan_is_a_pure_function():
     for name, settings in CASES:
-        method = made(name, settings)
+        method = made(name, SMALL, **settings)
         before = {key: value.clone() for key, value in method.state_dict().items()}
         first, again = (method.plan(Budget(3.0, 1e-5), 10) for _ in range(2))
         assert first == again
@@ -150,7 +134,7 @@ def planned_and_spent(entries):
     ("name", "settings"),
     [
         ("BTER", {}),
-        ("DK2", {"noise": "uniform"}),
+        ("UniformDK2", {}),
         ("RandomizedResponse", {"denoise": "spectral", "degree_share": 0.2}),
         ("RandomizedResponsePrivCom", {}),
         ("PrivCom", {"iterations": 3}),
@@ -160,7 +144,7 @@ def planned_and_spent(entries):
 )
 def test_planned_is_spent(name, settings):
     graph = from_networkx(nx.karate_club_graph())
-    method = made(name, settings | {"num_nodes": graph.num_nodes})
+    method = made(name, SMALL, **settings | {"num_nodes": graph.num_nodes})
     trainer = quiet_trainer(PrivacyAccountant(1.0, 1e-5), max_epochs=3)
     trainer.fit(method, EdgeListDataModule(graph))
     planned = method.plan(Budget(1.0, 1e-5), trainer.estimated_stepping_batches)

@@ -1,6 +1,5 @@
 """Every method with every data module: a run, or one message before anything is booked."""
 
-import inspect
 import math
 
 import networkx as nx
@@ -23,35 +22,13 @@ from lightning_dpg.datamodules import (
 )
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.interfaces import GraphRecords, GraphSetRecords
-from lightning_dpg.methods import PrivateModule
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.running.settings import shipped_configs
+from tests.small_methods import METHODS, SHORT, made
 from tests.training import quiet_trainer
 
 N = 12
 GRAPH = nx.connected_watts_strogatz_graph(N, 4, 0.3, seed=0)
-# Settings that make a run small, given to each method that has them.
-SMALL = {
-    "num_nodes": N,
-    "iterations": 2,
-    "rounds": 2,
-    "num_clients": 2,
-    "local_epochs": 1,
-    "steps_per_node": 100,
-    "rank": 2,
-    "batch_size": 4,
-    "num_samples": 50,
-    "embedding_dim": 4,
-    "generator_dim": 4,
-    "critic_dim": 4,
-    "latent_dim": 4,
-    "feature_dim": 4,
-    "hidden_dim": 4,
-    "edge_hidden_dim": 4,
-    "public_pairs": 32,
-    "noise_multiplier": 1.0,
-    "max_degree": 8,
-}
 
 
 def labelled_graphs():
@@ -76,19 +53,6 @@ DATA = {
 OF_ONE_GRAPH = {"EdgeListDataModule", "RandomWalkDataModule"}
 
 
-def is_abstract(method):
-    """Lightning's modules have no metaclass that would refuse to make one."""
-    members = (getattr(method, name, None) for name in dir(method))
-    return any(getattr(member, "__isabstractmethod__", False) for member in members)
-
-
-METHODS = {
-    name: method
-    for name in methods.__all__
-    if (method := getattr(methods, name)) is not PrivateModule and not is_abstract(method)
-}
-
-
 def affordable(method):
     """A finite epsilon, unless the method protects nothing."""
     try:
@@ -96,12 +60,6 @@ def affordable(method):
     except MisconfigurationException:
         return math.inf
     return 100.0
-
-
-def made(method):
-    parameters = inspect.signature(method).parameters
-    settings = {name: value for name, value in SMALL.items() if name in parameters}
-    return method(**settings)
 
 
 def test_every_data_module_is_looked_at():
@@ -112,7 +70,7 @@ def test_every_data_module_is_looked_at():
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_trains_or_is_refused_before_anything_is_booked(name, data, tmp_path):
-    method, served = made(METHODS[name]), DATA[data]()
+    method, served = made(name, SHORT | {"num_nodes": N}), DATA[data]()
     accountant = PrivacyAccountant(affordable(method), 1e-4)
     trainer = quiet_trainer(accountant, default_root_dir=tmp_path)
     fits = (METHODS[name].reads is GraphRecords) == (data in OF_ONE_GRAPH)

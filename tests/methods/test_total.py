@@ -112,6 +112,10 @@ def test_any_noise_gives_a_simple_graph_and_finite_scores(name, graph, numbers, 
     assert len(drawn.unique(dim=0)) == len(drawn)
     if name != "RandomizedResponse":
         assert len(drawn) <= int(method.num_edges)
+    if name.startswith("HRG"):
+        assert len(drawn) == int(method.num_edges)
+    if name.startswith("PrivGraph"):
+        assert int(method.links.tril().sum()) == int(method.num_edges)
     if len(drawn):
         assert 0 <= int(drawn.min()) and int(drawn.max()) < num_nodes
     pairs = torch.combinations(torch.arange(num_nodes)).view(-1, 2)

@@ -81,10 +81,15 @@ def test_indexes_a_dataset_once_per_batch():
         assert torch.equal(batch, records[indices])
 
 
+def test_batches_of_no_records_are_empty():
+    """A refusal would reveal that a graph has lost its last edge."""
+    assert [batch.tolist() for batch in PoissonSampler(0, 0.5, 3)] == [[], [], []]
+
+
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
-        ((0, 0.5, 1), "num_records"),
+        ((-1, 0.5, 1), "num_records"),
         ((5, 0.0, 1), "sample_rate"),
         ((5, 1.5, 1), "sample_rate"),
         ((5, 0.5, 0), "steps"),

@@ -115,14 +115,6 @@ def test_score_is_the_likelihood_ratio_of_the_noise(noisy):
     assert found.item() == pytest.approx(ratio)
 
 
-def test_released_state_is_all_that_a_sample_needs():
-    method, fresh = paths([1, 0, 2, 3]), Paths()
-    fresh.load_released_state(method.released_state())
-    assert torch.equal(fresh.sizes, method.sizes)
-    assert torch.equal(fresh.num_edges, method.num_edges)
-    assert torch.equal(fresh.sample_edges(generator()), method.sample_edges(generator()))
-
-
 def test_takes_over_what_is_public_and_logs_the_differences(tmp_path):
     graphs = [nx.path_graph(6), nx.complete_graph(4), nx.star_graph(5)]
     data = GraphSetDataModule(graphs)

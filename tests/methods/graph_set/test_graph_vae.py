@@ -277,7 +277,6 @@ def test_batches_of_another_rate_are_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"count_share": 0.5, "aggregation_share": 0.5}, "sum below 1"),
         ({"noise_multiplier": 0.0}, "must be positive or auto"),
     ],
 )

@@ -22,7 +22,6 @@ from lightning_dpg.privacy.sensitivity import (
     largest_degrees_sensitivity,
     weighted_joint_degree_sensitivity,
 )
-from tests.graphs import EXTREMES, edges_of
 from tests.scoring import scored
 
 
@@ -161,45 +160,6 @@ def test_score_is_the_log_ratio_of_the_noise():
             expected += rate / cell[1] * (abs(seen - open_count) - abs(seen - closed_count))
         found = scored(method, "joint_degrees", values, pair, path)
         assert found.tolist() == pytest.approx([expected])
-
-
-@pytest.mark.parametrize("make", [DK2, UniformDK2])
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, math.inf])
-@pytest.mark.parametrize("name", EXTREMES)
-def test_extreme_graphs(name, epsilon, make):
-    graph = make_graph(edges_of(EXTREMES[name]), len(EXTREMES[name]))
-    for seed in range(3):
-        method = fitted(graph, epsilon, seed, delta=1e-6, make=make)
-        sample = method.sample(torch.Generator().manual_seed(seed))
-        assert sample.num_nodes == graph.num_nodes
-        pairs = undirected_edges(sample)
-        assert len(pairs) == len(set(map(tuple, pairs.tolist()))) <= int(method.num_edges)
-        if graph.num_nodes > 1:
-            assert bool(method.score(torch.tensor([[0, 1]])).isfinite().all())
-
-
-def test_released_state_restores_it():
-    graph = from_networkx(nx.les_miserables_graph())
-    method = fitted(graph, 1.0)
-    fresh = DK2(graph.num_nodes)
-    fresh.load_released_state(method.released_state())
-    first, same, other = (
-        m.sample_edges(torch.Generator().manual_seed(seed)).tolist()
-        for m, seed in ((method, 1), (fresh, 1), (method, 2))
-    )
-    assert first == same != other
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"degree_share": 0.0}, "must be positive"),
-        ({"degree_share": 0.9, "bound_share": 0.1}, "less than 1"),
-    ],
-)
-def test_refuses_what_leaves_nothing(settings, message):
-    with pytest.raises(ValueError, match=message):
-        UniformDK2(10, **settings)
 
 
 def test_uniform_noise_asks_for_a_delta():

@@ -249,9 +249,8 @@ def test_bad_arguments_are_refused():
         RandomizedResponse(num_nodes=9, degree_share=0.1)
     with pytest.raises(MisconfigurationException, match="num_nodes"):
         RandomizedResponse()
-    for arguments in ({"denoise": "nmf"}, {"count_share": 0.0}, {"count_share": 1.0}):
-        with pytest.raises(ValueError, match="must be"):
-            RandomizedResponse(num_nodes=9, **arguments)
+    with pytest.raises(ValueError, match="denoise must be"):
+        RandomizedResponse(num_nodes=9, denoise="nmf")
 
 
 def test_advice_speaks_of_the_budget_that_the_reports_get():

@@ -139,7 +139,7 @@ class DPNetGANAsPublished(WalkGAN):
             clipped_parameters(self.critic),
             ledger=self.ledger,
             noise=self.noise,
-            expected_size=self.dpsgd.sample_rate * int(self.num_edges),
+            expected_size=self.dpsgd.sample_rate * max(1, int(self.num_edges)),
         )
 
     def _clipped_sum(self, real: Tensor, max_grad_norm: float) -> dict[str, Tensor]:

@@ -235,7 +235,7 @@ class DPNetGAN(WalkGAN):
             clipped_parameters(self.critic),
             ledger=self.ledger,
             noise=self.noise,
-            expected_size=self.dpsgd.sample_rate * int(self.num_edges),
+            expected_size=self.dpsgd.sample_rate * max(1, int(self.num_edges)),
         )
 
     def _public_terms(self) -> None:

@@ -1,0 +1,212 @@
+"""Every exported method: extreme graphs, its release restored, shares that leave nothing."""
+
+import copy
+import functools
+import inspect
+import math
+import traceback
+import warnings
+
+import networkx as nx
+import pytest
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch_geometric.data import Data
+
+from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule
+from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.interfaces import GraphRecords
+from lightning_dpg.methods import GraphFeatureRelease, PrivateModule, Synthesizer
+from lightning_dpg.privacy.noise import NoiseSource
+from tests.graphs import EXTREMES, edges_of
+from tests.small_methods import METHODS, SHORT, made
+from tests.training import quiet_trainer
+
+DELTA = 1e-6
+EPSILONS = (0.01, math.inf)
+# Of trained methods, whose fits are slower; a finite one, so that there is noise.
+TRAINED_EPSILON = 100.0
+RICH = "small world"  # beside the extremes, a graph with something to learn
+GRAPHS = EXTREMES | {RICH: nx.connected_watts_strogatz_graph(12, 4, 0.3, seed=0)}
+SYNTHESIZERS = [name for name, method in METHODS.items() if issubclass(method, Synthesizer)]
+LEARNERS = [name for name, method in METHODS.items() if issubclass(method, GraphFeatureRelease)]
+# Shares of what other shares leave: with these they may add up to 1.
+OF_THE_REST = {"value_share"}
+
+
+class AnyGraph(EdgeListDataModule):
+    """Serves graphs that a file may not hold, but that are left when edges are held out."""
+
+    def _read_graph(self) -> Data:
+        return make_graph(edges_of(self.source), len(self.source))
+
+
+def reads_one_graph(name):
+    return METHODS[name].reads is GraphRecords
+
+
+def pays_for_nothing(name):
+    """Whether a method of these small settings protects nothing."""
+    return made(name, SHORT | {"num_nodes": 12}).unprotected_setting() is not None
+
+
+@functools.cache
+def epsilons(name):
+    if pays_for_nothing(name):
+        return [math.inf]
+    return [TRAINED_EPSILON] if METHODS[name].is_trained else EPSILONS
+
+
+def labelled():
+    """All graphs as one set; each label is that of several graphs."""
+    graphs = [make_graph(edges_of(graph), len(graph)) for graph in GRAPHS.values()]
+    for number, graph in enumerate(graphs):
+        graph.y = torch.tensor([number % 2])
+    return graphs
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _folder(tmp_path_factory):
+    """Some methods keep what they have computed in the folder of the run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("contract"))
+        yield
+
+
+@functools.cache
+def fitted(name: str, graph: str | None, epsilon: float) -> PrivateModule | str:
+    """A method after its fit on a graph, or on all of them as a set; its message if it refuses them.
+
+    That has at most five lines, and comes before anything is booked.
+    """
+    torch.manual_seed(0)
+    settings = SHORT | {"max_degree": 30}  # that of the star
+    if graph is not None:
+        num_nodes = len(GRAPHS[graph])
+        settings |= {"num_nodes": num_nodes, "rank": min(2, num_nodes)}
+    data = (
+        GraphSetDataModule(labelled(), steps_per_epoch=2)
+        if graph is None
+        else AnyGraph(GRAPHS[graph], steps_per_epoch=2)
+    )
+    method = None
+    try:
+        method = made(name, settings)
+        method._noise = NoiseSource(unsafe_seed=0)
+        trainer = quiet_trainer(PrivacyAccountant(epsilon, DELTA))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of advice
+            trainer.fit(method, data)
+    except (MisconfigurationException, ValueError) as refusal:
+        assert 1 <= len(str(refusal).splitlines()) <= 5, refusal
+        # Whoever raises it has looked at the settings: an accident in a library is no refusal.
+        assert "lightning_dpg" in traceback.extract_tb(refusal.__traceback__)[-1].filename, refusal
+        assert method is None or not method.ledger.entries or pays_for_nothing(name), refusal
+        return str(refusal)
+    assert method.ledger.entries
+    method.trainer = None
+    return method
+
+
+def check_simple(sample: Data, sizes: list[int]) -> None:
+    """A graph of one of the sizes whose links have two ends and are there once."""
+    edges = undirected_edges(sample)
+    assert sample.num_nodes in sizes
+    assert sample.num_edges == 2 * len(edges) == 2 * len(edges.unique(dim=0))
+    assert (edges[:, 0] < edges[:, 1]).all()
+
+
+def all_pairs(num_nodes):
+    return torch.combinations(torch.arange(num_nodes)).view(-1, 2)
+
+
+ONE_GRAPH = [
+    pytest.param(name, graph, epsilon, id=f"{name}-{graph}-{epsilon:g}")
+    for name in SYNTHESIZERS
+    if reads_one_graph(name)
+    for graph in EXTREMES
+    for epsilon in epsilons(name)
+]
+SETS = [
+    pytest.param(name, epsilon, id=f"{name}-{epsilon:g}")
+    for name in METHODS
+    if not reads_one_graph(name)
+    for epsilon in epsilons(name)
+]
+
+
+@pytest.mark.parametrize(("name", "graph", "epsilon"), ONE_GRAPH)
+def test_extreme_graphs_give_a_simple_graph_and_finite_scores(name, graph, epsilon):
+    method = fitted(name, graph, epsilon)
+    if isinstance(method, str):
+        return
+    num_nodes = len(EXTREMES[graph])
+    check_simple(method.sample(torch.Generator().manual_seed(0)), [num_nodes])
+    assert method.score(all_pairs(num_nodes)).isfinite().all()
+
+
+@pytest.mark.parametrize(("name", "epsilon"), SETS)
+def test_extreme_graphs_of_a_set_give_simple_graphs_and_finite_scores(name, epsilon):
+    method = fitted(name, None, epsilon)
+    if isinstance(method, str):
+        return
+    sizes = [len(graph) for graph in GRAPHS.values()]
+    if name in LEARNERS:
+        assert all(tensor.isfinite().all() for tensor in method.embedding.values())
+        for kernel in method.kernels(method.embedding, method.sizes):
+            assert kernel.shape == (len(sizes), len(sizes))
+            assert torch.from_numpy(kernel).isfinite().all()
+        return
+    drawn = method.sample_set(torch.Generator().manual_seed(0))
+    assert [graph.num_nodes for graph in drawn] == sizes
+    for graph in drawn:
+        check_simple(graph, sizes)
+    assert method.score(all_pairs(sum(sizes))).isfinite().all()
+
+
+def drawn(method: PrivateModule) -> list[torch.Tensor]:
+    """What anybody can make of a release: graphs and scores, or kernels."""
+    if isinstance(method, GraphFeatureRelease):
+        kernels = method.kernels(method.embedding, method.sizes)
+        return [torch.from_numpy(kernel) for kernel in kernels] + list(method.embedding.values())
+    graphs = [method.sample_edges(torch.Generator().manual_seed(seed)) for seed in range(3)]
+    return [*graphs, method.score(all_pairs(len(GRAPHS[RICH])))]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_released_state_restores_it(name):
+    graph = RICH if reads_one_graph(name) else None
+    fits = [fitted(name, graph, epsilon) for epsilon in epsilons(name)]
+    method = fits[-1] if isinstance(fits[-1], PrivateModule) else fits[0]
+    assert isinstance(method, PrivateModule), method
+    torch.manual_seed(1)  # what is not restored is drawn anew
+    fresh = METHODS[name](**method.hparams)
+    fresh.load_released_state(copy.deepcopy(method.released_state()))
+    ours, restored = drawn(method), drawn(fresh)
+    assert sum(map(len, ours[:-1])) > 0, "nothing is drawn, so nothing is compared"
+    assert len(ours) == len(restored)
+    for one, other in zip(ours, restored, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-12)  # sums may round otherwise
+
+
+def shares_of(name):
+    """Defaults of the settings that are shares."""
+    settings = inspect.signature(METHODS[name]).parameters
+    return {key: settings[key].default for key in settings if key.endswith("_share")}
+
+
+def refused(name, **shares):
+    with pytest.raises((ValueError, MisconfigurationException), match="|".join(shares)) as refusal:
+        made(name, SHORT | {"num_nodes": 12}, **shares)
+    assert len(str(refusal.value).splitlines()) <= 5
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if shares_of(name)])
+def test_shares_that_leave_nothing_are_refused(name):
+    shares = shares_of(name)
+    for share, default in shares.items():
+        for value in {0.0, 1.0, -0.1, math.nan} - {default}:  # a default of 0 buys nothing
+            refused(name, **{share: value})
+    together = shares.keys() - OF_THE_REST
+    refused(name, **dict.fromkeys(together, 1 / len(together)))

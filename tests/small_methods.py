@@ -1,0 +1,44 @@
+"""All exported methods, with settings that make each of them small."""
+
+import inspect
+from typing import Any
+
+from lightning_dpg import methods
+from lightning_dpg.classes import is_abstract
+from lightning_dpg.methods import PrivateModule
+
+METHODS: dict[str, type[PrivateModule]] = {
+    name: method
+    for name in methods.__all__
+    if (method := getattr(methods, name)) is not PrivateModule and not is_abstract(method)
+}
+# Given to each method that has a setting of the name. The cost of a plan does not depend on these,
+SIZES = {
+    "rank": 2,
+    "batch_size": 4,
+    "num_samples": 50,
+    "embedding_dim": 4,
+    "generator_dim": 4,
+    "critic_dim": 4,
+    "latent_dim": 4,
+    "feature_dim": 4,
+    "hidden_dim": 4,
+    "edge_hidden_dim": 4,
+    "public_pairs": 32,
+}
+# but it does on these.
+SHORT = SIZES | {
+    "iterations": 2,
+    "rounds": 2,
+    "num_clients": 2,
+    "local_epochs": 1,
+    "steps_per_node": 100,
+    "noise_multiplier": 1.0,
+    "max_degree": 8,
+}
+
+
+def made(name: str, table: dict[str, Any], **settings: Any) -> PrivateModule:
+    """A method with those settings of a table that it has, and others."""
+    known = inspect.signature(METHODS[name]).parameters
+    return METHODS[name](**{key: table[key] for key in table if key in known} | settings)

@@ -20,6 +20,7 @@ from lightning_dpg.callbacks.trainer_check import (
     check_trainer,
 )
 from lightning_dpg.interfaces import Released, serves_records
+from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
 
 JOURNAL = "ledger.jsonl"
@@ -184,7 +185,9 @@ class PrivacyAccountant(Callback):
                     "has lost\nleave it out of a new run"
                 )
             return
-        loses = checkpoint is not None and any(e.mechanism == "gaussian" for e in ledger.entries)
+        loses = checkpoint is not None and any(
+            isinstance(e.event, Gaussian) for e in ledger.entries
+        )
         if loses and (shown is None or not ledger.is_part_of(shown)):
             raise MisconfigurationException(
                 f"{checkpoint} has lost {JOURNAL} of its run, which knows of steps that were made "

@@ -1,6 +1,7 @@
 """Privacy statement: the guarantee of a run, in one sentence and for machines."""
 
 import math
+from dataclasses import fields
 from typing import Any
 
 from lightning_dpg.interfaces import Released
@@ -8,11 +9,8 @@ from lightning_dpg.privacy.ledger import PURE, LedgerEntry, PrivacyLedger, Relat
 
 _RELATIONS = {
     Relation.EDGE: ("edge-level", "add/remove one undirected edge"),
-    Relation.EDGE_REPLACE: ("edge-level", "move one undirected edge, their number is public"),
     Relation.NODE: ("node-level", "remove all edges of one node"),
-    Relation.GRAPH: ("graph-level", "add/remove one graph"),
     Relation.LOCAL_GRAPH: ("local graph-level", "exchange a client's graph for any other"),
-    Relation.LOCAL_NODE: ("local node-level", "exchange what a node holds for anything else"),
 }
 
 
@@ -68,11 +66,7 @@ def _why_none(ledger: PrivacyLedger, is_secret: bool) -> list[str]:
 
 
 def _is_noised(ledger: PrivacyLedger) -> bool:
-    return any(
-        entry.mechanism in ("pure", "approximate") or entry.noise_multiplier > 0
-        for entry in ledger.entries
-        if entry.mechanism != "non_private"
-    )
+    return any(entry.event.protects for entry in ledger.entries)
 
 
 def _sentence(
@@ -110,19 +104,10 @@ def _rounded_up(epsilon: float) -> float:
     return epsilon if math.isinf(epsilon) else math.ceil(epsilon * 1e4 * (1 - 1e-9)) / 1e4
 
 
-_AMOUNTS = {
-    "gaussian": {"noise_multiplier"},
-    "laplace": {"noise_multiplier"},
-    "pure": {"epsilon"},
-    "approximate": {"epsilon", "delta"},
-    "non_private": set[str](),
-}
-"""Amounts of an entry that apply to its mechanism; the others have their default."""
-
-
 def _entry(entry: LedgerEntry) -> dict[str, Any]:
     """Return the applicable amounts of an entry, with epsilon cleaned of rounding errors."""
-    others = {"noise_multiplier", "epsilon", "delta"} - _AMOUNTS[entry.mechanism]
+    amounts = {amount.name for amount in fields(entry.event)}
+    others = {"noise_multiplier", "epsilon", "delta"} - amounts
     values = entry.to_dict() | {"epsilon": float(f"{entry.epsilon:.12g}")}
     return {key: _number(value) for key, value in values.items() if key not in others}
 

@@ -10,6 +10,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall, smallest_epsilon
 from lightning_dpg.privacy.calibration import max_steps
+from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
 
 _MOST_STEPS = 10**9
@@ -69,12 +70,15 @@ def prove_steps(ledger: PrivacyLedger, step: LedgerEntry, limit: float) -> None:
         limit: Number of steps that are left at most.
     """
     budget = ledger.budget
-    if budget is None or math.isinf(budget.epsilon) or limit < 1 or step.mechanism != "gaussian":
+    if budget is None or math.isinf(budget.epsilon) or limit < 1:
+        return
+    event = step.event
+    if not isinstance(event, Gaussian):
         return
     count = max_steps(
         budget,
-        step.noise_multiplier,
-        sample_rate=step.sample_rate,
+        event.noise_multiplier,
+        sample_rate=event.sample_rate,
         other=ledger.entries,
         limit=int(min(limit, _MOST_STEPS)),
     )

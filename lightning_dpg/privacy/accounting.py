@@ -3,14 +3,13 @@ r"""Privacy curves as plain functions: Renyi DP of single steps, Gaussian DP, co
 A curve is the array of Renyi divergences :math:`\varepsilon(\alpha)` at the orders ``ORDERS``.
 Curves of successive releases add; the sum is converted to (epsilon, delta) once.
 
-* Mironov, "Renyi differential privacy", 2017 (Laplace, randomized response).
+* Mironov, "Renyi differential privacy", 2017 (randomized response).
 * Mironov, Talwar, Zhang, "Renyi differential privacy of the sampled Gaussian mechanism", 2019.
 * Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", 2020, Prop. 12.
 * Balle, Wang, "Improving the Gaussian mechanism for differential privacy", 2018, Theorem 8.
 """
 
 import math
-import warnings
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -26,10 +25,7 @@ ORDERS: Curve = np.r_[_FRACTIONS, _INTEGERS]
 """The orders alpha at which curves are kept."""
 
 _LOG_FACTORIAL: Curve = np.cumsum(np.log(np.r_[1, 1 : ORDERS.max() + 1]))
-_MAX_STEPS = 10**12
 _MIN_QUADRATURE_SIGMA = 0.03
-_ROUNDING = 2.0**-50  # of a distribution function near 1, eight times over
-_PRV_MIN_DELTA = 1e-10
 
 
 def _log_moments_integer(sigma: float, q: float) -> Curve:
@@ -114,23 +110,6 @@ def rdp_gaussian(noise_multiplier: float, sample_rate: float = 1.0) -> Curve:
 
 
 @lru_cache(maxsize=256)
-def rdp_laplace(noise_multiplier: float) -> Curve:
-    """Curve of one Laplace release; ``noise_multiplier`` is the scale over the L1 sensitivity."""
-    curve: Curve
-    if noise_multiplier <= 0:
-        curve = np.full_like(ORDERS, np.inf)
-    else:
-        a, inverse = ORDERS, 1 / noise_multiplier
-        log_moment = np.logaddexp(
-            np.log(a / (2 * a - 1)) + (a - 1) * inverse,
-            np.log((a - 1) / (2 * a - 1)) - a * inverse,
-        )
-        curve = np.clip(log_moment / (a - 1), 0, inverse)
-    curve.flags.writeable = False
-    return curve
-
-
-@lru_cache(maxsize=256)
 def rdp_pure(epsilon: float) -> Curve:
     """Curve of any ``epsilon``-DP release: randomized response has the largest of them all."""
     if epsilon < 0:
@@ -207,125 +186,3 @@ def smallest(fits: Callable[[float], bool], high: float, tolerance: float) -> fl
         else:
             low = middle
     return high
-
-
-def gaussian_sigma(epsilon: float, delta: float) -> float:
-    """Smallest noise multiplier of one (epsilon, delta)-DP Gaussian release (analytic)."""
-    if epsilon <= 0 or not 0 < delta < 1:
-        raise ValueError(f"no finite noise gives {epsilon=}, {delta=}")
-    high = 1.0
-    while gdp_delta(1 / high, epsilon) > delta:
-        high *= 2
-    return smallest(lambda sigma: gdp_delta(1 / sigma, epsilon) <= delta, high, 1e-10)
-
-
-def noise_multiplier_for(
-    epsilon: float,
-    delta: float,
-    sample_rate: float,
-    steps: int,
-    other: Curve | float = 0.0,
-) -> float:
-    """Smallest noise multiplier with which ``steps`` subsampled Gaussian steps fit the budget.
-
-    Args:
-        epsilon: Budget; infinite gives 0.
-        delta: Budget.
-        sample_rate: Probability with which a record is drawn in each step.
-        steps: Number of steps.
-        other: Curve of all other releases that the budget has to pay for.
-
-    Returns:
-        Noise multiplier, at most 0.01 % and one unit in the fifth digit above the smallest one.
-
-    Raises:
-        ValueError: If no amount of noise fits.
-    """
-    if math.isinf(epsilon):
-        return 0.0
-    if steps == 0:
-        return 1.0  # of no step: any would do
-
-    def fits(sigma: float) -> bool:
-        return rdp_to_delta(other + steps * rdp_gaussian(sigma, sample_rate), epsilon) <= delta
-
-    high = 1.0
-    while not fits(high):
-        high *= 2
-        if high > 1e9:
-            raise ValueError(
-                f"no noise multiplier fits {steps} steps into epsilon={epsilon}, delta={delta}: "
-                "the budget is too small or the other releases take all of it"
-            )
-    sigma = smallest(fits, high, 5e-5)
-    unit = 10.0 ** (math.floor(math.log10(sigma)) - 4)
-    rounded = round(math.ceil(sigma / unit) * unit, 12)
-    return rounded if fits(rounded) else sigma
-
-
-def steps_for(
-    epsilon: float,
-    delta: float,
-    noise_multiplier: float,
-    sample_rate: float,
-    other: Curve | float = 0.0,
-) -> int:
-    """Largest number of subsampled Gaussian steps that fits the budget, at most 10^12."""
-    one_step = rdp_gaussian(noise_multiplier, sample_rate)
-
-    def fits(steps: int) -> bool:
-        return rdp_to_delta(other + steps * one_step, epsilon) <= delta
-
-    high = 1
-    while fits(high):
-        high *= 2
-        if high > _MAX_STEPS:
-            return _MAX_STEPS
-    low = high // 2  # 0 when not even one step fits
-    while high - low > 1:
-        middle = (low + high) // 2
-        if fits(middle):
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@lru_cache(maxsize=256)
-def prv_epsilon(history: tuple[tuple[float, float, int], ...], delta: float) -> float | None:
-    """Upper bound of opacus' PRV accountant, which is tighter than Renyi DP.
-
-    Its error of 0.01 is proved for exact numbers. It takes differences of distribution functions
-    near 1, which are rounded by up to 2^-52: over T steps tails are off by about T 2^-52, whatever
-    their own size. Eight times that is taken off ``delta``, and the result counts only where this
-    is no more than a thousandth of it, as much as the accountant itself allots to errors, and
-    at deltas from 1e-10.
-
-    Args:
-        history: Noise multiplier, sample rate and number of steps of each group of steps.
-        delta: Delta of the guarantee.
-
-    Returns:
-        Epsilon including the accountant's error of 0.01, or None where that is not proved, where it
-        fails or would need gigabytes.
-    """
-    total_steps = sum(steps for _, _, steps in history)
-    rounding = _ROUNDING * total_steps
-    if delta < _PRV_MIN_DELTA or rounding > delta / 1000:
-        return None
-    # opacus brings seconds of imports, for one function that is called at the end of a run
-    from opacus.accountants import PRVAccountant
-
-    curve = sum(steps * rdp_gaussian(sigma, q) for sigma, q, steps in history)
-    rough = rdp_to_epsilon(np.asarray(curve), delta)
-    if rough * math.sqrt(total_steps * math.log(12e3 / delta)) / 0.01 > 3e7:
-        return None
-    accountant = PRVAccountant()
-    accountant.history = list(history)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # overflow far out in the tails
-            epsilon = float(accountant.get_epsilon(delta - rounding, eps_error=0.01))
-    except (ArithmeticError, MemoryError, RuntimeError, ValueError):
-        return None
-    return epsilon if math.isfinite(epsilon) and epsilon >= 0 else None

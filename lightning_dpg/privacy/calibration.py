@@ -5,6 +5,7 @@ ledger affords, and the other way around.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -12,8 +13,8 @@ from scipy.optimize import brentq
 
 from lightning_dpg.privacy.accounting import gdp_delta, smallest
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
-from lightning_dpg.privacy.composition import Cost, costs, entry_of, fits, tight_delta
-from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.composition import costs, entry_of, fits, tight_delta
+from lightning_dpg.privacy.events import Event, Gaussian, LedgerEntry
 from lightning_dpg.privacy.ledger import PrivacyLedger
 
 _LARGEST = 1e12
@@ -64,17 +65,22 @@ def calibrate_noise_multiplier(
         return 0.0
     if steps == 0:
         return 1.0
-    return _calibrated(budget, sample_rate, steps, tuple(sorted(costs(other).items())))
+    return _calibrated(budget, sample_rate, steps, _ordered(costs(other)))
+
+
+def _ordered(events: Counter[Event]) -> tuple[tuple[Event, int], ...]:
+    """The events in an order that their amounts alone decide, for the cache."""
+    return tuple(sorted(events.items(), key=repr))
 
 
 @lru_cache(maxsize=256)
 def _calibrated(
-    budget: Budget, sample_rate: float, steps: int, other: tuple[tuple[Cost, int], ...]
+    budget: Budget, sample_rate: float, steps: int, other: tuple[tuple[Event, int], ...]
 ) -> float:
-    others = [entry_of(cost, count) for cost, count in other]
+    others = [entry_of(event, count) for event, count in other]
 
     def entries(sigma: float) -> list[LedgerEntry]:
-        return [*others, entry_of(("gaussian", sigma, 0.0, 0.0, sample_rate), steps)]
+        return [*others, entry_of(Gaussian(sigma, sample_rate), steps)]
 
     def fits_with(sigma: float) -> bool:
         return fits(entries(sigma), budget)
@@ -149,10 +155,10 @@ def max_steps(
     """
 
     def fit(count: int) -> bool:
-        step = entry_of(("gaussian", noise_multiplier, 0.0, 0.0, sample_rate), count)
+        step = entry_of(Gaussian(noise_multiplier, sample_rate), count)
         return fits([*others, step], budget)
 
-    others = [entry_of(cost, count) for cost, count in costs(other).items()]
+    others = [entry_of(event, count) for event, count in costs(other).items()]
     if limit <= _FEW_STEPS and limit and fit(limit):  # of most runs, all of them
         return limit
     low, high = 0, 1

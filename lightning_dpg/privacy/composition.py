@@ -15,18 +15,17 @@ privacy", 2015). It composes as a pure one, and delta is added to that of all re
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
 from lightning_dpg.privacy import accounting
 from lightning_dpg.privacy.accounting import ORDERS, Curve, smallest
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.events import Event, Gaussian, LedgerEntry, Relation
 from lightning_dpg.privacy.loss_distributions import composed_delta
-
-T = TypeVar("T", float, Curve)
 
 PURE = "sum of pure epsilons"
 """Name of the accountant whose epsilon holds at any delta."""
@@ -39,62 +38,35 @@ _STEP_ERROR = 4e-12  # twenty times what rounding adds per step to the delta of 
 _EPSILON_TOLERANCE = 1e-6
 
 
-Cost = tuple[str, float, float, float, float]
-"""Mechanism, noise multiplier, epsilon, delta and sample rate: all that a step's price depends on."""
-
-
-def costs(entries: Sequence[LedgerEntry]) -> Counter[Cost]:
-    """How many steps there are of each cost."""
-    total: Counter[Cost] = Counter()
-    for e in entries:
-        total[(e.mechanism, e.noise_multiplier, e.epsilon, e.delta, e.sample_rate)] += e.steps
+def costs(entries: Sequence[LedgerEntry]) -> Counter[Event]:
+    """How many steps there are of each event: all that the price of entries depends on."""
+    total: Counter[Event] = Counter()
+    for entry in entries:
+        total[entry.event] += entry.steps
     return total
 
 
-def entry_of(cost: Cost, steps: int) -> LedgerEntry:
-    """An entry of a cost, to compose and not to book; a price is that of any relation."""
-    mechanism, noise_multiplier, epsilon, delta, sample_rate = cost
+def entry_of(event: Event, steps: int) -> LedgerEntry:
+    """An entry of an event, to compose and not to book; a price is that of any relation."""
+    values: dict[str, Any] = {"proof": "none: nothing is released", **asdict(event)}
     return LedgerEntry(
         name="planned",
         relation=Relation.EDGE,
-        mechanism=mechanism,  # type: ignore[arg-type]  # that of an entry
+        mechanism=event.mechanism,
         sensitivity=1.0,
-        proof="none: nothing is released",
-        noise_multiplier=noise_multiplier,
-        epsilon=epsilon,
-        delta=delta,
-        sample_rate=sample_rate,
         steps=steps,
+        **values,
     )
-
-
-def composed(entries: Sequence[LedgerEntry], cost: Callable[[LedgerEntry], T], zero: T) -> T:
-    """Add costs, and over the parts of one group take the largest (order by order)."""
-    total = zero
-    groups: dict[str, dict[str, T]] = {}
-    for entry in entries:
-        if entry.partition is None:
-            total = total + cost(entry)
-        else:
-            group, part = entry.partition
-            parts = groups.setdefault(group, {})
-            parts[part] = parts.get(part, zero) + cost(entry)
-    for parts in groups.values():
-        largest = zero
-        for part_cost in parts.values():
-            largest = np.maximum(largest, part_cost)
-        total = total + largest
-    return total
 
 
 def rdp(entries: Sequence[LedgerEntry]) -> Curve:
     """Renyi curve at ``ORDERS``."""
-    return composed(entries, LedgerEntry.curve, np.zeros_like(ORDERS))
+    return sum((entry.curve() for entry in entries), np.zeros_like(ORDERS))
 
 
-def failure(entries: Sequence[LedgerEntry]) -> float:
-    """Probability at most with which some release gives all away."""
-    return composed(entries, LedgerEntry.failure, 0.0)
+def total_delta(entries: Sequence[LedgerEntry]) -> float:
+    """Probability at most with which some release fails and gives all away."""
+    return sum(entry.total_delta for entry in entries)
 
 
 def quick_delta(entries: Sequence[LedgerEntry], epsilon: float) -> float:
@@ -105,12 +77,12 @@ def quick_delta(entries: Sequence[LedgerEntry], epsilon: float) -> float:
         mu, pure = closed
         if pure <= epsilon * (1 + _ROUNDING):
             delta = min(delta, accounting.gdp_delta(mu, max(epsilon - pure, 0.0)))
-    return min(delta + failure(entries), 1.0)
+    return min(delta + total_delta(entries), 1.0)
 
 
 def quick_epsilon(entries: Sequence[LedgerEntry], delta: float) -> float:
     """Epsilon at ``delta`` by Renyi DP and, where nothing is sampled, by Gaussian DP."""
-    delta -= failure(entries)
+    delta -= total_delta(entries)
     if delta < 0:
         return math.inf
     epsilon = accounting.rdp_to_epsilon(rdp(entries), delta)
@@ -122,7 +94,7 @@ def quick_epsilon(entries: Sequence[LedgerEntry], delta: float) -> float:
 
 
 def tight_delta(entries: Sequence[LedgerEntry], epsilon: float, resolution: float) -> float:
-    """Delta at ``epsilon`` by privacy loss distributions; those of disjoint parts add up, too.
+    """Delta at ``epsilon`` by privacy loss distributions.
 
     Args:
         entries: The releases.
@@ -131,26 +103,24 @@ def tight_delta(entries: Sequence[LedgerEntry], epsilon: float, resolution: floa
     """
     pure: list[tuple[float, int]] = []
     sampled: list[tuple[float, float, int]] = []
-    squared_mu = 0.0
-    for (mechanism, noise, cost, _, rate), steps in sorted(costs(entries).items()):
-        if mechanism == "non_private" or (
-            mechanism != "pure" and mechanism != "approximate" and not noise
-        ):
+    squared_mu: list[float] = []
+    for event, steps in costs(entries).items():
+        if math.isinf(event.pure_epsilon + event.squared_mu):
             return 1.0
-        if mechanism == "gaussian" and rate < 1:
-            sampled.append((noise, rate, steps))
-        elif mechanism == "gaussian":
-            squared_mu += steps / noise**2
+        if isinstance(event, Gaussian) and event.sample_rate < 1:
+            sampled.append((event.noise_multiplier, event.sample_rate, steps))
+        elif isinstance(event, Gaussian):
+            squared_mu.append(steps * event.squared_mu)
         else:
-            pure.append((1 / noise if mechanism == "laplace" else cost, steps))
+            pure.append((event.pure_epsilon, steps))
     delta = composed_delta(
         epsilon,
-        mu=math.sqrt(squared_mu),
-        pure=pure,
-        sampled=tuple(sampled),
+        mu=math.sqrt(math.fsum(squared_mu)),
+        pure=sorted(pure),
+        sampled=tuple(sorted(sampled)),
         resolution=resolution,
     )
-    return min(delta + failure(entries), 1.0)
+    return min(delta + total_delta(entries), 1.0)
 
 
 def fits(entries: Sequence[LedgerEntry], budget: Budget) -> bool:
@@ -174,19 +144,18 @@ def fits(entries: Sequence[LedgerEntry], budget: Budget) -> bool:
 
 def headline(entries: Sequence[LedgerEntry], delta: float) -> tuple[float, str]:
     """The smallest epsilon that any accountant proves at ``delta``, and its name."""
-    epsilon, failed = quick_epsilon(entries, delta), failure(entries)
+    epsilon, failed = quick_epsilon(entries, delta), total_delta(entries)
     left = max(delta - failed, 0.0)  # less than none left makes epsilon infinite
     name = "RDP"
     if epsilon != accounting.rdp_to_epsilon(rdp(entries), left):
-        gaussian = any(entry.mechanism == "gaussian" for entry in entries)
-        name = "GDP" if gaussian else APPROXIMATE if failed else PURE
+        name = "GDP" if _has_noise(entries) else APPROXIMATE if failed else PURE
     if not left or not math.isfinite(epsilon) or not _has_noise(entries):
         return epsilon, name
 
     def holds(value: float) -> bool:
         return tight_delta(entries, value, delta) <= delta
 
-    if name == "GDP" and not composed(entries, LedgerEntry.pure_epsilon, 0.0):
+    if name == "GDP" and not any(e.pure_epsilon for e in entries):
         return epsilon, name  # which is exact
     if epsilon > _EPSILON_TOLERANCE and holds(epsilon * (1 - _EPSILON_TOLERANCE)):
         found = smallest(holds, epsilon, _EPSILON_TOLERANCE)
@@ -197,14 +166,12 @@ def headline(entries: Sequence[LedgerEntry], delta: float) -> tuple[float, str]:
 
 def _has_noise(entries: Sequence[LedgerEntry]) -> bool:
     """Whether there is Gaussian noise; the sum of pure epsilons holds at any delta and is kept."""
-    return any(entry.mechanism == "gaussian" for entry in entries)
+    return any(isinstance(entry.event, Gaussian) for entry in entries)
 
 
 def _without_sampling(entries: Sequence[LedgerEntry]) -> tuple[float, float] | None:
     """Gaussian-DP parameter and sum of epsilons, or None if an entry is sampled."""
     if any(entry.sample_rate < 1 for entry in entries):
         return None
-    mu = math.sqrt(composed(entries, LedgerEntry.squared_mu, 0.0))
-    if all(entry.partition is None for entry in entries):
-        return mu, math.fsum(entry.pure_epsilon() for entry in entries)
-    return mu, composed(entries, LedgerEntry.pure_epsilon, 0.0)
+    mu = math.sqrt(sum(entry.squared_mu for entry in entries))
+    return mu, math.fsum(entry.pure_epsilon for entry in entries)

@@ -8,14 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from torch import Tensor
 
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.accounting import Curve
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.composition import PURE
-from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
 
 __all__ = ["PURE", "Budget", "LedgerEntry", "PrivacyBudgetExceeded", "PrivacyLedger", "Relation"]
 
@@ -53,21 +52,17 @@ class PrivacyLedger:
         return sum(
             entry.steps
             for entry in self.entries
-            if entry.mechanism == "gaussian" and (entry.sample_rate < 1 or entry.steps > 1)
+            if isinstance(entry.event, Gaussian) and (entry.sample_rate < 1 or entry.steps > 1)
         )
 
     @property
     def reasons(self) -> list[str]:
         """Why the guarantee is void; empty when it is not."""
-        reasons = []
-        for entry in self.entries:
-            if entry.mechanism == "non_private":
-                reasons.append(f"{entry.name}: {entry.proof}")
-            elif np.isinf(entry.curve()).all():
-                is_given = entry.mechanism in ("pure", "approximate")
-                noise = entry.epsilon if is_given else entry.noise_multiplier
-                reasons.append(f"{entry.name}: {entry.mechanism} {noise:g} protects nothing")
-        return reasons
+        return [
+            f"{entry.name}: {entry.event.why_void}"
+            for entry in self.entries
+            if not entry.event.protects
+        ]
 
     def spend(self, entry: LedgerEntry) -> None:
         """Book a release that is about to be made.

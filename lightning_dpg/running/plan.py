@@ -5,6 +5,7 @@ import math
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier, max_steps
 from lightning_dpg.privacy.composition import entry_of, headline
+from lightning_dpg.privacy.events import Gaussian
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
@@ -52,7 +53,7 @@ def plan(
 
 
 def _headline(sigma: float, sample_rate: float, steps: int, delta: float) -> tuple[float, str]:
-    return headline([entry_of(("gaussian", sigma, 0.0, 0.0, sample_rate), steps)], delta)
+    return headline([entry_of(Gaussian(sigma, sample_rate), steps)], delta)
 
 
 def _table(sigma: float, sample_rate: float, steps: int, delta: float) -> list[str]:

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 import torch
+from opacus.accountants.utils import get_noise_multiplier
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
@@ -17,7 +18,6 @@ from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.base import Synthesizer
 from lightning_dpg.methods.private_training import PrivateTraining
-from lightning_dpg.privacy.accounting import noise_multiplier_for
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.dpsgd import clipped_gradient_sum
 from lightning_dpg.privacy.events import LedgerEntry, Relation
@@ -161,7 +161,9 @@ def test_ledger_is_the_list_written_by_hand():
     ) == expected
     assert [entry] == method.plan(Budget(4.0, 1e-4), 30)
     # Renyi DP, another accountant, asks for a little more.
-    renyi = noise_multiplier_for(4.0, 1e-4, 0.1, 30)
+    renyi = get_noise_multiplier(
+        target_epsilon=4.0, target_delta=1e-4, sample_rate=0.1, steps=30, accountant="rdp"
+    )
     assert 0.85 * renyi < entry.noise_multiplier <= renyi
     assert not method.ledger.affords(*method.step_entries())
 

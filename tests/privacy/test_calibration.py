@@ -3,9 +3,18 @@ import math
 import mpmath
 import pytest
 
-from lightning_dpg.privacy.accounting import gaussian_sigma
-from lightning_dpg.privacy.calibration import remaining_noise_multiplier
+from lightning_dpg.privacy.budget import BudgetTooSmall
+from lightning_dpg.privacy.calibration import (
+    calibrate_gaussian,
+    calibrate_noise_multiplier,
+    max_steps,
+    remaining_noise_multiplier,
+)
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger, Relation
+from tests.characteristic import exact_delta
+from tests.closed_forms import gaussian_sigma
+
+CORA = 2048 / 6784
 
 
 def entry(mechanism, **amount):
@@ -25,6 +34,50 @@ def ledger(epsilon, delta, *entries):
     for each in entries:
         books.spend(each)
     return books
+
+
+def steps_of(sigma, steps):
+    return entry("gaussian", noise_multiplier=sigma, sample_rate=CORA, steps=steps)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "sigma"),
+    [(0.1, 30.7496), (0.5, 7.0318), (1, 3.7306), (1.5, 2.5826), (5, 0.8919), (10, 0.4999)],
+)
+def test_noise_of_one_gaussian_release_is_the_published_one(epsilon, sigma):
+    calibrated = calibrate_gaussian(Budget(epsilon, 1e-5))
+    assert calibrated == pytest.approx(sigma, abs=6e-5)
+    assert calibrated == pytest.approx(gaussian_sigma(epsilon, 1e-5), rel=1e-8)
+
+
+@pytest.mark.parametrize(  # noise by Renyi DP: Cora-ML at delta 1e-4, a sample of 2048 records
+    ("epsilon", "steps", "renyi"), [(2.9, 332, 7.62), (9.5, 332, 2.90), (440, 3313, 0.807)]
+)
+def test_sampled_noise_is_the_smallest_that_keeps_the_budget(epsilon, steps, renyi):
+    sigma = calibrate_noise_multiplier(Budget(epsilon, 1e-4), sample_rate=CORA, steps=steps)
+    assert 0.9 * renyi < sigma < renyi
+    least = exact_delta([steps_of(sigma, steps)], epsilon)
+    assert 0.9e-4 < least <= 1e-4 < exact_delta([steps_of(0.999 * sigma, steps)], epsilon)
+
+
+@pytest.mark.parametrize(  # steps by Renyi DP
+    ("epsilon", "renyi"), [(0.5, 0), (2.9, 1), (9.5, 20), (440, 5655)]
+)
+def test_steps_are_the_most_that_keep_the_budget(epsilon, renyi):
+    steps = max_steps(Budget(epsilon, 1e-4), 1.0, sample_rate=CORA)
+    assert renyi <= steps
+    assert exact_delta([steps_of(1.0, math.ceil(1.001 * steps) + 1)], epsilon) > 1e-4
+    assert steps == 0 or exact_delta([steps_of(1.0, steps)], epsilon) <= 1e-4
+
+
+def test_impossible_budgets_are_refused():
+    assert calibrate_noise_multiplier(Budget(math.inf, 1e-5), sample_rate=0.1, steps=10) == 0.0
+    with pytest.raises(BudgetTooSmall, match="no Gaussian noise fits 10 steps"):
+        calibrate_noise_multiplier(
+            Budget(1.0, 1e-5), sample_rate=0.1, steps=10, other=[entry("pure", epsilon=2.0)]
+        )
+    with pytest.raises(ValueError, match="epsilon"):
+        calibrate_gaussian(Budget(0.0, 1e-5))
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, 1.0, 30.0])

@@ -24,7 +24,7 @@ from lightning_dpg.graph.dendrogram import (
 )
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods.single_graph.privgraph import TURN_GROWTH
-from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 
 
 def communities_score(
@@ -91,7 +91,7 @@ def branches_score(
     expected = branch_edges(tree, undirected_edges(known).cpu().numpy()).astype(float)
     expected += np.bincount(branch, minlength=len(expected)) / 2
     surplus = (counts.double().cpu() - torch.from_numpy(expected))[torch.from_numpy(branch)]
-    if entry.mechanism != "gaussian":
+    if not isinstance(entry.event, Gaussian):
         return weight(entry.epsilon) * surplus.clamp(-0.5, 0.5)
     sigma = entry.noise_multiplier
     return weight(sigma**-2 if sigma else math.inf) * surplus

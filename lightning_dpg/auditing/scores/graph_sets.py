@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 from lightning_dpg.auditing.scores.counts import turns, weight
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods.graph_features.private_kernel.counts import counted
+from lightning_dpg.privacy.events import Gaussian
 
 
 def num_edges_per_graph_score(method: Any, num_edges: Tensor, pairs: Tensor, known: Data) -> Tensor:
@@ -61,7 +62,7 @@ def subgraph_counts_score(
     Returns:
         Scores of shape ``(P,)``.
     """
-    is_gaussian = method.ledger.entries[-1].mechanism == "gaussian"
+    is_gaussian = isinstance(method.ledger.entries[-1].event, Gaussian)
     power = 2 if is_gaussian else 1
     scales = torch.split(method.noise_scales.cpu(), [len(one.columns) for one in method.counts])
     places = {one.key: place for place, one in enumerate(method.counts)}

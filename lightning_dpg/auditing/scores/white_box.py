@@ -36,6 +36,7 @@ from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.graph_features.ldp_gw.clients import build_clients, weighted_update
 from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs, public_features
 from lightning_dpg.methods.single_graph.bter import degree_classes, wedge_counter
+from lightning_dpg.privacy.events import Gaussian
 
 OWN_SCORE = (
     "audit_score and transcript_score of a method are read for one more version: an audit finds the "
@@ -70,7 +71,7 @@ def _ordered_degrees(seen: Observation) -> Tensor:
 
 
 def _degrees(seen: Observation) -> Tensor:
-    if seen.entry.mechanism != "gaussian":
+    if not isinstance(seen.entry.event, Gaussian):
         return weight(seen.entry.epsilon) * degrees_score(seen.noisy, seen.pairs, seen.known)
     std = seen.entry.sensitivity * seen.entry.noise_multiplier
     surplus = surplus_degrees(seen.noisy, seen.pairs, seen.known)

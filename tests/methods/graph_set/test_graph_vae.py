@@ -23,10 +23,10 @@ from lightning_dpg.methods import (
 )
 from lightning_dpg.methods.graph_set.graph_vae.edge_training import private_half
 from lightning_dpg.metrics.functional import triangles
-from lightning_dpg.privacy.accounting import gaussian_sigma
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch
+from tests.closed_forms import gaussian_sigma
 from tests.training import quiet_trainer
 
 # Two latent vectors of 8 are one block of 16 draws, so that fewer edges draw the same ones.

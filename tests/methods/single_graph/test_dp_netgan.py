@@ -2,16 +2,17 @@
 
 import pytest
 import torch
+from opacus.accountants.utils import get_noise_multiplier
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks.privacy_accountant import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.methods import DPNetGAN, DPNetGANAsPublished
-from lightning_dpg.privacy.accounting import gaussian_sigma, noise_multiplier_for
 from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch
+from tests.closed_forms import gaussian_sigma
 from tests.training import quiet_trainer
 
 SMALL = {"latent_dim": 4, "generator_dim": 20, "critic_dim": 16, "embedding_dim": 16}
@@ -49,7 +50,10 @@ def test_ledger_of_a_run_is_the_list_written_by_hand():
 def test_auto_noise_is_solved_for_the_steps_of_the_run():
     module = fit(make_module(num_edges=254), max_epochs=4)
     # No more than Renyi DP asks for, and as little as the budget affords.
-    assert float(module.dpsgd.noise_multiplier) < noise_multiplier_for(4.0, 1e-4, 0.1, 40)
+    renyi = get_noise_multiplier(
+        target_epsilon=4.0, target_delta=1e-4, sample_rate=0.1, steps=40, accountant="rdp"
+    )
+    assert float(module.dpsgd.noise_multiplier) < renyi
     assert 0.999 * 4.0 < module.ledger.headline(1e-4)[0] <= 4.0
     assert module.ledger.steps == 40
     assert not module.ledger.affords(*module.step_entries())

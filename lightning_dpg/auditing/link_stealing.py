@@ -133,8 +133,8 @@ def steal_links(published: Published, pairs: Candidates) -> dict[tuple[str, str]
     every = torch.cat([pairs.edges, *pairs.others.values()])
     scores = {
         "edges": edge_shares(published.graphs, every),
-        "common neighbours": adamic_adar(published.graphs, every),
-        "edges, then common neighbours": edges_then_neighbors(published.graphs, every),
+        "common neighbors": adamic_adar(published.graphs, every),
+        "edges, then common neighbors": edges_then_neighbors(published.graphs, every),
     }
     if published.score is not None:
         with torch.no_grad():
@@ -179,7 +179,7 @@ def edge_shares(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
 
 
 def adamic_adar(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
-    r"""Evidence of common neighbours :math:`\sum_w 1 / \ln d_w`, mean over graphs.
+    r"""Evidence of common neighbors :math:`\sum_w 1 / \ln d_w`, mean over graphs.
 
     * Adamic, Adar, "Friends and neighbors on the web", 2003.
 
@@ -194,14 +194,14 @@ def adamic_adar(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
     scores = []
     for graph in graphs:
         linked = adjacency(graph)
-        # A common neighbour has two neighbours or more.
+        # A common neighbor has two neighbors or more.
         weighted = (linked * (1 / np.log(np.maximum(degrees(graph), 2)))).tocsr()
         scores.append(weighted[first].multiply(linked[second]).sum(axis=1))
     return torch.from_numpy(np.mean(scores, axis=0))
 
 
 def edges_then_neighbors(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
-    """Share of the graphs in which pairs are edges; equal shares by their common neighbours."""
+    """Share of the graphs in which pairs are edges; equal shares by their common neighbors."""
     neighbors = adamic_adar(graphs, pairs)
     # Shares are whole multiples of one over the number of graphs.
     return edge_shares(graphs, pairs) + neighbors / (1 + neighbors.max()) / len(graphs)

@@ -28,7 +28,7 @@ def reidentify(real: Data, graphs: Sequence[Data]) -> dict[str, Estimate]:
     for name, describe in (
         ("degree", by_degree),
         ("degree and triangles", by_degree_and_triangles),
-        ("degrees of neighbours", by_neighbor_degrees),
+        ("degrees of neighbors", by_neighbor_degrees),
     ):
         known = describe(real)
         shares = [share_reidentified(known, describe(graph), targets) for graph in graphs]
@@ -49,7 +49,7 @@ def by_degree_and_triangles(graph: Data) -> NDArray[np.float64]:
 
 
 def by_neighbor_degrees(graph: Data) -> NDArray[np.float64]:
-    """Roots of the numbers of neighbours of degree 1, 2, 4, 8, ... or more, shape ``(N, 32)``."""
+    """Roots of the numbers of neighbors of degree 1, 2, 4, 8, ... or more, shape ``(N, 32)``."""
     least = 2.0 ** np.arange(32)
     return np.sqrt(adjacency(graph) @ (degrees(graph)[:, None] >= least).astype(np.float64))
 

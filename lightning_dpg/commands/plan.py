@@ -4,7 +4,7 @@ import argparse
 
 
 def run(args: list[str]) -> None:
-    """Print the noise multiplier that fits a budget, and the neighbourhood of the plan."""
+    """Print the noise multiplier that fits a budget, and the neighborhood of the plan."""
     parser = argparse.ArgumentParser(
         prog="lightning_dpg plan",
         description="Noise, steps, epsilon and delta of a run, without any data.",

@@ -24,7 +24,7 @@ class PrivateModule(PlannedModule):
 
     Attributes:
         ledger: Releases so far; part of every checkpoint.
-        relation: Neighbouring relation of the guarantee.
+        relation: Neighboring relation of the guarantee.
         is_pure: Whether all its releases are of pure epsilon, so that a delta of 0 suffices.
         adds_noise: Whether it protects anything at all.
         is_trained: Whether steps change what the releases before them have made, so that a run

@@ -87,7 +87,7 @@ class PlannedModule(pl.LightningModule):
 
     Attributes:
         ledger: Releases so far.
-        relation: Neighbouring relation of the guarantee.
+        relation: Neighboring relation of the guarantee.
         adds_noise: Whether the method protects anything at all.
     """
 

@@ -41,10 +41,10 @@ class LedgerEntry:
 
     Attributes:
         name: What is released, for people.
-        relation: Neighbouring relation of the guarantee.
+        relation: Neighboring relation of the guarantee.
         mechanism: How noise was added; ``pure`` is any epsilon-DP mechanism, and ``approximate`` one
             that is so but for an event of probability ``delta``.
-        sensitivity: Largest change of the released value between neighbours (L2 for ``gaussian``,
+        sensitivity: Largest change of the released value between neighbors (L2 for ``gaussian``,
             L1 for ``laplace``).
         proof: Where the sensitivity is proved, or why the read is not private.
         noise_multiplier: Standard deviation (gaussian) or scale (laplace) over the sensitivity.

@@ -46,10 +46,10 @@ class BTER(OneShotSynthesizer):
     1. to 3. the number of edges, the ordered degrees, and the degree of each node, see
        :func:`release_degrees`. Released degrees from :math:`2^{k-1}` to :math:`2^k - 1` are class k.
     4. How many edges link classes a and b; sensitivity 1.
-    5. How many wedges there are, and how many of them are closed, by the class of the centre, where
+    5. How many wedges there are, and how many of them are closed, by the class of the center, where
        classes are merged until they have enough of them. Not all wedges, since an edge is part of
        many: the projection is :func:`count_wedges`. A node of released degree d has
-       :math:`\lceil d / 4 \rceil` slots, each with at most one random pair of its neighbours, and an
+       :math:`\lceil d / 4 \rceil` slots, each with at most one random pair of its neighbors, and an
        edge counts for at most two closures. Adding an edge then changes all counts together by at
        most 6 + 2, see :func:`wedge_sensitivity`.
 
@@ -274,7 +274,7 @@ def degree_classes(degrees: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def merged_classes(sizes: NDArray[np.float64], least: float) -> NDArray[np.int64]:
-    """Merge neighbouring classes, from the last one down, until all are large enough.
+    """Merge neighboring classes, from the last one down, until all are large enough.
 
     Args:
         sizes: Sizes of the classes, shape ``(K,)``.

@@ -59,7 +59,7 @@ class PrivGraph(OneShotSynthesizer):
         degree_share: Share of the budget for the number of edges and the degrees.
         block_share: Share of the budget for the edges within and between communities; the choices
             of communities get the rest.
-        resolution: Weight of the edges expected by chance; larger values favour small communities.
+        resolution: Weight of the edges expected by chance; larger values favor small communities.
     """
 
     def __init__(

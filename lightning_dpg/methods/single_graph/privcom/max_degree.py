@@ -35,7 +35,7 @@ def degree_assumption(edges: Tensor, bound: int) -> str:
             "which needs no bound"
         )
     return (
-        f"No node has more than {bound} edges, neither in this graph nor in its neighbours "
+        f"No node has more than {bound} edges, neither in this graph nor in its neighbors "
         "(restricted DP): this is assumed, not enforced, and whether a run was refused for it is "
         "not protected."
     )
@@ -43,4 +43,4 @@ def degree_assumption(edges: Tensor, bound: int) -> str:
 
 def degree_condition(bound: int) -> str:
     """The same, as the condition of a guarantee."""
-    return f"no node has more than {bound} edges, in this graph and its neighbours"
+    return f"no node has more than {bound} edges, in this graph and its neighbors"

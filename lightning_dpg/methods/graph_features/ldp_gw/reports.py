@@ -99,7 +99,7 @@ def release_reports(
     epsilons: Tensor,
     reports_per_row: int,
 ) -> Tensor:
-    """Release unbiased estimates of all rows (noisy), with the arguments of :func:`release_signs`."""
+    """Release unbiased estimates of all rows (noisy); arguments as in :func:`release_signs`."""
     signs = release_signs(
         rows, sizes, ledger, noise, epsilons=epsilons, reports_per_row=reports_per_row
     )

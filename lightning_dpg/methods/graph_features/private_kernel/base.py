@@ -185,8 +185,7 @@ class GraphCounts(GraphFeatureRelease):
         return torch.cat(noisy, dim=1).double()
 
     def kernels(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
-        """Kernels of the counts, linear within their noise and logarithmic beyond it.
-        """
+        """Kernels of the counts, linear within their noise and logarithmic beyond."""
         counts = embedding["features"].cpu().numpy()
         if list(self.counting.features) == ["prw"]:
             return geometric_kernels(counts)

@@ -251,7 +251,9 @@ class Synthesizer(PrivateModule):
         values: dict[str, float] = {}
         for name, other in (("", non_edges), ("matched_", matched)):
             auc, ap = link_prediction(self.score(edges), self.score(other))
-            baseline, _ = link_prediction(degree_product(graph, edges), degree_product(graph, other))
+            baseline, _ = link_prediction(
+                degree_product(graph, edges), degree_product(graph, other)
+            )
             values |= {f"{name}auc": auc, f"{name}ap": ap, f"{name}auc_degree_product": baseline}
         sample = self.sample(torch.Generator().manual_seed(0))
         for name, statistic in STATISTICS.items():

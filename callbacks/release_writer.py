@@ -241,7 +241,7 @@ def model_card(statement: dict[str, Any], what: str) -> str:
         "| | |",
         "|---|---|",
         f"| method, mode | {statement['method']}, {statement['mode']} |",
-        f"| neighbouring relation | {statement['relation']} |",
+        f"| neighboring relation | {statement['relation']} |",
         f"| epsilon, delta | {statement['epsilon']}, {statement['delta']:g} |",
         *([f"| only if | {statement['condition']} |"] if statement["conditional"] else []),
         *([] if claimed is None else [f"| epsilon by the paper's count | {claimed} |"]),

@@ -5,11 +5,11 @@ import inspect
 
 
 def find_class(path: str) -> type:
-    """The class ``MODULE.NAME``, whose module is imported.
+    """Import the class ``MODULE.NAME``.
 
     Raises:
         ImportError: If the module cannot be imported.
-        AttributeError: If the module has nothing of this name.
+        AttributeError: If the module has no such name.
         ValueError: If the path names no module.
     """
     module, _, name = path.rpartition(".")
@@ -18,6 +18,6 @@ def find_class(path: str) -> type:
 
 
 def is_abstract(cls: type) -> bool:
-    """Whether a method is left to subclasses; Lightning's classes have no metaclass to ask."""
+    """Whether a class has abstract methods left; Lightning's classes lack the metaclass."""
     members = (inspect.getattr_static(cls, name) for name in dir(cls))
     return any(getattr(member, "__isabstractmethod__", False) for member in members)

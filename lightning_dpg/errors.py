@@ -1,4 +1,4 @@
-"""What a user is told when something is wrong: at most five lines, without a traceback."""
+"""Error messages for the user: at most five lines, without a traceback."""
 
 import difflib
 import sys
@@ -10,14 +10,14 @@ INTERRUPTED = 130
 
 
 class CommandError(Exception):
-    """A command line that cannot be run; the message says what to mend."""
+    """An invalid command line; the message names the correction."""
 
 
 def explain(error: Exception) -> str | None:
-    """Text for the user, or None where the fault is the program's and a traceback helps more."""
+    """Text for the user, or None for a fault of the program, for which a traceback helps more."""
     if isinstance(error, (CommandError, OSError)) or _is_misconfiguration(error):
         return shorten(str(error))
-    if "No space left on device" in str(error):  # not each library makes it an OSError
+    if "No space left on device" in str(error):  # some libraries raise other types
         return shorten(str(error))
     if isinstance(error, RuntimeError) and "loading state_dict" in str(error):
         return shorten(f"the checkpoint does not fit the model\n{_first_mismatch(str(error))}")
@@ -27,7 +27,7 @@ def explain(error: Exception) -> str | None:
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind it; Lightning exits when it comes, with 1 for a code."""
+    """Whether Ctrl-C caused the error; Lightning then exits with code 1."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True
@@ -43,14 +43,14 @@ def shorten(message: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """``, did you mean ...?``, or nothing when no known name is near."""
+    """``, did you mean ...?``, or an empty string if no known name is near."""
     by_folded = {candidate.casefold(): candidate for candidate in known}
     matches = difflib.get_close_matches(name.casefold(), by_folded, n=1)
     return f", did you mean {by_folded[matches[0]]}?" if matches else ""
 
 
 def _is_misconfiguration(error: Exception) -> bool:
-    """Whether Lightning or we refuse a combination; nobody did if Lightning is not imported."""
+    """Whether Lightning or the package refuses a combination; False before Lightning's import."""
     module = sys.modules.get("pytorch_lightning.utilities.exceptions")
     return module is not None and isinstance(error, module.MisconfigurationException)
 
@@ -65,5 +65,5 @@ def _raised_by_us(error: Exception) -> bool:
 
 
 def _first_mismatch(message: str) -> str:
-    """The first complaint of ``load_state_dict``, whose first line names the class only."""
+    """First mismatch in an error of ``load_state_dict``, whose first line only names the class."""
     return next((line.strip() for line in message.splitlines()[1:] if line.strip()), message)

@@ -1,4 +1,4 @@
-"""The command line. No module that is imported here imports PyTorch or numpy."""
+"""The command line. The modules imported here import neither PyTorch nor numpy."""
 
 import os
 import sys
@@ -67,19 +67,19 @@ def main(args: Sequence[str] | None = None) -> int:
         args: Command line without the program's name; by default that of the process.
 
     Returns:
-        Exit code: 0, 1 where an audit refutes a claim or a release is not as it was written, 2 where
-        the user has something to mend, or 130 after Ctrl-C.
+        Exit code: 0; 1 if an audit refutes a claim, or if a release was changed; 2 if the user has
+        to correct something; 130 after Ctrl-C.
     """
     command, *rest = [*(sys.argv[1:] if args is None else args)] or ["--help"]
     try:
         return _dispatch(command, rest)
     except KeyboardInterrupt:
         return _interrupted()
-    except SystemExit as stop:  # argument parsers leave this way
+    except SystemExit as stop:  # argument parsers exit in this way
         if is_interrupt(stop) and stop.code != INTERRUPTED:
             return _interrupted()
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-    except BrokenPipeError:  # whoever reads has seen enough, as in `list | head`
+    except BrokenPipeError:  # the reader has closed the pipe, as in `list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
@@ -98,8 +98,8 @@ def _interrupted() -> int:
 def run() -> None:
     """Run the command line of the process and end it.
 
-    Methods of the user's own are found in the current folder, as with ``python -m``. It comes last:
-    a file there replaces no module of an installed package.
+    The current folder may hold the user's own methods, as with ``python -m``. It comes last in the
+    search path: a file there replaces no module of an installed package.
     """
     sys.path.append(os.getcwd())
     sys.exit(main())
@@ -124,7 +124,7 @@ def _dispatch(command: str, args: list[str]) -> int:
 
 
 def _run_lightning(command: str, args: list[str]) -> None:
-    args = find_configs(args)  # a missing file is noticed before seconds of imports
+    args = find_configs(args)  # report a missing file before seconds of imports
     mute_known_warnings()
     # Start-up time: a bad configuration is refused before PyTorch is imported.
     from lightning_dpg.cli.private_cli import PrivateCLI

@@ -1,1 +1,1 @@
-"""Attackers: empirical audits of a guarantee, and attacks on what is released."""
+"""Attackers: empirical audits of a guarantee, and attacks on a release."""

@@ -41,19 +41,19 @@ def attack_graph(
 ) -> dict[str, Any]:
     """Try link stealing, re-identification and link prediction.
 
-    Each is held against the same attack on a release that has not seen what is looked for.
+    Compare each attack with the same attack on a baseline release that has not seen the targets.
 
     Args:
         real: Real graph.
-        published: What was released of it.
-        settings: Configuration to fit again with, see :func:`settings_for_parts`; without one, random
-            graphs of the published degrees stand in for the second release.
+        published: The release of the graph, as the attacker has it.
+        settings: Configuration to fit again with, see :func:`settings_for_parts`; without one,
+            random graphs with the published degrees replace the second release.
 
     Returns:
         The report, as plain values.
 
     Raises:
-        CommandError: If the graph has too few or too many edges to tell them apart.
+        CommandError: If the graph has too few or too many edges for the attacks.
     """
     edges, count = undirected_edges(real), len(published.graphs)
     order = torch.randperm(len(edges), generator=torch.Generator().manual_seed(SEED))
@@ -98,7 +98,7 @@ def attack_graph(
 
 
 def settings_for_parts(config: Path) -> dict[str, Any]:
-    """A configuration to fit parts of the real data with, which have all nodes of the whole.
+    """Read a configuration for fits on parts of the real data, which have all nodes of the whole.
 
     Args:
         config: Its file.
@@ -120,11 +120,11 @@ def settings_for_parts(config: Path) -> dict[str, Any]:
 
 
 def published_release(release: Release, real: Data) -> Published:
-    """What an attacker has of a release: graphs of the first public seeds, and scores of pairs.
+    """Collect the attacker's view of a release: graphs of the first public seeds and pair scores.
 
     Args:
         release: A release, opened.
-        real: Real graph, on whose nodes the graphs are put.
+        real: Real graph, whose nodes the drawn graphs share.
 
     Raises:
         CommandError: If the release draws no graphs, or graphs of another size.
@@ -135,14 +135,14 @@ def published_release(release: Release, real: Data) -> Published:
             "release that draws graphs"
         )
     published = _draw(release, NUM_GRAPHS)
-    # Scores are by numbers of nodes, which are those of the graph that it was fitted on.
+    # Scores use node numbers, which are those of the graph of the fit.
     same_numbers = release.method.node_names == list(real.node_names)
     graphs = published_graphs(list(published.graphs), real).graphs
     return Published(graphs, published.score if same_numbers else None)
 
 
 def published_graphs(graphs: list[Data], real: Data) -> Published:
-    """Published graphs with the node numbers of the real one.
+    """Put published graphs on the node numbers of the real graph.
 
     Raises:
         CommandError: If they have another number of nodes.
@@ -160,12 +160,12 @@ def published_graphs(graphs: list[Data], real: Data) -> Published:
 
 
 def _draw(release: Release, num_graphs: int) -> Published:
-    """Graphs of the first public seeds, and the scores of the generator."""
+    """Draw graphs with the first public seeds, and take the scores of the generator."""
     return Published([release.sample(seed) for seed in range(num_graphs)], release.method.score)
 
 
 def _fit_again(graph: Data, settings: Mapping[str, Any], num_graphs: int) -> Published:
-    """The method of a configuration, fitted on another graph."""
+    """Fit the method of a configuration to another graph."""
     with TemporaryDirectory() as folder:
         part = Path(folder) / "part.npz"
         write_graph(graph, part)
@@ -173,5 +173,5 @@ def _fit_again(graph: Data, settings: Mapping[str, Any], num_graphs: int) -> Pub
 
 
 def _plain(measured: Separation | None) -> dict[str, Any] | None:
-    """Numbers of an attack; None where a baseline has no such scores."""
+    """Convert an attack's numbers to plain values; None where a baseline has no such scores."""
     return measured and {key: value._asdict() for key, value in measured._asdict().items()}

@@ -1,4 +1,4 @@
-"""A fit on data with canaries, and how an attacker scores them."""
+"""A fit on data with canaries, and the attacker's scores of the canaries."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
@@ -24,13 +24,13 @@ View = Literal["black_box", "white_box"]
 
 
 class CanaryScores(NamedTuple):
-    """How an attacker scores the canaries by one release, or by all of them together.
+    """Scores of the canaries by one release, or by all releases together.
 
     Attributes:
         name: Name of the release, for people.
-        epsilon: What is claimed. A release may depend on those before it, so that the claim is for
-            all of these.
-        scores: How much speaks for each canary being in, shape ``(P,)``.
+        epsilon: Claimed epsilon. A release may depend on earlier ones, so the claim covers them
+            too.
+        scores: Score of each canary, higher for an edge, shape ``(P,)``.
     """
 
     name: str
@@ -44,7 +44,7 @@ class CanaryScores(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What fits claim, and how their canaries were scored.
+    """Claims of the fits, and the scores of their canaries.
 
     Attributes:
         method: Name of the method.
@@ -65,7 +65,7 @@ class WhiteBoxAttacker:
     """Observer of a ledger that scores the canaries by every noisy value when it is released.
 
     Attributes:
-        scores: Sums of the scores by all values of each key, each of shape ``(P,)``.
+        scores: Sums of the scores by all values of each key, each sum of shape ``(P,)``.
     """
 
     def __init__(self, method: PrivateModule, data: Any, pairs: Tensor, known: Data) -> None:
@@ -91,7 +91,7 @@ class WhiteBoxAttacker:
         self._earlier[key] = noisy
 
     def outcome(self, inserted: Tensor, delta: float, epsilon: float) -> Outcome:
-        """What the method claims, and the scores by each of its releases.
+        """Return the claim of the method, and the scores by each of its releases.
 
         Args:
             inserted: Which canaries were in, shape ``(P,)``.
@@ -124,9 +124,9 @@ def audited_fit(
         settings: Complete configuration of a fit.
         canaries: Number of canaries; by default half the number of nodes, of a set one for each
             graph, and 1,000 at most.
-        view: What the attacker has.
+        view: View of the attacker, ``black_box`` or ``white_box``.
         world: Whether the canaries are in; by default a secret fair coin decides on each.
-        seed: Public seed of which pairs are canaries.
+        seed: Public seed that selects the canary pairs.
     """
     planted: list[tuple[Any, Data, Tensor, Tensor]] = []
     attackers: list[WhiteBoxAttacker] = []
@@ -134,7 +134,7 @@ def audited_fit(
     def plant(data: Any) -> None:
         sites = find_sites(data)
         count = default_count(sites) if canaries is None else canaries
-        # Which pairs are canaries is public; whether they are edges is not.
+        # The pairs are public; their presence as edges is secret.
         pairs = spread_non_edges(sites, count, torch.Generator().manual_seed(seed))
         if world is None:
             inserted = torch.from_numpy(NoiseSource().integers(2, count) == 1)
@@ -163,9 +163,9 @@ def audited_fit(
 
 
 def pooled(outcomes: list[Outcome]) -> Outcome:
-    """The canaries of independent fits, each with coins of its own, as those of one mechanism.
+    """Pool the canaries of independent fits, each with its own coins, as canaries of one mechanism.
 
-    A coin concerns one of the fits only, so that all together claim no more than the largest claim.
+    Each coin concerns one fit only, so the pooled claim is the largest claim of a fit.
     """
 
     def joined(parts: list[CanaryScores]) -> CanaryScores:
@@ -186,7 +186,7 @@ def pooled(outcomes: list[Outcome]) -> Outcome:
 
 
 def claims_so_far(ledger: PrivacyLedger, delta: float, epsilon: float) -> dict[str, float]:
-    """Epsilon of each release and all before it, by key; that of all releases is ``epsilon``."""
+    """Epsilon of each release and all earlier ones, by key; the total is ``epsilon``."""
     claims: dict[str, float] = {}
     for place, entry in enumerate(ledger.entries, 1):
         prefix = PrivacyLedger(ledger.relation)

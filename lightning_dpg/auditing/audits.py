@@ -1,4 +1,4 @@
-"""Audits: fits with canaries, and the empirical lower bounds on epsilon that follow."""
+"""Audits: fits with canaries, and the resulting empirical lower bounds on epsilon."""
 
 import json
 import math
@@ -22,7 +22,7 @@ from lightning_dpg.auditing.bounds import (
 
 
 class Bound(NamedTuple):
-    """How one release, or all of them together, fared."""
+    """Claim and lower bound of one release, or of all releases together."""
 
     release: str | None
     claimed_epsilon: float
@@ -36,7 +36,7 @@ class Bound(NamedTuple):
         return self.epsilon_lower_bound > self.claimed_epsilon
 
     def values(self) -> dict[str, Any]:
-        """Plain values for strict JSON, in which an infinite epsilon is a string."""
+        """Plain values for strict JSON, with infinite epsilon as a string."""
         claim = self.claimed_epsilon if math.isfinite(self.claimed_epsilon) else "inf"
         return self._asdict() | {"claimed_epsilon": claim}
 
@@ -46,14 +46,13 @@ class Report(NamedTuple):
 
     Attributes:
         method: Name of the method.
-        view: What the attacker had.
+        view: View of the attacker.
         fits: Number of fits.
         canaries: Number of canaries of all fits, each with a coin of its own.
         delta: Delta of all claims.
         confidence: Probability with which all bounds hold together.
         together: Bound by all releases together.
-        apart: Bounds by each scored release, where there are several of them and all canaries are
-            tried at once.
+        apart: Bounds by each scored release, if there are several and one fit tests all canaries.
         scored: Names of the releases that the attacker scores; none in the view ``black_box``.
         unscored: Names of the releases that have no score.
         all_alike: Whether all canaries have the same score.
@@ -108,7 +107,7 @@ def audit_canaries(
 
     Args:
         settings: Complete configuration of a fit.
-        view: What the attacker has.
+        view: View of the attacker.
         canaries: Number of canaries of each fit; by default half the number of nodes, of a set one
             for each graph, and 1,000 at most.
         fits: Number of fits.
@@ -123,11 +122,11 @@ def audit_one_canary(
 ) -> Report:
     """Audit a configuration by many fits with and without one canary.
 
-    Half of the fits choose a threshold, which the others try.
+    Half of the fits choose a threshold, and the other half test it.
 
     Args:
         settings: Complete configuration of a fit.
-        view: What the attacker has.
+        view: View of the attacker.
         runs: Number of fits with the canary, and of fits without it.
         confidence: Probability with which the bound holds.
     """
@@ -151,17 +150,17 @@ def audit_one_canary(
 
 
 def bounded(outcome: Outcome, view: str, fits: int, confidence: float) -> Report:
-    """Bounds by all releases together and by each one, which share what may go wrong.
+    """Bound epsilon by all releases together and by each one, at one joint confidence.
 
     Args:
         outcome: Scores of all fits.
-        view: What the attacker had.
+        view: View of the attacker.
         fits: Number of fits.
         confidence: Probability with which all bounds hold.
     """
     scored = [part for part in outcome.apart.values() if part.is_scored]
     ways = guess_half, guess_surest
-    # One release is all there is, or is one more test.
+    # A single release needs no bound of its own; several releases are further tests.
     tried = scored if len(scored) > 1 else []
     each = 1 - (1 - confidence) / (1 + len(tried)) / len(ways)
     count, scores = len(outcome.inserted), outcome.together.scores
@@ -183,7 +182,7 @@ def bounded(outcome: Outcome, view: str, fits: int, confidence: float) -> Report
 
 
 def _names(outcome: Outcome) -> tuple[list[str], list[str]]:
-    """Names of the releases that are scored, and of those that are not."""
+    """Names of the scored releases, and names of the others."""
     parts = outcome.apart.values()
     scored = [part.name for part in parts if part.is_scored]
     return scored, [part.name for part in parts if not part.is_scored]

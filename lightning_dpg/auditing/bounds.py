@@ -1,7 +1,7 @@
-"""Empirical lower bounds on epsilon, from what an attacker guesses right.
+"""Empirical lower bounds on epsilon from the number of an attacker's correct guesses.
 
-Whoever tells more records from absent ones than epsilon allows has refuted it, whatever the proof
-says. The bounds hold for any attack; a weak one only makes them small.
+An attacker that separates present records from absent ones better than epsilon allows refutes the
+claim. The bounds hold for any attack; a weak attack only makes them small.
 """
 
 import math
@@ -18,7 +18,7 @@ _MOST_THRESHOLDS = 100
 
 
 class Guesses(NamedTuple):
-    """How many guesses were made, and how many of them were right."""
+    """Number of guesses, and number of correct guesses."""
 
     made: int
     correct: int
@@ -27,13 +27,13 @@ class Guesses(NamedTuple):
 def guess_half(scores: Tensor, inserted: Tensor) -> Guesses:
     """Guess that the highest-scored quarter of the canaries is in, and the lowest one out.
 
-    The number of guesses is fixed by that of the canaries and does not depend on any of them. Half
-    is a compromise: fewer guesses cannot prove a large epsilon, and the last ones are mostly
-    mistakes. Equal scores are ordered by the canaries' numbers, which know nothing of the coins.
+    The number of guesses depends on the number of canaries only. Half is a compromise: fewer
+    guesses cannot prove a large epsilon, and the last guesses are mostly mistakes. Ties are ordered
+    by the numbers of the canaries, which are independent of the coins.
 
     Args:
-        scores: How much speaks for each canary being in, shape ``(P,)``.
-        inserted: Which canaries are in, shape ``(P,)``, of type bool.
+        scores: Score of each canary, higher for an edge, shape ``(P,)``.
+        inserted: Bool, whether each canary is in the data, shape ``(P,)``.
     """
     quarter = len(scores) // 4
     order = scores.argsort(stable=True)
@@ -42,14 +42,14 @@ def guess_half(scores: Tensor, inserted: Tensor) -> Guesses:
 
 
 def guess_surest(scores: Tensor, inserted: Tensor) -> Guesses:
-    """Guess by their signs the eighth of the scores that are farthest from 0, out at 0.
+    """Guess the eighth of the canaries with the scores farthest from 0 by sign; 0 means out.
 
-    For logarithms of likelihood ratios of releases that say much of a few canaries, and perhaps of
-    those only that are in.
+    Suitable for log-likelihood ratios of releases that reveal much about a few canaries, perhaps
+    only about present ones.
 
     Args:
-        scores: Logarithms of likelihood ratios of shape ``(P,)``.
-        inserted: Which canaries are in, shape ``(P,)``, of type bool.
+        scores: Log-likelihood ratios of shape ``(P,)``.
+        inserted: Bool, whether each canary is in the data, shape ``(P,)``.
     """
     surest = scores.abs().argsort(descending=True, stable=True)[: len(scores) // 8]
     return Guesses(len(surest), int(((scores > 0) == inserted)[surest].sum()))
@@ -58,9 +58,9 @@ def guess_surest(scores: Tensor, inserted: Tensor) -> Guesses:
 def epsilon_lower_bound(
     canaries: int, guesses: int, correct: int, delta: float, confidence: float = 0.95
 ) -> float:
-    r"""Epsilon that one run on many canaries refutes.
+    r"""Bound from below the epsilon of one run on many canaries.
 
-    Each canary is in the data by a fair coin of its own. Under (epsilon, delta)-DP the number of
+    A fair coin of its own puts each canary into the data. Under (epsilon, delta)-DP the number of
     right guesses exceeds v with a probability of at most :math:`\beta + 2 m \delta \alpha`, where B is
     binomial with r trials of probability :math:`1 / (1 + e^{-\epsilon})`,
     :math:`\beta = P(B \ge v)`, and :math:`\alpha = \max_i P(v > B \ge v - i) / i`.
@@ -94,7 +94,7 @@ def epsilon_lower_bound(
 
     if excess(0.0) >= 0:
         return 0.0
-    # All guesses being right in spite of any epsilon has a probability that grows to 1.
+    # The probability that all guesses are right grows to 1 with epsilon.
     return float(bisect(excess, 0.0, _LARGEST_EPSILON, xtol=1e-9))
 
 
@@ -106,10 +106,10 @@ def many_runs_lower_bound(
     delta: float,
     confidence: float = 0.95,
 ) -> float:
-    r"""Epsilon that many runs with and without one record refute.
+    r"""Bound epsilon from below by many runs with and many runs without one record.
 
-    (epsilon, delta)-DP asks for :math:`TPR \le e^\epsilon FPR + \delta`, and for the same of the two
-    other rates. Clopper-Pearson intervals hold for both rates together.
+    (epsilon, delta)-DP implies :math:`TPR \le e^\epsilon FPR + \delta`, and the same inequality for
+    the true and false negative rates. Clopper-Pearson intervals hold for both rates together.
 
     Args:
         true_positives: Runs with the record in which it was guessed to be in.
@@ -137,9 +137,9 @@ def many_runs_lower_bound(
 
 
 def best_threshold(scores_in: Tensor, scores_out: Tensor, delta: float) -> float:
-    """Threshold from which on a guess "in" proves most about the runs it is chosen by.
+    """Choose the threshold for the guess "in" that proves most on the given runs.
 
-    It has to be tried on other runs, see :func:`many_runs_lower_bound`.
+    Test the threshold on other runs, see :func:`many_runs_lower_bound`.
 
     Args:
         scores_in: Scores of runs with the record, shape ``(R,)``.
@@ -159,11 +159,11 @@ def best_threshold(scores_in: Tensor, scores_out: Tensor, delta: float) -> float
 
 
 def inclusion_estimate(noisy: Tensor, directions: Tensor, noise_std: float, rate: float) -> Tensor:
-    r"""Which directions a noisy sum holds, by its best linear estimate.
+    r"""Estimate the coins of the directions in a noisy sum by the best linear estimator.
 
     The sum is :math:`\sum_i b_i g_i` plus normal noise, with coins :math:`b_i` of probability q.
-    Correlated directions share what they explain; where noise prevails, the estimate is in proportion
-    to the correlations with the sum.
+    Correlated directions share their explained part; under strong noise the estimate is
+    proportional to the correlations with the sum.
 
     Args:
         noisy: Sum of shape ``(K,)`` without its expectation.

@@ -15,20 +15,21 @@ from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.pair_indices import num_pairs
 
 _MOST_CANARIES = 1000
-# A set of few graphs has fewer of them than guesses have to be.
+# A set of few graphs has fewer canaries than the guesses need.
 _FEW_GRAPHS = 100
 
 
 class CanarySites(NamedTuple):
-    """Where a data module has room for canaries.
+    """Places for canaries in the data of a data module.
 
     Attributes:
         known: Graph of the training edges without canaries, on all N nodes.
         taken: Graph of the pairs that are edges, for training or not.
-        part_of: Number of the graph of each node, ascending, shape ``(N,)``: a pair is within one.
+        part_of: Number of the graph of each node, ascending, shape ``(N,)``; both ends share a
+            graph.
         original: Number of each node in the private data, shape ``(N,)``. Where nodes of two graphs
-            are one node, a pair can be an edge of one of them only.
-        enough: How many canaries there may be that do not yet hide each other.
+            are the same private node, a pair can be an edge of one of the graphs only.
+        enough: Largest number of canaries that do not yet mask each other.
         insert: Makes pairs of shape ``(P, 2)`` training edges.
     """
 
@@ -41,10 +42,10 @@ class CanarySites(NamedTuple):
 
 
 def find_sites(data: Any) -> CanarySites:
-    """CanarySites of a data module that has been set up.
+    """Find the places for canaries in a data module that has been set up.
 
     Raises:
-        CommandError: If its records are not edges that occur once.
+        CommandError: If its records are not edges, or if an edge can occur twice.
     """
     if isinstance(data, GraphSetDataModule):
         return _sites_in_set(data)
@@ -57,7 +58,7 @@ def find_sites(data: Any) -> CanarySites:
 
 
 def default_count(sites: CanarySites) -> int:
-    """Number of canaries if the user names none."""
+    """Default number of canaries."""
     return min(_MOST_CANARIES, sites.enough, max(1, available_pairs(sites) // 2))
 
 
@@ -70,11 +71,11 @@ def available_pairs(sites: CanarySites) -> int:
 def spread_non_edges(sites: CanarySites, count: int, generator: torch.Generator) -> Tensor:
     """Draw different non-edges, spread over graphs and nodes as evenly as random matchings are.
 
-    Canaries at the same node hide each other in its degree, and those in one graph in its number
-    of edges.
+    Canaries at the same node mask each other in its degree; canaries in one graph mask each other
+    in its edge count.
 
     Args:
-        sites: Where they may be.
+        sites: Places for canaries.
         count: Number of pairs P.
         generator: Source of the draw.
 
@@ -112,7 +113,7 @@ def _random_matchings(part_of: Tensor, generator: torch.Generator) -> Tensor:
     sizes = torch.bincount(part_of)
     rank = torch.arange(len(part_of)) - (sizes.cumsum(0) - sizes)[part_of]
     place = torch.nonzero((rank % 2 == 0) & (rank + 1 < sizes[part_of])).flatten()
-    # Whose turn is first is random, too.
+    # The order of the matchings is random, too.
     place = place[torch.randperm(len(place), generator=generator)]
     place = place[rank[place].argsort(stable=True)]
     return torch.stack([nodes[place], nodes[place + 1]], 1).sort(dim=1).values
@@ -144,7 +145,7 @@ def _sites_in_set(data: GraphSetDataModule) -> CanarySites:
         )
     union = make_graph(data.edges, len(data.graph_of))
     original = torch.arange(len(data.graph_of))
-    if isinstance(data, SubgraphDataModule):  # whose nodes are those of one graph, by name
+    if isinstance(data, SubgraphDataModule):  # its nodes are those of one graph, by name
         names = [name for graph in data.graphs for name in graph.node_names]
         original = torch.from_numpy(np.unique(names, return_inverse=True)[1])
 
@@ -153,7 +154,7 @@ def _sites_in_set(data: GraphSetDataModule) -> CanarySites:
         data.edges = undirected_edges(graph)
         parts = split_graphs(graph, data.sizes.tolist())
         for old, part in zip(data.graphs, parts, strict=True):
-            old.edge_index = part.edge_index  # labels and features stay
+            old.edge_index = part.edge_index  # keep labels and features
 
     enough = min(max(len(data.sizes), _FEW_GRAPHS), len(original) // 2)
     return CanarySites(union, union, data.graph_of, original, enough, insert)

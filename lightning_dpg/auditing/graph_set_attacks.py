@@ -1,4 +1,4 @@
-"""Link prediction on sets of graphs, as a report: links that the method has not seen."""
+"""Link prediction on sets of graphs, as a report: the links are unseen by the method."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +24,7 @@ NUM_SETS = 10
 
 
 def attack_set(real: Data, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Link prediction of Yang et al., 2021, figure 3, as plain values.
+    """Run the link prediction of Yang et al., 2021, figure 3, and return plain values.
 
     Args:
         real: Union of the graphs, with their ``sizes`` and labels ``y``.

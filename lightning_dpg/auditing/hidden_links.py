@@ -1,8 +1,8 @@
-"""Link prediction from synthetic sets of graphs: what they give away of links nobody has seen.
+"""Prediction of hidden links from synthetic sets of graphs.
 
 Yang et al., "Secure Deep Graph Generation with Link Differential Privacy" (DPGGAN), 2021, figure 3:
-a method learns graphs of which 80 % of the links are left, and the others are looked for in what it
-draws, whose nodes are identified by their degrees.
+a method learns graphs with 80 % of their links and draws graphs. The attacker identifies the drawn
+nodes by their degrees and predicts the other links.
 """
 
 from collections.abc import Sequence
@@ -37,9 +37,9 @@ class HiddenLinks(NamedTuple):
 
 
 def hide_links(graphs: Sequence[Data], share: float = HIDDEN_SHARE) -> HiddenLinks:
-    """Take a share of its links, rounded, out of each graph.
+    """Remove a share of the links, rounded, from each graph.
 
-    They are looked for as far as the graph has as many pairs without a link: none is in a clique.
+    At most as many links are hidden as the graph has pairs without a link: none in a clique.
 
     Args:
         graphs: Graphs of a set.
@@ -61,10 +61,10 @@ def hide_links(graphs: Sequence[Data], share: float = HIDDEN_SHARE) -> HiddenLin
 
 
 def identified_by_degrees(graphs: Sequence[Data], reference: Sequence[Data]) -> list[Data]:
-    """Give the nodes of each graph the numbers of those of equally high degrees in another.
+    """Match the nodes of each graph to the nodes of another graph by the rank of their degrees.
 
     Args:
-        graphs: Graphs that were drawn in place of the others, in the same order.
+        graphs: Synthetic graphs that replace the others, in the same order.
         reference: Graphs whose degrees are known.
     """
     ties = torch.Generator().manual_seed(SEED)
@@ -73,11 +73,11 @@ def identified_by_degrees(graphs: Sequence[Data], reference: Sequence[Data]) -> 
 
 
 def predict_hidden_links(sets: Sequence[Sequence[Data]], hidden: HiddenLinks) -> Estimate:
-    """Accuracy of :func:`walk_scores`, half of the pairs of each graph being links.
+    """Accuracy of :func:`walk_scores` on pairs of which half are links in each graph.
 
     Args:
-        sets: Sets of graphs on the nodes of those of ``hidden``, whose mean scores count.
-        hidden: Which pairs are asked for.
+        sets: Sets of graphs on the nodes of ``hidden``; the mean scores over the sets count.
+        hidden: Pairs to classify.
 
     Raises:
         ValueError: If no graph has a hidden link and a pair without one.
@@ -98,12 +98,12 @@ def predict_hidden_links(sets: Sequence[Sequence[Data]], hidden: HiddenLinks) ->
 
 
 def walk_scores(graph: Data, pairs: Tensor) -> Tensor:
-    r"""How much two nodes see of each other in lazy walks of four steps.
+    r"""Score pairs of nodes by lazy walks of four steps.
 
-    The entries of :math:`((I + S) / 2)^4`, where :math:`S` is the adjacency matrix divided by the
-    roots of the ends' degrees, to each of which the mean degree is added. No eigenvalue below 0 is
-    left, as where a spectral embedding cuts them off, and small sparse graphs, on which the iteration
-    for eigenvectors can fail, are no problem.
+    The scores are entries of :math:`((I + S) / 2)^4`, where :math:`S` is the adjacency matrix
+    divided by the square roots of the degrees of both ends, each increased by the mean degree. The
+    matrix has no negative eigenvalue, as in a spectral embedding that cuts them off, and it needs
+    no eigenvectors, whose iteration can fail on small sparse graphs.
 
     Args:
         graph: Graph of N nodes.
@@ -121,9 +121,9 @@ def walk_scores(graph: Data, pairs: Tensor) -> Tensor:
 
 
 def links_among_best(link_scores: Tensor, other_scores: Tensor) -> float:
-    """Expected number of links among the P pairs of the highest scores; coins break ties.
+    """Expected number of links among the P pairs with the highest scores; fair coins break ties.
 
-    Who calls them links, and the other half none, is right about twice as many pairs.
+    An attacker that calls exactly these pairs links classifies twice as many pairs correctly.
 
     Args:
         link_scores: Scores of links, shape ``(P,)`` with P at least 1.

@@ -1,7 +1,6 @@
-"""Link stealing: which nodes are linked, by what a release gives away (reads the private graph).
+"""Link stealing: predict the links of the real graph from a release (reads the private graph).
 
-The scores of an attack are functions of what was released, and of what its docstring grants the
-attacker.
+The scores of an attack use the release and the knowledge that its docstring grants the attacker.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,14 +30,14 @@ _WALK = 4
 
 
 class Published(NamedTuple):
-    """What an attacker has: graphs on the nodes of the real one, and perhaps scores of pairs."""
+    """The attacker's view: graphs on the nodes of the real graph, and optional scores of pairs."""
 
     graphs: Sequence[Data]
     score: Callable[[Tensor], Tensor] | None = None
 
 
 class Candidates(NamedTuple):
-    """Pairs to tell apart (private)."""
+    """Edges and other pairs, which the attacker has to separate (private)."""
 
     edges: Tensor
     others: dict[str, Tensor]
@@ -54,7 +53,7 @@ class Estimate(NamedTuple):
 
 
 class Separation(NamedTuple):
-    """How well scores tell edges from other pairs; ties are broken by fair coins."""
+    """Separation of edges from other pairs by scores; fair coins break ties."""
 
     auc: Estimate
     """Probability that an edge scores above another pair."""
@@ -65,11 +64,11 @@ class Separation(NamedTuple):
 
 
 def separation(edge_scores: Tensor, other_scores: Tensor) -> Separation:
-    """Measure an attack that knows no label.
+    """Measure an attack without labels.
 
-    The interval of the AUC is that of DeLong et al., "Comparing the areas under two or more correlated
-    receiver operating characteristic curves", 1988; the others are those of Clopper and Pearson, given
-    the threshold.
+    The interval of the AUC follows DeLong et al., "Comparing the areas under two or more correlated
+    receiver operating characteristic curves", 1988; the other intervals are Clopper-Pearson
+    intervals given the threshold.
 
     Args:
         edge_scores: Scores of edges, shape ``(P,)`` with P at least 2.
@@ -82,7 +81,7 @@ def separation(edge_scores: Tensor, other_scores: Tensor) -> Separation:
     scores = torch.cat([edge_scores, other_scores]).double().cpu().numpy()
     is_edge = np.arange(len(scores)) < count
     alarms, found, _ = roc_curve(is_edge, scores, drop_intermediate=False)
-    # On the segments between the points of the curve ties are broken by coins.
+    # Between the points of the curve, coins break ties.
     right = float(np.interp(1.0, alarms + found, found))
     return Separation(
         _area(scores[:count], scores[count:]),
@@ -92,7 +91,7 @@ def separation(edge_scores: Tensor, other_scores: Tensor) -> Separation:
 
 
 def proportion(successes: float, trials: int) -> Estimate:
-    """A share with its exact binomial interval; ``successes`` may be an expected number."""
+    """Proportion with its exact binomial interval; ``successes`` may be an expected number."""
     tail, failures = (1 - CONFIDENCE) / 2, trials - successes
     low = beta.ppf(tail, successes, failures + 1) if successes > 0 else 0.0
     high = beta.ppf(1 - tail, successes + 1, failures) if failures > 0 else 1.0
@@ -114,7 +113,7 @@ def candidates(real: Data, edges: Tensor) -> Candidates:
     """Add ten pairs without an edge to each of the edges.
 
     Args:
-        real: Real graph, with two pairs or more that are no edges.
+        real: Real graph with at least two pairs without an edge.
         edges: Some of its edges, shape ``(P, 2)``.
     """
     generator = torch.Generator().manual_seed(SEED)
@@ -133,8 +132,8 @@ def steal_links(published: Published, pairs: Candidates) -> dict[tuple[str, str]
     every = torch.cat([pairs.edges, *pairs.others.values()])
     scores = {
         "edges": edge_shares(published.graphs, every),
-        "common neighbours": adamic_adar(published.graphs, every),
-        "edges, then common neighbours": edges_then_neighbors(published.graphs, every),
+        "common neighbors": adamic_adar(published.graphs, every),
+        "edges, then common neighbors": edges_then_neighbors(published.graphs, every),
     }
     if published.score is not None:
         with torch.no_grad():
@@ -149,7 +148,7 @@ def steal_links(published: Published, pairs: Candidates) -> dict[tuple[str, str]
 
 
 def with_degrees_alone(published: Published) -> Published:
-    """Random graphs that have of the published ones no more than their degrees."""
+    """Random graphs with the degrees of the published graphs."""
     graphs = []
     for seed, graph in enumerate(published.graphs):
         generator = torch.Generator().manual_seed(SEED + seed)
@@ -160,11 +159,11 @@ def with_degrees_alone(published: Published) -> Published:
 
 
 def predict_links(graphs: Sequence[Data], hidden: Candidates) -> Estimate:
-    """Accuracy of a spectral predictor on hidden links, half of the pairs being links.
+    """Accuracy of a spectral predictor on hidden links and as many other pairs.
 
     Args:
-        graphs: Graphs whose mean scores count.
-        hidden: Links that none of the graphs was to show.
+        graphs: Graphs whose mean scores are used.
+        hidden: Links that no graph was fitted on.
     """
     pairs = torch.cat([hidden.edges, hidden.others["any"]])
     scores = torch.stack([spectral_scores(graph, pairs) for graph in graphs]).mean(dim=0)
@@ -179,7 +178,7 @@ def edge_shares(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
 
 
 def adamic_adar(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
-    r"""Evidence of common neighbours :math:`\sum_w 1 / \ln d_w`, mean over graphs.
+    r"""Score pairs by common neighbors, :math:`\sum_w 1 / \ln d_w`, mean over graphs.
 
     * Adamic, Adar, "Friends and neighbors on the web", 2003.
 
@@ -194,31 +193,31 @@ def adamic_adar(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
     scores = []
     for graph in graphs:
         linked = adjacency(graph)
-        # A common neighbour has two neighbours or more.
+        # A common neighbor has two neighbors or more.
         weighted = (linked * (1 / np.log(np.maximum(degrees(graph), 2)))).tocsr()
         scores.append(weighted[first].multiply(linked[second]).sum(axis=1))
     return torch.from_numpy(np.mean(scores, axis=0))
 
 
 def edges_then_neighbors(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
-    """Share of the graphs in which pairs are edges; equal shares by their common neighbours."""
+    """Share of the graphs in which pairs are edges; common neighbors break ties."""
     neighbors = adamic_adar(graphs, pairs)
-    # Shares are whole multiples of one over the number of graphs.
+    # Shares are multiples of one over the number of graphs.
     return edge_shares(graphs, pairs) + neighbors / (1 + neighbors.max()) / len(graphs)
 
 
 def spectral_scores(graph: Data, pairs: Tensor) -> Tensor:
-    """Predict links: how much pairs of shape ``(P, 2)`` see of each other in walks of four steps."""
+    """Score pairs of shape ``(P, 2)`` by a spectral embedding."""
     rank = max(min(_RANK, graph.num_nodes - 2), 1)
     rows = diffused(spectrum(undirected_edges(graph), graph.num_nodes, rank), _WALK)
     return (rows[pairs[:, 0]] * rows[pairs[:, 1]]).sum(dim=1)
 
 
 def aligned_by_degree(graph: Data, reference: Data, generator: torch.Generator) -> Data:
-    """Give the k-th largest node of a graph without names the number of the k-th one in another.
+    """Match the node of the k-th largest degree to the node of the same rank in another graph.
 
-    That is how Yang et al., "Secure Deep Graph Generation with Link Differential Privacy", 2021,
-    identify the nodes of a generated graph: the attacker knows all degrees of ``reference``.
+    Yang et al., "Secure Deep Graph Generation with Link Differential Privacy", 2021, identify the
+    nodes of a generated graph in this way: the attacker knows all degrees of ``reference``.
 
     Args:
         graph: Graph of N nodes.

@@ -1,4 +1,4 @@
-"""Re-identification: which node is which where names were removed (reads the private graph)."""
+"""Re-identification of nodes after the removal of names (reads the private graph)."""
 
 from collections.abc import Sequence
 
@@ -12,11 +12,11 @@ from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.metrics.functional import degrees, local_clustering
 
 _MOST_NODES = 1000
-_ROWS = 256  # of distances that are held at a time
+_ROWS = 256  # rows of distances in memory at a time
 
 
 def reidentify(real: Data, graphs: Sequence[Data]) -> dict[str, Estimate]:
-    """Share of the nodes with an edge that are found in graphs without names, by what is known.
+    """Share of the nodes with an edge that the attacker finds, by the attacker's knowledge.
 
     Args:
         real: Real graph, from which the attacker knows the targets.
@@ -28,7 +28,7 @@ def reidentify(real: Data, graphs: Sequence[Data]) -> dict[str, Estimate]:
     for name, describe in (
         ("degree", by_degree),
         ("degree and triangles", by_degree_and_triangles),
-        ("degrees of neighbours", by_neighbor_degrees),
+        ("degrees of neighbors", by_neighbor_degrees),
     ):
         known = describe(real)
         shares = [share_reidentified(known, describe(graph), targets) for graph in graphs]
@@ -37,19 +37,19 @@ def reidentify(real: Data, graphs: Sequence[Data]) -> dict[str, Estimate]:
 
 
 def by_degree(graph: Data) -> NDArray[np.float64]:
-    """What an attacker may know of each node: its degree, shape ``(N, 1)``."""
+    """Describe each node by its degree, shape ``(N, 1)``."""
     return degrees(graph)[:, None].astype(np.float64)
 
 
 def by_degree_and_triangles(graph: Data) -> NDArray[np.float64]:
-    """Degree and number of triangles of each node, shape ``(N, 2)``; roots make them alike."""
+    """Roots of the degree and of the triangle count of each node, shape ``(N, 2)``."""
     degree = degrees(graph)
     triangles = local_clustering(graph) * (degree * (degree - 1) / 2)
     return np.sqrt(np.stack([degree, np.rint(triangles)], axis=1))
 
 
 def by_neighbor_degrees(graph: Data) -> NDArray[np.float64]:
-    """Roots of the numbers of neighbours of degree 1, 2, 4, 8, ... or more, shape ``(N, 32)``."""
+    """Roots of the numbers of neighbors of degree 1, 2, 4, 8, ... or more, shape ``(N, 32)``."""
     least = 2.0 ** np.arange(32)
     return np.sqrt(adjacency(graph) @ (degrees(graph)[:, None] >= least).astype(np.float64))
 
@@ -57,16 +57,16 @@ def by_neighbor_degrees(graph: Data) -> NDArray[np.float64]:
 def share_reidentified(
     known: NDArray[np.float64], published: NDArray[np.float64], targets: NDArray[np.int64]
 ) -> float:
-    """Share of the targets that are found in a graph whose names were removed.
+    """Share of the targets that the attacker finds in a graph without names.
 
-    The attacker takes the node whose published description is nearest to what is known of the target,
-    and any of equally near ones by chance. Hay et al., "Resisting structural re-identification in
-    anonymized social networks", 2008, ask the same of graphs that were not perturbed.
+    The attacker takes the node whose published description is nearest to the known description of
+    the target, and breaks ties at random. Hay et al., "Resisting structural re-identification in
+    anonymized social networks", 2008, measure the same for graphs without noise.
 
     Args:
         known: Description of each node in the real graph, shape ``(N, K)``.
-        published: The same in the published graph, whose row k is the same node.
-        targets: Numbers of the nodes that are looked for, shape ``(T,)``.
+        published: Description of each node in the published graph, in the same order of nodes.
+        targets: Numbers of the targets, shape ``(T,)``.
     """
     hits = 0.0
     for low in range(0, len(targets), _ROWS):

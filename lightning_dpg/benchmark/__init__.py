@@ -1,4 +1,4 @@
-"""The benchmark: methods, graphs, budgets and seeds, fitted, measured and reported."""
+"""Benchmark: fit methods on graphs with budgets and seeds, measure them, and report the results."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +9,10 @@ __all__ = ["benchmark"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the engine when it is asked for: it brings PyTorch, the workers beside it do not."""
+    """Import the engine on first use: it imports PyTorch, which the workers' module does not."""
     if name != "benchmark":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Start-up time: a worker says to its log what is said while PyTorch is imported.
+    # Start-up time: a worker logs messages during the import of PyTorch.
     from lightning_dpg.benchmark.engine import benchmark
 
     return benchmark

@@ -1,4 +1,4 @@
-"""The benchmark: fit what is missing, then write tables and a report."""
+"""The benchmark: fit missing jobs, then write tables and a report."""
 
 import contextlib
 import math
@@ -18,7 +18,7 @@ from lightning_dpg.errors import CommandError
 
 
 class BrokenOffError(CommandError):
-    """A benchmark that has ended early; the results of its jobs are kept."""
+    """Early end of a benchmark; the results of finished jobs are kept."""
 
 
 def benchmark(
@@ -36,32 +36,32 @@ def benchmark(
 ) -> Results:
     """Fit methods on graphs within budgets, and compare their synthetic graphs with the real ones.
 
-    Reads the private graphs: the results are not private. A second call with the same arguments does
-    what is missing or failed. The task follows from the methods: all publish single graphs, sets of
-    graphs, or features to predict labels of graphs from. Its baselines are always there, and each
-    method that is trained also appears untrained.
+    Reads the private graphs: the results are not private. A second call with the same arguments
+    runs only missing and failed jobs. The task follows from the methods: all methods publish single
+    graphs, or sets of graphs, or features for graph labels. The baselines of the task are always
+    included, and each trained method also appears untrained.
 
     Args:
         methods: Configurations: names of shipped ones, or files.
         graphs: Real graphs, or sets of graphs: names, or paths of files or folders.
         epsilons: Budgets. A method without privacy is fitted once per graph and seed.
-        out: Folder of all results, made if it is not there.
+        out: Folder of all results; created if missing.
         seeds: Public seed of each run; drawn graphs and classifiers are those of seed 0.
         delta: Delta of all methods that are not pure.
         processes: Number of processes, of one thread each.
-        classify: Whether to train classifiers of sets of graphs with labels, too.
+        classify: Whether to also train classifiers of labeled sets of graphs.
         undirected: Whether to drop the directions of directed graphs.
-        say: Takes a line on the progress.
+        say: Function that receives lines on the progress.
 
     Raises:
-        CommandError: If an argument is refused; then nothing has been made.
+        CommandError: If an argument is refused; no file exists then.
         BrokenOffError: If the results cannot be written, for instance on a full disk.
     """
     epsilons, place = sorted(set(epsilons)), Path(out)
     _check(epsilons, seeds, delta, processes, place)
     with contextlib.ExitStack() as held:
         is_there = place.is_dir()
-        if is_there:  # else it is made when the arguments have proved to be right
+        if is_there:  # a new folder is created after all checks
             held.enter_context(locked(place))
         found = read_methods([str(method) for method in methods])
         task = common_task(found)
@@ -72,7 +72,7 @@ def benchmark(
         check_delta(delta, found, data)
         grid = Grid(found, data, epsilons, seeds, delta, task, classify, undirected)
         jobs = grid.jobs()
-        if not is_there:  # another process may have made it by now
+        if not is_there:  # another process may have created it
             place.mkdir(parents=True, exist_ok=True)
             held.enter_context(locked(place))
         try:
@@ -83,11 +83,11 @@ def benchmark(
 
 
 def write(runs: Sequence[dict[str, Any]], grid: Grid, folder: Path) -> list[Path]:
-    """Write ``results.csv``, ``results.md`` and ``report.html``, and name them.
+    """Write ``results.csv``, ``results.md`` and ``report.html``, and return their paths.
 
     Args:
         runs: Recorded results of the jobs, failed ones included.
-        grid: What was varied.
+        grid: Methods, graphs, budgets and seeds.
         folder: Folder of all results, which holds the synthetic graphs of the first runs.
     """
     paths = [folder / name for name in ("results.csv", "results.md", "report.html")]
@@ -103,7 +103,7 @@ def write(runs: Sequence[dict[str, Any]], grid: Grid, folder: Path) -> list[Path
 def _check(
     epsilons: Sequence[float], seeds: Sequence[int], delta: float, processes: int, out: Path
 ) -> None:
-    """Refuse arguments that need no data to be refused."""
+    """Refuse arguments whose check needs no data."""
     for epsilon in epsilons:
         if not 0 < epsilon < math.inf:
             raise CommandError(
@@ -123,7 +123,7 @@ def _check(
 def _run(
     jobs: Sequence[Job], processes: int, folder: Path, say: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    """Result of each job, of which those that are recorded are read."""
+    """Yield the result of each job; recorded results are read."""
     recorded = ((job.name, read_result(folder, job)) for job in jobs)
     results = {name: result for name, result in recorded if result and not result["failure"]}
     missing = [job for job in jobs if job.name not in results]

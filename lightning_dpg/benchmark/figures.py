@@ -26,7 +26,7 @@ MAX_DEGREES_SHOWN = 60
 
 
 def renderer(real: Data) -> Callable[[Data], NDArray[np.uint8]]:
-    """Function that renders graphs beside a real one, or sets of graphs beside a real set.
+    """Return a function that renders graphs or sets as RGBA pixels in the node order of ``real``.
 
     Args:
         real: Real graph, or union of a set with its ``sizes``.
@@ -39,13 +39,13 @@ def renderer(real: Data) -> Callable[[Data], NDArray[np.uint8]]:
 
 
 def one_matrix(real: Data) -> Callable[[Data], NDArray[np.uint8]]:
-    """Function that renders graphs on the nodes of ``real`` in the order of its communities."""
+    """Return a function that renders graphs in the order of the communities of ``real``."""
     order = community_order(real, LOUVAIN_SEED)
     return lambda graph: adjacency_pixels(graph, order)
 
 
 def some_matrices(sizes: Tensor) -> Callable[[Data], NDArray[np.uint8]]:
-    """Function that renders sets of graphs of these sizes: :data:`TILES` side by side, framed.
+    """Return a function that renders sets of graphs of given sizes: :data:`TILES` framed tiles.
 
     Args:
         sizes: Number of nodes of each graph, shape ``(G,)``.
@@ -73,12 +73,12 @@ def some_matrices(sizes: Tensor) -> Callable[[Data], NDArray[np.uint8]]:
 def adjacency_pixels(
     graph: Data, order: NDArray[np.int64], largest: int = FIGURE_SIZE
 ) -> NDArray[np.uint8]:
-    """The adjacency matrix as transparent pixels, darker where more edges share one.
+    """Render the adjacency matrix as transparent pixels, darker with more edges per pixel.
 
     Args:
         graph: Graph of N nodes.
         order: Nodes to show, from left to right and from top to bottom.
-        largest: Width in pixels at most.
+        largest: Maximal width in pixels.
 
     Returns:
         Red, green, blue and opacity, shape ``(S, S, 4)``.
@@ -90,7 +90,7 @@ def adjacency_pixels(
     shown = (rows >= 0) & (columns >= 0)
     counts = np.zeros((size, size))
     np.add.at(counts, (rows[shown], columns[shown]), 1)
-    # A single edge must be seen, and the fullest pixels must not make the others fade.
+    # A single edge must be visible, and the fullest pixels must not make the others fade.
     full = max(np.quantile(counts[counts > 0], 0.95) if shown.any() else 1.0, 1.0)
     pixels = np.empty((size, size, 4), dtype=np.uint8)
     pixels[..., :3] = INK
@@ -99,7 +99,7 @@ def adjacency_pixels(
 
 
 def degree_curve(graph: Data) -> list[list[int]]:
-    """Degrees above 0, each with the number of nodes of at least this degree; thinned for a plot."""
+    """Degrees above 0 with the number of nodes of at least this degree, thinned for a plot."""
     degree = degrees(graph)
     values, counts = np.unique(degree[degree > 0], return_counts=True)
     at_least = counts[::-1].cumsum()[::-1]
@@ -111,6 +111,6 @@ def degree_curve(graph: Data) -> list[list[int]]:
 
 
 def aligned(graph: Data, real: Data) -> Data:
-    """The graph with the node numbers of the real one, where they have the same nodes."""
+    """Put a graph on the node numbers of the real graph if both have the same nodes."""
     alignment = align(graph, real)
     return graph if alignment is None else alignment.graph

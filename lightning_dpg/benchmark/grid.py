@@ -21,7 +21,7 @@ from lightning_dpg.running.settings import find_config, find_configs, shipped_co
 
 
 class Grid(NamedTuple):
-    """All that is varied."""
+    """Methods, graphs, budgets and seeds of a benchmark."""
 
     methods: Mapping[str, dict[str, Any]]
     """Complete configuration of each method by its label, baselines included."""
@@ -38,7 +38,7 @@ class Grid(NamedTuple):
     """Whether to drop the directions of directed graphs."""
 
     def jobs(self) -> list[Job]:
-        """All fits, those of the first seed first: soon it is known how long each method takes."""
+        """All fits, the first seed first, so that the duration of each method is known early."""
         rows = [
             row for label, settings in self.methods.items() for row in self._rows(label, settings)
         ]
@@ -79,7 +79,7 @@ class Grid(NamedTuple):
     ) -> dict[str, Any]:
         budget = settings["privacy"]
         given = settings["data"]["init_args"].get("undirected", False)
-        # A method whose configuration says delta 0 is pure and would only look weaker with another.
+        # A configuration with delta 0 is pure; another delta would only make its guarantee weaker.
         delta = self.delta if budget["delta"] and math.isfinite(epsilon) else budget["delta"]
         return on_data(settings, graph, undirected=self.undirected or given) | {
             "seed_everything": seed,
@@ -88,20 +88,20 @@ class Grid(NamedTuple):
 
 
 def read_methods(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Complete configurations by the labels of their rows.
+    """Read complete configurations, by the labels of their rows.
 
     Args:
         names: Names of shipped configurations, or files.
 
     Raises:
-        CommandError: If a configuration is not that of a method, or two have the same label.
+        CommandError: If a file is not a method's configuration, or if two labels are equal.
     """
     shipped = {path.resolve(): name for name, path in shipped_configs().items()}
     found: dict[str, Path] = {}
     for name in dict.fromkeys(names):
         try:
             path = find_config(name).resolve()
-            find_configs(["fit", "--config", str(path)])  # refuses what is no configuration
+            find_configs(["fit", "--config", str(path)])  # refuses files that are no configuration
         except CommandError as error:
             raise CommandError(str(error).replace("--config", "methods")) from error
         label = shipped.get(path, path.stem)
@@ -111,7 +111,7 @@ def read_methods(names: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def common_task(methods: Mapping[str, dict[str, Any]]) -> Task:
-    """The task of all methods.
+    """Find the common task of all methods.
 
     Args:
         methods: Complete configuration of each method by its label.
@@ -136,7 +136,7 @@ def common_task(methods: Mapping[str, dict[str, Any]]) -> Task:
 
 
 def method_class(settings: Mapping[str, Any]) -> Any:
-    """Class of the method of a configuration."""
+    """Import the class of a configuration's method."""
     return find_class(settings["model"]["class_path"])
 
 

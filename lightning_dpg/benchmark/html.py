@@ -1,4 +1,4 @@
-"""The report of a benchmark: one page that needs no network."""
+"""The report of a benchmark: one page that works without a network."""
 
 import base64
 import io
@@ -48,7 +48,7 @@ DEGREES = "Below, nodes by degree on logarithmic axes; dashed are the real ones.
 def page(
     results: Sequence[dict[str, Any]], graphs: dict[str, Data], task: Task, folder: Path
 ) -> str:
-    """The report as HTML: tables and figures in full, curves as numbers that a script draws.
+    """Build the report as HTML, with tables, figures, and numbers of curves for a script.
 
     Args:
         results: Recorded results of the jobs, failed ones included.
@@ -95,7 +95,7 @@ def page(
 
 
 def _curves(found: Sequence[Table], asked: Sequence[str], task: Task) -> dict[str, Any]:
-    """What the chart needs: means and standard deviations by graph, query and method."""
+    """Data of the chart: means and standard deviations by graph, query and method."""
     utility: dict[str, dict[str, dict[str, list[list[float | None]]]]] = {}
     roles: dict[str, str] = {}
     is_open: dict[str, bool] = {}
@@ -151,7 +151,7 @@ def _section(table: Table, cards: Sequence[str], asked: Sequence[str], task: Tas
 
 
 def _query_table(table: Table, title: str, asked: Sequence[str], task: Task) -> list[str]:
-    """Queries by methods: few columns fit a page, and few methods are compared at a time."""
+    """Table of queries by methods: few columns fit a page, and comparisons need few methods."""
     heads = "".join(f"<th{_open(row)} scope=col>{_label(row)}</th>" for row in table.rows)
     lines = [
         f'<div class="scroll" tabindex="0" role="region" aria-label="Errors on {title}">',
@@ -192,7 +192,7 @@ def _cost_table(table: Table, title: str, task: Task) -> list[str]:
 
 
 def _card(table: Table, row: Row | None, graph: Data, pixels: NDArray[Any]) -> str:
-    """A figure of what was drawn: caption, adjacency matrices, and the place for its degrees."""
+    """Figure of drawn data: caption, adjacency matrices, and a canvas for degrees."""
     name = "original" if row is None else row.method
     budget = "not private" if row is None or not row.is_private else f"epsilon {table.epsilon:g}"
     isolated = int((degrees(graph) == 0).sum())
@@ -213,7 +213,7 @@ def _card(table: Table, row: Row | None, graph: Data, pixels: NDArray[Any]) -> s
 
 
 def _html(markdown: str) -> str:
-    """Text with code between backquotes."""
+    """Convert text with code between backquotes to HTML."""
     return re.sub(r"`(.*?)`", r"<code>\1</code>", escape(markdown))
 
 
@@ -226,7 +226,7 @@ def _open(row: Row) -> str:
 
 
 def _label(row: Row) -> str:
-    """The method, with what it is in brackets on a line of its own."""
+    """Label of a method, with its attributes in brackets on a second line."""
     name, bracket, rest = row.title.partition(" (")
     return escape(name).replace("_", "_<wbr>") + (
         f"<small>{escape(bracket[1:] + rest)}</small>" if rest else ""

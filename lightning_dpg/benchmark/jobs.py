@@ -1,4 +1,4 @@
-"""The fits of a benchmark: what each one is, how it is done, and its recorded result."""
+"""Jobs of a benchmark: their fits, measurements and recorded results."""
 
 import json
 import math
@@ -63,10 +63,10 @@ class Job(NamedTuple):
 def run_jobs(
     jobs: Sequence[Job], processes: int, folder: Path
 ) -> Generator[tuple[Job, dict[str, Any]]]:
-    """Fit and evaluate in worker processes; results come in the order in which they are done.
+    """Fit and evaluate in worker processes, and yield results in the order of completion.
 
-    A worker that dies, for instance for want of memory, costs the job it was at and no other.
-    Closing the iterator ends the workers and removes what their unfinished jobs have left.
+    The death of a worker, for instance from lack of memory, costs only its current job. Closing the
+    iterator ends the workers and removes the files of unfinished jobs.
 
     Args:
         jobs: Fits to make.
@@ -96,7 +96,7 @@ def run_jobs(
 
 
 def run_job(job: Job, folder: Path) -> dict[str, Any]:
-    """Result of a job; a job that fails says why.
+    """Run a job and return its result; the result of a failed job holds the reason.
 
     Args:
         job: The job.
@@ -117,7 +117,7 @@ def run_job(job: Job, folder: Path) -> dict[str, Any]:
 
 
 def fit_and_evaluate(job: Job, folder: Path) -> dict[str, Any]:
-    """Fit a job, draw from its release and measure what was drawn, in this process.
+    """Fit a job, draw from its release and measure the drawn data, in this process.
 
     Args:
         job: The job.
@@ -125,7 +125,7 @@ def fit_and_evaluate(job: Job, folder: Path) -> dict[str, Any]:
     """
     torch.set_num_threads(1)
     place = folder / "runs" / job.name
-    shutil.rmtree(place, ignore_errors=True)  # left by a process that was killed
+    shutil.rmtree(place, ignore_errors=True)  # left by a killed process
     place.mkdir(parents=True)
 
     started = time.perf_counter()
@@ -140,7 +140,7 @@ def fit_and_evaluate(job: Job, folder: Path) -> dict[str, Any]:
     real, profile = _measured(task, job.graph, undirected)
     answers = task.compare(profile, made, job.classify, job.run)
     keep_only(place, KEPT)
-    # An empty graph is no file that can be read.
+    # A file cannot hold an empty graph.
     if job.run == 0 and isinstance(made, Data) and made.num_edges:
         write_graph(made, place / DRAWN)
     return _identity(job) | {
@@ -156,7 +156,7 @@ def fit_and_evaluate(job: Job, folder: Path) -> dict[str, Any]:
 
 
 def read_result(folder: Path, job: Job) -> dict[str, Any] | None:
-    """The recorded result of a job; None if there is none.
+    """Read the recorded result of a job; None if there is none.
 
     Args:
         folder: Folder of all results.
@@ -172,7 +172,7 @@ def read_result(folder: Path, job: Job) -> dict[str, Any] | None:
 
 
 def write_result(folder: Path, name: str, result: dict[str, Any]) -> None:
-    """Record a result; its file appears complete or not at all.
+    """Record a result atomically: its file is complete or absent.
 
     Args:
         folder: Folder of all results.
@@ -187,7 +187,7 @@ def write_result(folder: Path, name: str, result: dict[str, Any]) -> None:
 
 @cache
 def _measured(task: Task, name: str, undirected: bool) -> tuple[Data, Any]:
-    """Real data and what the queries need of them."""
+    """Real data, and their measurements for the queries."""
     real = task.load(name, undirected)
     return real, task.profile(real)
 

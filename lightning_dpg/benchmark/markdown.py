@@ -17,7 +17,7 @@ from lightning_dpg.benchmark.tasks import Task
 
 
 def markdown(results: Sequence[dict[str, Any]], task: Task) -> str:
-    """All tables, methods by queries, and what each row guarantees.
+    """Write all tables, methods by queries, and the guarantee of each row.
 
     Args:
         results: Recorded results of the jobs, failed ones included.

@@ -1,4 +1,4 @@
-"""The folder of the results: one process at a time, and whole files only."""
+"""The folder of the results: one process at a time, and complete files only."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -14,13 +14,13 @@ DRAWN = "synthetic-0.npz"
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep other processes out of a folder; the lock ends with this process, however it ends.
+    """Lock a folder against other processes; the lock ends with this process in any case.
 
     Args:
-        folder: A folder that exists.
+        folder: An existing folder.
 
     Raises:
-        CommandError: If another process is at work in it, or nothing can be written to it.
+        CommandError: If another process uses the folder, or if it is not writable.
     """
     lock = FileLock(folder / ".lock", timeout=0)
     try:
@@ -36,7 +36,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def record_of(folder: Path, name: str) -> Path:
-    """File of the result of a job; jobs were called cells when the folder got its name.
+    """Path of a job's result file; the folder ``cells`` has the earlier name of jobs.
 
     Args:
         folder: Folder of all results.
@@ -51,7 +51,7 @@ def count_records(folder: Path) -> int:
 
 
 def drawn_by(folder: Path, names: Sequence[str]) -> Path | None:
-    """File of what jobs have drawn; None where they drew no edge, or their file is gone.
+    """Path of the data that jobs have drawn; None if they have no edge, or if the file is missing.
 
     Args:
         folder: Folder of all results.
@@ -62,16 +62,16 @@ def drawn_by(folder: Path, names: Sequence[str]) -> Path | None:
 
 
 def earlier_words(label: str) -> str:
-    """Label of a row in results of version 0.1, which called baselines controls."""
+    """Convert a label to version 0.1, which called baselines controls."""
     return label.replace("(baseline", "(control")
 
 
 def keep_only(folder: Path, kept: Sequence[str]) -> None:
-    """Remove checkpoints, curves and whatever else is no longer needed.
+    """Remove checkpoints, curves and all other files of a run except the kept ones.
 
     Args:
         folder: Folder of a run.
-        kept: Names of the files that stay.
+        kept: Names of the kept files.
     """
     for path in sorted(folder.rglob("*"), reverse=True):
         if path.is_dir():
@@ -83,7 +83,7 @@ def keep_only(folder: Path, kept: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Path of a scratch file that takes the place of ``path`` when it is complete."""
+    """Yield the path of a scratch file that replaces ``path`` when it is complete."""
     scratch = path.with_suffix(".part")
     try:
         yield scratch

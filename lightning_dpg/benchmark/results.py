@@ -1,4 +1,4 @@
-"""The results of a benchmark: tables, their rows, the best of them, and CSV."""
+"""Results of a benchmark: tables, their rows, the best rows, and CSV."""
 
 import csv
 import math
@@ -20,12 +20,12 @@ COLUMNS = (
 MARK = "†"
 FOOTNOTE = f'{MARK} The guarantee holds under a condition, which its sentence says after "if".'
 
-# What a budget was kept by is rounded up to four digits behind the point.
+# Kept budgets are rounded up to four digits after the point.
 ROUNDING = 1e-4
 
 
 class Summary(NamedTuple):
-    """A number over the runs of a row."""
+    """Mean and deviation of a number over the runs of a row."""
 
     mean: float
     """nan where no run has the number."""
@@ -48,7 +48,7 @@ class Row(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The method, and what must not be overlooked."""
+        """Name of the method, with its important caveats."""
         name = f"{self.method} {MARK}" if self.is_conditional else self.method
         return name if self.is_private or not self.done else f"{name} (not private)"
 
@@ -59,33 +59,33 @@ class Row(NamedTuple):
 
     @property
     def is_conditional(self) -> bool:
-        """Whether the guarantee of a run holds under a condition only."""
+        """Whether the guarantee of a run holds only under a condition."""
         return any(map(is_conditional, self.done))
 
     @property
     def guarantee(self) -> str:
-        """What the first run proves, in one sentence."""
+        """Guarantee of the first run, in one sentence."""
         return self.done[0]["privacy"]["guarantee"] if self.done else "no run came to an end"
 
     def spent(self) -> Summary:
-        """Epsilon that was proved."""
+        """Proved epsilon."""
         values = [float(result["privacy"]["epsilon"]) for result in self.done]
         return summarize(value for value in values if math.isfinite(value))
 
     def seconds(self, what: str) -> Summary:
-        """Seconds of the ``fit`` or to ``draw`` one graph."""
+        """Seconds of the ``fit``, or of the ``draw`` of one graph."""
         return summarize(result["seconds"][what] for result in self.done)
 
     def score(self, query: str) -> Summary:
-        """Error in a query, or the agreement by which it is named."""
+        """Error in a query, or agreement for queries named by an agreement."""
         return summarize(answer["error"] for answer in self._answers(query))
 
     def asked(self, query: str) -> int:
-        """Runs that a query was asked of; some are asked of the first run only."""
+        """Number of runs with a query; some queries are for the first run only."""
         return len(self._answers(query))
 
     def is_complete(self, query: str) -> bool:
-        """Whether no run failed, and each has the number that was asked of it."""
+        """Whether no run failed, and each run has all numbers of the query."""
         return not self.failed and 0 < self.asked(query) == self.score(query).runs
 
     def _answers(self, query: str) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Measurements on one graph within one budget; rows without privacy are in all of them."""
+    """Measurements on one graph with one budget; rows without privacy are in all tables."""
 
     graph: str
     epsilon: float
@@ -101,7 +101,7 @@ class Table(NamedTuple):
 
 
 class Results(NamedTuple):
-    """All that a benchmark has measured."""
+    """All measurements of a benchmark."""
 
     runs: list[dict[str, Any]]
     """Recorded results of the jobs, failed ones included."""
@@ -125,7 +125,7 @@ class Results(NamedTuple):
 
 
 def summarize(values: Iterable[float | None]) -> Summary:
-    """Mean and standard deviation of the numbers that there are."""
+    """Mean and standard deviation of the available numbers."""
     numbers = [value for value in values if value is not None]
     mean = fmean(numbers) if numbers else math.nan
     return Summary(mean, stdev(numbers) if len(numbers) > 1 else math.nan, len(numbers))
@@ -150,8 +150,8 @@ def is_private(result: dict[str, Any]) -> bool:
 
 
 def is_conditional(result: dict[str, Any]) -> bool:
-    """Whether the guarantee of a run holds under a condition only."""
-    return bool(result["privacy"].get("conditional", False))  # runs of old versions do not say
+    """Whether the guarantee of a run holds only under a condition."""
+    return bool(result["privacy"].get("conditional", False))  # earlier versions did not record it
 
 
 def _rows(results: Sequence[dict[str, Any]], graph: str, epsilon: float) -> list[Row]:
@@ -168,7 +168,7 @@ def _rows(results: Sequence[dict[str, Any]], graph: str, epsilon: float) -> list
 
 
 def queries(results: Sequence[dict[str, Any]], task: Task) -> list[str]:
-    """The queries that were asked; all of them where no run came to an end.
+    """Names of the measured queries; all queries if no run has finished.
 
     Args:
         results: Recorded results of the jobs, failed ones included.
@@ -180,10 +180,11 @@ def queries(results: Sequence[dict[str, Any]], task: Task) -> list[str]:
 
 
 def best(rows: Sequence[Row], query: str, task: Task) -> set[str]:
-    """The private row with the best mean and all that are not told from it by their deviations.
+    """Names of the private row with the best mean, and of all rows not significantly worse.
 
-    Where a method is among them, baselines and untrained methods are not: they are no choice. A row
-    counts only if each of its runs has the number, since the others may be missing for a reason.
+    If a method is among them, baselines and untrained methods are excluded, since they are no
+    choice for a user. A row counts only if each of its runs has the number, since numbers may be
+    missing for a reason.
 
     Args:
         rows: Rows of a table.
@@ -191,7 +192,7 @@ def best(rows: Sequence[Row], query: str, task: Task) -> set[str]:
         task: The task.
 
     Returns:
-        Names of the rows; none where they are all of the private ones, and nothing is set apart.
+        Names of the rows; empty if they would be all private rows, which distinguishes nothing.
     """
     answers = [(row, row.score(query)) for row in rows if row.is_private and row.is_complete(query)]
     if not answers:
@@ -207,14 +208,14 @@ def best(rows: Sequence[Row], query: str, task: Task) -> set[str]:
 
 def _is_told_apart(one: Summary, other: Summary) -> bool:
     """Whether two means differ by more than two standard errors of their difference."""
-    squares = [s.sd**2 / s.runs for s in (one, other) if s.sd > 0]  # nan is no deviation either
+    squares = [s.sd**2 / s.runs for s in (one, other) if s.sd > 0]  # nan means no deviation
     return abs(one.mean - other.mean) > 2 * math.sqrt(math.fsum(squares))
 
 
 def wins(rows: Sequence[Row], row: Row, task: Task) -> str:
-    """In how many of the queries that count a row beats the first baseline, ``"3 of 5"``.
+    """Number of headline queries on which a row beats the first baseline, e.g. ``"3 of 5"``.
 
-    A number that either lacks is no win. The baseline itself and rows without a run have none.
+    A missing number is no win. The baseline itself and rows without a run have no count.
 
     Args:
         rows: Rows of a table.
@@ -242,21 +243,21 @@ def baseline_label(task: Task) -> str:
 
 
 def text(summary: Summary, runs: int) -> str:
-    """``mean ± sd`` for reading, and of how many runs if not of all."""
+    """Format ``mean ± sd``, with the number of runs if some are missing."""
     if not summary.runs:
         return "-"
-    spread = f" ± {number(summary.sd, 2)}" if summary.sd > 0 else ""  # nan is no spread either
+    spread = f" ± {number(summary.sd, 2)}" if summary.sd > 0 else ""  # nan means no spread
     missing = f" ({summary.runs} of {runs})" if summary.runs < runs else ""
     return f"{number(summary.mean)}{spread}{missing}"
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A few digits that matter, but integers in full."""
+    """Format a number with few significant digits, and integers in full."""
     return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
 
 
 def write_csv(results: Sequence[dict[str, Any]], path: Path) -> None:
-    """Write a row per run and query; a failed run has a single one, whose note says why."""
+    """Write a row per run and query; a failed run has a single row, whose note has the reason."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
@@ -286,12 +287,12 @@ def csv_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def footnotes(table: Table) -> list[str]:
-    """What the marks of a table mean, after an empty line; nothing where there are none."""
+    """Explanations of the marks in a table, after an empty line; empty without marks."""
     return ["", FOOTNOTE] if any(row.is_conditional for row in table.rows) else []
 
 
 def original(rows: Iterable[Row], query: str) -> str:
-    """The answer of the real data, for reading; ``-`` where a query has no such."""
+    """Formatted answer of the real data; ``-`` for queries without one."""
     results = (result for row in rows for result in row.done)
     values = (result["answers"].get(query, {}).get("real") for result in results)
     value = next((value for value in values if value is not None), None)

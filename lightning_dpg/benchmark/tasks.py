@@ -1,4 +1,4 @@
-"""Tasks of the benchmark: a single graph, a set of graphs, or labels; all that differs between them."""
+"""Tasks of the benchmark: a single graph, a set of graphs, or graph labels."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -22,16 +22,16 @@ from lightning_dpg.running.graph_arguments import load, load_set
 
 
 class Task(ABC):
-    """A task. It loads data as one graph; of a set, this is the union of its graphs.
+    """A task of the benchmark, with its data as one graph; a set is the union of its graphs.
 
     Attributes:
         noun: Word for one datum.
-        baselines: Configurations that are always there; the first one knows of the private data no
-            more than their size.
+        baselines: Configurations that are always included; the first one uses only the size of the
+            private data.
         exact_baseline: Baseline that also appears with an infinite budget, if any.
         queries: Names of all queries.
-        higher_is_better: Those of them that ask for an agreement, and not for an error.
-        counted: Queries in which each row is compared with the first baseline, and wins are counted.
+        higher_is_better: Queries that measure an agreement instead of an error.
+        counted: Headline queries, for which the wins against the first baseline are counted.
         advice: Knowledge of each baseline, in Markdown.
         caption: Content of the figures.
     """
@@ -54,12 +54,12 @@ class Task(ABC):
         """
 
     def num_graphs(self, real: Data) -> int:
-        """Number of graphs that real data hold."""
+        """Number of graphs in real data."""
         return 1
 
     @abstractmethod
     def draw(self, method: Any, generator: torch.Generator) -> Any:
-        """Draw synthetic data from a release, or whatever else is judged of it."""
+        """Draw synthetic data from a release, or take other released values for the evaluation."""
 
     @abstractmethod
     def profile(self, real: Data) -> Any:
@@ -67,13 +67,13 @@ class Task(ABC):
 
     @abstractmethod
     def compare(self, profile: Any, drawn: Any, classify: bool, seed: int) -> dict[str, Answer]:
-        """Answer the queries, those about networks only if asked to.
+        """Answer the queries; queries that train networks are optional.
 
         Args:
-            profile: What was measured of the real data.
-            drawn: What was drawn.
+            profile: Measurements of the real data.
+            drawn: Drawn data.
             classify: Whether to train networks.
-            seed: Public seed of what the answers draw themselves.
+            seed: Public seed of randomness in the answers.
         """
 
 
@@ -163,7 +163,7 @@ class GraphSetTask(SetTask):
     )
 
     def draw(self, method: Any, generator: torch.Generator) -> Data:
-        """Draw a graph in place of each of the originals."""
+        """Draw a replacement of each original graph."""
         drawn: Sequence[Data] = method.sample_set(generator)
         sizes = torch.tensor([graph.num_nodes for graph in drawn])
         starts = (sizes.cumsum(0) - sizes).tolist()
@@ -208,15 +208,15 @@ class LabelTask(SetTask):
         return union
 
     def draw(self, method: Any, generator: torch.Generator) -> Any:
-        """Kernels of what was released, and which graphs may be judged by them."""
+        """Kernels of the release, and the mask of graphs for the evaluation."""
         return method.kernels(method.embedding, method.sizes), method.test_mask
 
     def profile(self, real: Data) -> Sequence[Data]:
-        """The graphs, each with its label."""
+        """Graphs with their labels."""
         return labelled_parts(real)
 
     def compare(self, profile: Any, drawn: Any, classify: bool, seed: int) -> dict[str, Answer]:
-        """Accuracies."""
+        """Compute accuracies."""
         grams, judged = drawn
         graphs = [profile[number] for number in np.flatnonzero(judged)]
         kernels = [gram[np.ix_(judged, judged)] for gram in grams]
@@ -224,7 +224,7 @@ class LabelTask(SetTask):
 
 
 def labelled_parts(real: Data) -> list[Data]:
-    """The graphs of a set, each with its label, if any."""
+    """Graphs of a set with their labels, if any."""
     parts = split_graphs(real, real.sizes.tolist())
     if real.y is not None:
         for graph, label in zip(parts, torch.split(real.y, 1), strict=True):
@@ -238,7 +238,7 @@ GRAPH_LABELS = LabelTask()
 
 
 def task_of(method: type) -> Task:
-    """The task of a method.
+    """Find the task of a method.
 
     Args:
         method: Its class.

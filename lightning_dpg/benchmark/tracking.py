@@ -49,5 +49,5 @@ def track(results: Results) -> None:
 
 
 def _value(value: Any) -> Any:
-    """One type in each column: a table of Weights & Biases takes no word among numbers."""
+    """Convert a value to the type of its column: Weights & Biases refuses mixed columns."""
     return math.inf if value == "inf" else value

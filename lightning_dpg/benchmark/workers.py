@@ -1,7 +1,7 @@
-"""Calls in processes of their own, where a process that dies costs one call and no other.
+"""Function calls in separate processes; the death of a process costs one call only.
 
-Nothing heavy is imported here: a process imports what its first call needs, and says to the log of
-this call whatever there is to say.
+Nothing heavy is imported here: a process imports the modules of its first call, and writes all
+messages to the log of this call.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 
 class ProcessDiedError(Exception):
-    """The process of a call has ended, for instance for want of memory."""
+    """End of a call's process, for instance from lack of memory."""
 
 
 def run_calls(
@@ -36,7 +36,7 @@ def run_calls(
     log_of: Callable[[T], Path],
     clean_up: Callable[[T], None],
 ) -> Generator[tuple[T, R | Exception]]:
-    """Call a function for each item; results come in the order in which they are done.
+    """Call a function for each item, and yield results in the order of completion.
 
     Closing the iterator ends the processes.
 
@@ -44,11 +44,11 @@ def run_calls(
         call: Function of a module, or a partial of one.
         items: Its arguments, one for each call.
         processes: Number of processes, of one thread each.
-        log_of: File for what a call writes to standard output and error.
-        clean_up: Removes what a call has left that did not come to its end.
+        log_of: Log file for the standard output and error of a call.
+        clean_up: Function that removes the files of an unfinished call.
 
     Yields:
-        Item and result; an exception in its place if the call could not be made or has not ended.
+        Item and result; if the call failed, the result is an exception.
     """
     context = multiprocessing.get_context("spawn")
     waiting = deque(items)
@@ -60,7 +60,7 @@ def run_calls(
                 connection, process = idle.pop() if idle else _start(context)
                 item = waiting.popleft()
                 busy[connection] = process, item
-                with contextlib.suppress(BrokenPipeError):  # it has died: seen below
+                with contextlib.suppress(BrokenPipeError):  # a dead process is detected below
                     connection.send(log_of(item))
                     connection.send((call, item))
             for ready in wait(list(busy)):
@@ -85,20 +85,20 @@ def run_calls(
 def _start(context: "SpawnContext") -> "tuple[Connection, SpawnProcess]":
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs,))
-    # Ctrl-C is for the process that waits for the workers, also while they import what they need.
+    # Only the waiting process handles Ctrl-C, also while workers import modules.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process.start()
     finally:
         signal.signal(signal.SIGINT, before)
-    theirs.close()  # so that the end of the process is the end of the pipe
+    theirs.close()  # so that the pipe ends with the process
     return ours, process
 
 
 def _serve(connection: Connection) -> None:
-    """Make calls until the other end is gone."""
+    """Make calls until the other end closes."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    os.environ["OMP_NUM_THREADS"] = "1"  # read when PyTorch is imported, which is yet to come
+    os.environ["OMP_NUM_THREADS"] = "1"  # read during the later import of PyTorch
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
             failure = _write_to(connection.recv())
@@ -107,7 +107,7 @@ def _serve(connection: Connection) -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process where its parent was killed: nobody would take the results."""
+    """End this process if its parent was killed, since no process would read the results."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -115,7 +115,7 @@ def _end_with_parent() -> None:
 
 
 def _write_to(log: Path) -> OSError | None:
-    """Send standard output and error to a file; the error where that cannot be, as on a full disk."""
+    """Redirect standard output and error to a file; return the error if that fails."""
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as file:

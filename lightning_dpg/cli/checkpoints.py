@@ -1,4 +1,4 @@
-"""Checkpoints that a command line names."""
+"""Checkpoints in a command line."""
 
 import pickle
 from collections.abc import Mapping
@@ -22,16 +22,16 @@ _UNREADABLE = (
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """Content of a checkpoint; nothing that it holds is run.
+    """Read a checkpoint without running any of its code.
 
     Raises:
-        CommandError: If it is none, or not whole.
+        CommandError: If the file is no complete checkpoint.
     """
     if not path.is_file():
         raise CommandError(f"--ckpt_path {path}: no such file{_checkpoints_near(path)}")
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except _UNREADABLE as error:  # torch and pickle complain of broken files in all these ways
+    except _UNREADABLE as error:  # torch and pickle report broken files in all these ways
         raise CommandError(f"{_not_one(path)}{_checkpoints_near(path)}") from error
     if not isinstance(content, dict) or not isinstance(content.get("state_dict"), Mapping):
         raise CommandError(f"{_not_one(path)}{_checkpoints_near(path)}")
@@ -39,7 +39,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def newest_checkpoint(folder: Path) -> Path | None:
-    """The newest checkpoint below a folder that can be read; a full disk can cut one off."""
+    """Newest readable checkpoint below a folder; a full disk can truncate one."""
     for path in reversed(_by_age(folder)):
         try:
             read_checkpoint(path)
@@ -50,15 +50,15 @@ def newest_checkpoint(folder: Path) -> Path | None:
 
 
 def refuse_other_method(path: Path, hparams: Mapping[str, Any], method: type) -> None:
-    """Refuse to go on training one method with the checkpoint of another.
+    """Refuse to continue a method with a checkpoint of another method.
 
     Args:
         path: The checkpoint.
         hparams: Its hyperparameters.
-        method: Class that the configuration names.
+        method: Class in the configuration.
 
     Raises:
-        CommandError: If the checkpoint is of another class.
+        CommandError: If the checkpoint belongs to another class.
     """
     name = str(hparams.get("_class_path", method.__name__)).rpartition(".")[2]
     if name != method.__name__:
@@ -69,12 +69,12 @@ def refuse_other_method(path: Path, hparams: Mapping[str, Any], method: type) ->
 
 
 def refuse_other_graph(path: Path, checkpoint: Mapping[str, Any], graph: Any) -> None:
-    """Refuse to use a checkpoint on other nodes than those that it was trained on.
+    """Refuse to use a checkpoint on other nodes than in its training.
 
     Args:
         path: The checkpoint.
         checkpoint: Its content.
-        graph: Graph of the data, or None where they have no single one.
+        graph: Graph of the data, or None if there is no single one.
 
     Raises:
         CommandError: If their node names, which are public, differ.
@@ -101,7 +101,7 @@ def _by_age(folder: Path) -> list[Path]:
 
 
 def _checkpoints_near(path: Path) -> str:
-    """The newest other checkpoint in the folder of a path, or in the folders of runs."""
+    """Newest other checkpoint in the folder of a path, or in the folders of runs."""
     folder = path.parent if path.parent.is_dir() else Path("runs")
     found = [each for each in _by_age(folder) if each != path]
     return f"\nthe newest one there is {found[-1]}" if found else ""

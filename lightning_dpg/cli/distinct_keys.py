@@ -1,4 +1,4 @@
-"""YAML in which no key stands twice; of two, the last one would silently win."""
+"""Refusal of repeated keys in YAML, where the last one would silently win."""
 
 import contextlib
 from pathlib import Path
@@ -10,16 +10,16 @@ from lightning_dpg.errors import CommandError
 
 
 def read_yaml(path: Path) -> Any:
-    """Content of a file, whose keys are distinct."""
+    """Read a YAML file with distinct keys."""
     text = path.read_text(encoding="utf-8")
     refuse_repeated_keys(text, str(path))
     return yaml.safe_load(text)
 
 
 def check_section_file(path: Path) -> None:
-    """Check a file that an option names, such as ``--trainer trainer.yaml``, if it is one."""
+    """Check the file of an option, such as ``--trainer trainer.yaml``, if it is one."""
     if path.suffix in (".yaml", ".yml") and path.is_file():
-        with contextlib.suppress(yaml.YAMLError, UnicodeDecodeError):  # the parser says so
+        with contextlib.suppress(yaml.YAMLError, UnicodeDecodeError):  # the parser reports these
             read_yaml(path)
 
 
@@ -28,11 +28,11 @@ def refuse_repeated_keys(text: str, origin: str) -> None:
 
     Args:
         text: The YAML.
-        origin: Where it was read.
+        origin: Source of the YAML.
 
     Raises:
         CommandError: If a mapping has a key twice.
-        yaml.YAMLError: If it is not YAML.
+        yaml.YAMLError: If the text is not YAML.
     """
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     nodes, seen = [root], set()
@@ -40,7 +40,7 @@ def refuse_repeated_keys(text: str, origin: str) -> None:
         node = nodes.pop()
         if id(node) in seen or not isinstance(node, yaml.CollectionNode):
             continue
-        seen.add(id(node))  # an alias is the very node that it names
+        seen.add(id(node))  # an alias is the same node object
         if isinstance(node, yaml.SequenceNode):
             nodes += node.value
             continue
@@ -58,12 +58,12 @@ def refuse_repeated_keys(text: str, origin: str) -> None:
 
 
 def load_distinct_keys() -> None:
-    """Let the parser refuse repeated keys in all YAML that it reads, also within an option."""
+    """Make the parser refuse repeated keys in all YAML, also within an option."""
     from jsonargparse import get_loader, set_loader
 
     load = get_loader("yaml")
     if getattr(load, "__module__", None) == __name__:
-        return  # another command of this process has done so
+        return  # an earlier command of this process has done so
 
     def load_distinct(text: str) -> Any:
         refuse_repeated_keys(text, "YAML of an option or of a file that a configuration names")

@@ -1,4 +1,4 @@
-"""Command lines that name methods and settings as an earlier version did."""
+"""Command lines with the names of an earlier version."""
 
 import json
 from collections.abc import Iterator
@@ -14,17 +14,16 @@ _PACKAGE = "lightning_dpg.methods"
 
 
 def with_names_of_today(args: list[str]) -> tuple[list[str], list[str]]:
-    """A command line with today's names in the section ``model``.
+    """Translate the section ``model`` of a command line to current names.
 
-    All configurations and options together decide on a class. So, where something has a new name, the
-    section is taken out of them and stands at the end as a configuration of its own.
+    All configurations and options together determine a class. So a section with renamed parts is
+    removed from all of them and appended as one configuration.
 
     Args:
         args: Subcommand and options; configurations are paths of files, or YAML.
 
     Returns:
-        The command line, which is the given one where nothing has a new name, and a line for each
-        thing that has.
+        The command line, unchanged if nothing was renamed, and a line for each renamed part.
     """
     class_path, rest = "", list[str]()
     settings: dict[str, Any] = {}
@@ -42,7 +41,7 @@ def with_names_of_today(args: list[str]) -> tuple[list[str], list[str]]:
         rest += words
     package, _, class_name = class_path.rpartition(".")
     if package and not f"{package}.".startswith(f"{_PACKAGE}."):
-        return args, []  # a method of the user, who may use the same words
+        return args, []  # a user's own method may use the same words
     today, kept, lines = translate(class_name, settings)
     if not lines:
         return args, []
@@ -51,7 +50,7 @@ def with_names_of_today(args: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _options(args: list[str]) -> Iterator[tuple[str, str, list[str]]]:
-    """Name, value and words of each option that may hold settings of a method; other words alone."""
+    """Name, value and words of each option that may hold method settings; other words alone."""
     place = 0
     while place < len(args):
         name, equals, value = args[place].partition("=")
@@ -63,7 +62,7 @@ def _options(args: list[str]) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def _content(value: str) -> dict[str, Any]:
-    """Content of a configuration; nothing where the parser will refuse it."""
+    """Parse a configuration; return an empty one if the parser will refuse it."""
     try:
         text = Path(value).read_text(encoding="utf-8")
     except OSError:
@@ -76,7 +75,7 @@ def _content(value: str) -> dict[str, Any]:
 
 
 def _section(model: Any) -> dict[str, Any]:
-    """A section ``model``; nothing where the parser will refuse it."""
+    """Return a section ``model``, or an empty one if the parser will refuse it."""
     if isinstance(model, str):
         return {"class_path": model}
     if not isinstance(model, dict) or not isinstance(model.get("init_args") or {}, dict):
@@ -85,7 +84,7 @@ def _section(model: Any) -> dict[str, Any]:
 
 
 def _section_of_option(name: str, value: str) -> dict[str, Any]:
-    """What ``--model``, ``--model.class_path`` or the option of a setting says."""
+    """Section from ``--model``, ``--model.class_path`` or the option of a setting."""
     key = name.removeprefix("--model").removeprefix(".").removeprefix("init_args.")
     if key in ("", "class_path"):
         return _section(_content(value) or value)

@@ -1,4 +1,4 @@
-"""How a run ended: what it has spent, where it lies, and how to go on."""
+"""Messages at the end of a run: spent budget, folder, and how to continue."""
 
 import math
 import shlex
@@ -15,13 +15,13 @@ from lightning_dpg.privacy.ledger import PrivacyLedger
 def early_end(
     trainer: Trainer, module: Any, folder: RunFolder, checkpoint: Mapping[str, Any]
 ) -> str | None:
-    """Why a fit made fewer steps than it was asked for; None if it made them all.
+    """Explain why a fit made fewer steps than requested; None if it made them all.
 
     Args:
-        trainer: Trainer that has ended.
-        module: Method that it trained.
+        trainer: Trainer after the fit.
+        module: Method of the fit.
         folder: Folder of the run.
-        checkpoint: Content of the checkpoint from which it went on; empty where there was none.
+        checkpoint: Content of the checkpoint at the start; empty without one.
     """
     budget = module.ledger.budget
     is_spent = not module.ledger.affords(*module.step_entries())
@@ -37,11 +37,11 @@ def early_end(
 
 
 def farewell(trainer: Trainer, ledger: PrivacyLedger, folder: RunFolder) -> list[str]:
-    """What a fit that broke off has spent, where it lies, and the command that goes on.
+    """Report the spent budget of an interrupted fit, its folder, and the command that continues.
 
     Args:
-        trainer: Trainer that was stopped.
-        ledger: Ledger of the method that it trained.
+        trainer: Stopped trainer.
+        ledger: Ledger of the method.
         folder: Folder of the run.
     """
     checkpoint = newest_checkpoint(folder.path / "checkpoints")
@@ -57,7 +57,7 @@ def farewell(trainer: Trainer, ledger: PrivacyLedger, folder: RunFolder) -> list
 
 
 def _steps(trainer: Trainer) -> tuple[int, int | None]:
-    """Batches done, and those of the whole fit where their number is known."""
+    """Number of finished batches, and of all batches of the fit if known."""
     loop = trainer.fit_loop
     batches, epochs = loop.max_batches, loop.max_epochs
     done = int(loop.epoch_loop.batch_progress.total.completed)
@@ -67,7 +67,7 @@ def _steps(trainer: Trainer) -> tuple[int, int | None]:
 
 
 def _steps_before(checkpoint: Mapping[str, Any]) -> int:
-    """Batches done when a checkpoint was written."""
+    """Number of finished batches at the time of a checkpoint."""
     progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
     return int(progress["total"]["completed"])
 
@@ -80,5 +80,5 @@ def _spent(ledger: PrivacyLedger) -> str:
     budget = ledger.budget
     if budget is None or math.isinf(budget.epsilon):
         return "spent without a budget"
-    epsilon = math.ceil(ledger.epsilon(budget.delta) * 1e3) / 1e3  # never below what is proved
+    epsilon = math.ceil(ledger.epsilon(budget.delta) * 1e3) / 1e3  # never below the proved epsilon
     return f"spent for good: epsilon {epsilon:g} of {budget.epsilon:g}, delta {budget.delta:g}"

@@ -1,4 +1,4 @@
-"""Weights & Biases without surprises: no key or no network never stops or delays a run."""
+"""Weights & Biases: a missing key or network never stops or delays a run."""
 
 import netrc
 import os
@@ -20,8 +20,8 @@ TIMEOUT_S = 3.0
 def describe_run(logger: WandbLogger, facts: dict[str, Any]) -> None:
     """Give a run its configuration, and a name unless the user has given one.
 
-    The terminal shows what reads the private graph, and the command names its file: neither is
-    recorded, unless the user gives other settings.
+    The terminal output holds messages about the private graph, and the command names its file:
+    neither is recorded, unless the user changes the settings.
 
     Args:
         logger: Logger whose run has not begun.
@@ -30,7 +30,7 @@ def describe_run(logger: WandbLogger, facts: dict[str, Any]) -> None:
     import wandb
 
     init = logger._wandb_init
-    init.pop("anonymous", None)  # wandb warns of a setting that Lightning passes
+    init.pop("anonymous", None)  # wandb warns about a setting that Lightning passes
     init["config"] = {**facts, **(init.get("config") or {})}
     if init["name"] is None:
         init["name"] = (
@@ -42,7 +42,7 @@ def describe_run(logger: WandbLogger, facts: dict[str, Any]) -> None:
 
 
 def refuse_uploads(arguments: Namespace, upload_nonprivate: bool) -> None:
-    """Refuse to send checkpoints, which are private, to a tracker unless the user asks for it."""
+    """Refuse to upload checkpoints, which are private, unless the user requests it."""
     if arguments.get("log_model") and not upload_nonprivate:
         raise CommandError(
             f"trainer.logger: log_model {arguments.log_model} uploads checkpoints, which hold what "
@@ -51,7 +51,7 @@ def refuse_uploads(arguments: Namespace, upload_nonprivate: bool) -> None:
 
 
 def prepare_wandb(arguments: Namespace, folder: str) -> None:
-    """Track into the run folder, and offline when online is impossible."""
+    """Track into the run folder, and offline if online tracking is impossible."""
     arguments.save_dir = str(Path(folder).absolute())  # wandb's process may work elsewhere
     # The run's last lines are the guarantee; a summary of the curves is in metrics.csv.
     os.environ.setdefault("WANDB_SILENT", "true")
@@ -64,14 +64,14 @@ def prepare_wandb(arguments: Namespace, folder: str) -> None:
 
 
 def public_name(source: Any) -> str:
-    """A graph as its owner names it: a built-in one or a data set as it is, a file by its stem."""
+    """Public name of a graph: a built-in or published name as it is, a file by its stem."""
     path = Path(str(source))
     is_path = path.name != str(source) or path.is_file()
     return Path(path.name.removesuffix(".gz")).stem if is_path else str(source)
 
 
 def why_offline() -> str | None:
-    """Why a run cannot be tracked online now; None if it can."""
+    """Reason that prevents online tracking now; None if it is possible."""
     server = urlsplit(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai"))
     host = server.hostname or ""
     if not os.environ.get("WANDB_API_KEY") and not _has_login(host):
@@ -89,7 +89,7 @@ def _has_login(host: str) -> bool:
 
 
 def _is_reachable(host: str, port: int) -> bool:
-    """Whether a connection opens in time; the look-up of a name knows no time limit itself."""
+    """Whether a connection opens in time; the name look-up has no time limit of its own."""
     reached = threading.Event()
 
     def connect() -> None:

@@ -1,4 +1,4 @@
-"""Arguments of a method that come from its data: the number of nodes, and an earlier sample rate."""
+"""Arguments of a method from its data: the number of nodes, and an earlier sample rate."""
 
 import inspect
 
@@ -12,7 +12,7 @@ from lightning_dpg.methods import GraphFeatureRelease, PrivateModule
 def move_sample_rate(method: type[PrivateModule], model: Namespace, data: Namespace) -> str | None:
     """Move the sample rate of a configuration before version 0.2, which set it in the data module.
 
-    A rate that is set in the method stays, as do the full batches of a method that takes all records
+    A rate in the method's settings stays, as do the full batches of a method that reads all records
     by default: an overlay of data does not change an algorithm.
 
     Args:
@@ -20,7 +20,7 @@ def move_sample_rate(method: type[PrivateModule], model: Namespace, data: Namesp
         model: Its arguments, with defaults.
         data: Arguments of the data module.
 
-    Returns:
+    The change in one line; None if the data module has no rate.
         What was done, in one line; None where the data module has no rate.
     """
     rate = data.get("sample_rate")
@@ -30,7 +30,7 @@ def move_sample_rate(method: type[PrivateModule], model: Namespace, data: Namesp
     parameter = inspect.signature(method).parameters.get("sample_rate")
     if parameter is None or issubclass(
         method, GraphFeatureRelease
-    ):  # the rate of one means its counts
+    ):  # here sample_rate samples counts
         return f"data.init_args.sample_rate has no effect on {method.__name__}: leave it out"
     moved = "data.init_args.sample_rate is model.init_args.sample_rate now"
     own = model.sample_rate
@@ -41,11 +41,11 @@ def move_sample_rate(method: type[PrivateModule], model: Namespace, data: Namesp
 
 
 def fill_num_nodes(model: Namespace, data: object) -> None:
-    """Set the number of nodes of a method of one graph, which is public.
+    """Set the public number of nodes of a method for one graph.
 
     Args:
         model: Arguments of the method.
-        data: The data module, which has been set up.
+        data: The data module after its setup.
 
     Raises:
         MisconfigurationException: If another number is set.

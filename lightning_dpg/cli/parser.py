@@ -1,4 +1,4 @@
-"""Lightning's argument parser, with errors for its users."""
+"""Lightning's argument parser, with readable errors."""
 
 from typing import Any, NoReturn
 
@@ -9,20 +9,20 @@ from lightning_dpg.errors import CommandError
 
 
 class PrivateParser(LightningArgumentParser):
-    """Parser whose errors say what is wrong, where, and the nearest valid name."""
+    """Parser with errors that name the fault, its place, and the nearest valid name."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Take options by their full names only: ``max_epoch`` is a mistake, not a short form."""
+        """Accept options by their full names only: ``max_epoch`` is a mistake, not a short form."""
         super().__init__(*args, **{"allow_abbrev": False, **kwargs})
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
-        """Leave with at most five lines; nested parsers tell the outermost one."""
+        """Exit with at most five lines; nested parsers pass their error to the outermost one."""
         if not self.exit_on_error:
             super().error(message, ex)
         raise CommandError(explain_parsing(message, self.known_options())) from ex
 
     def add_lightning_class_args(self, *args: Any, **kwargs: Any) -> list[str]:
-        """Add a class whose arguments are values: a path is not replaced by what the file holds."""
+        """Add a class with plain values: a path is not replaced by the content of its file."""
         added = super().add_lightning_class_args(*args, **kwargs)
         for action in self._actions:
             if action.dest in ("model", "data") and hasattr(action, "sub_add_kwargs"):
@@ -30,7 +30,7 @@ class PrivateParser(LightningArgumentParser):
         return added
 
     def known_options(self) -> list[str]:
-        """Names of all options, those of subcommands included."""
+        """Names of all options, including options of subcommands."""
         names = [action.dest for action in self._actions]
         subcommands = self._subcommands_action
         for parser in subcommands._name_parser_map.values() if subcommands else ():

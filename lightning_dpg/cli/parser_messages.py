@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in the user's words instead of the parser's types."""
+"""Configuration errors in the user's terms instead of the parser's types."""
 
 import importlib
 import inspect
@@ -20,8 +20,8 @@ def explain_parsing(message: str, options: Iterable[str]) -> str:
     """Rewrite a message of jsonargparse.
 
     Args:
-        message: Its text, which can be a tree of types and complaints.
-        options: Names of all options that exist, such as ``trainer.max_epochs``.
+        message: Text of the message, which can be a tree of types and errors.
+        options: Names of all valid options, such as ``trainer.max_epochs``.
     """
     where = _last(r'Parser key "([^"]+)"', message)
     first = _first(r'Parser key "([^"]+)"', message)
@@ -53,7 +53,7 @@ def explain_parsing(message: str, options: Iterable[str]) -> str:
 
 
 def _import_failure(message: str) -> str | None:
-    """Why a class that is given by its import path cannot be taken; None if that is not it."""
+    """Explain why a class cannot be imported; None if the message has another cause."""
     path = _first(r"Problem with given class_path '([^']+)'", message) or ""
     module, _, name = path.rpartition(".")
     if missing := _first(r"No module named '([^']+)'", message):
@@ -88,7 +88,7 @@ def _last(pattern: str, text: str) -> str | None:
 
 
 def _plain(kind: str) -> str:
-    """``int`` for ``<class 'int'>``, and the values of a literal."""
+    """Convert ``<class 'int'>`` to ``int``, and a literal to its values."""
     if match := re.fullmatch(r"<class '(?:\w+\.)*(\w+)'>", kind):
         return match[1]
     if match := re.fullmatch(r"typing\.Literal\[(.*)\]", kind):
@@ -101,7 +101,7 @@ def _listed(known: list[str]) -> str:
 
 
 def _classes(message: str) -> list[type]:
-    """The classes that the program offers where ``message`` complains."""
+    """Classes that the program accepts at the place of the error."""
     expected = _first(r"Subtypes: \[(?:<class '|[\w.]+\[)([\w.]+)", message)
     if expected is None:
         return []
@@ -109,7 +109,7 @@ def _classes(message: str) -> list[type]:
 
 
 def _ours(message: str) -> list[str]:
-    """Names of those of our classes that would fit, or of all where none is ours."""
+    """Names of the package's classes that fit, or of all classes if none does."""
     classes = _classes(message)
     ours = [cls for cls in classes if cls.__module__.startswith("lightning_dpg.")]
     return [cls.__name__ for cls in ours or classes]
@@ -123,7 +123,7 @@ def _subclasses(base: type) -> Iterator[type]:
 
 
 def _parameters(message: str) -> tuple[str, list[str]]:
-    """Who does not accept an option, and what it accepts."""
+    """Name of the class that refuses an option, and its valid options."""
     name = (_last(r"'class_path': '([^']+)'", message) or "").rpartition(".")[2]
     takers = [cls for cls in _classes(message) if name in ("", cls.__name__)]
     known = {option for cls in takers for option in inspect.signature(cls).parameters}

@@ -12,7 +12,7 @@ from pytorch_lightning.loggers import Logger, WandbLogger
 from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
-# Imported for their classes, which configurations can then name without the module.
+# Imported so that configurations can name the classes without their modules.
 import lightning_dpg.callbacks
 import lightning_dpg.datamodules
 import lightning_dpg.methods  # noqa: F401
@@ -47,7 +47,7 @@ class PrivateCLI(LightningCLI):
     """``fit``, ``validate``, ``test`` and ``predict``.
 
     Data are read and the budget is checked before a folder is made or an edge is used. Every run
-    has a folder of its own, ``runs/METHOD/version_K`` unless the configuration says otherwise.
+    has a folder of its own, ``runs/METHOD/version_K`` unless the configuration sets another.
     """
 
     def __init__(self, args: list[str]) -> None:
@@ -89,7 +89,7 @@ class PrivateCLI(LightningCLI):
         )
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        """Ask for a budget in every configuration."""
+        """Require a budget in every configuration."""
         parser.add_lightning_class_args(PrivacyAccountant, "privacy")
 
     def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
@@ -102,7 +102,7 @@ class PrivateCLI(LightningCLI):
         return self.config[self.config.subcommand]
 
     def _parse_ckpt_path(self) -> None:
-        """Take hyperparameters from the checkpoint, except where training goes on.
+        """Take hyperparameters from the checkpoint, unless training continues.
 
         A resumed fit follows the configuration: changed noise must not be ignored silently.
         """
@@ -133,7 +133,7 @@ class PrivateCLI(LightningCLI):
             self.config = self.parser.parse_object({command: {"model": model}}, self.config)
 
     def before_instantiate_classes(self) -> None:
-        """Check budget and data, so that bad ones end the run before it has left a trace."""
+        """Check budget and data, so that errors end the run before it has written a file."""
         if self.config.subcommand == "fit":
             line = move_sample_rate(
                 self._method_class(), self._model_arguments, self._settings.data.init_args
@@ -144,7 +144,7 @@ class PrivateCLI(LightningCLI):
             self._data = self._read_data()
             split = self._checkpoint.get(type(self._data).__qualname__)
             if split is not None:
-                self._data.load_state_dict(split)  # as Lightning does, when there is a folder
+                self._data.load_state_dict(split)  # as Lightning does if there is a folder
             if self._checkpoint:
                 graph = getattr(self._data, "graph", None)
                 refuse_other_graph(Path(self._settings.ckpt_path), self._checkpoint, graph)
@@ -155,7 +155,7 @@ class PrivateCLI(LightningCLI):
         self._prepare_loggers()
 
     def instantiate_classes(self) -> None:
-        """Build everything; the data module is the one that has read its data already."""
+        """Build everything, with the data module that has already read its data."""
         try:
             super().instantiate_classes()
             if self.config.subcommand == "fit":
@@ -164,7 +164,7 @@ class PrivateCLI(LightningCLI):
                 if serves_records(self._data):
                     self._data.check_request(self.model.batch_request(), self.trainer.max_epochs)
         except Exception as error:
-            # The parser says of a refused argument that the whole model is of no known type.
+            # For a refused argument the parser reports an unknown type of the whole model.
             reason = _first_cause(error)
             if explain(error) is None and reason is not error:
                 raise reason from error
@@ -173,7 +173,7 @@ class PrivateCLI(LightningCLI):
             self.datamodule = self._data
 
     def instantiate_trainer(self, **kwargs: Any) -> pl.Trainer:
-        """Add what every run has: a CSV log, a release, and a progress bar with the budget."""
+        """Add the parts of every run: a CSV log, a release, and a progress bar with the budget."""
         settings = self._get(self.config_init, "trainer")
         configured: list[Logger] = settings.logger if isinstance(settings.logger, list) else []
         for logger in configured:
@@ -186,15 +186,15 @@ class PrivateCLI(LightningCLI):
         has_bar = any(isinstance(callback, ProgressBar) for callback in callbacks)
         if settings.enable_progress_bar is not False and not has_bar:
             callbacks.append(PrivacyProgressBar())
-        assert self._folder is not None  # claimed before anything is made
+        assert self._folder is not None  # reserved before any file is written
         loggers = [self._folder.logger, *configured]
         try:
             return super().instantiate_trainer(callbacks=callbacks, logger=loggers, **kwargs)
-        except (TypeError, ValueError) as error:  # settings that do not go together
+        except (TypeError, ValueError) as error:  # contradictory settings
             raise CommandError(str(error)) from error
 
     def _facts(self) -> dict[str, Any]:
-        """What may be said of the run to anybody."""
+        """Public facts of the run."""
         data, budget = self._settings.data, PrivacyAccountant(**self._settings.privacy).budget
         source = data.get("init_args", {}).get("name", data.class_path.rpartition(".")[2])
         return {
@@ -206,7 +206,7 @@ class PrivateCLI(LightningCLI):
         }
 
     def before_fit(self) -> None:
-        """Say what was read, and name a simpler method where one is known to do better.
+        """Report the data, and name a simpler method that is known to do better.
 
         Exact counts and names of the private graph go to the owner's terminal only: nothing is
         tracked before the training begins.
@@ -218,7 +218,7 @@ class PrivateCLI(LightningCLI):
             rank_zero_info(f"hint: {line}")
 
     def after_fit(self) -> None:
-        """Say why it ended if it did early; close the trackers, as another run may follow."""
+        """Explain an early end; close the trackers, since another run may follow."""
         assert self._folder is not None
         if line := early_end(self.trainer, self.model, self._folder, self._checkpoint):
             rank_zero_info(line)
@@ -260,7 +260,7 @@ class PrivateCLI(LightningCLI):
     def _check_budget(self) -> None:
         trainer, strategy = self._settings.trainer, self._settings.trainer.strategy
         self._method_class().check_data(self._data)
-        assert serves_records(self._data)  # or it has been refused
+        assert serves_records(self._data)  # otherwise the run was refused
         accountant = PrivacyAccountant(**self._settings.privacy.as_dict())
         accountant.check(
             min_epochs=trainer.min_epochs,
@@ -279,7 +279,7 @@ class PrivateCLI(LightningCLI):
 
     @property
     def _model_arguments(self) -> Any:
-        """Arguments of the method; one without any has no such section."""
+        """Arguments of the method; a method without arguments has no such section."""
         return self._settings.model.get("init_args", {})
 
     def _print_differences(self) -> None:
@@ -292,7 +292,7 @@ class PrivateCLI(LightningCLI):
         return find_class(self._settings.model.class_path)
 
     def _prepare_loggers(self) -> None:
-        """One folder for all loggers of the run, whose name no other run has."""
+        """Set one unique folder for all loggers of the run."""
         trainer = self._settings.trainer
         trainer.logger = [
             logger
@@ -316,7 +316,7 @@ class PrivateCLI(LightningCLI):
             prepare_wandb(arguments, self._folder.logger.log_dir)
 
     def _end_early(self, error: BaseException) -> None:
-        """Say what a run that broke off has spent; leave no trace of one that has not begun."""
+        """Report the spent budget of an interrupted run; remove a run that has not begun."""
         if self._folder is None:
             return
         trainer: pl.Trainer | None = getattr(self, "trainer", None)

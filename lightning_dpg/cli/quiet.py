@@ -1,4 +1,4 @@
-"""Messages that nobody asked for: of Lightning, and of a fit inside another command."""
+"""Suppression of messages: of Lightning, and of a fit inside another command."""
 
 import contextlib
 import io
@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Iterator
 
 _UNWANTED = (
-    "💡 Tip: For seamless cloud",  # a product that this program does not use
-    "Detected KeyboardInterrupt",  # the end of the run says it better
+    "💡 Tip: For seamless cloud",  # a product without use here
+    "Detected KeyboardInterrupt",  # the end of the run reports it better
 )
 
 
 def silence_lightning() -> None:
-    """Drop advertisements, and what the end of a run or its config.yaml says better."""
+    """Drop advertisements, and messages that the end of a run or its config.yaml repeats better."""
 
     def is_wanted(record: logging.LogRecord) -> bool:
         return not record.getMessage().strip().startswith(_UNWANTED)
@@ -24,7 +24,7 @@ def silence_lightning() -> None:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Drop standard output and messages that are no warnings."""
+    """Silence stdout and INFO logs of a nested fit."""
     logging.disable(logging.INFO)
     try:
         with contextlib.redirect_stdout(io.StringIO()):
@@ -34,14 +34,14 @@ def quiet() -> Iterator[None]:
 
 
 def mute_known_warnings() -> None:
-    """Drop warnings that are meant for developers, or that say what is meant to be so."""
+    """Drop warnings for developers, and warnings about intended settings."""
     # For developers of Lightning and of its loggers.
     warnings.filterwarnings("ignore", r".*LeafSpec.*deprecated", FutureWarning)
     warnings.filterwarnings("ignore", r".*does not have many workers", UserWarning)
     warnings.filterwarnings("ignore", r"Experiment logs directory .* exists", UserWarning)
-    # True and meant: a graph without a split has no validation, and each run has its own folder.
+    # Intended: a graph without a split has no validation, and each run has its own folder.
     warnings.filterwarnings("ignore", r"Total length of `\w+` across ranks is zero", UserWarning)
     warnings.filterwarnings("ignore", r"The dirpath has changed", UserWarning)
-    # A method that reads the graph once has no gradient to descend, and no loss to return.
+    # A method that reads the graph once has no gradient and no loss to return.
     warnings.filterwarnings("ignore", r".*configure_optimizers` returned `None`", UserWarning)
     warnings.filterwarnings("ignore", r".*training_step` returned `None`", UserWarning)

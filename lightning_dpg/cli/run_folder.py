@@ -1,4 +1,4 @@
-"""The folder of a run: claimed for it alone, and given back by a run that was refused."""
+"""The folder of a run: reserved for it, and removed after a refused run."""
 
 import contextlib
 import shutil
@@ -12,9 +12,9 @@ _BEFORE_THE_START = {"config.yaml", "hparams.yaml", "wandb", JOURNAL}
 
 
 def folder_name(module: str) -> str:
-    """Folder of a method's runs, by the dotted name of its module.
+    """Name of the folder of a method's runs, from the dotted name of its module.
 
-    It is the name of the file, or of the package whose file says no more than that it is the method.
+    It is the name of the file, or of the package if the file has a generic name such as ``method``.
     """
     package, _, file = module.rpartition(".")
     method = package.rpartition(".")[2]
@@ -22,13 +22,13 @@ def folder_name(module: str) -> str:
 
 
 class RunFolder:
-    """A folder ``root/name/version_K`` that no other run has.
+    """A folder ``root/name/version_K`` for one run only.
 
     Args:
         root: Folder of all runs.
         name: Folder of the method's runs.
-        ckpt_path: Checkpoint from which the run goes on, if it does.
-        leaves_files: Whether to make it; other ranks learn of the folder of rank 0.
+        ckpt_path: Checkpoint of a resumed run, if any.
+        leaves_files: Whether to make it; other ranks receive the folder of rank 0.
 
     Attributes:
         logger: Logger into the folder.
@@ -46,24 +46,24 @@ class RunFolder:
             made = [path for path in (self.path, *self.path.parents) if not path.exists()]
             try:
                 self.path.mkdir(parents=True)
-            except FileExistsError:  # another run starts at this moment
+            except FileExistsError:  # another run starts at the same time
                 continue
             self._made = made
             return
 
     @property
     def has_booked(self) -> bool:
-        """Whether this run has released anything of a private graph."""
+        """Whether this run has made a release of a private graph."""
         journal = self.path / JOURNAL
         return journal.is_file() and journal.stat().st_size > self._booked_before
 
     def remove_unused(self) -> None:
-        """Leave nothing behind of a run that has released nothing and has written no result."""
+        """Remove the folder of a run without a release and without a result."""
         if not self._made or self.has_booked:
             return
         files = [path.relative_to(self.path) for path in self.path.rglob("*") if path.is_file()]
         if all(path.parts[0] in _BEFORE_THE_START for path in files):
             shutil.rmtree(self.path, ignore_errors=True)
             for folder in self._made[1:]:
-                with contextlib.suppress(OSError):  # another run may have a folder there by now
+                with contextlib.suppress(OSError):  # another run may have a folder there
                     folder.rmdir()

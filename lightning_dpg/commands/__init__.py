@@ -1,1 +1,1 @@
-"""Commands of the program beside those of Lightning."""
+"""Commands of the program in addition to Lightning's commands."""

@@ -1,4 +1,4 @@
-"""``attack``: what an attacker gets out of a release, beside what it would get without the links."""
+"""``attack``: success of an attacker on a release, compared with a release without the links."""
 
 import argparse
 import json
@@ -60,7 +60,7 @@ def run(args: list[str]) -> None:
 
 
 def _attacked(options: argparse.Namespace, config: Path | None) -> tuple[dict[str, Any], list[str]]:
-    """The report on a graph or on a set of graphs, and the same for reading."""
+    """Report on a graph or on a set of graphs, as values and as lines."""
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.auditing import attacks
     from lightning_dpg.auditing.graph_set_attacks import attack_set
@@ -85,10 +85,10 @@ def _attacked(options: argparse.Namespace, config: Path | None) -> tuple[dict[st
 
 
 def lines(report: dict[str, Any]) -> list[str]:
-    """The report for reading.
+    """Format the report on a graph.
 
     Args:
-        report: That of ``attack_graph``.
+        report: Report of ``attack_graph``.
     """
     by_degrees = report["baseline"] == "degrees alone"
     second, keys = "degrees alone" if by_degrees else "without them", ("auc", "accuracy", "found")
@@ -133,10 +133,10 @@ def lines(report: dict[str, Any]) -> list[str]:
 
 
 def set_lines(report: dict[str, Any]) -> list[str]:
-    """The report for reading.
+    """Format the report on a set of graphs.
 
     Args:
-        report: That of ``attack_set``.
+        report: Report of ``attack_set``.
     """
     names = {
         "real": "from the real remaining graphs",
@@ -160,7 +160,7 @@ def set_lines(report: dict[str, Any]) -> list[str]:
 
 
 def _config_of(folder: Path) -> Path | None:
-    """The configuration in the folder of a run or beside that of a release, if there is one."""
+    """Find the configuration in the folder of a run or beside a release; None if there is none."""
     inside = folder if (folder / "release").is_dir() else folder.absolute().parent
     return inside / "config.yaml" if (inside / "config.yaml").is_file() else None
 

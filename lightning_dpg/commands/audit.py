@@ -1,4 +1,4 @@
-"""``audit``: an empirical lower bound on epsilon, to hold a claim against."""
+"""``audit``: an empirical lower bound on epsilon, as a test of a claim."""
 
 import argparse
 import math
@@ -42,7 +42,7 @@ def run(args: list[str]) -> None:
     """Audit a method.
 
     Raises:
-        SystemExit: With the code 1, if its claim is refuted.
+        SystemExit: With code 1, if the bound refutes the claim.
     """
     options, rest = _parse(args)
     # Start-up time: a wrong option is refused before PyTorch is imported.
@@ -129,7 +129,7 @@ def _lines(report: "Report") -> list[str]:
 
 
 def _scored(report: "Report") -> list[str]:
-    """Which releases were scored, how each one fared by itself, and which were not scored."""
+    """List the scored releases with their bounds, and the releases without a score."""
     total = len(report.scored) + len(report.unscored)
     not_scored = f", not: {', '.join(report.unscored)}" if report.unscored else ""
     lines = [f"scored: {len(report.scored)} of {total} releases{not_scored}"]

@@ -32,7 +32,7 @@ and, of each fit, privacy.json and the synthetic graph or set of run 0 (runs/)."
 
 
 def run(args: list[str]) -> None:
-    """Fit and evaluate what is missing, then write tables and report.
+    """Fit and evaluate missing jobs, then write tables and a report.
 
     Raises:
         SystemExit: If a fit failed (2) or the user interrupted (130).
@@ -43,7 +43,7 @@ def run(args: list[str]) -> None:
     from lightning_dpg.benchmark.result_folder import count_records
 
     def way_on() -> str:
-        """Line on what is kept, and the command that does the rest."""
+        """Name the kept results, and the command that continues."""
         command = shlex.join(["python", "-m", "lightning_dpg", "compare", *args])
         kept = f"the results of {count_records(options.out)} fits are kept in {options.out}"
         return f"{kept}\ngo on with: {command}"
@@ -69,7 +69,7 @@ def run(args: list[str]) -> None:
     for path in results.files:
         print(path)
     if options.wandb:
-        # Start-up time: Weights & Biases is imported where it is asked for.
+        # Start-up time: Weights & Biases is imported on demand.
         from lightning_dpg.benchmark.tracking import track
 
         track(results)

@@ -1,4 +1,4 @@
-"""``evaluate``: how near synthetic graphs come to the real one."""
+"""``evaluate``: similarity of synthetic graphs to the real graph."""
 
 import argparse
 import csv
@@ -54,19 +54,19 @@ def run(args: list[str]) -> None:
     from lightning_dpg.metrics.queries import compare, profile
     from lightning_dpg.running.graph_arguments import load
 
-    # All graphs are read before anything is printed, so that a bad one is told at once.
+    # All graphs are read before any output, so that errors come first.
     real = load(options.real, options.undirected)
     graphs = [(name, load(name, options.undirected)) for name in options.synthetic]
 
     measured = profile(real)
     answers = [(name, compare(measured, graph)) for name, graph in graphs]
-    # Before the tables, whose reader may leave early, as in `evaluate ... | head`.
+    # Write files before the tables, since a reader may stop early, as in `evaluate ... | head`.
     try:
         if options.json is not None:
             options.json.write_text(to_json(answers), encoding="utf-8")
         if options.csv is not None:
             _write_csv(answers, options.csv)
-    finally:  # a full disk does not take the numbers away
+    finally:  # print the numbers even if the disk is full
         for name, queries in answers:
             print("\n".join(table(options.real, name, queries)), end="\n\n")
         print("not private: the numbers were computed from the real graph", flush=True)
@@ -93,7 +93,7 @@ def table(real: str, synthetic: str, answers: "Mapping[str, Answer]") -> list[st
 
 
 def to_json(answers: "list[tuple[str, dict[str, Answer]]]") -> str:
-    """All answers as strict JSON, which has no word for nan but null, and notes where there are.
+    """Write all answers as strict JSON, with null for nan, and with their notes.
 
     Args:
         answers: Path of each synthetic graph and its answers.
@@ -114,7 +114,7 @@ def to_json(answers: "list[tuple[str, dict[str, Answer]]]") -> str:
 
 
 def _check_output(option: str, path: Path, inputs: list[Path]) -> None:
-    """Refuse a file that cannot be written or would take the place of a graph."""
+    """Refuse an output file that is not writable or that would overwrite a graph."""
     if path.is_dir():
         raise CommandError(f"{option} {path}: a folder")
     if not path.absolute().parent.is_dir():
@@ -140,7 +140,7 @@ def _write_csv(answers: "list[tuple[str, dict[str, Answer]]]", path: Path) -> No
 
 
 def _cell(value: float, digits: int = 8) -> str:
-    """A number for reading: ``-`` for none, and counts in full."""
+    """Format a number: ``-`` for nan, and counts in full."""
     if not math.isfinite(value):
         return "-"
     return f"{value:.0f}" if value.is_integer() else f"{value:.{digits}g}"

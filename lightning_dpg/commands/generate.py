@@ -1,4 +1,4 @@
-"""``generate``: synthetic graphs from a release alone."""
+"""``generate``: synthetic graphs from a release, without the private graph."""
 
 import argparse
 import re
@@ -63,6 +63,6 @@ def run(args: list[str]) -> None:
 
 
 def _first_new_seed(release: Path) -> int:
-    """Seed after those of the graphs that the release holds."""
+    """First seed after the seeds of the graphs in the release."""
     names = (re.fullmatch(r"synthetic-(\d+)\.\w+", path.name) for path in release.iterdir())
     return max((int(name[1]) + 1 for name in names if name), default=0)

@@ -1,4 +1,4 @@
-"""``list``: methods, data sets and configurations, read from the sources without running them."""
+"""``list``: methods, data sets and configurations, read from source files without execution."""
 
 import argparse
 import ast
@@ -57,7 +57,7 @@ def methods() -> list[tuple[str, str]]:
 
 
 def data_sets() -> list[tuple[str, str]]:
-    """Built-in graphs and sets of graphs, and what the folder of real data holds."""
+    """Built-in graphs and sets of graphs, and the data sets in the folder of real data."""
     rows = [(name, "built in") for name in _keys("loading.py", "BUILT_IN")]
     rows += [(name, f"{text}; built in, a set") for name, text in _built_in_sets()]
     root = os.environ.get("LIGHTNING_DPG_DATA")
@@ -69,7 +69,7 @@ def data_sets() -> list[tuple[str, str]]:
 
 
 def _built_in_sets() -> list[tuple[str, str]]:
-    """Name of each built-in set and first docstring line of the function that makes it."""
+    """Name of each built-in set, and first docstring line of its function."""
     file = "built_in_sets.py"
     functions = {node.name: node for node in _tree(file).body if isinstance(node, ast.FunctionDef)}
     names = _keys(file, "BUILT_IN_SETS")
@@ -77,7 +77,7 @@ def _built_in_sets() -> list[tuple[str, str]]:
 
 
 def _keys(file: str, constant: str) -> list[str]:
-    """Keys of a dictionary that a data module's file declares."""
+    """Keys of a dictionary in a data module's file."""
     value = next(
         node.value
         for node in _tree(file).body
@@ -90,7 +90,7 @@ def _keys(file: str, constant: str) -> list[str]:
 
 
 def _tree(file: str) -> ast.Module:
-    """Syntax of a data module's file."""
+    """Parse a data module's file."""
     return ast.parse((_folder("datamodules") / file).read_text(encoding="utf-8"))
 
 
@@ -108,7 +108,7 @@ def _folder(name: str) -> Path:
 
 
 def _ancestors(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> Iterator[ast.ClassDef]:
-    """A class and those of its bases that are methods too."""
+    """A class and its bases that are methods."""
     yield node
     for base in node.bases:
         if isinstance(base, ast.Name) and base.id in classes:
@@ -116,7 +116,7 @@ def _ancestors(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> Iterator
 
 
 def _is_abstract(ancestors: list[ast.ClassDef]) -> bool:
-    """Whether an abstract function is left, the nearest definition counting."""
+    """Whether an abstract function remains; the nearest definition counts."""
     state: dict[str, bool] = {}
     for node in ancestors:
         for item in node.body:

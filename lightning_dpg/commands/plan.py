@@ -1,10 +1,10 @@
-"""``plan``: noise, steps, epsilon and delta of a run, without any data."""
+"""``plan``: noise, steps, epsilon and delta of a run, without data."""
 
 import argparse
 
 
 def run(args: list[str]) -> None:
-    """Print the noise multiplier that fits a budget, and the neighbourhood of the plan."""
+    """Print the noise multiplier for a budget, and epsilons of nearby settings."""
     parser = argparse.ArgumentParser(
         prog="lightning_dpg plan",
         description="Noise, steps, epsilon and delta of a run, without any data.",
@@ -40,7 +40,7 @@ def run(args: list[str]) -> None:
         )
     )
     if options.nodes is not None:
-        # Start-up time: it brings PyTorch, which the plan alone does not need.
+        # Start-up time: the import brings PyTorch, which the plan alone does not need.
         from lightning_dpg.methods.advice import link_hint
 
         print(f"\nhint: {link_hint(options.epsilon, options.nodes, options.edges)}")

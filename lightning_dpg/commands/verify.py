@@ -1,4 +1,4 @@
-"""``verify``: whether a release is whole, and says of itself what its entries prove."""
+"""``verify``: integrity of a release, and agreement of its statement with its ledger entries."""
 
 import argparse
 from pathlib import Path
@@ -15,10 +15,10 @@ somebody who edits on purpose can write new ones: compare those that the sender 
 
 
 def run(args: list[str]) -> None:
-    """Print what is wrong, or the guarantee.
+    """Print the faults of a release, or its guarantee.
 
     Raises:
-        SystemExit: If something is wrong (1).
+        SystemExit: With code 1, if a fault is found.
     """
     parser = argparse.ArgumentParser(
         prog="lightning_dpg verify",

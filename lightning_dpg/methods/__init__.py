@@ -99,10 +99,10 @@ __all__ = [
 
 _RENAMED = {"GraphLearner": "GraphFeatureRelease"}
 
-if not TYPE_CHECKING:  # a type checker knows the names of today only
+if not TYPE_CHECKING:  # a type checker knows the current names only
 
     def __getattr__(name: str) -> type:
-        """Find a class by the name that it had in version 0.1, and say the new one."""
+        """Find a class by its name in version 0.1, and warn with the new name."""
         if name not in _RENAMED:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         warnings.warn(

@@ -1,25 +1,26 @@
-"""Which method to take for the links of a graph, by public numbers alone."""
+"""Recommendation of a method for the links of a graph, from public numbers only."""
 
 import math
 
 from lightning_dpg.graph.edge_sampling import MAX_NODES
 
-# Where measurements on ten kinds of synthetic graphs of mean degree 4 to 60 change their winner.
+# Mean degrees at which the best method changes, measured on ten kinds of synthetic graphs of mean
+# degree 4 to 60.
 _LEAST_SIGNAL = 0.65
 _LEAST_CHOICES = 20.0
 
 
 def link_method(num_nodes: int, num_edges: int, epsilon: float) -> str:
-    r"""The method that predicts links best on most graphs of this size within a budget.
+    r"""Return the method with the best link prediction on most graphs of this size and budget.
 
-    Eigenvalues of communities grow with the mean degree d; those of the noise of randomized response
-    reach :math:`\sqrt{N} / \sinh(\epsilon / 2)`. Where d is a fair share of these,
-    ``RandomizedResponse`` is best. Elsewhere the choices of ``PrivGraph`` are the surer the larger
-    :math:`d \epsilon` is, and where that is small, degrees are all that is left.
+    Eigenvalues of communities grow with the mean degree d; the noise of randomized response has
+    eigenvalues up to :math:`\sqrt{N} / \sinh(\epsilon / 2)`. ``RandomizedResponse`` is best if d is
+    a fair share of these. Otherwise the selections of ``PrivGraph`` become more reliable with
+    :math:`d \epsilon`, and at small :math:`d \epsilon` only degrees remain useful.
 
     Args:
         num_nodes: Number of nodes N (public).
-        num_edges: Number of edges: released, or publicly known; that of a private graph is not.
+        num_edges: Number of edges, if it is released or publicly known.
         epsilon: Privacy parameter of the whole budget.
     """
     degree = 2 * num_edges / max(num_nodes, 1)
@@ -30,12 +31,12 @@ def link_method(num_nodes: int, num_edges: int, epsilon: float) -> str:
 
 
 def link_hint(epsilon: float, num_nodes: int, num_edges: int | None = None) -> str:
-    """One line on which method predicts links best.
+    """Recommend a method for link prediction in one line.
 
     Args:
         epsilon: Privacy parameter of the whole budget.
         num_nodes: Number of nodes N (public).
-        num_edges: Number of edges if it is public or released; else all cases are told.
+        num_edges: Number of edges if it is public or released; otherwise the line names all cases.
     """
     start = f"for links at epsilon {epsilon:g} on {num_nodes:,} nodes take"
     if num_edges is not None:
@@ -55,7 +56,7 @@ def link_hint(epsilon: float, num_nodes: int, num_edges: int | None = None) -> s
 
 
 def _degree_thresholds(num_nodes: int, epsilon: float) -> tuple[float, float]:
-    """Mean degrees from which ``RandomizedResponse``, and else ``PrivGraph``, is best."""
+    """Mean degrees above which ``RandomizedResponse``, and otherwise ``PrivGraph``, is best."""
     noise = math.sqrt(num_nodes) / math.sinh(min(epsilon, 100.0) / 2)
     signal = _LEAST_SIGNAL * noise if num_nodes <= MAX_NODES else math.inf
     return signal, _LEAST_CHOICES / epsilon

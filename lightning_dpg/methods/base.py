@@ -20,24 +20,24 @@ from lightning_dpg.privacy.noise import NoiseSource
 
 
 class PrivateModule(PlannedModule):
-    """A method with a ledger of everything it reads of the private graph.
+    """A method with a ledger of all its reads of the private graph.
 
     Attributes:
         ledger: Releases so far; part of every checkpoint.
-        relation: Neighbouring relation of the guarantee.
-        is_pure: Whether all its releases are of pure epsilon, so that a delta of 0 suffices.
-        adds_noise: Whether it protects anything at all.
-        is_trained: Whether steps change what the releases before them have made, so that a run
-            without a step is an untrained method and not nothing at all.
-        added_tensors: Released tensors that releases of earlier versions lack; the values that a new
-            object has stand for them.
-        removed_tensors: Released tensors of earlier versions that nothing reads any more.
-        renamed_tensors: Names of today of released tensors, by those of earlier versions.
-        assumptions: What the guarantee takes as public, one sentence each.
-        reads: The protocol of the records that it reads: ``GraphRecords`` or ``GraphSetRecords``.
-        repeats_edges: Whether it multiplies its sensitivities by ``max_occurrences`` of a set; if
-            not, data in which edges repeat are refused.
-        is_inductive: Whether ``predict`` reads graphs, those of which labels are asked for.
+        relation: Neighboring relation of the guarantee.
+        is_pure: Whether all releases satisfy pure epsilon-DP, so that a delta of 0 suffices.
+        adds_noise: Whether the method protects anything.
+        is_trained: Whether training steps change the released tensors, so that a run without a step
+            is an untrained method, and not an empty one.
+        added_tensors: Released tensors that releases of earlier versions lack; a new object's
+            values replace them.
+        removed_tensors: Released tensors of earlier versions that the method no longer reads.
+        renamed_tensors: Current names of released tensors, by their names in earlier versions.
+        assumptions: Facts that the guarantee treats as public, one sentence each.
+        reads: Protocol of the records: ``GraphRecords`` or ``GraphSetRecords``.
+        repeats_edges: Whether the method multiplies its sensitivities by ``max_occurrences`` of a
+            set; otherwise data with repeated edges are refused.
+        is_inductive: Whether ``predict`` reads graphs, whose labels the method predicts.
     """
 
     reads: ClassVar[type] = GraphRecords
@@ -60,9 +60,10 @@ class PrivateModule(PlannedModule):
 
     @classmethod
     def public_path(cls) -> str:
-        """Dotted path of the class in a release, which holds wherever the modules of the package move.
+        """Dotted path of the class in a release, valid wherever the modules of the package move.
 
-        A shipped class is named in ``lightning_dpg.methods``, a class of the user in its own module.
+        The path of a shipped class is in ``lightning_dpg.methods``, that of a user's class in its
+        module.
         """
         package = __name__.rpartition(".")[0]
         if cls.__module__.startswith(f"{package}."):
@@ -71,7 +72,7 @@ class PrivateModule(PlannedModule):
 
     @property
     def noise(self) -> NoiseSource:
-        """The secret noise source; made when first asked for, so that all ranks can share it."""
+        """The secret noise source; it is made on first use, so that all ranks can share it."""
         if self._noise is None:
             self._noise = NoiseSource()
         return self._noise
@@ -82,12 +83,12 @@ class PrivateModule(PlannedModule):
         return served_records(type(self).__name__, self.reads, data_of(self.trainer))
 
     def batch_request(self) -> BatchRequest:
-        """The batches that it needs: by default one that holds all records."""
+        """Batches that the method needs: by default one batch with all records."""
         return BatchRequest("all", steps_per_epoch=1)
 
     @classmethod
     def check_data(cls, data: object) -> None:
-        """Refuse a data module whose records are not those that this method reads."""
+        """Refuse a data module with records of another kind."""
         check_records(cls.__name__, cls.reads, cls.repeats_edges, data)
 
     def setup(self, stage: str) -> None:
@@ -114,11 +115,11 @@ class PrivateModule(PlannedModule):
             )
 
     def condition(self) -> str | None:
-        """What the guarantee holds under only, said after "if" (public); None where it always holds."""
+        """Condition of the guarantee, to follow "if" (public); None if it always holds."""
         return None
 
     def claimed_epsilon(self, delta: float) -> float | None:
-        """Epsilon that the paper would print for this run; None where that is no question."""
+        """Epsilon of the paper for this run; None if the method does not compare with it."""
         return None
 
     def on_train_batch_start(self, batch: object, batch_idx: int) -> int | None:
@@ -148,8 +149,8 @@ class PrivateModule(PlannedModule):
     def public_backward(self, loss: Tensor, parameters: list[nn.Parameter]) -> None:
         """Add the gradient of a loss that reads no record to ``.grad``, averaged over ranks.
 
-        Unlike ``manual_backward`` it leaves parameters of other networks alone, and it needs no
-        reducer that would have to be told which of them were used.
+        Unlike ``manual_backward``, it leaves parameters of other networks unchanged, and it needs
+        no reducer with a list of used parameters.
         """
         self.public_gradient(
             parameters, list(torch.autograd.grad(loss, parameters, materialize_grads=True))
@@ -194,14 +195,14 @@ class Synthesizer(PrivateModule):
         return make_graph(self.sample_edges(generator), self.hparams["num_nodes"], self.node_names)
 
     def load_released_state(self, state: dict[str, Tensor]) -> None:
-        """Restore what :meth:`released_state` gave."""
+        """Restore the result of :meth:`released_state`."""
         self.load_state_dict(state, strict=False)
 
     def on_fit_start(self) -> None:
-        """Take over the public facts of the data."""
+        """Copy the public facts of the data."""
         self.check_new()
         records = self.records
-        assert isinstance(records, GraphRecords)  # methods for sets take over facts of their own
+        assert isinstance(records, GraphRecords)  # methods for sets copy facts of their own
         if records.num_nodes != self.hparams["num_nodes"]:
             raise MisconfigurationException(
                 f"num_nodes is {self.hparams['num_nodes']}, but the graph has {records.num_nodes} "
@@ -215,7 +216,7 @@ class Synthesizer(PrivateModule):
             )
         self.node_names = names
         self.assumptions = list(records.assumptions)
-        # Every rank trains on other public randomness: the same would be work done twice.
+        # Every rank trains on other public randomness; equal randomness would repeat the work.
         torch.manual_seed(torch.initial_seed() + 1 + self.global_rank)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -230,7 +231,7 @@ class Synthesizer(PrivateModule):
 
     def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
         """Link prediction on held-out edges (reads the private graph)."""
-        if self.trainer.sanity_checking:  # nothing has been released that could be judged
+        if self.trainer.sanity_checking:  # nothing is released yet that could be evaluated
             return
         edges, non_edges, _ = batch
         auc, ap = link_prediction(self.score(edges), self.score(non_edges))
@@ -238,10 +239,10 @@ class Synthesizer(PrivateModule):
         self.log_dict(values, batch_size=1, prog_bar=True)
 
     def test_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
-        """Link prediction beside its controls, and the statistics of a sample beside the graph's.
+        """Compare link prediction with its baselines, and a sample's statistics with the graph's.
 
-        The degree product is the control that much of the usual AUC comes from; the second AUC,
-        against non-edges whose ends have the degrees of edges, is what remains without it.
+        The degree product is the baseline that explains much of the usual AUC; the second AUC,
+        against non-edges whose ends have the degrees of edges, excludes this effect.
         """
         edges, non_edges, matched = batch
         records = self.records
@@ -250,13 +251,15 @@ class Synthesizer(PrivateModule):
         values: dict[str, float] = {}
         for name, other in (("", non_edges), ("matched_", matched)):
             auc, ap = link_prediction(self.score(edges), self.score(other))
-            control, _ = link_prediction(degree_product(graph, edges), degree_product(graph, other))
-            values |= {f"{name}auc": auc, f"{name}ap": ap, f"{name}auc_degree_product": control}
+            baseline, _ = link_prediction(
+                degree_product(graph, edges), degree_product(graph, other)
+            )
+            values |= {f"{name}auc": auc, f"{name}ap": ap, f"{name}auc_degree_product": baseline}
         sample = self.sample(torch.Generator().manual_seed(0))
         for name, statistic in STATISTICS.items():
             values |= {name: statistic(sample), f"{name}_original": statistic(graph)}
         self.log_dict({f"nonprivate/test_{k}": v for k, v in values.items()}, batch_size=1)
 
     def predict_step(self, seed: Tensor, batch_idx: int) -> Data:
-        """One synthetic graph per seed."""
+        """Draw one synthetic graph per seed."""
         return self.sample(torch.Generator().manual_seed(int(seed)))

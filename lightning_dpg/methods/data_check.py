@@ -1,4 +1,4 @@
-"""The check of a method against its data, before anything is made or spent."""
+"""Checks of a method against its data, before a run makes a folder or spends budget."""
 
 from pytorch_lightning import Trainer
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -15,12 +15,13 @@ _READS: dict[type, tuple[str, str]] = {
 
 
 def check_records(method: str, reads: type, repeats_edges: bool, data: object) -> None:
-    """Refuse a data module whose records a method does not read.
+    """Refuse a data module with records that a method does not read.
 
     Args:
         method: Name of the method.
         reads: Protocol of the records that it reads.
-        repeats_edges: Whether it counts how often an edge of the private data is in the set.
+        repeats_edges: Whether the method accounts for private edges that occur repeatedly in the
+            set.
         data: A data module that has been set up.
 
     Raises:
@@ -36,12 +37,12 @@ def check_records(method: str, reads: type, repeats_edges: bool, data: object) -
 
 
 def data_of(trainer: Trainer) -> object:
-    """The data module in use; None where loaders were passed to the trainer instead."""
+    """The data module in use; None if loaders were passed to the trainer instead."""
     return trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
 
 
 def served_records(method: str, reads: type, data: object) -> Records:
-    """Records of a data module, of the kind that a method reads.
+    """Return the records of a data module if they are of the kind that a method reads.
 
     Args:
         method: Name of the method.
@@ -49,7 +50,7 @@ def served_records(method: str, reads: type, data: object) -> Records:
         data: A data module that has been set up.
 
     Raises:
-        MisconfigurationException: If it serves no records, or those of another kind.
+        MisconfigurationException: If it serves no records, or records of another kind.
     """
     learned, fits = _READS.get(reads, (reads.__name__, "a data module that serves such records"))
     if not serves_records(data):

@@ -1,17 +1,17 @@
-"""Names that methods and settings had in the version before this one."""
+"""Names of methods and settings in the previous version."""
 
 from collections.abc import Mapping
 from typing import Any
 
-# Settings of the earlier PrivCom that chose between what are classes of their own now.
+# Settings of the earlier PrivCom whose values are separate classes now.
 _CHOICES = {"release": "noisy_oja", "relation": "edge", "mode": "corrected", "hops": 0}
 _POWER_METHOD = ("release", "relation", "mode")
 _EDGE = (*_POWER_METHOD, "hops", "max_degree")
 _RESPONSES = (*_EDGE, "iterations", "momentum", "clip", "value_share")
 _PUBLISHED = (*_POWER_METHOD, "momentum", "clip", "degree_share", "value_share", "max_degree")
 
-# Settings of the earlier LDPGromovWasserstein, whose choices are classes of their own now, and the
-# settings that had no effect in each of them.
+# Settings of the earlier LDPGromovWasserstein whose values are separate classes now, and the
+# settings without effect in each class.
 _REPORTS = ("release", "mode", "hops")
 _NO_PRIVATE_ROUNDS = ("max_nodes", "max_update_norm", "weights_share")
 _ROWS = (*_REPORTS, *_NO_PRIVATE_ROUNDS)
@@ -20,9 +20,9 @@ _SUMS = (
     *_NO_PRIVATE_ROUNDS,
 )
 _SPLIT = {"teaching_fraction": "train_fraction", "split_seed": "seed"}
-# The same of PrivateGraphKernel.
+# Settings of the earlier PrivateGraphKernel whose values are separate classes now.
 _SAMPLES = ("sampling", "sample_rate")
-# Settings of the earlier DPGVAE and DPGGAN that one mode of two had a use for.
+# Settings of the earlier DPGVAE and DPGGAN that only one of the two modes used.
 _CORRECTED_STEPS = ("count_share", "aggregation_share", "hops", "public_pairs")
 _PUBLISHED_STEPS = ("clip_decay",)
 
@@ -30,16 +30,16 @@ _PUBLISHED_STEPS = ("clip_decay",)
 def translate(
     class_name: str, settings: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any], list[str]]:
-    """Today's name and settings of a method that a configuration or a release of 0.1 names.
+    """Translate the class name and settings of version 0.1 to the current ones.
 
-    A setting that this version does not know, and that 0.1 did not know either, is kept, so that the
-    parser refuses it; so is a combination that 0.1 refused.
+    A setting unknown to both versions is kept, so that the parser refuses it; a combination that
+    0.1 refused is kept as well.
 
     Args:
         class_name: Public name of the class, such as ``PrivCom``.
         settings: Its settings, all of them or some.
 
-    Returns:
+    Public name of the current class, its settings, and one line per renamed thing.
         Public name of the class today, its settings, and a line for each thing that has a new name.
     """
     match class_name:
@@ -62,7 +62,7 @@ def translate(
 
 
 def _privcom(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[str]]:
-    """A class for each algorithm, relation and variant of PrivCom."""
+    """Translate PrivCom: a class for each algorithm, relation and variant."""
     chosen = tuple(settings.get(name, usual) for name, usual in _CHOICES.items())
     match chosen:
         case ("rr_spectral", "edge", "corrected", 0):
@@ -82,7 +82,7 @@ def _privcom(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[str
 def _gromov_wasserstein(
     settings: Mapping[str, Any],
 ) -> tuple[str, dict[str, Any], list[str]]:
-    """A class for each guarantee of LDPGromovWasserstein, with today's names of the split."""
+    """Translate LDPGromovWasserstein: a class for each guarantee, with current names."""
     usual = {"release": "ldp", "mode": "corrected", "weights": "random", "report_epsilon": None}
     chosen = tuple(settings.get(name, default) for name, default in usual.items())
     earlier = "LDPGromovWasserstein"
@@ -94,7 +94,7 @@ def _gromov_wasserstein(
             left_out, today = _ROWS, "GromovWassersteinFeatures"
         case ("ldp", "paper", "random" | "trained", _):
             left_out, today = _ROWS, "LDPGromovWassersteinAsPublished"
-            settings = {"weights": "random"} | dict(settings)  # the default is another one
+            settings = {"weights": "random"} | dict(settings)  # the earlier default differs
         case ("curated_edge", "corrected", "random" | "trained", _):
             left_out, today = _SUMS, "CentralGromovWasserstein"
         case ("exact", "corrected" | "paper", "random" | "trained", _):
@@ -112,7 +112,7 @@ def _gromov_wasserstein(
 
 
 def _graph_kernel(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[str]]:
-    """A class for each noise of PrivateGraphKernel."""
+    """Translate PrivateGraphKernel: a class for each kind of noise."""
     usual = {"mode": "corrected", "mechanism": "laplace"}
     left_out: tuple[str, ...]
     match tuple(settings.get(name, default) for name, default in usual.items()):
@@ -132,7 +132,7 @@ def _graph_kernel(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any], lis
 def _by_mode(
     class_name: str, settings: Mapping[str, Any], corrected_only: tuple[str, ...]
 ) -> tuple[str, dict[str, Any], list[str]]:
-    """A class for each of two modes; settings without an effect in its mode are left out."""
+    """Select one of two classes by mode, and drop settings without an effect in its mode."""
     match settings.get("mode", "corrected"):
         case "corrected":
             return _without(class_name, settings, ("mode", *_PUBLISHED_STEPS), class_name)
@@ -146,12 +146,12 @@ def _by_mode(
 def _by_noise(
     class_name: str, settings: Mapping[str, Any], classes: Mapping[str, str]
 ) -> tuple[str, dict[str, Any], list[str]]:
-    """A class for each kind of noise; the first one is the default."""
+    """Select a class by the kind of noise; the first one is the default."""
     noise = settings.get("noise", next(iter(classes)))
     today = next((today for choice, today in classes.items() if choice == noise), None)
     if today is None:
         return class_name, dict(settings), []
-    # Only uniform noise asks for a bound.
+    # Only uniform noise needs a bound.
     left_out = ("noise", "bound_share") if today == "DK2" else ("noise",)
     return _without(class_name, settings, left_out, today)
 
@@ -159,7 +159,7 @@ def _by_noise(
 def _without(
     class_name: str, settings: Mapping[str, Any], left_out: tuple[str, ...], today: str
 ) -> tuple[str, dict[str, Any], list[str]]:
-    """The class of today, without the settings that it has no more, and a line about these."""
+    """Drop settings that the current class does not have, and report them in one line."""
     kept = {name: value for name, value in settings.items() if name not in left_out}
     gone = [f"{name}: {value}" for name, value in settings.items() if name in left_out]
     if not gone:

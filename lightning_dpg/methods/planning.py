@@ -1,4 +1,4 @@
-"""The plan of a run against its budget: checked before the first event, and composed once."""
+"""Check of a run's plan against its budget before the first event, with one composition."""
 
 import math
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Plan = Callable[[Budget, int], list[LedgerEntry]]
 
 
 def keeps(plan: Plan, budget: Budget, steps: int) -> bool:
-    """Whether a plan fits a budget. Nothing is booked."""
+    """Whether a plan fits a budget; the check books nothing."""
     try:
         entries = plan(budget, steps)
     except BudgetTooSmall:
@@ -33,14 +33,14 @@ def keeps(plan: Plan, budget: Budget, steps: int) -> bool:
 
 
 def check_plan(plan: Plan, budget: Budget, steps: int, name: str, cheaper: str | None) -> None:
-    """Refuse a budget that a plan does not keep.
+    """Refuse a budget that a plan exceeds.
 
     Args:
         plan: Plan of a method.
-        budget: That of the run.
+        budget: Budget of the run.
         steps: Private steps of the whole run.
         name: Name of the method.
-        cheaper: What else would make the plan fit, said after "or".
+        cheaper: Other ways to make the plan fit, to follow "or".
 
     Raises:
         MisconfigurationException: If the plan spends more. It names the smallest epsilon that the
@@ -62,12 +62,12 @@ def check_plan(plan: Plan, budget: Budget, steps: int, name: str, cheaper: str |
 
 
 def prove_steps(ledger: PrivacyLedger, step: LedgerEntry, limit: float) -> None:
-    """Compose all steps that a run can still make once, so that each step need not be.
+    """Compose all remaining steps of a run once, so that each step needs no composition of its own.
 
     Args:
         ledger: Ledger of the run.
         step: Cost of one step.
-        limit: Number of steps that are left at most.
+        limit: Largest number of remaining steps.
     """
     budget = ledger.budget
     if budget is None or math.isinf(budget.epsilon) or limit < 1:
@@ -87,12 +87,12 @@ def prove_steps(ledger: PrivacyLedger, step: LedgerEntry, limit: float) -> None:
 
 
 class PlannedModule(pl.LightningModule):
-    """What a private method has to do with its budget: the ledger, the plan and their check.
+    """Base of private methods for their budget: the ledger, the plan and the check.
 
     Attributes:
         ledger: Releases so far.
-        relation: Neighbouring relation of the guarantee.
-        adds_noise: Whether the method protects anything at all.
+        relation: Neighboring relation of the guarantee.
+        adds_noise: Whether the method protects anything.
     """
 
     relation: Relation = Relation.EDGE
@@ -100,14 +100,14 @@ class PlannedModule(pl.LightningModule):
     ledger: PrivacyLedger
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Every event of a whole run: what the ledger holds when the run has ended.
+        """Plan every event of a whole run: the final content of the ledger.
 
         A pure function of the settings, of public facts and of its arguments, which books and draws
-        nothing. Releases take their noise and epsilons from it, so that what is planned is spent. A
-        method whose noise is a setting plans as many steps as the budget affords.
+        nothing. Releases take their noise and epsilons from the plan, so that planned and spent
+        costs agree. A method whose noise is a setting plans as many steps as fit the budget.
 
         Args:
-            budget: What the run may spend; an infinite epsilon adds no noise.
+            budget: Budget of the run; an infinite epsilon adds no noise.
             steps: Private steps of the whole run.
 
         Raises:
@@ -120,7 +120,7 @@ class PlannedModule(pl.LightningModule):
         return []
 
     def prove_steps(self) -> None:
-        """Compose what was released and all steps that are left once, so that each step need not be."""
+        """Compose the releases and all remaining steps once, instead of at each step."""
         if self.ledger.affords():
             left = self.trainer.estimated_stepping_batches - self.trainer.global_step
             for entry in self.step_entries():
@@ -137,7 +137,7 @@ class PlannedModule(pl.LightningModule):
         return int(steps)
 
     def unprotected(self, name: str, why: str) -> LedgerEntry:
-        """Entry of a read that adds no noise; only an infinite budget affords it."""
+        """Build the entry of a read without noise, which only an infinite budget allows."""
         return LedgerEntry(
             name=name,
             relation=self.relation,
@@ -148,7 +148,7 @@ class PlannedModule(pl.LightningModule):
 
     @property
     def budget(self) -> Budget:
-        """What the run may spend.
+        """Budget of the run.
 
         Raises:
             MisconfigurationException: If there is none.
@@ -158,7 +158,7 @@ class PlannedModule(pl.LightningModule):
                 f"{type(self).__name__} needs a budget: give the privacy section, or "
                 "PrivacyAccountant among the callbacks"
             )
-        self._check_settings(self.ledger.budget)  # also where it was set past accept_budget
+        self._check_settings(self.ledger.budget)  # also if the budget was set without accept_budget
         return self.ledger.budget
 
     def accept_budget(self, budget: Budget, steps: int = 1) -> None:
@@ -168,26 +168,26 @@ class PlannedModule(pl.LightningModule):
             self.ledger.budget = budget
 
     def delta_setting(self) -> str | None:
-        """Setting, if any, by which a method of pure epsilon spends a delta after all."""
+        """Setting, if any, by which a method of pure epsilon spends a delta."""
         return None
 
     def unprotected_setting(self) -> str | None:
-        """Setting, if any, that protects nothing; the method's name if it never does."""
+        """Setting, if any, that protects nothing; the method's name if it never protects."""
         if not self.adds_noise:
             return type(self).__name__
         return "noise_multiplier: 0" if self.hparams.get("noise_multiplier") == 0 else None
 
     def cheaper_settings(self) -> str | None:
-        """What to change for a smaller budget, said after "or"; None if nothing does."""
+        """Changes of settings that fit a smaller budget, to follow "or"; None if no change does."""
         return None
 
     def check_budget(self, budget: Budget, steps: int = 1) -> None:
-        """Refuse a budget that the plan cannot keep, before a run leaves a trace.
+        """Refuse a budget that the plan exceeds, before a run makes a folder.
 
         Args:
-            budget: That of the run.
-            steps: Private steps of the whole run, as far as they are known: enough noise makes any
-                number as cheap as one.
+            budget: Budget of the run.
+            steps: Private steps of the whole run, as far as known: with enough noise, any number of
+                steps costs as little as one.
 
         Raises:
             MisconfigurationException: If the plan spends more, or protects nothing. It names the
@@ -197,7 +197,7 @@ class PlannedModule(pl.LightningModule):
         check_plan(self.plan, budget, steps, type(self).__name__, self.cheaper_settings())
 
     def _check_settings(self, budget: Budget) -> None:
-        """Refuse settings that protect nothing, or that spend a delta which the budget has not."""
+        """Refuse settings that protect nothing, or that spend a delta of a budget without one."""
         if math.isinf(budget.epsilon):
             return
         unprotected = self.unprotected_setting()

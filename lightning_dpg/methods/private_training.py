@@ -1,4 +1,4 @@
-"""Private steps of a method: their noise, their cost, and gradients that are clipped and noised."""
+"""Private steps of a method: their noise, their cost, and clipped and noised gradients."""
 
 import math
 from collections.abc import Sequence
@@ -21,27 +21,27 @@ from lightning_dpg.privacy.sampling import PoissonBatch
 class PrivateTraining(nn.Module):
     """The equal private steps of one method, each a noised sum of clipped vectors.
 
-    A method owns one. It adds :meth:`planned` to its plan, calls :meth:`begin` when a run begins, and
-    :meth:`backward` in place of ``loss.backward()``. The settled noise is a buffer, so that a resumed
-    run goes on with it.
+    A method owns one. It adds :meth:`planned` to its plan, calls :meth:`begin` at the start of a
+    run, and :meth:`backward` instead of ``loss.backward()``. The chosen noise is a buffer, so that
+    a resumed run continues with it.
 
     Args:
         key: Key of the steps in the ledger.
         name: Their name there.
         proof: Function that proves the sensitivity.
         sensitivity: L2 sensitivity of the sum, proved for ``max_grad_norm``.
-        noise_multiplier: Standard deviation of the noise over the sensitivity; ``auto`` solves it from
-            the budget, what else it pays for, and the number of steps of the run. A number is kept, and
-            the run ends where the budget does.
+        noise_multiplier: Standard deviation of the noise over the sensitivity; ``auto`` solves it
+            from the budget, the other planned costs, and the number of steps of the run. A number
+            is kept, and the run ends when the budget is spent.
         max_grad_norm: Clipping norm C of one record's vector.
-        sample_rate: Probability with which Poisson sampling draws a record.
+        sample_rate: Probability that Poisson sampling draws a record.
         relation: Neighboring relation of the guarantee.
-        record: What is one record.
+        record: Unit of protection in words.
 
     Attributes:
-        noise_multiplier: The settled noise, NaN before.
-        local: Generator of draws whose number depends on the batch: taken from the public stream of
-            ``seed_everything``, they would show the size of the batch.
+        noise_multiplier: The chosen noise, NaN before the run.
+        local: Generator for draws whose number depends on the batch: the public stream of
+            ``seed_everything`` would reveal the size of the batch.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class PrivateTraining(nn.Module):
 
     @property
     def sample_rate(self) -> float:
-        """Probability with which Poisson sampling draws a record."""
+        """Probability that Poisson sampling draws a record."""
         return self._one_step.sample_rate
 
     @property
@@ -93,26 +93,26 @@ class PrivateTraining(nn.Module):
 
     @property
     def adds_none(self) -> bool:
-        """Whether the settled noise is none at all."""
+        """Whether the chosen noise is zero."""
         return float(self.noise_multiplier) == 0
 
     @property
     def entry(self) -> LedgerEntry:
-        """Cost of one step with the settled noise."""
+        """Cost of one step with the chosen noise."""
         return replace(self._one_step, noise_multiplier=float(self.noise_multiplier))
 
     def planned(
         self, budget: Budget, steps: int, others: Sequence[LedgerEntry] = ()
     ) -> list[LedgerEntry]:
-        """All steps of a run as one entry; none where there are none.
+        """Plan all steps of a run as one entry, or no entry for zero steps.
 
         Args:
             budget: Budget of the whole run.
-            steps: Steps that the run would make.
-            others: Everything else that the budget pays for.
+            steps: Requested steps of the run.
+            others: All other planned costs.
 
         Raises:
-            BudgetTooSmall: If no amount of noise fits the steps beside the others.
+            BudgetTooSmall: If no amount of noise fits the steps and the other costs.
         """
         if steps == 0:
             return []
@@ -129,19 +129,19 @@ class PrivateTraining(nn.Module):
         return [replace(step, noise_multiplier=self.asked, steps=max(1, fitting))]
 
     def is_noiseless(self, budget: Budget) -> bool:
-        """Whether no noise is added within a budget."""
+        """Whether a budget requires no noise."""
         return self.asked == 0 or (self.is_auto and math.isinf(budget.epsilon))
 
     def begin(self, method: PrivateModule) -> bool:
-        """Settle the noise at the start of a run, before the method books anything.
+        """Fix the noise at the start of a run, before the method books anything.
 
-        A number wins over a checkpoint, and a checkpoint over a new plan.
+        A number in the settings overrides a checkpoint, and a checkpoint overrides a new plan.
 
         Args:
             method: The method in training, whose plan holds the steps.
 
         Returns:
-            Whether the run is new. A resumed one finds its releases in its checkpoint.
+            Whether the run is new. A resumed run has its releases in its checkpoint.
         """
         if self.asked != "auto":
             self.noise_multiplier.fill_(self.asked)
@@ -150,11 +150,11 @@ class PrivateTraining(nn.Module):
         elif self.noise_multiplier.isnan():
             plan = method.plan(method.budget, method.planned_steps())
             sigmas = [e.noise_multiplier for e in plan if e.key == self._one_step.key]
-            self.noise_multiplier.fill_(sigmas[0] if sigmas else 1.0)  # of no step any would do
+            self.noise_multiplier.fill_(sigmas[0] if sigmas else 1.0)  # any value serves zero steps
         return not method.ledger.entries
 
     def drawn(self, batch: PoissonBatch) -> Tensor:
-        """The records of a batch, drawn at the rate that is booked.
+        """Return the records of a batch if it was drawn at the booked rate.
 
         Raises:
             ValueError: If the batch was drawn at another rate.
@@ -176,14 +176,15 @@ class PrivateTraining(nn.Module):
         """Book one step, and add its noised sum over ``expected_size`` to each ``.grad``.
 
         Args:
-            clipped_sum: Sum of vectors clipped to the norm that it is called with, by name.
+            clipped_sum: Function of the clipping norm that returns sums of clipped vectors, by
+                name.
             parameters: Parameters by the names of the sum.
             ledger: Charged before the noise is drawn.
             noise: Secret source of the noise.
             expected_size: Public constant; never the size of a batch.
 
         Raises:
-            PrivacyBudgetExceeded: If the step does not fit the budget; nothing has changed then.
+            PrivacyBudgetExceeded: If the step does not fit the budget; no state has changed then.
         """
         entry = self.entry
         per_norm = entry.sensitivity / self.max_grad_norm

@@ -178,10 +178,10 @@ class LedgerEntry:
 
     Attributes:
         name: What is released, for people.
-        relation: Neighbouring relation of the guarantee.
+        relation: Neighboring relation of the guarantee.
         mechanism: Class of the event; ``pure`` is any epsilon-DP mechanism, and ``approximate`` one
             that is so unless it fails, with probability ``delta``.
-        sensitivity: Largest change of the released value between neighbours (L2 for ``gaussian``).
+        sensitivity: Largest change of the released value between neighbors (L2 for ``gaussian``).
         proof: Where the sensitivity is proved, or why the read is not private.
         noise_multiplier: Standard deviation of ``gaussian`` noise over the sensitivity.
         epsilon: Cost of one step of a ``pure`` or an ``approximate`` mechanism.

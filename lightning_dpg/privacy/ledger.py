@@ -29,7 +29,7 @@ class PrivacyLedger:
     How releases compose is in :mod:`lightning_dpg.privacy.composition`.
 
     Attributes:
-        relation: The one neighbouring relation of all entries.
+        relation: The one neighboring relation of all entries.
         entries: What was released so far; equal successive releases under one key are one entry.
         budget: What may be spent; None refuses nothing.
         journal: File to which each release is written before it is booked, so that a run that was

@@ -35,7 +35,7 @@ def gaussian(
         noise: Secret source of the noise.
         key: Name of the release for programs, which finds its ledger entry.
         name: Name of the release in the ledger.
-        sensitivity: Largest L2 change of ``value`` between neighbours, finite; where it is 0 the value
+        sensitivity: Largest L2 change of ``value`` between neighbors, finite; where it is 0 the value
             is public, and released as it is.
         noise_multiplier: Standard deviation of the noise over the sensitivity.
         proof: Where the sensitivity is proved.
@@ -95,7 +95,7 @@ def discrete_laplace(
         key: Name of the release for programs, which finds its ledger entry.
         name: Name of the release in the ledger.
         epsilon: Cost, positive; an infinite one adds no noise and protects nothing.
-        sensitivity: Largest L1 change :math:`\Delta` of ``value`` between neighbours, each element
+        sensitivity: Largest L1 change :math:`\Delta` of ``value`` between neighbors, each element
             divided by its scale. It is public or a function of earlier releases.
         scales: Positive integers :math:`s_i` of the shape of ``value``, public or functions of
             earlier releases; None is 1 for all.
@@ -156,7 +156,7 @@ def randomized_response(
         name: Name of the release in the ledger.
         epsilon: Cost, positive; an infinite one flips nothing and protects nothing.
         thinning: Probability s with which a reported bit is kept, a function of what is public.
-        proof: Where it is shown that a neighbour differs in one bit.
+        proof: Where it is shown that a neighbor differs in one bit.
         record: What is one record.
 
     Returns:

@@ -33,7 +33,7 @@ class NoiseSource:
     whose outputs reveal its state. Philox is a counter-based generator that passes statistical
     tests; it is not a certified cipher. Normal variates are floating-point numbers, and the
     guarantee of the Gaussian mechanism is for real ones: the gaps between the representable sums
-    can in principle tell neighbouring inputs apart (Mironov, "On significance of the least
+    can in principle tell neighboring inputs apart (Mironov, "On significance of the least
     significant bits for differential privacy", 2012). Counts use an exact integer sampler instead.
 
     Args:
@@ -91,7 +91,7 @@ class NoiseSource:
     def integers(self, high: int, size: int) -> NDArray[np.int64]:
         """Uniform integers of ``range(high)``, exactly so, of shape ``(size,)``.
 
-        NumPy rejects the draws that would favour some of them.
+        NumPy rejects the draws that would favor some of them.
 
         Args:
             high: Upper bound, at most 2**63.

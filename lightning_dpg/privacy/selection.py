@@ -19,7 +19,7 @@ _BLOCK = 8192
 
 
 class Candidate(Protocol):
-    """A candidate that can become a neighbouring one, by moves that can be taken back.
+    """A candidate that can become a neighboring one, by moves that can be taken back.
 
     Attributes:
         num_moves: Number of moves out of each candidate, the same for all of them (public). Each
@@ -128,7 +128,7 @@ def choose_by_chain(
     Each step asks about a random move and makes it with probability :math:`\min(1, e^{r g})`, where g
     is the gain and :math:`r = \epsilon / 2 \Delta` (Metropolis et al., 1953). The stationary law is
     that of the exponential mechanism, :math:`P(c) \propto e^{r q_c}`, which is epsilon-DP if no
-    utility changes by more than :math:`\Delta` between neighbours: the numerator changes by a
+    utility changes by more than :math:`\Delta` between neighbors: the numerator changes by a
     factor of :math:`e^{\epsilon / 2}` at most, and so does the sum of all.
 
     What is booked is the cost of that law. A chain of finitely many steps has another one, and how
@@ -143,7 +143,7 @@ def choose_by_chain(
         key: Name of the release for programs, which finds its ledger entry.
         name: Name of the release in the ledger.
         epsilon: Cost of the choice, positive; an infinite one makes all moves that are no loss.
-        sensitivity: Largest change :math:`\Delta` of a candidate's utility between neighbours.
+        sensitivity: Largest change :math:`\Delta` of a candidate's utility between neighbors.
         proof: Where the sensitivity is proved.
         record: What is one record.
         watch: Is told steps and utility (private) as the chain goes on.

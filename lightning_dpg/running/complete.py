@@ -17,7 +17,7 @@ _NOT_LOOKED_AT = ("GraphStatistics", "ReleaseWriter")
 
 
 def complete_settings(args: Sequence[str]) -> dict[str, Any]:
-    """Sections of a configuration, with all defaults.
+    """Build the sections of a configuration, with all defaults.
 
     Args:
         args: Command line of ``fit``, such as ``["--config", "bter", "--privacy.epsilon", "2"]``.
@@ -34,9 +34,9 @@ def complete_settings(args: Sequence[str]) -> dict[str, Any]:
 
 
 def method_settings(config: Path) -> dict[str, Any]:
-    """Complete configuration of a method, for fits within a command on data that it exchanges.
+    """Build the complete configuration of a method for fits on other data within a command.
 
-    Such a fit draws no curves and figures: nobody looks at them, and they take time.
+    Such a fit draws no curves and figures, which nobody would see.
 
     Args:
         config: File of the configuration.
@@ -58,7 +58,7 @@ def method_settings(config: Path) -> dict[str, Any]:
         if callback["class_path"].rpartition(".")[2] not in _NOT_LOOKED_AT
     ]
     if settings["data"]["class_path"].rpartition(".")[2] == "GraphSetDataModule":
-        # Reads the same sets, and sets in files.
+        # This module reads the same sets, and sets in files.
         settings["data"]["class_path"] = "TUGraphDataModule"
     writer = {"class_path": "ReleaseWriter", "init_args": {"formats": ["npz"]}}
     settings["trainer"] |= {
@@ -71,7 +71,7 @@ def method_settings(config: Path) -> dict[str, Any]:
 
 
 def on_data(settings: Mapping[str, Any], name: str, **options: Any) -> dict[str, Any]:
-    """The same configuration on other data.
+    """Replace the data of a configuration.
 
     Args:
         settings: Complete configuration of a method.

@@ -1,4 +1,4 @@
-"""Fits in this process: the only place where other code than the command line starts one."""
+"""Fits in this process: all code except the command line starts fits here."""
 
 import contextlib
 import warnings
@@ -20,11 +20,11 @@ from lightning_dpg.running.releases import Release, open_release
 def fit(
     settings: Mapping[str, Any], folder: Path | None = None, *, is_quiet: bool = True
 ) -> Release:
-    """Fit a configuration and open what it has released.
+    """Fit a configuration and open its release.
 
     Args:
         settings: Sections of a configuration: model, data, trainer and privacy.
-        folder: Folder below which the run has its own; by default nothing is left behind.
+        folder: Folder of the run's folder; by default the run leaves no files.
         is_quiet: Whether to drop standard output and messages that are no warnings.
 
     Raises:
@@ -45,12 +45,12 @@ def fit_without_release(
     on_data: Callable[[Any], None],
     on_start: Callable[[PrivateModule], None],
 ) -> PrivateModule:
-    """Fit a configuration without callbacks, logs and release, and leave nothing behind.
+    """Fit a configuration without callbacks, logs, release and files.
 
     Args:
         settings: Sections of a configuration: model, data, trainer and privacy.
-        on_data: Called with the data module when it has read its data, and before any check.
-        on_start: Called with the method before the first step.
+        on_data: Function called with the data module after its setup, before any check.
+        on_start: Function called with the method before the first step.
 
     Raises:
         CommandError: If the configuration or its data are refused.
@@ -66,7 +66,7 @@ def fit_without_release(
 def fit_method(
     method: PrivateModule, data: pl.LightningDataModule, epsilon: float, delta: float
 ) -> None:
-    """Fit a method for one epoch within a budget; nothing is logged or written.
+    """Fit a method for one epoch within a budget, without logs and files.
 
     Args:
         method: Method to fit.
@@ -88,7 +88,7 @@ def fit_method(
 
 
 def _arguments(settings: Mapping[str, Any], root: Path, stack: contextlib.ExitStack) -> list[str]:
-    """Command line of a fit, whose configuration lies in a file until the stack is closed."""
+    """Command line of a fit; its configuration is a file until the stack closes."""
     mute_known_warnings()
     config = Path(stack.enter_context(TemporaryDirectory())) / "settings.yaml"
     config.write_text(yaml.safe_dump({**settings}), encoding="utf-8")
@@ -96,7 +96,7 @@ def _arguments(settings: Mapping[str, Any], root: Path, stack: contextlib.ExitSt
 
 
 class _BareFit(PrivateCLI):
-    """``fit`` that writes nothing, and whose data and method a caller can change."""
+    """``fit`` without files, whose data and method a caller can change."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class _BareFit(PrivateCLI):
         return data
 
     def before_instantiate_classes(self) -> None:
-        """Drop what only a user's run needs."""
+        """Drop the parts that only a user's run needs."""
         trainer = self._settings.trainer
         trainer.callbacks, trainer.logger = None, False
         trainer.enable_checkpointing = trainer.enable_progress_bar = False
@@ -122,7 +122,7 @@ class _BareFit(PrivateCLI):
         super().before_instantiate_classes()
 
     def instantiate_trainer(self, **kwargs: Any) -> pl.Trainer:
-        """A trainer that writes no release."""
+        """Build a trainer without a release."""
         trainer = super().instantiate_trainer(**kwargs)
         trainer.callbacks = [  # type: ignore[attr-defined]
             callback
@@ -132,5 +132,5 @@ class _BareFit(PrivateCLI):
         return trainer
 
     def before_fit(self) -> None:
-        """Hand the method to the caller."""
+        """Pass the method to the caller."""
         self._on_start(self.model)

@@ -1,4 +1,4 @@
-"""Graphs and sets of graphs that a command without a configuration is given."""
+"""Graphs and sets of graphs as arguments of commands without a configuration."""
 
 from torch_geometric.data import Data
 
@@ -18,7 +18,7 @@ def load(name: str, undirected: bool) -> Data:
         undirected: Whether to drop the directions of a directed graph.
 
     Raises:
-        CommandError: If it cannot be read.
+        CommandError: If it is not readable.
     """
     try:
         return load_graph(name, undirected=undirected)
@@ -38,7 +38,7 @@ def load_set(name: str, undirected: bool) -> Data:
         ``y`` of shape ``(G,)``, if any.
 
     Raises:
-        CommandError: If it cannot be read.
+        CommandError: If it is not readable.
     """
     data = TUGraphDataModule(name, undirected=undirected)
     try:
@@ -51,6 +51,6 @@ def load_set(name: str, undirected: bool) -> Data:
 
 
 def _in_words_of_commands(error: GraphFormatError) -> str:
-    """The message; the options of commands with a configuration have other names here, or none."""
+    """Reword a message: options have other names in these commands, or do not exist."""
     text = str(error).replace("--data.undirected true", "--undirected")
     return text.replace(NAME_COLUMNS, "name the columns source and target in the first line")

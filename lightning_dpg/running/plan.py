@@ -17,14 +17,14 @@ def plan(
     steps: int,
     noise_multiplier: float | None = None,
 ) -> str:
-    """The plan of a run as text.
+    """Write the plan of a run as text.
 
     Args:
         epsilon: Budget.
         delta: Budget.
-        sample_rate: Probability with which a step draws each record.
+        sample_rate: Probability that a step draws a record.
         steps: Number of private steps.
-        noise_multiplier: Noise to judge; solved from the budget by default.
+        noise_multiplier: Noise to evaluate; by default solved from the budget.
     """
     if not 0 < epsilon < math.inf or not 0 < delta < 1 or not 0 < sample_rate <= 1 or steps < 1:
         raise ValueError(

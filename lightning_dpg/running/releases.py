@@ -1,4 +1,4 @@
-"""Releases, opened. A release is data: no module that it names is imported."""
+"""Readers of releases. A release is data: its module names are never imported."""
 
 import json
 import sys
@@ -37,7 +37,7 @@ class Release(NamedTuple):
         return str(self.statement["guarantee"])
 
     def sample(self, seed: int) -> Data:
-        """A synthetic graph.
+        """Draw a synthetic graph.
 
         Args:
             seed: Public seed.
@@ -50,12 +50,12 @@ class Release(NamedTuple):
 def open_release(folder: Path, method_class: type[PrivateModule] | None = None) -> Release:
     """Open a release.
 
-    Args:
-        folder: Folder of a release, or of a run that has one.
-        method_class: Class of its method; by default the shipped or the already imported class that
+    folder: Folder of a release, or of a run with one.
+        method_class: Class of its method; by default the shipped or already imported class of the
+            recorded name.
             the release names.
 
-    Raises:
+    CommandError: If there is no release, or if it is damaged or changed.
         CommandError: If there is no release, or it is damaged or changed.
     """
     path = released_tensors(folder)
@@ -65,10 +65,10 @@ def open_release(folder: Path, method_class: type[PrivateModule] | None = None) 
 
 
 def released_tensors(folder: Path) -> Path:
-    """File of the tensors of a release.
+    """Path of the tensors of a release.
 
     Args:
-        folder: Folder of a release, or of a run that has one.
+        folder: Folder of a release, or of a run with one.
 
     Raises:
         CommandError: If there is none.
@@ -83,7 +83,7 @@ def released_tensors(folder: Path) -> Path:
 
 
 def _refuse_changes(path: Path) -> None:
-    """Refuse tensors that do not have their checksum, where the release has checksums."""
+    """Refuse tensors that differ from their checksum, if the release has checksums."""
     sums = path.with_name(SUMS)
     if not sums.is_file():  # a release of an earlier version
         return
@@ -96,15 +96,15 @@ def _refuse_changes(path: Path) -> None:
 
 
 def read_recipe(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Recipe and tensors of a release, both checked for what every method has in common.
+    """Read recipe and tensors of a release, and check the parts common to all methods.
 
     Args:
-        path: Its file of tensors.
+        path: File of the tensors.
 
     Raises:
-        CommandError: If the file is damaged, or not one of a release.
+        CommandError: If the file is damaged, or not part of a release.
     """
-    path.open("rb").close()  # safetensors takes a file that may not be read for a missing one
+    path.open("rb").close()  # safetensors reports an unreadable file as missing
     try:
         with safe_open(path, framework="pt") as file:
             text = (file.metadata() or {}).get(RECIPE, "")
@@ -126,14 +126,14 @@ def read_recipe(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def check_schema_version(path: Path, stated: dict[str, Any]) -> None:
-    """Refuse a recipe or a privacy statement that a later version has written.
+    """Refuse a recipe or a privacy statement of a later version.
 
     Args:
         path: Its file.
-        stated: The recipe or the statement; one of 0.1.0 states no version, which stands for 1.
+        stated: The recipe or the statement; 0.1.0 recorded no version, which means 1.
 
     Raises:
-        CommandError: If its version is not one that can be read.
+        CommandError: If the version is unknown.
     """
     version = stated.get("schema_version", 1)
     if type(version) is not int or version < 1:
@@ -146,7 +146,7 @@ def check_schema_version(path: Path, stated: dict[str, Any]) -> None:
 
 
 def imported(name: str) -> type[PrivateModule]:
-    """The method ``MODULE.CLASS`` that the user has named, whose module is imported.
+    """Import the user's method ``MODULE.CLASS``.
 
     Raises:
         CommandError: If there is none.
@@ -161,21 +161,21 @@ def imported(name: str) -> type[PrivateModule]:
 
 
 def is_shipped(name: str) -> bool:
-    """Whether a recipe's method is one of ours."""
+    """Whether a recipe names a shipped method."""
     return _shipped(name) is not None
 
 
 def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None = None) -> Any:
-    """The method that has written a release, around its tensors.
+    """Rebuild the method of a release around its tensors.
 
     Args:
         path: File of the tensors.
         expected: Class that the method must be one of.
-        method_class: Its class, where the caller knows; by default the shipped or the already
-            imported class that the recipe names.
+        method_class: Its class, if the caller knows it; by default the shipped or already imported
+            class of the recipe's name.
 
     Raises:
-        CommandError: If there is no such class, or the recipe and the tensors do not suit it.
+        CommandError: If there is no such class, or if recipe and tensors do not fit it.
     """
     recipe, state = read_recipe(path)
     recipe = _of_today(recipe)
@@ -209,12 +209,12 @@ def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None
 def first_line(error: Exception) -> str:
     """Kind and first line of an error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    # PyTorch names the class in the first line, and what is wrong with it in the second.
+    # PyTorch names the class in the first line, and the fault in the second.
     return f"{type(error).__name__}: {' '.join(lines[:2])}"[:300]
 
 
 def _of_today(recipe: dict[str, Any]) -> dict[str, Any]:
-    """A recipe with the names that an earlier version had replaced by those of this one."""
+    """Translate the earlier names in a recipe to current names."""
     package, _, name = recipe["method"].rpartition(".")
     if not _is_of_the_package(recipe["method"]):
         return recipe
@@ -227,7 +227,7 @@ def _is_of_the_package(name: str) -> bool:
 
 
 def _shipped(name: str) -> type | None:
-    """The shipped class of a recipe's name, if any.
+    """Shipped class of a recipe's name, if any.
 
     Recipes of 0.1.0 name the module of the class, which may have moved, so only its own name counts.
     """
@@ -237,9 +237,9 @@ def _shipped(name: str) -> type | None:
 
 
 def _find(path: Path, name: str) -> type[PrivateModule]:
-    """The shipped class of a name, or one of a module that is imported already."""
+    """Shipped class of a name, or class of an already imported module."""
     module, _, attribute = name.rpartition(".")
-    # vars(): looking up an attribute may run code of a module, or import another one.
+    # vars(): an attribute look-up may run code of a module, or import another one.
     found = _shipped(name) or vars(sys.modules.get(module, object)).get(attribute)
     if isinstance(found, type) and issubclass(found, PrivateModule):
         return found
@@ -255,7 +255,7 @@ def _find(path: Path, name: str) -> type[PrivateModule]:
 
 
 def _check_names(path: Path, recipe: dict[str, Any]) -> None:
-    """Refuse node names that are not those of all nodes, before anything of their size is made."""
+    """Refuse incomplete node names before anything of their size is allocated."""
     names, num_nodes = recipe.get("node_names"), recipe["hparams"].get("num_nodes")
     if "node_names" not in recipe:
         raise CommandError(f"{path}: its recipe has no 'node_names'")
@@ -272,7 +272,7 @@ def _check_names(path: Path, recipe: dict[str, Any]) -> None:
 
 
 def _check_tensor(path: Path, name: str, tensor: Tensor) -> None:
-    """Refuse numbers that no method releases; only a single number, such as a budget, is infinite."""
+    """Refuse values that no method releases; only single numbers may be infinite."""
     if tensor.isnan().any() or (tensor.dim() and tensor.isinf().any()):
         raise CommandError(f"{path}: its tensor {name} has values that are not finite")
     if not tensor.is_floating_point() and (tensor < 0).any():
@@ -280,7 +280,7 @@ def _check_tensor(path: Path, name: str, tensor: Tensor) -> None:
 
 
 def _check_ranges(path: Path, hparams: dict[str, Any], state: dict[str, Tensor]) -> None:
-    """Refuse numbers of edges and degrees that no simple graph has."""
+    """Refuse numbers of edges and degrees that are impossible in a simple graph."""
     nodes = state.get("sizes", torch.tensor(hparams.get("num_nodes") or 0))
     most = {"num_edges": nodes * (nodes - 1) // 2, "degrees": nodes - 1}
     for name, limit in most.items():

@@ -1,4 +1,4 @@
-"""Where configuration files are found: as a path, or inside the package."""
+"""Locations of configuration files: a path, or a name inside the package."""
 
 import re
 import sys
@@ -13,7 +13,7 @@ from lightning_dpg.cli.distinct_keys import check_section_file, read_yaml
 from lightning_dpg.errors import CommandError, nearest
 
 _SHORT = ("methods", "baselines", "overlays")
-# What the folder of a paper was called in version 0.1.
+# Folder names of papers in version 0.1.
 _STUDIES = {
     "000": "zheng2021",
     "001": "yang2021",
@@ -31,7 +31,7 @@ def conf_folder() -> Path:
 def shipped_configs() -> dict[str, Path]:
     """Files of the shipped configurations by name: ``bter``, ``data/cora_ml``, ``papers/...``.
 
-    Methods, baselines and overlays go by their own name, without the folder.
+    Methods, baselines and overlays have their own name, without the folder.
     """
     folder = conf_folder()
     names = (path.relative_to(folder).with_suffix("") for path in sorted(folder.rglob("*.yaml")))
@@ -42,12 +42,12 @@ def shipped_configs() -> dict[str, Path]:
 
 
 def find_config(name: str) -> Path:
-    """The file that ``--config name`` means.
+    """Find the file of ``--config name``.
 
     Args:
-        name: Path of a file, or name of a shipped configuration, with or without its folder,
-            ``conf/`` before it and ``.yaml`` behind it. A configuration of a paper is found by its
-            bare name only if no other one has that name.
+        name: Path of a file, or name of a shipped configuration, with or without its folder, the
+            prefix ``conf/`` and the suffix ``.yaml``. The bare name of a paper's configuration is
+            valid only if it is unique.
     """
     if Path(name).is_file():
         return Path(name)
@@ -70,7 +70,7 @@ def find_config(name: str) -> Path:
 
 
 def _present_name(name: str) -> str:
-    """Name of today for a configuration of a paper that has its name of version 0.1."""
+    """Current name of a paper's configuration that had another name in version 0.1."""
     earlier = re.fullmatch(r"(?:paper/)?(00\d)_(.+)", name)
     if earlier is None or earlier[1] not in _STUDIES:
         return name
@@ -80,7 +80,7 @@ def _present_name(name: str) -> str:
 
 
 def find_configs(args: list[str]) -> list[str]:
-    """A command line with the file in place of the name after each ``--config``."""
+    """Replace every configuration name in a command line by its path."""
     found: list[str] = []
     for i, arg in enumerate(args):
         check_section_file(Path(arg.rpartition("=")[2]))
@@ -94,10 +94,10 @@ def find_configs(args: list[str]) -> list[str]:
 
 
 def refuse_foreign_code(config: Path) -> None:
-    """Refuse a configuration that lies beside a release and names more than shipped classes.
+    """Refuse a configuration beside a release that names other than shipped classes.
 
-    A class that is named in a configuration is imported, which runs code; so may whatever is read
-    from a file. A configuration that users name themselves is theirs, and not checked.
+    The import of a class in a configuration runs code, and so may the values of a file. A
+    configuration that the user names directly is trusted, and not checked.
 
     Args:
         config: Its file.
@@ -114,12 +114,12 @@ def refuse_foreign_code(config: Path) -> None:
 
 
 _OUR_CODE = ("lightning_dpg.", "pytorch_lightning.")
-# Names of data and of folders, which no class is looked up by.
+# Names of data and of folders, which are never used to look up a class.
 _PLAIN = frozenset({"name", "split", "default_root_dir", "dirpath", "save_dir"})
 
 
 def _strings(content: Any) -> Iterator[str]:
-    """All texts of a configuration that may name code."""
+    """All strings of a configuration that may name code."""
     match content:
         case str():
             yield content
@@ -133,7 +133,7 @@ def _strings(content: Any) -> Iterator[str]:
 
 
 def _readable(path: Path) -> str:
-    """The path, if the file holds sections in YAML."""
+    """The path, if the file holds YAML sections."""
     try:
         content = read_yaml(path)
     except yaml.MarkedYAMLError as error:

@@ -19,12 +19,12 @@ from lightning_dpg.running.releases import (
     released_tensors,
 )
 
-# Epsilons are stated with four digits behind the point, rounded up.
+# Stated epsilons have four digits after the point, rounded up.
 ROUNDING = 1e-4
 
 
 def faults(release: Path) -> list[str]:
-    """Everything that is wrong with a release; empty if all is well.
+    """Find all faults of a release; empty for a correct one.
 
     Args:
         release: Folder of the release.
@@ -33,7 +33,7 @@ def faults(release: Path) -> list[str]:
 
 
 def summary(release: Path) -> list[str]:
-    """What a release without faults states, as lines.
+    """Summarize the statement of a release without faults, as lines.
 
     Args:
         release: Folder of the release.
@@ -47,7 +47,7 @@ def summary(release: Path) -> list[str]:
 
 
 def _faults_of_files(release: Path) -> Iterator[str]:
-    """Files that are missing, additional or others than those of the checksums."""
+    """Find files that are missing, additional or different from their checksums."""
     if not (release / SUMS).is_file():
         yield f"{SUMS}: missing, by an earlier version or on purpose: no file can be checked"
         return
@@ -67,7 +67,7 @@ def _faults_of_files(release: Path) -> Iterator[str]:
 
 
 def _faults_of_statement(release: Path) -> Iterator[str]:
-    """What privacy.json, its own entries, the card and the tensors contradict each other in."""
+    """Find contradictions between privacy.json, its own entries, the card and the tensors."""
     try:
         statement = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
         check_schema_version(Path(STATEMENT), statement)
@@ -83,7 +83,7 @@ def _faults_of_statement(release: Path) -> Iterator[str]:
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         yield f"{STATEMENT}: no privacy statement ({type(error).__name__}: {error})"
         return
-    # An earlier version may have stated more than the sharper accounting of today proves.
+    # An earlier version may have stated more than the current sharper accounting proves.
     is_ours = statement.get("schema_version") == SCHEMA_VERSION
     if not stated >= proved - ROUNDING:
         yield f"{STATEMENT}: states epsilon {stated:g}, but its entries prove no less than {proved:g}"
@@ -99,7 +99,7 @@ def _faults_of_statement(release: Path) -> Iterator[str]:
 def _proved(statement: dict[str, Any]) -> float:
     """Epsilon that the entries of a statement prove at its delta."""
     ledger = PrivacyLedger(Relation(statement["relation"]))
-    # Strict JSON has a word for infinity, and no number.
+    # Strict JSON has a word, and no number, for infinity.
     entries = [
         {key: math.inf if value == "inf" else value for key, value in entry.items()}
         for entry in statement["entries"]

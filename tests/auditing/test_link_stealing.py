@@ -83,7 +83,7 @@ def test_scores_of_graphs_are_those_of_networkx():
         expected += [score for *_, score in nx.adamic_adar_index(each, PAIRS.tolist())]
     scores = attacks.adamic_adar(graphs, PAIRS)
     np.testing.assert_allclose(scores, expected / 2)
-    # Lexicographic: neighbours never outweigh an edge in one graph more.
+    # Lexicographic: neighbors never outweigh an edge in one graph more.
     both = attacks.edges_then_neighbors(graphs, PAIRS).numpy()
     order = np.lexsort((scores, shares))
     assert (np.diff(both[order]) >= 0).all()
@@ -104,7 +104,7 @@ def test_a_copy_gives_all_links_away_and_a_graph_of_its_degrees_does_not():
     stolen = attacks.steal_links(copy, pairs)
     assert len(stolen) == 8
     for others in ("any", "equal degrees"):
-        for name in ("edges", "edges, then common neighbours", "scores of the generator"):
+        for name in ("edges", "edges, then common neighbors", "scores of the generator"):
             assert [e.value for e in stolen[name, others]] == [1, 1, 1]
     null = attacks.with_degrees_alone(attacks.Published([KARATE] * 10))
     assert null.score is None

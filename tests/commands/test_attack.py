@@ -46,8 +46,8 @@ def test_copies_are_told_from_random_graphs(folder, capsys):
     assert other["link_stealing"][0]["release"]["auc"]["value"] < 1
     known = {row["knowledge"]: row["release"]["value"] for row in copy["reidentification"]}
     blind = {row["knowledge"]: row["release"]["value"] for row in other["reidentification"]}
-    assert known["degrees of neighbours"] > 0.5
-    assert blind["degrees of neighbours"] < 0.2
+    assert known["degrees of neighbors"] > 0.5
+    assert blind["degrees of neighbors"] < 0.2
 
 
 def test_a_release_is_fitted_again_without_the_targets(folder, capsys):

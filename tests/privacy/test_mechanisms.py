@@ -105,14 +105,14 @@ def test_noise_that_may_be_too_small_is_booked_with_its_delta():
 
 
 @pytest.mark.parametrize(("epsilon", "sensitivity"), [(1.0, 1), (0.7, 3)])
-def test_log_ratio_over_neighbours_is_at_most_epsilon(epsilon, sensitivity):
-    neighbours = [
+def test_log_ratio_over_neighbors_is_at_most_epsilon(epsilon, sensitivity):
+    neighbors = [
         (a, b) for a, b in itertools.product(range(9), repeat=2) if abs(a - b) <= sensitivity
     ]
     rate = epsilon / sensitivity
     ratios = [
         math.log(pmf(output - a, rate) / pmf(output - b, rate))
-        for a, b in neighbours
+        for a, b in neighbors
         for output in range(-20, 30)
     ]
     assert max(ratios) == pytest.approx(epsilon, abs=1e-9)
@@ -274,7 +274,7 @@ def test_randomized_response_has_its_closed_form_law(present, thinning):
 
 
 @pytest.mark.parametrize(("epsilon", "thinning"), [(0.5, 1.0), (3.0, 1.0), (3.0, 0.01)])
-def test_no_output_of_randomized_response_tells_neighbours_apart_by_more(epsilon, thinning):
+def test_no_output_of_randomized_response_tells_neighbors_apart_by_more(epsilon, thinning):
     true_rate, false_rate = response_rates(epsilon, thinning)
     outputs = np.array(list(itertools.product((0, 1), repeat=6)))
     worst = 0.0
@@ -282,11 +282,11 @@ def test_no_output_of_randomized_response_tells_neighbours_apart_by_more(epsilon
         rates = np.where(graph, true_rate, false_rate)
         law = np.where(outputs, rates, 1 - rates)
         for bit in range(6):
-            neighbour = graph.copy()
-            neighbour[bit] = 1 - graph[bit]
-            rates = np.where(neighbour, true_rate, false_rate)
+            neighbor = graph.copy()
+            neighbor[bit] = 1 - graph[bit]
+            rates = np.where(neighbor, true_rate, false_rate)
             other = np.where(outputs, rates, 1 - rates)
-            assert (graph != neighbour).sum() == pair_bit_sensitivity()
+            assert (graph != neighbor).sum() == pair_bit_sensitivity()
             worst = max(worst, np.abs(np.log(law.prod(1) / other.prod(1))).max())
     assert worst == pytest.approx(epsilon, abs=1e-9)
 

@@ -1,6 +1,6 @@
-"""Canary scores: how much a release speaks for each canary being an edge.
+"""Canary scores: estimates, from a release, of whether each canary is an edge.
 
-Methods know nothing of audits. A score is a function of what a method published and of what the
-attacker knows; it is found by the key of the ledger entry that paid for the value. Any score gives a
-valid audit, and the better it is, the more an audit finds.
+Methods are independent of audits. A score is a function of the release and of the attacker's
+knowledge; the key of the ledger entry that paid for a value selects the score. Any score gives a
+valid audit, and a better score gives a larger bound.
 """

@@ -1,4 +1,4 @@
-"""The black-box attacker: a score of what a release holds."""
+"""Score of the canaries for a black-box attacker, which sees the final release only."""
 
 from typing import Any
 
@@ -29,19 +29,19 @@ from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 
 
 def black_box_score(method: Any, data: Any, pairs: Tensor, known: Data) -> Tensor:
-    """How much of a release speaks for each canary being an edge.
+    """Score each canary by a release.
 
-    Which scores apply follows from the keys of the ledger. Where none does, the score is how likely
-    the release makes each pair; a method without a score of its own needs no more.
+    The keys of the ledger select the scores. Without a matching key, the score is the likelihood of
+    each pair under the release, which also serves new methods.
 
     Args:
         method: The method after its fit, with its released tensors.
-        data: The data module, of which public facts are read only.
+        data: The data module; only its public facts are read.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
         known: Graph of all other edges, which the attacker knows.
 
     Returns:
-        Scores of shape ``(P,)``, higher speaks for an edge.
+        Scores of shape ``(P,)``, higher for an edge.
     """
     if hasattr(method, "audit_score"):
         rank_zero_warn(OWN_SCORE)
@@ -60,7 +60,7 @@ def black_box_score(method: Any, data: Any, pairs: Tensor, known: Data) -> Tenso
     if any(key.rstrip("0123456789_") in _SUBGRAPHS for key in entries):
         return _subgraph_counts(method, pairs, known)
     draws_graphs = isinstance(method, Synthesizer)
-    if not draws_graphs:  # it publishes no likelihood of pairs
+    if not draws_graphs:  # the method publishes no likelihood of pairs
         return torch.zeros(len(pairs))
     if any(name.startswith("generator.") for name in method.released_state()):
         return _generator(method, pairs, known)
@@ -73,7 +73,7 @@ def black_box_score(method: Any, data: Any, pairs: Tensor, known: Data) -> Tenso
     return likelihood
 
 
-# Keys of counts of which the features of a kernel are made.
+# Keys of the counts in the features of a kernel.
 _SUBGRAPHS = frozenset({"edge_counts", "walks", "graphlets", "counts"})
 
 
@@ -104,7 +104,7 @@ def _released(method: Any, pairs: Tensor, known: Data) -> list[Tensor]:
 
 
 def _generator(method: Any, pairs: Tensor, known: Data) -> Tensor:
-    """How much likelier than known degrees make them a generator of walks holds pairs to be edges."""
+    """Log-likelihood of pairs under a generator of walks, minus that by known degrees alone."""
     degrees = torch.bincount(known.edge_index[0], minlength=known.num_nodes)
     scores = method.score(pairs).double().cpu().clamp(min=1e-300)
     likelihood: Tensor = scores.log()
@@ -112,7 +112,7 @@ def _generator(method: Any, pairs: Tensor, known: Data) -> Tensor:
 
 
 def _neighbor_sums(method: Any, pairs: Tensor, known: Data) -> Tensor:
-    """Scores of the noisy sums of all hops, which stand beside the features in the rows."""
+    """Scores of the noisy sums of all hops, which follow the features in the rows."""
     total = torch.zeros(len(pairs), dtype=torch.double)
     entry = method.ledger.last_entry("neighbor_sums_1")
     x, *sums = method.rows.cpu().chunk(1 + method.hparams["hops"], 1)
@@ -122,7 +122,7 @@ def _neighbor_sums(method: Any, pairs: Tensor, known: Data) -> Tensor:
 
 
 def _subgraph_counts(method: Any, pairs: Tensor, known: Data) -> Tensor:
-    """Scores of all features of a kernel, 0 where they are counts in a sample."""
+    """Scores of all features of a kernel; 0 where they count subgraphs of a sample."""
     if method.counting.is_sampled or not method.counts:
         return torch.zeros(len(pairs))
     columns = [len(one.columns) for one in method.counts]

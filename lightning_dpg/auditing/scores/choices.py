@@ -1,4 +1,4 @@
-"""Scores of private choices: of communities, and of a dendrogram with the edges of its branches."""
+"""Scores of private selections: communities, and a dendrogram with the edges of its branches."""
 
 import math
 from itertools import pairwise
@@ -30,11 +30,13 @@ from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 def communities_score(
     method: Any, entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known: Data
 ) -> Tensor:
-    """How much likelier an edge makes the choice of its later end, given all other edges.
+    """Score each edge by the log-likelihood ratio of the community of its later end.
+
+    The attacker knows all other edges.
 
     Args:
-        method: Holds the released degrees, which order the nodes.
-        entry: What was booked for the choices.
+        method: The method with the released degrees, which order the nodes.
+        entry: Ledger entry of the selection.
         chosen: Communities in the order of the turns, shape ``(N,)``.
         pairs: Canaries of shape ``(P, 2)``.
         known: Graph of all other edges.
@@ -57,11 +59,11 @@ def communities_score(
 
 
 def dendrogram_score(entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known: Data) -> Tensor:
-    """How much likelier an edge makes the dendrogram, but for the change of all other dendrograms.
+    """Score each edge by its change of the dendrogram's likelihood, relative to other dendrograms.
 
     Args:
-        entry: What was booked for the choice.
-        chosen: The dendrogram, shape ``(N, 3)``.
+        entry: Ledger entry of the selection.
+        chosen: The selected dendrogram, shape ``(N, 3)``.
         pairs: Canaries of shape ``(P, 2)``.
         known: Graph of all other edges.
     """
@@ -77,11 +79,11 @@ def dendrogram_score(entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known: D
 def branches_score(
     dendrogram: Tensor, entry: LedgerEntry, counts: Tensor, pairs: Tensor, known: Data
 ) -> Tensor:
-    """By how much the edges of a pair's branch exceed the known ones and half of its canaries.
+    """Score each pair by the surplus of its branch: noisy minus known edges and half the canaries.
 
     Args:
         dendrogram: The released dendrogram, shape ``(N, 3)``.
-        entry: What was booked for the edges of branches, with discrete Laplace or Gaussian noise.
+        entry: Ledger entry of the branch counts, with discrete Laplace or Gaussian noise.
         counts: Noisy numbers of edges of the branches, shape ``(N,)``.
         pairs: Canaries of shape ``(P, 2)``.
         known: Graph of all other edges.

@@ -1,4 +1,4 @@
-"""Scores of noisy counts and degrees, for an attacker that knows all edges but the canaries."""
+"""Scores of noisy counts and degrees; the attacker knows every non-canary edge."""
 
 from collections.abc import Callable
 
@@ -17,12 +17,12 @@ from lightning_dpg.auditing.scores.tables import (
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.stubs import count_links
 
-# Weight of a release without noise, whose own would be infinite.
+# Weight of a release without noise, instead of infinity.
 _CERTAIN = 100.0
 
 
 def num_edges_score(num_edges: Tensor, pairs: Tensor, known: Data, epsilon: float) -> Tensor:
-    """How much a number of edges speaks for each pair ``(P, 2)``; the same for all of them.
+    """Score the pairs ``(P, 2)`` by a number of edges; all pairs have the same score.
 
     Args:
         num_edges: Released number of edges, a scalar.
@@ -36,13 +36,13 @@ def num_edges_score(num_edges: Tensor, pairs: Tensor, known: Data, epsilon: floa
 
 
 def ordered_degrees_score(ordered: Tensor, pairs: Tensor, known: Data, epsilon: float) -> Tensor:
-    """How much released degrees in descending order speak for each pair.
+    """Score each pair by released degrees in descending order.
 
     Args:
         ordered: Noisy degrees of shape ``(N,)``.
         pairs: Canaries of shape ``(P, 2)``.
         known: Graph of all other edges.
-        epsilon: Cost of the degrees, of which an edge moves two.
+        epsilon: Cost of the degrees; an edge changes two of them.
     """
     degrees = torch.bincount(known.edge_index[0], minlength=len(ordered))
     noisy, canaries, exact = (tensor.cpu().numpy() for tensor in (ordered, pairs, degrees))
@@ -52,10 +52,10 @@ def ordered_degrees_score(ordered: Tensor, pairs: Tensor, known: Data, epsilon: 
 def links_score(
     noisy: Tensor, classes: Tensor, pairs: Tensor, known: Data, epsilon: float
 ) -> Tensor:
-    """How much noisy numbers of edges within and between classes speak for each pair.
+    """Score each pair by noisy numbers of edges within and between classes.
 
     Args:
-        noisy: Released numbers, row by row of the lower triangle of what :func:`count_links` gives,
+        noisy: Released numbers, the lower triangle of the result of :func:`count_links` row by row,
             shape ``(K (K + 1) / 2,)``.
         classes: Class of each node, released or public, shape ``(N,)``.
         pairs: Canaries of shape ``(P, 2)``.
@@ -78,7 +78,7 @@ def counts_score(
     known: Data,
     rates: float | NDArray[np.float64],
 ) -> Tensor:
-    """How much noisy counts of any kind speak for each pair, by what it would change in them.
+    """Score each pair by noisy counts of any kind and by the changes that the pair makes in them.
 
     Args:
         noisy: Released counts, of any shape.
@@ -94,17 +94,17 @@ def counts_score(
 
 
 def surplus_degrees(degrees: Tensor, pairs: Tensor, known: Data) -> Tensor:
-    """What degrees exceed the expected ones by, if half of the pairs ``(P, 2)`` are edges: ``(N,)``."""
+    """Degrees minus their expectation if half of the pairs ``(P, 2)`` are edges, shape ``(N,)``."""
     expected = torch.bincount(known.edge_index[0], minlength=len(degrees))
     canaries = torch.bincount(pairs.flatten(), minlength=len(degrees))
     return degrees.double().cpu() - expected - canaries / 2
 
 
 def degrees_score(degrees: Tensor, pairs: Tensor, known: Data) -> Tensor:
-    """How much released degrees speak for each pair, from -1 to 1.
+    """Score each pair by released degrees, from -1 to 1.
 
-    Times the epsilon of discrete Laplace noise it is the logarithm of the likelihood ratio, where no
-    node is in two pairs: beyond half an edge a surplus says nothing more.
+    Multiplied by the epsilon of discrete Laplace noise, the score is the log-likelihood ratio if no
+    node is in two pairs: a surplus beyond half an edge adds no information.
 
     Args:
         degrees: Released degrees of shape ``(N,)``.
@@ -115,12 +115,12 @@ def degrees_score(degrees: Tensor, pairs: Tensor, known: Data) -> Tensor:
 
 
 def weight(epsilon: float) -> float:
-    """Epsilon, or a large number where it is infinite and would make nan of a score of 0."""
+    """Epsilon, or a large finite number if it is infinite, since infinity times 0 is nan."""
     return min(epsilon, _CERTAIN)
 
 
 def turns(graphs: Tensor) -> Tensor:
-    """How many of the same number came before each, shape ``(P,)``."""
+    """Number of earlier entries with the same value, for each entry, shape ``(P,)``."""
     order = graphs.argsort(stable=True)
     counts = torch.bincount(graphs)
     starts = (counts.cumsum(0) - counts)[graphs[order]]

@@ -12,44 +12,44 @@ from lightning_dpg.privacy.dpsgd import clip_factor
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import LedgerEntry
 
-# More edges than these are represented by a part of them.
+# A sample represents a larger number of edges.
 _MOST_EDGES = 2048
 
 
 def critic_gradient_score(
     critic: WalkCritic, noisy: Tensor, entry: LedgerEntry, pairs: Tensor, known: Data
 ) -> Tensor:
-    """How much the noisy gradient of a step speaks for each pair.
+    """Score each pair by the noisy gradient of a step.
 
-    What is left of a sum without what the other edges should add is split among the canaries.
+    Subtract the expected contribution of the other edges, and divide the rest among the canaries.
 
     Args:
-        critic: The critic as it was in the step.
-        noisy: Noisy sum of clipped gradients, that of a trained table last.
-        entry: What was booked for it.
+        critic: The critic in its state at the step.
+        noisy: Noisy sum of clipped gradients; the part of a trained table is last.
+        entry: Ledger entry of the sum.
         pairs: Canaries of shape ``(P, 2)``.
         known: Graph of all other edges.
 
     Returns:
-        Logarithms of likelihood ratios, roughly, of shape ``(P,)``.
+        Approximate log-likelihood ratios of shape ``(P,)``.
     """
     edges, std = undirected_edges(known), entry.sensitivity * entry.noise_multiplier
     directions = _clipped_gradients(critic, pairs, entry.sensitivity)
-    rest = noisy[: directions.shape[1]].clone()  # without a table's rows, which few records share
+    rest = noisy[: directions.shape[1]].clone()  # omit the rows of a table, which few records share
     rest -= entry.sample_rate / 2 * directions.sum(0)
     part = edges[:: -(-len(edges) // _MOST_EDGES) or 1]
     both = critic.embed(torch.cat([part, part.flip(1)]))
     sums = ghost_clipped_gradient_sum(critic, lambda x: -critic(x), both, entry.sensitivity)
     by_name = torch.cat([sums[name].flatten() for name in _names(critic)])
     expected = entry.sample_rate * by_name * len(edges) / max(len(both), 1)
-    # How many of the other edges are in the batch is not known: their mean is one more direction.
+    # The number of other edges in the batch is unknown: their mean is one more direction.
     both_kinds = torch.cat([directions, expected[None]])
     estimate = inclusion_estimate(rest - expected, both_kinds, std, entry.sample_rate / 2)
     return entry.sample_rate * estimate[: len(pairs)]
 
 
 def _clipped_gradients(critic: WalkCritic, pairs: Tensor, max_grad_norm: float) -> Tensor:
-    """Clipped gradients of minus the score, means over both orientations, shape ``(P, K)``."""
+    """Clipped gradients of the negated score, means over both orientations, shape ``(P, K)``."""
     values = {name: critic.get_parameter(name).detach() for name in _names(critic)}
 
     def loss(parameters: dict[str, Tensor], embedded: Tensor) -> Tensor:

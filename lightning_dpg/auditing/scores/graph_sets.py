@@ -16,16 +16,16 @@ from lightning_dpg.privacy.events import Gaussian
 
 
 def num_edges_per_graph_score(method: Any, num_edges: Tensor, pairs: Tensor, known: Data) -> Tensor:
-    """How much noisy numbers of edges per graph speak for each pair.
+    """Score each pair by noisy numbers of edges per graph.
 
     Args:
         method: A synthesizer of a set of graphs, with its ledger.
-        num_edges: Noisy numbers of shape ``(G,)``, as they are booked.
+        num_edges: Noisy numbers of shape ``(G,)``, as the ledger entry records them.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
         known: Graph on the nodes of all graphs, with all other edges.
 
     Returns:
-        Logarithms of the likelihood ratios of discrete Laplace noise, shape ``(P,)``.
+        Log-likelihood ratios under discrete Laplace noise, shape ``(P,)``.
     """
     entries = [entry for entry in method.ledger.entries if entry.key == "num_edges_per_graph"]
     rate = weight(min((e.epsilon / e.sensitivity for e in entries), default=math.inf))
@@ -34,7 +34,7 @@ def num_edges_per_graph_score(method: Any, num_edges: Tensor, pairs: Tensor, kno
     canaries = torch.bincount(graphs, minlength=size)
     edges = method.graph_of(undirected_edges(known)[:, 0]).cpu()
     surplus = num_edges.cpu() - torch.bincount(edges, minlength=size)
-    # Of the other canaries of the graph, any number are edges.
+    # Any number of the graph's other canaries can be edges.
     others = torch.arange(int(canaries.max()))
     trials = (canaries.clamp(min=1) - 1)[:, None].numpy()
     chances = torch.from_numpy(binom.logpmf(others.numpy(), trials, 0.5))
@@ -49,9 +49,9 @@ def num_edges_per_graph_score(method: Any, num_edges: Tensor, pairs: Tensor, kno
 def subgraph_counts_score(
     method: Any, noisy: Mapping[str, Tensor], pairs: Tensor, known: Data
 ) -> Tensor:
-    """Likelihood of noisy subgraph counts with each canary over that without it.
+    """Log-likelihood ratio of noisy subgraph counts with and without each canary.
 
-    Other canaries of the same graph are taken as absent, which weakens the attack.
+    The other canaries of the same graph are assumed absent, which weakens the attack.
 
     Args:
         method: A private kernel, with its plan of counts and the scales of their noise.

@@ -1,4 +1,4 @@
-"""What a white-box attacker has at the moment of a release."""
+"""Observation of a white-box attacker at the moment of a release."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -10,15 +10,15 @@ from lightning_dpg.privacy.events import LedgerEntry
 
 
 class Observation(NamedTuple):
-    """One noisy value, and what the attacker knows when it is released.
+    """One noisy value, and the attacker's knowledge at its release.
 
-    Attributes:
-        method: The method, with its public settings, its released tensors, and its networks as they
+    method: The method, with its public settings, its released tensors, and its networks in their
+        state at the step.
             are in the step.
         entry: The ledger entry that paid for the value.
-        noisy: What was released.
-        earlier: Noisy values that were released before, the last one of each key.
-        data: The data module, of which a score reads public facts only.
+        noisy: The released value.
+        earlier: Earlier noisy values, the last one of each key.
+        data: The data module; a score reads its public facts only.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
         known: Graph of all other edges, which the attacker knows.
     """

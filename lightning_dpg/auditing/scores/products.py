@@ -9,16 +9,16 @@ from torch_geometric.data import Data
 from lightning_dpg.auditing.scores.observation import Observation
 from lightning_dpg.graph.graph import adjacency
 
-# Without noise a score would be infinite.
+# Finite value for a score without noise.
 _LEAST_STD = 1e-3
 
 
 def product_score(seen: Observation) -> Tensor:
-    """Logarithms of likelihood ratios of edges, given a noisy product or noisy eigenvalues.
+    """Log-likelihood ratios of edges, given a noisy product or noisy eigenvalues.
 
     They are exact for a product with the adjacency matrix where no node is in two canaries. The
-    product has the shape ``(N, K)``, and that from both sides ``(K, K)``. Of single eigenvalues, as the
-    published variant releases them, nothing is made.
+    one-sided product has the shape ``(N, K)``, the two-sided product ``(K, K)``. Single
+    eigenvalues, which the published variant releases, get no score.
 
     Args:
         seen: The release of ``products`` or ``eigenvalues``.
@@ -37,7 +37,7 @@ def product_score(seen: Observation) -> Tensor:
 def estimate_score(
     rows: Tensor, signs: Tensor, basis: Tensor, std: float, pairs: Tensor, known: Data
 ) -> Tensor:
-    """How much a low-rank estimate of the adjacency matrix speaks for each pair.
+    """Score each pair by a low-rank estimate of the adjacency matrix.
 
     Args:
         rows: Rows x of the estimate, shape ``(N, K)``.
@@ -53,7 +53,7 @@ def estimate_score(
 
 
 def _half_canaries(pairs: Tensor, known: Data) -> csr_array:
-    """Expected adjacency matrix of shape ``(N, N)``."""
+    """Expected adjacency matrix ``(N, N)`` if each canary is an edge with probability 1/2."""
     matrix = adjacency(known)
     first, second = pairs.numpy().T
     canaries = csr_array((np.full(len(pairs), 0.5), (first, second)), shape=matrix.shape)
@@ -61,7 +61,7 @@ def _half_canaries(pairs: Tensor, known: Data) -> csr_array:
 
 
 def _change(surplus: Tensor, block: Tensor, pairs: Tensor) -> Tensor:
-    """Product of a surplus ``(N, K)`` with what each pair as an edge changes: shape ``(P,)``.
+    """Inner product of a surplus ``(N, K)`` with the change that each pair makes, shape ``(P,)``.
 
     The edge {i, j} adds row j of the block to row i of the product, and row i to row j.
     """

@@ -1,4 +1,4 @@
-"""Scores of randomized reports: of pairs of nodes, and of the embeddings of a client's graph."""
+"""Scores of randomized reports: of pairs of nodes, and of a client's node embeddings."""
 
 import math
 from collections.abc import Callable
@@ -24,13 +24,13 @@ def embedding_reports_score(
     pairs: Tensor,
     known: Data,
 ) -> Tensor:
-    """Logarithm of the likelihood of the reports with each canary over that without it.
+    """Log-likelihood ratio of the reports with and without each canary.
 
-    Other canaries of the same graph are taken as absent, which weakens the attack.
+    The other canaries of the same graph are assumed absent, which weakens the attack.
 
     Args:
-        signs: Reports of shape ``(N, h)``, 0 where nothing is told.
-        encode: Rows, with entries from 0 to 1, of the nodes of graphs with the edges ``(M, 2)``.
+        signs: Reports of shape ``(N, h)``, 0 for unreported entries.
+        encode: Function from edges ``(M, 2)`` to rows of the nodes, with entries from 0 to 1.
         per_report: Epsilon of a report of each row, shape ``(N,)``.
         graph_of: Number of each node's graph, shape ``(N,)``.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
@@ -42,7 +42,7 @@ def embedding_reports_score(
     edges, least = undirected_edges(known).cpu(), least_rate(per_report)[:, None]
 
     def likelihood(extra: Tensor) -> Tensor:
-        """Logarithm for each graph, where the edges ``extra`` are there as well."""
+        """Log-likelihood of each graph with the further edges ``extra``."""
         rates = report_rate(encode(torch.cat([edges, extra])), least).double() / RATE_DENOMINATOR
         told = torch.where(signs > 0, rates, 1 - rates).log() * (signs != 0)
         total = torch.zeros(int(graph_of[-1]) + 1, dtype=torch.double)
@@ -60,14 +60,15 @@ def embedding_reports_score(
 def edge_reports_score(
     epsilon: float, thinning: float, numbers: Tensor, pairs: Tensor, num_nodes: int
 ) -> Tensor:
-    """Logarithms of likelihood ratios of randomized response, for pairs of shape ``(P, 2)``.
+    """Log-likelihood ratios of randomized response, for pairs of shape ``(P, 2)``.
 
-    Without thinning they are plus or minus epsilon. With it, an absent report says less.
+    Without thinning they are plus or minus epsilon. With thinning, an absent report is weaker
+    evidence.
 
     Args:
         epsilon: Cost of the reports.
         thinning: Probability with which a report was kept.
-        numbers: Numbers of the reported pairs, as :func:`pair_numbers` has them.
+        numbers: Numbers of the reported pairs, see :func:`pair_numbers`.
         pairs: Canaries.
         num_nodes: Number of nodes N.
     """
@@ -83,7 +84,7 @@ def edge_reports_score(
 def client_reports_score(
     method: Any, data: Any, signs: Tensor, pairs: Tensor, known: Data
 ) -> Tensor:
-    """Score of the reports of node embeddings that a method of local privacy published.
+    """Score each pair by the node embedding reports of a method with local privacy.
 
     Args:
         method: The method, with its encoder.
@@ -94,7 +95,7 @@ def client_reports_score(
     """
     sent = method.sizes.cpu()
     numbers = torch.arange(int(sent.max()))
-    # Rows that fill a graph up are the same with and without a canary.
+    # Padding rows of a graph are the same with and without a canary.
     is_node = (numbers < data.sizes[:, None])[numbers < sent[:, None]]
     return embedding_reports_score(
         signs[is_node],

@@ -1,4 +1,7 @@
-"""Scores of noisy sums over neighbors and of the noisy gradients of a training on them."""
+"""Canary scores for methods trained on noisy rows (white-box).
+
+The attacker knows every non-canary edge.
+"""
 
 import math
 
@@ -15,24 +18,24 @@ from lightning_dpg.privacy.aggregation_perturbation import aggregate
 from lightning_dpg.privacy.dpsgd import clip_factor
 from lightning_dpg.privacy.ledger import LedgerEntry
 
-# More edges than these are represented by a part of them.
+# A sample represents a larger number of edges.
 _MOST_EDGES = 512
-# Draws of latent vectors, which the attacker does not know.
+# Number of draws of latent vectors, which the attacker does not know.
 _DRAWS = 4
 
 
 def sums_score(
     summed: Tensor, noisy: Tensor, entry: LedgerEntry, pairs: Tensor, known: Data
 ) -> Tensor:
-    r"""How much noisy sums over neighbors, :math:`R = A X + N`, speak for each pair.
+    r"""Score each pair by noisy sums over neighbors, :math:`R = A X + N`.
 
     An edge {i, j} adds :math:`x_j` to row i and :math:`x_i` to row j. Where no node is in two pairs,
-    these are the logarithms of the likelihood ratios of normal noise.
+    the scores are the log-likelihood ratios of normal noise.
 
     Args:
-        summed: What was summed, public or released, shape ``(N, d)``; scaled to norm 1 here.
+        summed: Summed rows, public or released, shape ``(N, d)``; scaled to norm 1 here.
         noisy: The release R of shape ``(N, d)``.
-        entry: What was booked for it.
+        entry: Ledger entry of the sums.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
         known: Graph of all other edges.
 
@@ -54,21 +57,21 @@ def edge_gradient_score(
     pairs: Tensor,
     known: Data,
 ) -> Tensor:
-    """How much the noisy gradient of a step speaks for each pair.
+    """Score each pair by the noisy gradient of a step.
 
-    What is left of it without what the known edges should add is split among the canaries.
+    Subtract the expected contribution of the known edges, and divide the rest among the canaries.
 
     Args:
-        networks: ``encoder`` and ``decoder``, as they were in the step.
-        rows: What the encoder reads of each node (released), the context of its graph last, shape
-            ``(N, d)``.
+        networks: ``encoder`` and ``decoder``, in their state at the step.
+        rows: Input row of the encoder for each node (released), the context of its graph last,
+            shape ``(N, d)``.
         noisy: Noisy sum of clipped gradients of the networks, in their order, shape ``(K,)``.
-        entry: What was booked for it.
+        entry: Ledger entry of the gradient.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
         known: Graph of all other edges.
 
     Returns:
-        Logarithms of likelihood ratios, roughly, of shape ``(P,)``.
+        Approximate log-likelihood ratios of shape ``(P,)``.
     """
     edges, rate, norm = undirected_edges(known), entry.sample_rate, entry.sensitivity
     part = edges[:: -(-len(edges) // _MOST_EDGES) or 1]
@@ -76,7 +79,7 @@ def edge_gradient_score(
     others = mean_clipped_gradients(networks, rows[part], norm)
     weight = len(edges) / max(len(part), 1)
     rest = noisy - rate / 2 * directions.sum(0) - rate * weight * others.sum(0)
-    # Nor is known which of the other edges are in the batch; their coins have another variance.
+    # The batch of the other edges is unknown as well; their coins have another variance.
     others *= math.sqrt(weight * (1 - rate) / (0.5 - rate / 4))
     both = torch.cat([directions, others])
     estimate = inclusion_estimate(rest, both, norm * entry.noise_multiplier, rate / 2)
@@ -95,12 +98,12 @@ def mean_clipped_gradients(networks: nn.ModuleDict, rows: Tensor, max_grad_norm:
 def clipped_gradients(
     networks: nn.ModuleDict, rows: Tensor, normal: Tensor, max_grad_norm: float
 ) -> Tensor:
-    """Clipped gradients of minus the log odds of pairs.
+    """Clipped gradients of the negated log odds of pairs.
 
     Args:
         networks: ``encoder`` and ``decoder``.
         rows: Rows of the pairs' ends, shape ``(P, 2, d)``.
-        normal: Standard normal vectors that draw the latent ones, shape ``(P, 2, k)``.
+        normal: Standard normal variates for the latent vectors, shape ``(P, 2, k)``.
         max_grad_norm: Clipping norm C.
 
     Returns:

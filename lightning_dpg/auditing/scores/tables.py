@@ -1,8 +1,9 @@
-r"""Scores of noisy tables of counts of edges, for an attacker that knows all edges but some.
+r"""Scores of noisy tables of edge counts; the attacker knows every non-canary edge.
 
-A canary is a pair of nodes that a secret fair coin made an edge, or not. Each cell of a table holds
-what the known edges make of it, plus the changes by those canaries that are edges, plus noise. The
-attacker knows the changes. Of a cell that several canaries change, the other coins are averaged.
+A canary is a pair of nodes; a secret fair coin decides whether it is an edge. Each cell of a table
+is the count of the known edges, plus the changes by the canaries that are edges, plus noise. The
+attacker knows the changes. Where several canaries change a cell, the score of one averages over the
+coins of the others.
 """
 
 from collections.abc import Callable
@@ -16,17 +17,17 @@ Likelihood = Callable[[int, NDArray[np.int64]], NDArray[np.float64]]
 
 
 def coin_scores(changes: csr_array, likelihood: Likelihood) -> NDArray[np.float64]:
-    """Logarithms of likelihood ratios of coins, each cell taken as independent of the others.
+    """Log-likelihood ratios of coins under the assumption that cells are independent.
 
     They are exact where no two canaries share a cell, and where each canary changes one cell only.
 
     Args:
         changes: How much each canary changes each cell, integers of shape ``(P, C)``.
-        likelihood: Logarithms of the likelihood of a cell, by its number and by the sums of the
-            changes of the canaries that are edges.
+        likelihood: Log-likelihood of a cell, by its number and by the sums of the changes of the
+            canaries that are edges.
 
     Returns:
-        Scores of shape ``(P,)``, higher speaks for an edge.
+        Scores of shape ``(P,)``, higher for an edge.
     """
     table, scores = changes.tocsc(), np.zeros(changes.shape[0])
     for cell in np.flatnonzero(np.diff(table.indptr)).tolist():
@@ -46,7 +47,7 @@ def coin_scores(changes: csr_array, likelihood: Likelihood) -> NDArray[np.float6
 def table_scores(
     surplus: NDArray[np.int64], changes: csr_array, rates: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Scores by counts with discrete Laplace noise.
+    """Score canaries by counts with discrete Laplace noise.
 
     Args:
         surplus: Noisy counts minus those of the known edges, shape ``(C,)``.
@@ -62,7 +63,7 @@ def table_scores(
 def partition_scores(
     surplus: NDArray[np.int64], cells: NDArray[np.int64], rate: float
 ) -> NDArray[np.float64]:
-    """Scores by counts of edges in cells, where each canary is in one cell.
+    """Score canaries by edge counts of cells, where each canary is in one cell.
 
     Args:
         surplus: Noisy counts minus those of the known edges, shape ``(C,)``.
@@ -80,14 +81,14 @@ def partition_scores(
 def sequence_scores(
     noisy: NDArray[np.int64], pairs: NDArray[np.int64], degrees: NDArray[np.int64], rate: float
 ) -> NDArray[np.float64]:
-    """Scores by degrees in descending order with discrete Laplace noise.
+    """Score canaries by degrees in descending order with discrete Laplace noise.
 
-    Each canary raises the degrees of two nodes. Where s nodes of degree d are raised, the first s
-    places of those that hold a d hold d + 1 instead: the cells are the different degrees.
+    Each canary raises the degrees of two nodes. If s nodes of degree d are raised, the first s
+    places with a d hold d + 1 instead: the cells are the distinct degrees.
 
     Args:
         noisy: Noisy degrees in descending order of the true ones, shape ``(N,)``.
-        pairs: Canaries of shape ``(P, 2)``; scores are exact for them where no node is in two.
+        pairs: Canaries of shape ``(P, 2)``; scores are exact if no node is in two canaries.
         degrees: Degrees of the nodes by the known edges, shape ``(N,)``.
         rate: Decay of the noise.
 
@@ -103,7 +104,7 @@ def sequence_scores(
     def likelihood(level: int, raised: NDArray[np.int64]) -> NDArray[np.float64]:
         places = noisy[starts[level] : starts[level] + counts[level]] - values[level]
         gains = rate * (np.abs(places) - np.abs(places - 1))
-        # A node of two canaries can be raised twice; then there are more raises than places.
+        # A node of two canaries can be raised twice, so there may be more raises than places.
         return np.r_[0.0, np.cumsum(gains)][np.minimum(raised, len(places))]
 
     return coin_scores(changes.tocsr(), likelihood)
@@ -114,7 +115,7 @@ def counted_changes(
     edges: NDArray[np.int64],
     pairs: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], csr_array]:
-    """Counts of the known edges, and how each canary as the only further edge changes them.
+    """Counts of the known edges, and the change by each canary as the only further edge.
 
     Args:
         counts: From edges of shape ``(M, 2)`` to a table of any shape, of C numbers.
@@ -135,7 +136,7 @@ def counted_changes(
 def _sums(
     values: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Sums of ``counts`` fair coins of each of ``values``, and logarithms of their chances."""
+    """Sums of ``counts`` fair coins of each of ``values``, and their log-probabilities."""
     sums: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
     chances: NDArray[np.float64] = np.ones(1)
     for value, count in zip(values, counts, strict=True):

@@ -20,22 +20,22 @@ def updates_score(
     pairs: Tensor,
     known: Data,
 ) -> Tensor:
-    """Logarithms of likelihood ratios, roughly, of canaries, given a sum of clients' updates.
+    """Approximate log-likelihood ratios of canaries, given a sum of clients' updates.
 
-    What is left of the sum without the updates by the known edges is split among the changes by each
-    canary as the only one.
+    Subtract the updates by the known edges, and divide the rest among the changes by each canary as
+    the only further edge.
 
     Args:
         noisy: Noisy sum of all updates, shape ``(K,)``.
         updates: From edges of shape ``(M, 2)`` to the updates of all clients, each times its weight
             and clipped, with the weights of the server before the round, shape ``(C, K)``.
-        client_of: Number of the client that holds each pair, -1 where none does, shape ``(P,)``.
-        entry: What was booked for the sum.
+        client_of: Number of the client that holds each pair, or -1, shape ``(P,)``.
+        entry: Ledger entry of the sum.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
         known: Graph on the nodes of all graphs, with all other edges.
 
     Returns:
-        Scores of shape ``(P,)``, 0 for what no client holds.
+        Scores of shape ``(P,)``; 0 for pairs that no client holds.
     """
     pairs, edges = pairs.cpu(), undirected_edges(known).cpu()
     without, held = updates(edges).double(), torch.nonzero(client_of >= 0)[:, 0]

@@ -1,4 +1,4 @@
-"""The white-box attacker: a score of every noisy value, at the moment of its release."""
+"""Score of the canaries for a white-box attacker, which sees every noisy value at its release."""
 
 import re
 
@@ -45,12 +45,12 @@ OWN_SCORE = (
 
 
 def white_box_score(seen: Observation) -> Tensor:
-    """How much a noisy value speaks for each canary, 0 for all where no score knows its key.
+    """Score each canary by a noisy value; all scores are 0 if no score matches its key.
 
-    The audit adds the scores of all releases up, as logarithms of likelihood ratios.
+    The audit adds the scores of all releases as log-likelihood ratios.
 
     Returns:
-        Scores of shape ``(P,)``, higher speaks for an edge.
+        Scores of shape ``(P,)``, higher for an edge.
     """
     if hasattr(seen.method, "transcript_score"):
         rank_zero_warn(OWN_SCORE)
@@ -138,7 +138,7 @@ def _edge_reports(seen: Observation) -> Tensor:
 
 
 def kept_share(method: object) -> float:
-    """Probability with which a method keeps a report of randomized response."""
+    """Probability that a method keeps a report of randomized response."""
     return float(getattr(method, "thinning", 1.0))
 
 
@@ -189,7 +189,7 @@ def _client_updates(seen: Observation) -> Tensor:
         owners[part] = number
 
     def updates(edges: Tensor) -> Tensor:
-        """Clipped updates of the clients if they had these edges, each times its weight."""
+        """Clipped updates of the clients with the given edges, each times its weight."""
         inputs, labels = node_inputs(data, edges), method.labels.cpu()
         clients = build_clients(parts, inputs, edges, data.graph_of, labels, method.device)
         return torch.stack(
@@ -200,7 +200,7 @@ def _client_updates(seen: Observation) -> Tensor:
     return updates_score(seen.noisy, updates, held_by, seen.entry, seen.pairs, seen.known)
 
 
-# By the key of the ledger entry, without the number at its end.
+# Scores by the key of the ledger entry, without the number at its end.
 _SCORES = {
     "num_edges": _num_edges,
     "ordered_degrees": _ordered_degrees,

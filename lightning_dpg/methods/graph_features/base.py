@@ -1,4 +1,4 @@
-"""Releases of features of each graph of a set, from which the labels of the graphs are learned."""
+"""Releases of features of each graph of a set, for the prediction of graph labels."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar
@@ -21,7 +21,7 @@ Embedding = dict[str, Tensor]
 
 
 class GraphFeatureRelease(PrivateModule):
-    """A method that releases features of each graph of a set, from which anybody can learn.
+    """A method that releases features of each graph of a set, for label prediction by any user.
 
     The step of ``fit`` makes the release and keeps it in buffers. A support vector machine on the
     :meth:`kernels` then predicts the graphs' labels, which are public, at no cost of privacy.
@@ -29,7 +29,7 @@ class GraphFeatureRelease(PrivateModule):
     Attributes:
         sizes: Number of nodes of each graph (public), shape ``(G,)``.
         labels: Label of each graph (public), shape ``(G,)``; empty without labels.
-        max_occurrences: How many edges of the set are one edge of the private data at most (public).
+        max_occurrences: Largest number of edges of the set that are one private edge (public).
         embedding_names: Names of the tensors of an embedding, which are buffers.
     """
 
@@ -61,7 +61,7 @@ class GraphFeatureRelease(PrivateModule):
 
         Args:
             records: The graphs (private).
-            budget: What all releases may cost; an infinite epsilon adds no noise.
+            budget: Joint budget of all releases; an infinite epsilon adds no noise.
         """
 
     @abstractmethod
@@ -75,20 +75,20 @@ class GraphFeatureRelease(PrivateModule):
 
     @property
     def embedding(self) -> Embedding:
-        """What was released of the graphs of ``fit``."""
+        """The released features of the graphs of ``fit``."""
         return {name: getattr(self, name) for name in self.embedding_names}
 
     @property
     def test_mask(self) -> NDArray[np.bool_]:
-        """Graphs that the accuracy is computed of, ``(G,)``: all, unless the release holds labels."""
+        """Graphs of the accuracy, ``(G,)``: all, unless the release depends on labels."""
         return np.ones(len(self.sizes), dtype=bool)
 
     def accuracy(self, folds: int = 10, repetitions: int = 10, seed: int = 0) -> Accuracy:
-        """Share of labels that repeated cross-validation predicts right from the release.
+        """Share of labels that repeated cross-validation predicts correctly from the release.
 
         Args:
             folds: Number of folds.
-            repetitions: How often they are drawn anew.
+            repetitions: Number of random divisions into folds.
             seed: Public seed of the folds.
 
         Raises:
@@ -105,16 +105,16 @@ class GraphFeatureRelease(PrivateModule):
         )
 
     def released_arrays(self) -> dict[str, NDArray[Any]]:
-        """What ``features.npz`` holds."""
+        """Arrays of ``features.npz``."""
         names = ("sizes", "labels", *self.embedding_names)
         return {name: getattr(self, name).cpu().numpy() for name in names}
 
     def released_state(self) -> dict[str, Tensor]:
-        """Everything that is kept."""
+        """All buffers and parameters."""
         return dict(self.state_dict())
 
     def load_released_state(self, state: dict[str, Tensor]) -> None:
-        """Restore what :meth:`released_state` gave."""
+        """Restore the result of :meth:`released_state`."""
         self.load_state_dict(state)
 
     def graph_of(self, nodes: Tensor) -> Tensor:
@@ -122,11 +122,11 @@ class GraphFeatureRelease(PrivateModule):
         return torch.searchsorted(self.sizes.cumsum(0).cpu(), nodes.contiguous(), right=True)
 
     def public_sizes(self, records: GraphSetRecords) -> Tensor:
-        """Numbers of rows that an embedding has of each graph, shape ``(G,)``: those of nodes."""
+        """Number of embedding rows of each graph, shape ``(G,)``: by default one per node."""
         return records.sizes
 
     def on_fit_start(self) -> None:
-        """Take over the public facts of the data."""
+        """Copy the public facts of the data."""
         self.check_new()
         records = self.records
         self.max_occurrences = records.max_occurrences
@@ -136,24 +136,24 @@ class GraphFeatureRelease(PrivateModule):
         self.assumptions = list(records.assumptions)
 
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
-        """Release, once; a resumed run has done so already."""
+        """Make the release, unless a resumed run has made it."""
         if not self.is_released:
             self._keep(self.release_features(batch, self.budget))
             self.is_released.fill_(True)
         self.trainer.should_stop = True
 
     def configure_optimizers(self) -> torch.optim.Optimizer | None:
-        """None: there is no gradient."""
+        """Return None, since there is no gradient."""
         return None
 
     def validation_step(self, batch: Tensor, batch_idx: int) -> None:
-        """Nothing: no graph is held out."""
+        """Do nothing: no graph is held out."""
 
     def test_step(self, batch: Tensor, batch_idx: int) -> None:
-        """Accuracy of what was released, beside the share of the most frequent label.
+        """Log the accuracy of the release, beside the share of the most frequent label.
 
-        Nothing else is read: the accuracy is public for a release that is private. Those of numbers
-        of nodes and edges, and of other kernels, are in the tables of ``compare``.
+        The step reads nothing else: the accuracy is public for a private release. The tables of
+        ``compare`` hold the accuracies of numbers of nodes and edges, and of other kernels.
         """
         found = self.accuracy()
         majority = torch.bincount(self.labels).max() / len(self.labels)
@@ -170,7 +170,7 @@ class GraphFeatureRelease(PrivateModule):
         """Start a fresh ledger: graphs to predict are another data set than the training graphs.
 
         Raises:
-            MisconfigurationException: If there are no labels, or the method reads no new graphs.
+            MisconfigurationException: If there are no labels, or if the method reads no new graphs.
         """
         if not self.is_inductive:
             raise MisconfigurationException(

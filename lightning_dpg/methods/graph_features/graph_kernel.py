@@ -1,4 +1,4 @@
-"""Shortest-path and Weisfeiler-Lehman kernels, without privacy: what private ones are held against."""
+"""Shortest-path and Weisfeiler-Lehman kernels without privacy, as baselines of private kernels."""
 
 from typing import ClassVar, Literal
 
@@ -16,11 +16,12 @@ from lightning_dpg.privacy.budget import Budget
 class GraphKernel(GraphFeatureRelease):
     """Kernels of shortest paths (Borgwardt, Kriegel, 2005) and colors (Shervashidze et al., 2011).
 
-    They are computed from the private graphs as they are: no guarantee.
+    They are computed from the private graphs without noise: no guarantee.
 
     Args:
         kernel: ``shortest_path`` or ``weisfeiler_lehman``.
-        labelled: Whether it reads the labels of nodes, from the columns of ``x`` that are 0 or 1.
+        labelled: Whether the kernel reads the labels of nodes, the columns of ``x`` that are 0 or
+            1.
         iterations: Refinements of ``weisfeiler_lehman``.
     """
 
@@ -42,7 +43,7 @@ class GraphKernel(GraphFeatureRelease):
         self.save_hyperparameters()
 
     def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
-        """Similarity of each graph and each other, shape ``(G, G)``."""
+        """Similarity of each pair of graphs, shape ``(G, G)``."""
         h = self.hparams
         self.ledger.spend(self.unprotected("similarities", "computed from the graphs as they are"))
         if h["kernel"] == "shortest_path":

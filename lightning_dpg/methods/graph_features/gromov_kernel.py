@@ -1,4 +1,4 @@
-"""Gromov-Wasserstein discrepancies of graphs as they are, without privacy: what is to be reached."""
+"""Gromov-Wasserstein discrepancies of exact graphs, without privacy: an upper baseline."""
 
 from pathlib import Path
 from typing import ClassVar
@@ -25,13 +25,13 @@ from lightning_dpg.privacy.budget import Budget
 class GromovKernel(GraphFeatureRelease):
     """Discrepancies of the shortest paths of two graphs, or fused ones of paths and node features.
 
-    They are computed from the private graphs as they are: no guarantee. The rows "SVM" of Table 1 of
-    Jin and Chen, "Gromov-Wasserstein Discrepancy with Local Differential Privacy for Distributed
-    Structural Graphs", 2022; Vayer et al., "Optimal transport for structured data with application on
-    graphs", 2019.
+    They are computed from the private graphs without noise: no guarantee. These are the rows "SVM"
+    of Table 1 of Jin and Chen, "Gromov-Wasserstein Discrepancy with Local Differential Privacy for
+    Distributed Structural Graphs", 2022; Vayer et al., "Optimal transport for structured data with
+    application on graphs", 2019.
 
     Args:
-        fused: Whether the features of nodes count, as much as the paths.
+        fused: Whether the features of nodes count, with the same weight as the paths.
     """
 
     adds_noise: ClassVar[bool] = False
@@ -44,7 +44,7 @@ class GromovKernel(GraphFeatureRelease):
         self.save_hyperparameters()
 
     def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
-        """Discrepancy of each graph and each other, shape ``(G, G)``."""
+        """Discrepancy of each pair of graphs, shape ``(G, G)``."""
         fused = self.hparams["fused"]
         if fused and records.graphs[0].x is None:
             raise MisconfigurationException(
@@ -59,7 +59,7 @@ class GromovKernel(GraphFeatureRelease):
             )
             for graph in records.graphs
         ]
-        # A run that was stopped goes on where it was, if it is told of the same place.
+        # A stopped run can continue from its partial results in the same folder.
         folder = Path(self.trainer.default_root_dir)
         progress = self.trainer.progress_bar_callback is not None
         found = pairwise_discrepancies(spaces, folder=folder, progress=progress)

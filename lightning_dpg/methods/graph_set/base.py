@@ -21,14 +21,14 @@ NUM_EDGES = "number of edges of each graph"
 
 
 class GraphSetSynthesizer(Synthesizer):
-    """A synthesizer that learns a set of G graphs, whose sizes are public.
+    """A synthesizer for a set of G graphs with public sizes.
 
     The nodes of all graphs are numbered in one sequence, as in ``GraphSetDataModule``.
 
     Attributes:
         sizes: Number of nodes of each graph (public), shape ``(G,)``.
         num_edges: Number of edges of each graph (noisy), shape ``(G,)``; empty if not released.
-        max_occurrences: How many edges of the set are one edge of the private data at most (public).
+        max_occurrences: Largest number of edges of the set that are one private edge (public).
     """
 
     reads: ClassVar[type] = GraphSetRecords
@@ -45,7 +45,7 @@ class GraphSetSynthesizer(Synthesizer):
 
     @abstractmethod
     def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
-        """Draw the edges of one graph; equal for equal generators.
+        """Draw the edges of one graph; equal generators give equal edges.
 
         Args:
             size: Number of nodes of the graph (public).
@@ -57,20 +57,20 @@ class GraphSetSynthesizer(Synthesizer):
         """
 
     def sample(self, generator: torch.Generator) -> Data:
-        """Draw a graph in place of one of the originals, each of which is equally likely."""
+        """Draw a replacement of a uniformly random original graph."""
         number = int(torch.randint(len(self.sizes), (), generator=generator))
         return self._sample_in_place_of(number, generator)
 
     def sample_set(self, generator: torch.Generator) -> list[Data]:
-        """Draw a graph in place of each of the originals, in their order."""
+        """Draw a replacement of each original graph, in their order."""
         return [self._sample_in_place_of(k, generator) for k in range(len(self.sizes))]
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """Edges of what :meth:`sample` draws, shape ``(M, 2)``."""
+        """Draw the edges of :meth:`sample`, shape ``(M, 2)``."""
         return undirected_edges(self.sample(generator))
 
     def score(self, pairs: Tensor) -> Tensor:
-        """Released density of the pairs' graph; 0 for pairs of two graphs or where it is unknown.
+        """Released density of the pairs' graph; 0 across graphs and for unknown densities.
 
         Args:
             pairs: Pairs of shape ``(P, 2)`` in the numbers of all nodes.
@@ -94,7 +94,7 @@ class GraphSetSynthesizer(Synthesizer):
 
         Args:
             edges: Edges of all graphs (private), shape ``(M, 2)``.
-            epsilon: Cost; with an infinite one nothing is noised.
+            epsilon: Cost; an infinite epsilon adds no noise.
         """
         counts = torch.bincount(self.graph_of(edges[:, 0]), minlength=len(self.sizes))
         noisy = discrete_laplace(
@@ -111,7 +111,7 @@ class GraphSetSynthesizer(Synthesizer):
         self.num_edges = torch.minimum(noisy.clamp(min=0), self._num_pairs())
 
     def num_edges_entry(self, epsilon: float) -> LedgerEntry:
-        """Planned release of :meth:`release_num_edges_per_graph`."""
+        """Planned ledger entry of :meth:`release_num_edges_per_graph`."""
         moved, proof = (
             edges_per_graph_sensitivity(self.max_occurrences),
             "edges_per_graph_sensitivity",
@@ -119,20 +119,20 @@ class GraphSetSynthesizer(Synthesizer):
         return pure_entry("num_edges_per_graph", NUM_EDGES, epsilon, moved, proof)
 
     def on_fit_start(self) -> None:
-        """Take over the public facts of the data."""
+        """Copy the public facts of the data."""
         self.check_new()
         records = self.records
         self.max_occurrences = records.max_occurrences
         self.sizes = records.sizes.to(self.device)
         self.assumptions = list(records.assumptions)
-        # Every rank trains on other public randomness: the same would be work done twice.
+        # Every rank trains on other public randomness; equal randomness would repeat the work.
         torch.manual_seed(torch.initial_seed() + 1 + self.global_rank)
 
     def test_step(self, batch: object, batch_idx: int) -> None:
-        """Differences of the set and of graphs drawn in its place (reads the private graphs).
+        """Measure how the synthetic set differs from the original (reads the private graphs).
 
-        They are those of Table 1 of Yang et al., "Secure Deep Graph Generation with Link
-        Differential Privacy", 2021, each the mean over the graphs where it is defined.
+        The differences are those of Table 1 of Yang et al., "Secure Deep Graph Generation with Link
+        Differential Privacy", 2021, each averaged over the graphs where it is defined.
         """
         drawn = self.sample_set(torch.Generator().manual_seed(0))
         values = {
@@ -151,7 +151,7 @@ class GraphSetSynthesizer(Synthesizer):
 
 
 def resized(*names: str) -> Callable[..., None]:
-    """Hook of loading that gives buffers the shapes which they have in the state."""
+    """Return a loading hook that resizes buffers to their shapes in the state."""
 
     def resize(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: object) -> None:
         for name in names:

@@ -1,4 +1,4 @@
-"""Erdos-Renyi on sets: a private number of edges per graph, placed anywhere in it. The control."""
+"""Erdos-Renyi graphs with a private number of edges per graph: the size-only baseline of sets."""
 
 from typing import ClassVar
 
@@ -13,11 +13,11 @@ from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 
 
 class ErdosRenyiSet(GraphSetSynthesizer):
-    r"""Uniform graphs with private numbers of edges: the size-only control of sets.
+    r"""Uniform graphs with private numbers of edges: the size-only baseline of sets.
 
     Releases the number of edges of each graph with discrete Laplace noise of scale
-    :math:`1/\epsilon`, clipped to what the graph's nodes can have; pure epsilon-DP. Who does not
-    beat this row learned no more than how many edges each graph has.
+    :math:`1/\epsilon`, clipped to the largest possible number; pure epsilon-DP. A method that does
+    not beat this baseline has learned nothing beyond the edge counts.
     """
 
     is_pure: ClassVar[bool] = True
@@ -27,24 +27,24 @@ class ErdosRenyiSet(GraphSetSynthesizer):
     def __init__(self) -> None:
         super().__init__()
         self.save_hyperparameters()
-        # Lightning counts the steps, and keeps the checkpoints, of automatic optimization only.
+        # Lightning counts steps and keeps checkpoints under automatic optimization only.
         self.automatic_optimization = True
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """The numbers of edges, whatever the number of steps."""
+        """Plan the numbers of edges; the number of steps has no effect."""
         return [self.num_edges_entry(budget.epsilon)]
 
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
-        """Spend all on the numbers of edges, once; a resumed run has done so already."""
+        """Release the numbers of edges with the whole budget, unless a resumed run has done so."""
         if not len(self.num_edges):
             self.release_num_edges_per_graph(batch.edges, self.budget.epsilon)
         self.trainer.should_stop = True
 
     def configure_optimizers(self) -> None:
-        """None: there is no gradient."""
+        """Return None, since there is no gradient."""
 
     def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
-        """Each set of ``num_edges`` pairs is equally likely."""
+        """Draw one of the equally likely sets of ``num_edges`` pairs."""
         empty = make_graph(torch.empty(0, 2, dtype=torch.long), size)
         return uniform_non_edges(empty, num_edges or 0, generator)
 

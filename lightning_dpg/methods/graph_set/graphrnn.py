@@ -20,20 +20,20 @@ _ORDERS = 20
 
 
 class GraphRNN(GraphSetSynthesizer):
-    """Graphs as sequences of nodes with their links to the nodes before; **not private**.
+    """Graphs as sequences of nodes with their links to earlier nodes; **not private**.
 
     You et al., "GraphRNN: Generating Realistic Graphs with Deep Auto-regressive Models", ICML 2018.
     One model learns all graphs of the set, in new breadth-first orders at each step. A graph ends
-    at its public size; an empty row, which ends it there, begins a new component here. Steps draw
-    whole graphs by a public seed.
+    at its public size; an empty row, which ends it in the paper, begins a new component here. Steps
+    sample whole graphs by a public seed.
 
     Args:
         edge_model: ``rnn`` draws the links of a node one by one: GraphRNN; ``mlp`` draws them
             independently of one another: GraphRNN-S.
-        counts: Tell the model before each node how many nodes and edges are still to come, which
-            the private methods know of the graph they replace, too. That of the paper is not told.
-        look_back: Number W of nodes before each one that it can be linked with; by default the
-            widest bandwidth of the graphs in 20 random orders each, which is not private.
+        counts: Whether the model reads, before each node, the remaining numbers of nodes and edges,
+            which the private methods also know of the replaced graph. The paper's model does not.
+        look_back: Largest distance W in the order between linked nodes; by default the widest
+            bandwidth of the graphs in 20 random orders each, which is not private.
         batch_size: Graphs per step.
         embedding_dim: Width of an embedded row.
         hidden_dim: Width of the state of a graph.
@@ -65,19 +65,19 @@ class GraphRNN(GraphSetSynthesizer):
             self._build(look_back)
 
     def setup(self, stage: str) -> None:
-        """Measure the look-back, on which the shapes of the networks depend."""
+        """Measure the look-back, which determines the shapes of the networks."""
         super().setup(stage)
         if self.hparams["look_back"] is not None or stage == "predict":
             return
         data = self.records
-        generator = torch.Generator().manual_seed(0)  # all devices need the same
+        generator = torch.Generator().manual_seed(0)  # all devices need the same seed
         orders = (bfs_positions(data.edges, data.sizes, generator) for _ in range(_ORDERS))
         widest = max(int(bandwidths(data.edges, data.sizes, order).max()) for order in orders)
         self.hparams["look_back"] = widest
         self._build(widest)
 
     def on_fit_start(self) -> None:
-        """Book that nothing is protected, which a finite budget refuses."""
+        """Book that nothing is protected; a finite budget refuses this entry."""
         super().on_fit_start()
         if not self.ledger.reasons:
             self.ledger.spend(self.unprotected("training", "GraphRNN adds no noise"))
@@ -86,11 +86,11 @@ class GraphRNN(GraphSetSynthesizer):
         self.num_edges = counts.to(self.device)
 
     def batch_request(self) -> BatchRequest:
-        """All graphs at each step, which draws some; the data module says how often in an epoch."""
+        """Request all graphs at each step; the data module sets the steps per epoch."""
         return BatchRequest("all")
 
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> Tensor:
-        """Cross entropy of the links of some graphs, each given those before it."""
+        """Cross entropy of the links of some graphs, each link given the earlier ones."""
         data = batch
         eligible = (data.sizes > 1).nonzero().squeeze(1)  # a single node has no row
         drawn = eligible[torch.randperm(len(eligible))[: self.hparams["batch_size"]]]
@@ -104,11 +104,11 @@ class GraphRNN(GraphSetSynthesizer):
         return loss
 
     def configure_optimizers(self) -> Optimizer:
-        """Adam."""
+        """Build Adam."""
         return Adam(self.parameters(), self.hparams["learning_rate"])
 
     def loss(self, edges: Tensor, sizes: Tensor, generator: torch.Generator) -> Tensor:
-        """Cross entropy of all possible links of a set of graphs in random orders, mean.
+        """Mean cross entropy of all possible links of a set of graphs in random orders.
 
         Args:
             edges: Edges of the union, shape ``(E, 2)``.
@@ -122,7 +122,7 @@ class GraphRNN(GraphSetSynthesizer):
         graph_of = torch.arange(len(sizes)).repeat_interleave(sizes)
         position = torch.arange(len(rows)) - start[graph_of]
         given, drawn = position < sizes[graph_of] - 1, position > 0
-        # Each of the R rows but the first of a graph is drawn given the one before it.
+        # Each of the R rows except the first of a graph is drawn given the previous one.
         inputs, rows = rows[given], rows[drawn]
         position, graph_of = position[drawn], graph_of[drawn]
         if self.hparams["counts"]:
@@ -139,19 +139,19 @@ class GraphRNN(GraphSetSynthesizer):
         return self.links.loss(states[is_row.to(self.device)], rows.to(self.device), widths)
 
     def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
-        """Draw the edges of one graph, shape ``(M, 2)``, ``num_edges`` being told to the model.
+        """Draw the edges of one graph, shape ``(M, 2)``.
 
-        The graph may have more or fewer.
+        The model reads ``num_edges``; the graph may have more or fewer.
 
         Raises:
-            ValueError: If the model is to be told the number of edges, and there is none.
+            ValueError: If the model reads the number of edges, and there is none.
         """
         if num_edges is None and self.hparams["counts"]:
             raise ValueError("num_edges must be given to a model with counts, got None")
         return self.draw_all(torch.tensor([size]), torch.tensor([num_edges or 0]), generator)[0]
 
     def sample_set(self, generator: torch.Generator) -> list[Data]:
-        """Draw a graph in place of each of the originals, all at once, in their order."""
+        """Draw a replacement of each original graph, all at once, in their order."""
         drawn = self.draw_all(self.sizes.cpu(), self.num_edges.cpu(), generator)
         return [
             make_graph(edges, size) for edges, size in zip(drawn, self.sizes.tolist(), strict=True)
@@ -165,13 +165,13 @@ class GraphRNN(GraphSetSynthesizer):
 
         Args:
             sizes: Number of nodes of each graph, shape ``(B,)``.
-            num_edges: Number of edges of each that the model is told, shape ``(B,)``.
+            num_edges: Number of edges of each graph as an input of the model, shape ``(B,)``.
             generator: Public source of the draws.
 
         Returns:
             Pairs of nodes of each graph, shape ``(M, 2)``.
         """
-        # The longest sequences come first, so that those which are not at their end stay together.
+        # The longest sequences come first, so that unfinished sequences stay together.
         order = sizes.argsort(descending=True, stable=True)
         look_back = self.hparams["look_back"]
         row, left, memory = torch.ones(len(sizes), look_back), num_edges[order].float(), None
@@ -217,12 +217,12 @@ class GraphRNN(GraphSetSynthesizer):
             self.links = EdgeMLP(hidden, options["embedding_dim"], look_back)
 
     def _counts(self, position: Tensor, sizes: Tensor, left: Tensor) -> Tensor:
-        """Nodes and edges to come, and the share of the possible ones that these are: ``(R, 3)``.
+        """Remaining nodes and edges, and the share of possible edges that remain: ``(R, 3)``.
 
         Args:
             position: Places of the next nodes, from 1, shape ``(R,)``.
             sizes: Number of nodes of their graphs, shape ``(R,)``.
-            left: Number of edges to come, shape ``(R,)``; below 0 counts as 0.
+            left: Number of remaining edges, shape ``(R,)``; negative numbers count as 0.
         """
         possible = self._pairs_before(sizes) - self._pairs_before(position)
         left = left.clamp(min=0)

@@ -1,4 +1,4 @@
-"""Synthesizers that read the graph once, instead of descending a gradient."""
+"""Synthesizers that read the graph once, without gradient descent."""
 
 from abc import abstractmethod
 from collections.abc import MutableMapping
@@ -17,7 +17,7 @@ from lightning_dpg.privacy.sensitivity import edge_count_sensitivity
 
 
 class CountsEdges(Protocol):
-    """A method that has released the number of edges, or will."""
+    """A method that releases the number of edges."""
 
     ledger: PrivacyLedger
     num_edges: Tensor
@@ -37,9 +37,9 @@ class CountsEdges(Protocol):
 class OneShotSynthesizer(Synthesizer):
     """A synthesizer whose only training step spends the whole budget on a few releases.
 
-    All buffers and parameters of a subclass are released tensors, or made of such. The step gets
-    all records as its batch. On several devices each one makes
-    the same releases with the shared secret noise. With an infinite budget nothing is noised.
+    All buffers and parameters of a subclass are released tensors, or functions of released tensors.
+    The batch of the step contains all records. Each of several devices makes the same releases with
+    the shared secret noise. An infinite budget adds no noise.
     """
 
     is_pure: ClassVar[bool] = True
@@ -63,18 +63,18 @@ class OneShotSynthesizer(Synthesizer):
         Args:
             edges: Training records of shape ``(M, 2)``, rows ``i < j`` in ascending order
                 (private).
-            epsilon: What all releases together may cost; infinite where nothing is noised.
+            epsilon: Joint cost of all releases; infinite for no noise.
         """
 
     def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
-        """Release, once; a resumed run has done so already."""
+        """Make the releases, unless a resumed run has made them."""
         if not self.is_released:
             self.release(batch.edges, self.budget.epsilon)
             self.is_released.fill_(True)
         self.trainer.should_stop = True
 
     def configure_optimizers(self) -> Optimizer | None:
-        """None: there is no gradient."""
+        """Return None, since there is no gradient."""
         return None
 
     def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
@@ -82,7 +82,7 @@ class OneShotSynthesizer(Synthesizer):
         self.num_edges = noisy_num_edges(self, edges, epsilon)
 
     def released_state(self) -> dict[str, Tensor]:
-        """Everything that is kept."""
+        """All buffers and parameters."""
         return dict(self.state_dict())
 
 
@@ -94,15 +94,15 @@ def noisy_num_edges(
     proof: str = "edge_count_sensitivity",
     record: str = "undirected edge",
 ) -> Tensor:
-    """Release how many edges there are; a number that a simple graph can have.
+    """Release the number of edges, rounded to a possible number of a simple graph.
 
     Args:
-        method: Pays and draws the noise.
+        method: The method, which pays and draws the noise.
         edges: Training records of shape ``(M, 2)`` (private).
-        epsilon: What the release may cost.
-        sensitivity: By how much a record changes the number.
-        proof: Function whose docstring proves that.
-        record: What is one record.
+        epsilon: Cost of the release.
+        sensitivity: Change of the number by one record.
+        proof: Function whose docstring proves the sensitivity.
+        record: Unit of protection in words.
     """
     noisy = discrete_laplace(
         torch.tensor(len(edges)),
@@ -120,13 +120,13 @@ def noisy_num_edges(
 
 
 def num_edges_entry(epsilon: float) -> LedgerEntry:
-    """Planned release of the number of edges, see ``OneShotSynthesizer.release_num_edges``."""
+    """Plan the release of the number of edges, see ``OneShotSynthesizer.release_num_edges``."""
     sensitivity, proof = edge_count_sensitivity(), "edge_count_sensitivity"
     return pure_entry("num_edges", "number of edges", epsilon, sensitivity, proof)
 
 
 def _resize_buffers(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: Any) -> None:
-    """Give buffers the shapes that were released."""
+    """Resize buffers to the released shapes."""
     for name, buffer in module.named_buffers(recurse=False):
         if prefix + name in state:
             setattr(module, name, buffer.new_empty(state[prefix + name].shape))

@@ -1,4 +1,4 @@
-"""BTER: private degrees, private clustering by degree, and blocks that have both."""
+"""BTER: private degrees, private clustering by degree, and blocks that reproduce both."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -21,9 +21,9 @@ from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity, wedge_sensitivity
 
-# Public: seed of the choice of wedges and of the graphs that densities are fitted with.
+# Public seed of the choice of wedges, and of the graphs that fit the densities.
 _PUBLIC_SEED = 0
-# Found on synthetic graphs: lattices, geometric, preferential-attachment and block graphs.
+# Tuned on synthetic graphs: lattices, geometric, preferential-attachment and block graphs.
 _CLOSURES_PER_EDGE = 2
 _DEGREE_PER_SLOT = 4
 _SLOTS_PER_NOISE = 10
@@ -40,30 +40,32 @@ _LACKING = 0.05
 class BTER(OneShotSynthesizer):
     r"""Block two-level Erdos-Renyi graph with private degrees, mixing and clustering.
 
-    Nodes of similar degree form blocks whose inner edges make triangles; the edges that nodes still
+    Nodes of similar degree form blocks whose inner edges form triangles; the remaining edges of the
+    nodes are drawn at random.
     lack are drawn at random. Pure epsilon-DP by five releases with discrete Laplace noise:
 
     1. to 3. the number of edges, the ordered degrees, and the degree of each node, see
        :func:`release_degrees`. Released degrees from :math:`2^{k-1}` to :math:`2^k - 1` are class k.
     4. How many edges link classes a and b; sensitivity 1.
-    5. How many wedges there are, and how many of them are closed, by the class of the centre, where
-       classes are merged until they have enough of them. Not all wedges, since an edge is part of
-       many: the projection is :func:`count_wedges`. A node of released degree d has
-       :math:`\lceil d / 4 \rceil` slots, each with at most one random pair of its neighbours, and an
+    5. The number of wedges and the number of closed wedges, by the class of the center; classes
+       with too few wedges are merged. Only some wedges are counted, since an edge is part of many:
+       the projection is :func:`count_wedges`. A node of released degree d has
+       :math:`\lceil d / 4 \rceil` slots, each with at most one random pair of its neighbors, and an
        edge counts for at most two closures. Adding an edge then changes all counts together by at
        most 6 + 2, see :func:`wedge_sensitivity`.
 
-    The rest is post-processing. Clustering within its noise is shrunk towards none. The densities
-    of blocks are fitted so that the clustering of the synthetic graphs, measured like that of the
-    private one, is the released one: edges outside of blocks close wedges, too. Blocks of equal
-    degrees would link classes to themselves more often than the released mixing allows. So nodes
-    are put into blocks by the logarithm of their degree plus random numbers, whose deviation is
-    fitted as well: it grows until few links override the mixing, as long as the blocks still close
-    the released share of wedges.
+    The rest is post-processing. Clustering within its noise is shrunk towards zero. The densities
+    of blocks are fitted until the clustering of the synthetic graphs, measured like that of the
+    private graph, equals the released one, because edges outside of blocks also close wedges.
+    Blocks of equal degrees would link classes to themselves more often than the released mixing
+    allows. So the order of nodes in blocks is the logarithm of their degree plus random numbers
+    with a fitted deviation: it grows until few links override the mixing, as long as the blocks
+    still close the released share of wedges.
 
     * Seshadhri, Kolda, Pinar, "Community structure and scale-free collections of Erdos-Renyi
       graphs", 2012. Kolda, Pinar, Plantenga, Seshadhri, "A scalable generative graph model with
-      community structure", 2014. The mixing of degrees, and all that is private, is not theirs.
+      community structure", 2014. The mixing of degrees and the privacy are additions of this
+      package.
 
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.
@@ -101,7 +103,7 @@ class BTER(OneShotSynthesizer):
         self.register_buffer("spread", torch.tensor(0.0, dtype=torch.double))
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Degrees, mixing and wedges, whatever the number of steps."""
+        """Plan degrees, mixing and wedges; the number of steps has no effect."""
         parts = self._parts(budget.epsilon)
         degrees = degree_entries(parts["degrees"].epsilon, **self._degree_shares)
         mixing = pure_entry(
@@ -129,13 +131,13 @@ class BTER(OneShotSynthesizer):
 
     @property
     def _degree_shares(self) -> dict[str, float]:
-        """Shares of what the degrees get."""
+        """Shares of the budget for the degrees."""
         degrees = 1 - self.hparams["mixing_share"] - self.hparams["clustering_share"]
         names = ("count_share", "sequence_share")
         return {name: self.hparams[name] / degrees for name in names}
 
     def release(self, edges: Tensor, epsilon: float) -> None:
-        """Spend all on degrees, mixing and clustering, and fit the densities of blocks."""
+        """Release degrees, mixing and clustering, and fit the densities of blocks."""
         parts = self._parts(epsilon)
         self.degrees = release_degrees(self, edges, parts["degrees"].epsilon, **self._degree_shares)
         self._release_mixing(edges, parts["mixing"].epsilon)
@@ -154,15 +156,15 @@ class BTER(OneShotSynthesizer):
             sensitivity=edge_partition_sensitivity(),
             proof="edge_partition_sensitivity",
         )
-        # What stands above the diagonal is noise alone.
+        # Entries above the diagonal are noise only.
         self.mixing = noisy.tril().clamp(min=0)
 
     def _release_clustering(self, edges: Tensor, epsilon: float, mixing_scale: float) -> None:
-        """Release wedges and closed ones, and fit blocks to them and to the mixing.
+        """Release wedges and closed wedges, and fit blocks to them and to the mixing.
 
         Args:
             edges: Training records of shape ``(M, 2)`` (private).
-            epsilon: What the release costs.
+            epsilon: Cost of the release.
             mixing_scale: Scale of the noise in the released mixing.
         """
         sensitivity = wedge_sensitivity(_CLOSURES_PER_EDGE)
@@ -188,7 +190,7 @@ class BTER(OneShotSynthesizer):
             self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
             blocks = self._blocks(rng)
             error = target - closed_shares(counts(self._completed(blocks, rng)), noise_scale=0.0)
-            # The steps get smaller, so that the chance in a single graph is averaged out.
+            # The steps decrease, which averages the randomness of single graphs.
             clustering = np.clip(clustering + error / (1 + step / 2), 0, 1)
             surplus = count_links(classes, blocks) - self.mixing.cpu().numpy() - 2 * mixing_scale
             overriding = np.maximum(surplus, 0).sum() > _OVERRIDING * len(blocks)
@@ -200,7 +202,7 @@ class BTER(OneShotSynthesizer):
         self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """Draw blocks of random nodes of similar degrees, and the edges that nodes still lack."""
+        """Draw blocks of random nodes of similar degrees, then the remaining edges of the nodes."""
         rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
         return torch.from_numpy(self._completed(self._blocks(rng), rng))
 
@@ -214,7 +216,7 @@ class BTER(OneShotSynthesizer):
         return block_edges(nodes, starts, densities[degree_classes(degrees[nodes])], rng)
 
     def _completed(self, edges: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Add the edges that nodes still lack to those of shape ``(M, 2)`` within blocks."""
+        """Add the remaining edges of the nodes to the edges ``(M, 2)`` within blocks."""
         degrees, mixing, _ = self._released()
         classes = degree_classes(degrees)
         lacking = degrees - np.bincount(edges.ravel(), minlength=len(degrees))
@@ -226,7 +228,7 @@ class BTER(OneShotSynthesizer):
     def score(self, pairs: Tensor) -> Tensor:
         """Expected links of pairs of shape ``(P, 2)``, by degrees and mixing: shape ``(P,)``.
 
-        Blocks do not count: which nodes of a degree share one is drawn anew for each graph.
+        Blocks do not count, since each graph draws them anew.
         """
         degrees, links, _ = self._released()
         classes = degree_classes(degrees)
@@ -247,14 +249,14 @@ class BTER(OneShotSynthesizer):
 def wedge_counter(
     degrees: NDArray[np.int64], noise_scale: float
 ) -> tuple[Callable[[NDArray[np.int64]], NDArray[np.int64]], NDArray[np.int64]]:
-    """How wedges are counted, a function of what is released.
+    """Build the function that counts wedges from released values.
 
     Args:
         degrees: Released degrees of the nodes, shape ``(N,)``.
         noise_scale: Scale of the Laplace noise in the counts.
 
     Returns:
-        Function from edges of shape ``(M, 2)`` to wedges and closed ones of each group, shape
+        Function from edges of shape ``(M, 2)`` to wedges and closed wedges of each group, shape
         ``(2, G)``, and the group of each class of degrees.
     """
     slots = np.where(degrees > 1, -(-degrees // _DEGREE_PER_SLOT), 0)
@@ -274,7 +276,7 @@ def degree_classes(degrees: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def merged_classes(sizes: NDArray[np.float64], least: float) -> NDArray[np.int64]:
-    """Merge neighbouring classes, from the last one down, until all are large enough.
+    """Merge neighboring classes, from the last one down, until all are large enough.
 
     Args:
         sizes: Sizes of the classes, shape ``(K,)``.
@@ -293,14 +295,14 @@ def merged_classes(sizes: NDArray[np.float64], least: float) -> NDArray[np.int64
 
 
 def closed_shares(counts: NDArray[np.int64], noise_scale: float) -> NDArray[np.float64]:
-    r"""Shares of wedges that are closed, shrunk so that noise does not look like clustering.
+    r"""Shares of closed wedges, shrunk against noise.
 
-    Shrinkage is that of James and Stein, :math:`(1 - (2b / C)^2)_+` for C closed wedges and noise of
-    scale b, which exceeds 2b once in fifteen times. Where there are fewer wedges than the classes
-    were merged for, closed ones are divided by that number.
+    The shrinkage follows James and Stein, :math:`(1 - (2b / C)^2)_+` for C closed wedges and noise
+    of scale b, which exceeds 2b once in fifteen times. Closed wedges are divided by the number of
+    wedges, but at least by the number at which classes are merged.
 
     Args:
-        counts: Noisy numbers of wedges and of closed ones, shape ``(2, G)``.
+        counts: Noisy numbers of wedges and of closed wedges, shape ``(2, G)``.
         noise_scale: Scale b of the Laplace noise in them.
 
     Returns:

@@ -20,10 +20,10 @@ class CELL(Synthesizer):
     """NetGAN's random walks as a low-rank matrix of logits; no privacy.
 
     Rendsburg, Heidrich, von Luxburg, "NetGAN without GAN: from random walks to low-rank
-    approximations", ICML 2020. Each training step descends the cross entropy of one step of a walk
+    approximations", ICML 2020. Each training step reduces the cross entropy of one step of a walk
     along the edges of a batch, all edges at ``sample_rate: 1``. A graph takes pairs by the expected
-    traffic between their nodes. Fewer steps copy less: the paper stops at a share of edges that
-    the synthetic graph has in common with the original.
+    traffic between their nodes. Fewer steps copy less: the paper stops at a given overlap of the
+    synthetic graph with the original edges.
 
     Args:
         num_nodes: Number of nodes N, at most 6,000; the command line reads it from the data.
@@ -61,7 +61,7 @@ class CELL(Synthesizer):
         return BatchRequest("poisson", self.hparams["sample_rate"])
 
     def on_fit_start(self) -> None:
-        """Book that nothing is protected, which a finite budget refuses."""
+        """Book that nothing is protected; a finite budget refuses this entry."""
         super().on_fit_start()
         if not self.ledger.reasons:
             self.ledger.spend(self.unprotected("training", "CELL adds no noise"))
@@ -76,13 +76,13 @@ class CELL(Synthesizer):
         return loss
 
     def configure_optimizers(self) -> Optimizer:
-        """Adam."""
+        """Build Adam."""
         return Adam(
             self.model.parameters(), self.hparams["learning_rate"], weight_decay=WEIGHT_DECAY
         )
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """Draw pairs by traffic, one neighbor of each node first, so that few stay alone."""
+        """Draw pairs by traffic, one neighbor of each node first, so that few are isolated."""
         traffic = self.model.likelihood().cpu()
         numbers = draw_weighted(traffic, int(self.num_edges), generator)
         return numbered_pairs(numbers, len(traffic))

@@ -1,4 +1,4 @@
-"""Chung-Lu: private degrees, and edges as they would fall by chance."""
+"""Chung-Lu: private degrees, and random edges given the degrees."""
 
 import torch
 from torch import Tensor
@@ -14,11 +14,11 @@ from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 
 
 class ChungLu(OneShotSynthesizer):
-    r"""Random graph with private expected degrees: the degree-only control.
+    r"""Random graph with private expected degrees: the degree-only baseline.
 
     Releases the number of edges, the ordered degrees and the degree of each node with discrete
-    Laplace noise, see :func:`release_degrees`; pure epsilon-DP. Who does not beat this row learned
-    no more of the graph than its degrees.
+    Laplace noise, see :func:`release_degrees`; pure epsilon-DP. A method that does not beat this
+    baseline has learned nothing beyond the degrees.
 
     * Chung, Lu, "The average distances in random graphs with given expected degrees", 2002.
 
@@ -42,11 +42,11 @@ class ChungLu(OneShotSynthesizer):
         self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """The degrees, whatever the number of steps."""
+        """Plan the degrees; the number of steps has no effect."""
         return degree_entries(budget.epsilon, **self._shares)
 
     def release(self, edges: Tensor, epsilon: float) -> None:
-        """Spend all on the degrees."""
+        """Release the degrees with the whole budget."""
         self.degrees = release_degrees(self, edges, epsilon, **self._shares)
 
     @property
@@ -54,7 +54,7 @@ class ChungLu(OneShotSynthesizer):
         return {name: self.hparams[name] for name in ("count_share", "sequence_share")}
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """Draw ``num_edges`` edges, hubs more often."""
+        """Draw ``num_edges`` edges in proportion to the products of degrees."""
         return chung_lu_edges(self.degrees.cpu(), int(self.num_edges), generator)
 
     def score(self, pairs: Tensor) -> Tensor:

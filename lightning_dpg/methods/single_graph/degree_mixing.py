@@ -1,4 +1,4 @@
-"""Joint degrees of dK-2 in released cells, and graphs whose edges link released degrees."""
+"""Joint degrees of dK-2 in released cells, and graphs with released joint degrees."""
 
 import numpy as np
 import torch
@@ -39,7 +39,7 @@ def counted_cells(edges: NDArray[np.int64], largest_two: int, num_nodes: int) ->
 
 
 def linked_edges(degrees: Tensor, links: Tensor, generator: torch.Generator) -> Tensor:
-    """Link half-edges of released degrees at random, as released joint degrees want it.
+    """Link half-edges of released degrees at random, in proportion to released joint degrees.
 
     Args:
         degrees: Degrees of shape ``(N,)``.
@@ -53,7 +53,7 @@ def linked_edges(degrees: Tensor, links: Tensor, generator: torch.Generator) -> 
     wanted = np.tril(np.rint(mixing).astype(np.int64))
     stubs = np.repeat(np.arange(len(degrees)), degrees.cpu().numpy())
     pairs, is_used = fill_links(stubs, classes[stubs], wanted, rng)
-    # What is a fraction of a link each, is a matter of chance.
+    # Random draws decide on fractions of a link.
     left, rest = stubs[~is_used], np.maximum(np.tril(mixing) - wanted, 0)
     pairs = np.concatenate([pairs, pair_stubs(left, classes[left], rest, rng)])
     pairs = untangle(pairs, classes, rng)
@@ -62,7 +62,7 @@ def linked_edges(degrees: Tensor, links: Tensor, generator: torch.Generator) -> 
 
 
 def expected_edges(degrees: Tensor, links: Tensor, pairs: Tensor) -> Tensor:
-    """Expected number of edges of pairs of shape ``(P, 2)``, could they repeat: ``(P,)``."""
+    """Expected number of edges of pairs ``(P, 2)``, repeated edges allowed: ``(P,)``."""
     classes, totals = _classes(degrees)
     mixing = stub_mixing(links.cpu().numpy(), totals)
     share = degrees.cpu().numpy() / np.maximum(totals[classes], 1)

@@ -1,4 +1,4 @@
-"""Private degrees: how many nodes have which degree, and which nodes these are."""
+"""Private degrees: the degree sequence, and the degree of each node."""
 
 import math
 
@@ -13,11 +13,11 @@ from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.sensitivity import degree_l1_sensitivity
 
-# Public: decides between nodes of equal noisy degrees.
+# Public seed that orders nodes of equal noisy degrees.
 _TIE_SEED = 0
-# Public: seed of the noise by which the effect of noise is estimated, and of what fills gaps.
+# Public seed of the noise that estimates the effect of noise, and of the values in gaps.
 _PUBLIC_SEED = 0
-# Found on synthetic graphs: planted, power-law, caveman, geometric, LFR and affiliation graphs.
+# Tuned on synthetic graphs: planted, power-law, caveman, geometric, LFR and affiliation graphs.
 _DITHER = 0.7
 _SIMULATIONS = 20
 _ROUNDS = 2
@@ -25,10 +25,10 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 def check_shares(**shares: float) -> None:
-    """Refuse shares of a budget that are not positive, or leave nothing of it for the rest.
+    """Refuse shares of a budget that are not positive, or that leave no positive rest.
 
     Raises:
-        ValueError: If they are or do.
+        ValueError: If a share is out of range.
     """
     if not min(shares.values()) > 0 or not sum(shares.values()) < 1:
         names = ", ".join(f"{name} {share:g}" for name, share in shares.items())
@@ -38,7 +38,7 @@ def check_shares(**shares: float) -> None:
 def degree_entries(
     epsilon: float, *, count_share: float, sequence_share: float
 ) -> list[LedgerEntry]:
-    """What :func:`release_degrees` books for the same arguments: count, order, nodes."""
+    """Plan the entries of :func:`release_degrees` for the same arguments: count, order, nodes."""
     check_shares(count_share=count_share, sequence_share=sequence_share)
     node_share = 1 - count_share - sequence_share
     parts = Budget(epsilon, 0.0).split(count=count_share, order=sequence_share, nodes=node_share)
@@ -61,15 +61,15 @@ def release_degrees(
 ) -> Tensor:
     """Release the number of edges, the degrees in descending order, and the degree of each node.
 
-    Noise on the ordered degrees nearly vanishes where many nodes share a degree, because they have
-    to descend: isotonic regression averages it. Noise on the degree of one node cannot be averaged;
-    it says which node has the k-th largest degree, and how large that is where hubs are rare and
-    their noisy degrees hardly change places, see :func:`descending_degrees`.
+    Isotonic regression averages out most noise on the ordered degrees where many nodes share a
+    degree. Noise on the degree of one node cannot be averaged; this release decides which node has
+    the k-th largest degree, and it estimates the degrees of rare hubs, whose noisy degrees hardly
+    change places, see :func:`descending_degrees`.
 
     Args:
-        method: Pays and draws the noise; its ``num_edges`` is set.
+        method: The method, which pays and draws the noise; its ``num_edges`` is set.
         edges: Training records of shape ``(M, 2)`` (private).
-        epsilon: What the three releases together cost.
+        epsilon: Joint cost of the three releases.
         count_share: Share of the number of edges, positive.
         sequence_share: Share of the ordered degrees, positive. The rest, for the degree of each
             node, must be positive, too.
@@ -117,15 +117,15 @@ def descending_degrees(
     node_scale: float,
     num_edges: int,
 ) -> NDArray[np.int64]:
-    """Degrees near to noisy ones that descend and have the right sum.
+    """Estimate descending degrees with a given sum from noisy degrees.
 
     The k-th largest degree has two estimates, which are averaged by the inverse of their variances:
-    that of :func:`smooth_descent`, and the k-th largest noisy degree of a node. Noise spreads the
-    latter; by how much, and how far they vary, is what public noise does to the average so far.
+    the result of :func:`smooth_descent`, and the k-th largest noisy degree of a node. Noise spreads
+    the latter; public noise on the current average estimates its bias and variance.
 
-    Both leave gaps, degrees that no node has. So all are moved at random, by a part of what is
-    uncertain about them if places in the order are certain, but by no more than chance makes of an
-    expected degree.
+    Both estimates leave gaps, degrees without a node. So all degrees are moved at random, by a part
+    of their uncertainty if their places in the order are certain, but at most by the variation of a
+    random degree around its expectation.
 
     Args:
         ordered: Noisy degrees in descending order of the true ones, shape ``(N,)``.
@@ -153,11 +153,11 @@ def descending_degrees(
 def smooth_descent(
     noisy: NDArray[np.int64], noise_scale: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Numbers near to noisy ones that descend smoothly, and their standard errors.
+    """Smooth noisy descending numbers, and estimate standard errors.
 
-    Isotonic regression gives the nearest descending numbers, which are the means of runs of noisy
-    ones. As steps they would skip most of the degrees that are rare, so the values between the
-    middles of two runs are interpolated, within two standard errors of the mean of their own run.
+    Isotonic regression gives the nearest descending numbers, which are means of runs of noisy
+    numbers. These steps would skip most rare degrees, so the values between the middles of two runs
+    are interpolated, within two standard errors of the mean of their own run.
 
     Args:
         noisy: Noisy numbers in descending order of the true ones, shape ``(N,)``.
@@ -166,7 +166,7 @@ def smooth_descent(
     Returns:
         Numbers and standard errors, each of shape ``(N,)``.
     """
-    # scikit-learn takes almost a second to import, which generating graphs need not wait for.
+    # The import of scikit-learn takes almost a second, and generating graphs does not need it.
     from sklearn.isotonic import isotonic_regression
 
     means = isotonic_regression(noisy.astype(np.float64), increasing=False)
@@ -180,7 +180,7 @@ def smooth_descent(
 def sorting_effect(
     values: NDArray[np.float64], noise_scale: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """By how much sorted noisy values exceed the sorted values on average, and their variance.
+    """Estimate the bias and the variance of sorted noisy values by rank.
 
     Args:
         values: Values of shape ``(N,)`` (public or released).

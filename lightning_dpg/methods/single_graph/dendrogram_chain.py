@@ -1,4 +1,4 @@
-"""The Markov chain over dendrograms, and what HRG makes of the dendrogram that it chooses."""
+"""The Markov chain over dendrograms, and graphs from the selected dendrogram."""
 
 import math
 
@@ -25,7 +25,7 @@ from lightning_dpg.privacy.selection import choose_by_chain
 from lightning_dpg.privacy.sensitivity import log_likelihood_sensitivity
 
 BRANCHES = "edges divided by each branch"
-# Public: seed of the dendrogram from which the chain starts.
+# Public seed of the dendrogram at the start of the chain.
 _PUBLIC_SEED = 0
 _STEPS_PER_NODE = 1000
 
@@ -33,10 +33,10 @@ _STEPS_PER_NODE = 1000
 def least_steps_per_node(num_nodes: int) -> int:
     r"""Steps for each node below which no guarantee is given: :math:`\max(100, N \ln N / 8)` (public).
 
-    Without edges all dendrograms are alike likely and all moves are made. The correlation of sizes
-    of branches with those at the start was then found to fall by a factor of e in about
-    :math:`N^2 / 8` steps of all (N from 100 to 5,242), so that as many times :math:`\ln N` leave
-    about 1 / N of it. That is necessary: how long the chain takes on a graph nobody knows.
+    Without edges, all dendrograms are equally likely and all moves are made. In measurements, the
+    correlation of branch sizes with those at the start fell by a factor of e in about :math:`N^2 /
+    8` steps (N from 100 to 5,242), so that :math:`\ln N` times as many leave about 1 / N of it.
+    This is a necessary number: the mixing time on a graph with edges is unknown.
 
     Args:
         num_nodes: Number of nodes N.
@@ -45,7 +45,7 @@ def least_steps_per_node(num_nodes: int) -> int:
 
 
 def _check_steps(num_nodes: int, steps_per_node: int) -> None:
-    """Refuse so few steps that the chain cannot have forgotten where it started.
+    """Refuse a chain that is too short to have mixed.
 
     Raises:
         MisconfigurationException: If they are too few.
@@ -68,7 +68,7 @@ class DendrogramChain:
         steps_per_node: Steps for each node (public); None for the default.
 
     Attributes:
-        trace: Log-likelihoods on the way (private), with their steps.
+        trace: Log-likelihoods of the chain (private), with their steps.
     """
 
     def __init__(self, num_nodes: int | None, steps_per_node: int | None) -> None:
@@ -105,14 +105,14 @@ class DendrogramChain:
             _check_steps(self._num_nodes, self._steps_per_node)
 
     def condition(self) -> str:
-        """That the chain is stationary."""
+        """Condition of the guarantee: the chain is stationary."""
         return (
             "the Markov chain over dendrograms has come to its stationary law within its "
             f"{self.steps:,} steps"
         )
 
     def memory(self) -> str:
-        """What the chain would remember of its start on the graph without edges (public)."""
+        """Correlation with the start that remains on the graph without edges, in words (public)."""
         memory, usual = memory_of_start(self.num_nodes, self.steps, _PUBLIC_SEED)
         return (
             f"Without edges, which is public, {self.steps:,} steps of the chain over dendrograms "
@@ -132,9 +132,9 @@ class DendrogramChain:
 
         Args:
             edges: Training records of shape ``(M, 2)`` (private).
-            ledger: Pays for it.
+            ledger: Ledger that pays for it.
             noise: Secret source of the chain.
-            epsilon: What it costs.
+            epsilon: Cost of the selection.
         """
         start = Dendrogram(edges.numpy(), self.num_nodes, np.random.default_rng(_PUBLIC_SEED))
         return choose_by_chain(
@@ -151,7 +151,7 @@ class DendrogramChain:
         )
 
     def log(self, loggers: list[Logger]) -> None:
-        """Log how the chain went (private)."""
+        """Log the progress of the chain (private)."""
         for step, value in self.trace:
             for logger in loggers:
                 logger.log_metrics({"nonprivate/log_likelihood": value}, step=step)
@@ -164,12 +164,12 @@ def hrg_parts(epsilon: float, count_share: float, dendrogram_share: float) -> di
 
 
 def divided_edges(dendrogram: Tensor, edges: Tensor) -> Tensor:
-    """How many edges of shape ``(M, 2)`` (private) each branch divides: ``(N,)``."""
+    """Number of edges ``(M, 2)`` (private) that each branch divides: ``(N,)``."""
     return torch.from_numpy(branch_edges(dendrogram.numpy(), edges.numpy()))
 
 
 def fitted_counts(dendrogram: Tensor, noisy: Tensor, num_edges: int) -> Tensor:
-    """The nearest possible numbers of edges of branches to noisy ones, of a released sum: ``(N,)``."""
+    """Round noisy branch counts to the nearest possible counts of a released sum: ``(N,)``."""
     pairs = branch_pairs(dendrogram.numpy())
     return torch.from_numpy(fitting_counts(noisy.double().numpy(), pairs, num_edges))
 

@@ -1,4 +1,4 @@
-"""dK-2: private joint degrees, and graphs whose edges link such degrees."""
+"""dK-2: private joint degrees, and graphs with these joint degrees."""
 
 import numpy as np
 import torch
@@ -25,19 +25,20 @@ from lightning_dpg.privacy.sensitivity import weighted_joint_degree_sensitivity
 
 
 class DK2(OneShotSynthesizer):
-    r"""dK-2 graph model: how many edges link nodes of which degrees, and which node has which degree.
+    r"""dK-2 graph model: the edge count of each pair of degrees, and the degree of each node.
 
     1. Releases the number of edges and the degree of each node, see :func:`release_degrees`.
     2. Releases the joint degrees, the number of edges between nodes of degrees a and b for all a <= b
        whose sum is at most T, with discrete Laplace noise in each of these cells, empty or not.
-    3. Keeps of the noisy joint degrees what stands out from chance, see :func:`fitted_links`.
-    4. Gives each node half-edges of its released degree and links them as the joint degrees say; loops
-       and repeated edges are undone by exchanges that leave the joint degrees as they are.
+    3. Keeps the part of the noisy joint degrees that exceeds chance, see :func:`fitted_links`.
+    4. Gives each node half-edges of its released degree and links them by the joint degrees;
+       exchanges that keep the joint degrees remove loops and repeated edges.
 
-    One edge moves all edges of its two ends to other cells. The noise is in proportion to the larger
-    degree b of a cell. The sensitivity then is 4, whatever the graph, see
-    :func:`weighted_joint_degree_sensitivity`, and the release is of pure epsilon. T is that of the
-    released degrees; edges beyond are left out. :class:`UniformDK2` has the same noise in all cells.
+    One edge moves all edges of its two ends to other cells. The noise is proportional to the larger
+    degree b of a cell. The sensitivity then is 4 for every graph, see
+    :func:`weighted_joint_degree_sensitivity`, and the release satisfies pure epsilon-DP. T comes
+    from the released degrees; edges beyond T are left out. :class:`UniformDK2` has the same noise
+    in all cells.
 
     * Wang, Wu, "Preserving differential privacy in degree-correlation based graph generation", 2013.
     * Mahadevan et al., "Systematic topology analysis and generation using degree correlations", 2006.
@@ -59,7 +60,7 @@ class DK2(OneShotSynthesizer):
         self.largest_two = 0
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Degrees and joint degrees, whatever the number of steps."""
+        """Plan degrees and joint degrees; the number of steps has no effect."""
         parts = self._parts(budget.epsilon)
         joint = pure_entry(
             "joint_degrees",
@@ -102,9 +103,9 @@ class DK2(OneShotSynthesizer):
         return weighted_joint_degree_sensitivity(), cells[:, 1]
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """Link half-edges of the released degrees at random, as the joint degrees want it."""
+        """Link half-edges of the released degrees at random, by the joint degrees."""
         return linked_edges(self.degrees, self.links, generator)
 
     def score(self, pairs: Tensor) -> Tensor:
-        """Expected number of edges of pairs of shape ``(P, 2)``, could they repeat: ``(P,)``."""
+        """Expected number of edges of pairs ``(P, 2)``, repeated edges allowed: ``(P,)``."""
         return expected_edges(self.degrees, self.links, pairs)

@@ -1,4 +1,4 @@
-"""Erdos-Renyi: a private number of edges, placed anywhere. The control of every table."""
+"""Erdos-Renyi: a private number of uniformly random edges, the baseline of every table."""
 
 import torch
 from torch import Tensor
@@ -10,11 +10,11 @@ from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 
 
 class ErdosRenyi(OneShotSynthesizer):
-    r"""Uniform graph with a private number of edges: the size-only control.
+    r"""Uniform graph with a private number of edges: the size-only baseline.
 
     Releases the number of edges with discrete Laplace noise of scale :math:`1/\epsilon`, clipped to
-    what N nodes can have; pure epsilon-DP. Who does not beat this row learned no more than how
-    many edges there are.
+    the largest possible number; pure epsilon-DP. A method that does not beat this baseline has
+    learned nothing beyond the edge count.
 
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.
@@ -25,18 +25,18 @@ class ErdosRenyi(OneShotSynthesizer):
         self.save_hyperparameters()
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """The number of edges, whatever the number of steps."""
+        """Plan the number of edges; the number of steps has no effect."""
         return [num_edges_entry(budget.epsilon)]
 
     def release(self, edges: Tensor, epsilon: float) -> None:
-        """Spend all on the number of edges."""
+        """Release the number of edges with the whole budget."""
         self.release_num_edges(edges, epsilon)
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """Each set of ``num_edges`` pairs is equally likely."""
+        """Draw one of the equally likely sets of ``num_edges`` pairs."""
         empty = make_graph(torch.empty(0, 2, dtype=torch.long), self.hparams["num_nodes"])
         return uniform_non_edges(empty, int(self.num_edges), generator)
 
     def score(self, pairs: Tensor) -> Tensor:
-        """The same for all pairs of shape ``(P, 2)``: shape ``(P,)``."""
+        """Return equal scores for all pairs of shape ``(P, 2)``: shape ``(P,)``."""
         return torch.zeros(len(pairs))

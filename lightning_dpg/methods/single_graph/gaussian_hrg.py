@@ -24,17 +24,17 @@ from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from lightning_dpg.privacy.mechanisms import gaussian
 from lightning_dpg.privacy.sensitivity import branch_sensitivity
 
-# Below it, rounding could make Gaussian noise cost more than its share.
+# Below this delta, rounding could make Gaussian noise exceed its share.
 _MARGIN = 1 + 1e-9
 
 
 class GaussianHRG(OneShotSynthesizer):
     r"""Hierarchical random graph with Gaussian noise in the numbers of edges, of (epsilon, delta).
 
-    It releases and draws what :class:`HRG` does, under the same condition on the Markov chain. The
-    numbers of edges of branches have Gaussian noise, which spends the whole delta, as Zhang et al.
-    (2020) use HRG. The noise is the one that epsilon and delta ask for; theirs has the variance of the
-    Laplace noise, at a delta of 1.25 / e.
+    It makes the same releases as :class:`HRG`, under the same condition on the Markov chain. The
+    branch counts have Gaussian noise, which spends the whole delta, as in the HRG of Zhang et al.
+    (2020). The noise is calibrated to epsilon and delta; the noise of Zhang et al. has the variance
+    of the Laplace noise, at a delta of 1.25 / e.
 
     * Xiao, Chen, Tan, "Differentially private network data release via structural inference", 2014.
     * Zhang, Ni, Fu, "Community Preserved Social Graph Publishing with Node Differential Privacy",
@@ -42,7 +42,7 @@ class GaussianHRG(OneShotSynthesizer):
 
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.
-        steps_per_node: Steps of the chain, for each node (public); some 200,000 of all a second. By
+        steps_per_node: Steps of the chain per node (public); a second takes about 200,000 steps. By
             default 1,000, or :func:`least_steps_per_node` if that is more.
         count_share: Share of the budget for the number of edges.
         dendrogram_share: Share of the budget for the dendrogram; the numbers of edges of branches
@@ -68,12 +68,12 @@ class GaussianHRG(OneShotSynthesizer):
         self.register_buffer("counts", torch.empty(0, dtype=torch.long))
 
     def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
-        """Release, and log how the chain went (private)."""
+        """Make the releases, and log the progress of the chain (private)."""
         super().training_step(batch, batch_idx)
         self.chain.log(self.trainer.loggers)
 
     def on_fit_start(self) -> None:
-        """Take over the public facts of the data; say what the chain would remember without edges."""
+        """Copy the public facts of the data; report the chain's memory of its start."""
         super().on_fit_start()
         line = self.chain.memory()
         if not self.is_released:
@@ -81,20 +81,20 @@ class GaussianHRG(OneShotSynthesizer):
         self.assumptions.append(f"{line} Edges may slow it down, which is not checked.")
 
     def condition(self) -> str:
-        """That the chain is stationary."""
+        """Condition of the guarantee: the chain is stationary."""
         return self.chain.condition()
 
     def check_budget(self, budget: Budget, steps: int = 1) -> None:
-        """Also refuse too short a chain: here, since releases of 0.1.0 that had one still open."""
+        """Also refuse a short chain; a release of 0.1.0 with a short chain still opens."""
         super().check_budget(budget, steps)
         self.chain.check()
 
     def delta_setting(self) -> str:
-        """The noise of the numbers of edges of branches."""
+        """Setting that spends delta: the noise of the branch counts."""
         return "GaussianHRG"
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """The number of edges, a dendrogram and the edges of its branches, whatever the steps."""
+        """Plan the number of edges, a dendrogram and its branch counts, for any steps."""
         parts = self._parts(budget.epsilon)
         branches = LedgerEntry(
             key="branch_edges",
@@ -115,9 +115,9 @@ class GaussianHRG(OneShotSynthesizer):
         return hrg_parts(epsilon, self.hparams["count_share"], self.hparams["dendrogram_share"])
 
     def release(self, edges: Tensor, epsilon: float) -> None:
-        """Release the number of edges, a dendrogram, and the numbers of edges of its branches."""
+        """Release the number of edges, a dendrogram, and the edge counts of its branches."""
         parts = self._parts(epsilon)
-        delta = self.budget.delta  # asked for before anything is booked
+        delta = self.budget.delta  # read before anything is booked
         self.release_num_edges(edges, parts["count"].epsilon)
         self.dendrogram = self.chain.choose(
             edges, self.ledger, self.noise, parts["dendrogram"].epsilon

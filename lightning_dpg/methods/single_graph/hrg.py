@@ -22,25 +22,25 @@ from lightning_dpg.privacy.sensitivity import branch_sensitivity
 
 
 class HRG(OneShotSynthesizer):
-    r"""Hierarchical random graph: a dendrogram chosen by how likely it makes the edges.
+    r"""Hierarchical random graph: a dendrogram selected by the likelihood of the edges.
 
     1. Releases the number of edges.
-    2. Chooses a dendrogram by the exponential mechanism, where the utility is the log-likelihood,
-       with a Markov chain (:func:`choose_by_chain`). **The guarantee is that of the chain's stationary
-       law**, and holds if the chain has come to it; the privacy statement says so. The number of
-       steps is public, and too few are refused (:func:`least_steps_per_node`). ``fit`` says how much
-       of its start the chain would remember on the graph without edges (:func:`memory_of_start`),
-       which reads nothing private. The log-likelihood on the way is private and is logged as
-       ``nonprivate/log_likelihood``: where it still rises, the chain has further to go.
-    3. Releases how many edges each branch divides, with discrete Laplace noise, and makes them the
-       nearest possible counts of the released sum.
+    2. Selects a dendrogram by the exponential mechanism, with the log-likelihood as utility and a
+       Markov chain (:func:`choose_by_chain`). **The guarantee is that of the chain's stationary
+       distribution**, and holds if the chain has reached it; the privacy statement says so. The
+       number of steps is public, and too few are refused (:func:`least_steps_per_node`). ``fit``
+       reports the chain's memory of its start on the graph without edges (:func:`memory_of_start`),
+       which reads nothing private. The log-likelihood of the chain is private and is logged as
+       ``nonprivate/log_likelihood``: if it still rises, the chain needs more steps.
+    3. Releases the number of edges that each branch divides, with discrete Laplace noise, and
+       rounds these to the nearest possible counts of the released sum.
     4. Places these edges at random between the two sides of their branches.
 
-    The exponent of the choice is :math:`\epsilon / 2 \Delta` with :math:`\Delta \approx 1 + 2 \ln (N /
-    2)`, see :func:`log_likelihood_sensitivity`: for a thousand nodes and an epsilon of 1 likelihoods
-    count by their fiftieth power, which finds little.
+    The exponent of the selection is :math:`\epsilon / 2 \Delta` with :math:`\Delta \approx 1 + 2
+    \ln (N / 2)`, see :func:`log_likelihood_sensitivity`: for a thousand nodes and an epsilon of 1,
+    the selection uses about the 50th root of the likelihood, which finds little structure.
 
-    All is of pure epsilon, as the authors have it; :class:`GaussianHRG` spends a delta.
+    All releases satisfy pure epsilon-DP, as in the paper; :class:`GaussianHRG` spends a delta.
 
     * Xiao, Chen, Tan, "Differentially private network data release via structural inference", 2014.
     * Clauset, Moore, Newman, "Hierarchical structure and the prediction of missing links in networks",
@@ -48,7 +48,7 @@ class HRG(OneShotSynthesizer):
 
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.
-        steps_per_node: Steps of the chain, for each node (public); some 200,000 of all a second. By
+        steps_per_node: Steps of the chain per node (public); a second takes about 200,000 steps. By
             default 1,000, or :func:`least_steps_per_node` if that is more.
         count_share: Share of the budget for the number of edges.
         dendrogram_share: Share of the budget for the dendrogram; the numbers of edges of branches
@@ -72,12 +72,12 @@ class HRG(OneShotSynthesizer):
         self.register_buffer("counts", torch.empty(0, dtype=torch.long))
 
     def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
-        """Release, and log how the chain went (private)."""
+        """Make the releases, and log the progress of the chain (private)."""
         super().training_step(batch, batch_idx)
         self.chain.log(self.trainer.loggers)
 
     def on_fit_start(self) -> None:
-        """Take over the public facts of the data; say what the chain would remember without edges."""
+        """Copy the public facts of the data; report the chain's memory of its start."""
         super().on_fit_start()
         line = self.chain.memory()
         if not self.is_released:
@@ -85,16 +85,16 @@ class HRG(OneShotSynthesizer):
         self.assumptions.append(f"{line} Edges may slow it down, which is not checked.")
 
     def condition(self) -> str:
-        """That the chain is stationary."""
+        """Condition of the guarantee: the chain is stationary."""
         return self.chain.condition()
 
     def check_budget(self, budget: Budget, steps: int = 1) -> None:
-        """Also refuse too short a chain: here, since releases of 0.1.0 that had one still open."""
+        """Also refuse a short chain; a release of 0.1.0 with a short chain still opens."""
         super().check_budget(budget, steps)
         self.chain.check()
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """The number of edges, a dendrogram and the edges of its branches, whatever the steps."""
+        """Plan the number of edges, a dendrogram and its branch counts, for any steps."""
         parts = self._parts(budget.epsilon)
         moved, proof = branch_sensitivity(), "branch_sensitivity"
         branches = pure_entry("branch_edges", BRANCHES, parts["branches"].epsilon, moved, proof)
@@ -108,7 +108,7 @@ class HRG(OneShotSynthesizer):
         return hrg_parts(epsilon, self.hparams["count_share"], self.hparams["dendrogram_share"])
 
     def release(self, edges: Tensor, epsilon: float) -> None:
-        """Release the number of edges, a dendrogram, and the numbers of edges of its branches."""
+        """Release the number of edges, a dendrogram, and the edge counts of its branches."""
         parts = self._parts(epsilon)
         self.release_num_edges(edges, parts["count"].epsilon)
         self.dendrogram = self.chain.choose(

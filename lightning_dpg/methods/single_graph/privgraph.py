@@ -27,7 +27,7 @@ from lightning_dpg.privacy.sensitivity import (
     edge_partition_sensitivity,
 )
 
-# Found on planted partitions: the fewer communities, the surer the choices.
+# Tuned on planted partitions: with fewer communities, selections are more reliable.
 _COMMUNITIES_PER_EPSILON = 5
 _FEWEST_COMMUNITIES = 3
 _MOST_COMMUNITIES = 32
@@ -36,19 +36,19 @@ _DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
 
 
 class PrivGraph(OneShotSynthesizer):
-    r"""Degree-corrected block model of communities that nodes join by private choices.
+    r"""Degree-corrected block model with privately selected communities of nodes.
 
     1. Releases the number of edges and the degree of each node, see :func:`release_degrees`.
-    2. The nodes of largest released degrees found a community each. The others follow by
-       descending degrees, in turns: each chooses, by permute and flip, the community to which it
-       has the most edges beyond ``resolution`` times those expected by chance. Edges lead to nodes
-       of earlier turns, so that each is read once, by one end.
-    3. Releases the edges within and between communities with discrete Laplace noise and makes them
-       the nearest possible counts of the released sum.
-    4. Gives each node half-edges of its degree and links them as the counts say.
+    2. Each node of the largest released degrees starts a community. The others follow by descending
+       degrees, in turns: each selects, by permute and flip, the community to which it has the most
+       edges beyond ``resolution`` times those expected by chance. Only edges to nodes of earlier
+       turns count, so that each edge is read once, by one end.
+    3. Releases the edges within and between communities with discrete Laplace noise and rounds them
+       to the nearest possible counts of the released sum.
+    4. Gives each node half-edges of its degree and links them by these counts.
 
-    Pure epsilon-DP. The paper starts from communities of random groups of nodes, which tell nearly
-    nothing at small budgets, and lets the nodes choose with each edge counted at both its ends.
+    Pure epsilon-DP. The paper starts from communities of random groups of nodes, which carry almost
+    no information at small budgets, and counts each edge at both ends in the selections.
 
     * Yuan et al., "PrivGraph: Differentially Private Graph Data Publication by Exploiting Community
       Information", 2023.
@@ -57,9 +57,9 @@ class PrivGraph(OneShotSynthesizer):
         num_nodes: Number of nodes N (public); the command line reads it from the data.
         num_communities: Number of communities (public); by default in proportion to the budget.
         degree_share: Share of the budget for the number of edges and the degrees.
-        block_share: Share of the budget for the edges within and between communities; the choices
-            of communities get the rest.
-        resolution: Weight of the edges expected by chance; larger values favour small communities.
+        block_share: Share of the budget for the edges within and between communities; the
+            selections of communities get the rest.
+        resolution: Weight of the edges expected by chance; larger values favor small communities.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class PrivGraph(OneShotSynthesizer):
         self.register_buffer("links", torch.empty(0, 0, dtype=torch.long))
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Degrees, communities and the edges between these, whatever the number of steps."""
+        """Plan degrees, communities and the edges between these; the steps have no effect."""
         parts = self._parts(budget.epsilon)
         communities = pure_entry(
             "communities",
@@ -108,7 +108,7 @@ class PrivGraph(OneShotSynthesizer):
         )
 
     def release(self, edges: Tensor, epsilon: float) -> None:
-        """Release degrees, then communities in their order, then the edges between these."""
+        """Release degrees, then communities in their order, then the edges between communities."""
         parts = self._parts(epsilon)
         self.degrees = release_degrees(self, edges, parts["degrees"].epsilon, **_DEGREE_SHARES)
         self.release_communities(edges, parts["choices"].epsilon, epsilon)
@@ -119,8 +119,8 @@ class PrivGraph(OneShotSynthesizer):
 
         Args:
             edges: Training records of shape ``(M, 2)`` (private).
-            epsilon: What the choices cost.
-            budget: What the default number of communities is in proportion to.
+            epsilon: Cost of the selections.
+            budget: Epsilon that sets the default number of communities.
         """
         wanted = self.hparams["num_communities"]
         if wanted is None:
@@ -167,7 +167,7 @@ class PrivGraph(OneShotSynthesizer):
         self.links = torch.from_numpy(counts)
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """Link half-edges of the released degrees at random, as the communities want it."""
+        """Link half-edges of the released degrees at random, by the edge counts of communities."""
         rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
         communities = self.communities.cpu().numpy()
         stubs = np.repeat(np.arange(len(communities)), self.degrees.cpu().numpy())
@@ -177,7 +177,7 @@ class PrivGraph(OneShotSynthesizer):
         return torch.from_numpy(link_pairs(pairs, nothing, len(communities), rng))
 
     def score(self, pairs: Tensor) -> Tensor:
-        """Expected number of edges of pairs of shape ``(P, 2)``, could they repeat: ``(P,)``."""
+        """Expected number of edges of pairs ``(P, 2)``, repeated edges allowed: ``(P,)``."""
         totals = torch.bincount(self.communities, self.degrees, minlength=len(self.links))
         mixing = stub_mixing(self.links.cpu().numpy(), totals.cpu().long().numpy())
         rates = torch.from_numpy(mixing) / torch.outer(totals, totals).clamp(min=1)

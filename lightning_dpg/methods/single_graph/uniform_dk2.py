@@ -31,15 +31,15 @@ _LARGEST_TWO = "sum of the two largest degrees"
 
 
 class UniformDK2(OneShotSynthesizer):
-    r"""dK-2 graph model with the same noise in all cells, of (epsilon, delta), as Wang and Wu have it.
+    r"""dK-2 graph model with the same noise in all cells, (epsilon, delta)-DP, after Wang and Wu.
 
-    It releases and draws what :class:`DK2` does. One edge moves all edges of its two ends to other
-    cells. Wang and Wu calibrate the noise to a smooth bound of the local sensitivity, which has to be
-    the smoother the more cells there are. Here T, the sum of the two largest degrees, is released
-    first, plus what the noise falls short of with a probability of delta; then :math:`2T + 1` bounds
-    what an edge moves, see :func:`joint_degree_sensitivity`, however many cells there are. T also says
-    in which cells edges may be, which nobody may read off the graph. :class:`DK2` has about this noise
-    in the cells of the largest degrees and less in all others.
+    It draws graphs as :class:`DK2` does. One edge moves all edges of its two ends to other cells.
+    Wang and Wu calibrate the noise to a smooth bound of the local sensitivity, which has to be
+    smoother with more cells. Here T, the sum of the two largest degrees, is released first, plus
+    the amount by which the noise falls short with a probability of delta; then :math:`2T + 1`
+    bounds the change by an edge, see :func:`joint_degree_sensitivity`, for any number of cells. T
+    also fixes the cells that can hold edges, which must not depend on the graph itself.
+    :class:`DK2` has about this noise in the cells of the largest degrees and less in all others.
 
     * Wang, Wu, "Preserving differential privacy in degree-correlation based graph generation", 2013.
 
@@ -64,14 +64,14 @@ class UniformDK2(OneShotSynthesizer):
         self.largest_two = 0
 
     def delta_setting(self) -> str:
-        """A bound of the local sensitivity."""
+        """Setting that spends delta: the bound of the local sensitivity."""
         return "UniformDK2"
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Degrees, T and joint degrees, whatever the number of steps.
+        """Plan degrees, T and joint degrees; the number of steps has no effect.
 
-        The sensitivity of the joint degrees is that of graphs of two edges: it grows with the released
-        T, and the noise with it.
+        The planned sensitivity of the joint degrees is that of graphs of two edges: it grows with
+        the released T, and the noise with it.
         """
         parts = self._parts(budget.epsilon)
         bound = pure_entry(
@@ -99,7 +99,7 @@ class UniformDK2(OneShotSynthesizer):
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release degrees, T and joint degrees."""
         parts, num_nodes = self._parts(epsilon), self.hparams["num_nodes"]
-        # Asked for before anything is booked.
+        # Read before anything is booked.
         delta = self.budget.delta if math.isfinite(epsilon) else 0.0
         self.degrees = release_degrees(self, edges, parts["degrees"].epsilon, **DEGREE_SHARES)
         self.largest_two = self._release_largest_two(edges, parts["bound"].epsilon, delta)
@@ -122,7 +122,7 @@ class UniformDK2(OneShotSynthesizer):
         self.links = torch.from_numpy(links)
 
     def _release_largest_two(self, edges: Tensor, epsilon: float, delta: float) -> int:
-        """A number that is below the sum of the two largest degrees with probability ``delta``."""
+        """Release a bound below the sum of the two largest degrees with probability ``delta``."""
         num_nodes = self.hparams["num_nodes"]
         degrees = torch.bincount(edges.flatten(), minlength=max(num_nodes, 2))
         noisy = discrete_laplace(
@@ -145,9 +145,9 @@ class UniformDK2(OneShotSynthesizer):
         return joint_degree_sensitivity(self.largest_two), np.ones_like(cells[:, 1])
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """Link half-edges of the released degrees at random, as the joint degrees want it."""
+        """Link half-edges of the released degrees at random, by the joint degrees."""
         return linked_edges(self.degrees, self.links, generator)
 
     def score(self, pairs: Tensor) -> Tensor:
-        """Expected number of edges of pairs of shape ``(P, 2)``, could they repeat: ``(P,)``."""
+        """Expected number of edges of pairs ``(P, 2)``, repeated edges allowed: ``(P,)``."""
         return expected_edges(self.degrees, self.links, pairs)

@@ -4,7 +4,7 @@
 def edge_count_sensitivity() -> int:
     """Sensitivity of the number of undirected edges under adding or removing an edge: 1.
 
-    Each undirected edge is counted once, and neighbouring graphs differ in one of them.
+    Each undirected edge is counted once, and neighboring graphs differ in one of them.
     """
     return 1
 

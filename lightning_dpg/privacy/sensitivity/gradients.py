@@ -7,7 +7,7 @@ def edge_gradient_sensitivity(max_grad_norm: float) -> float:
     An undirected edge is exactly one record (i, j) with i < j, drawn into the batch or not, and the
     sum is :math:`\sum_e \mathrm{clip}_C(g_e)` with :math:`g_e` a function of the record e and of
     what is public or released: the weights, random numbers, fakes that read no record. There
-    are no batch statistics and no division by the realized batch size. Neighbouring graphs
+    are no batch statistics and no division by the realized batch size. Neighboring graphs
     differ in one record, hence with the same draw of the others in at most one summand, whose norm
     is at most C. Stored in both orientations an edge would be two records and move the sum by
     2C; datamodules refuse that.

@@ -5,7 +5,7 @@ def weighted_joint_degree_sensitivity() -> int:
     r"""Sensitivity of the joint degrees, a change of cell (a, b), a <= b, divided by b: 4.
 
     Cell (a, b) counts the edges whose ends have the degrees a and b. Let u and v have x and y
-    neighbours, and add the edge {u, v}; removing it takes that back. Each old edge of u leaves a cell
+    neighbors, and add the edge {u, v}; removing it takes that back. Each old edge of u leaves a cell
     whose larger degree is x or more and enters one where it is x + 1 or more, which is
     :math:`x (1/x + 1/(x+1)) = 2 - 1/(x+1)` at most for all of them, and 0 if there are none. Those
     of v add :math:`2 - 1/(y+1)` at most, and the new edge :math:`1/(\max(x, y) + 1)`, which is no
@@ -23,7 +23,7 @@ def joint_degree_sensitivity(largest_two: int) -> int:
     """L1 change at most of the joint degrees, by an edge that comes to or goes from a graph: 2T + 1.
 
     Cell (a, b) counts the edges whose ends have the degrees a <= b. Add the edge {u, v} where u and
-    v have x and y neighbours: each of these x + y edges leaves one cell and enters another, and the
+    v have x and y neighbors: each of these x + y edges leaves one cell and enters another, and the
     new edge enters one, which is 2 (x + y) + 1 at most. The two degrees are no larger than the two
     largest ones, and so it is when the edge goes, which takes x - 1 and y - 1 other edges along.
 

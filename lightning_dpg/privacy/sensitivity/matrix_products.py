@@ -1,7 +1,7 @@
 r"""Declared sensitivities of products with the adjacency matrix; each docstring is the proof.
 
 V is a matrix of shape ``(N, K)`` that is public or released: given all earlier releases it is the
-same for neighbouring graphs, whose adjacency matrices are A and A'. Its rows are :math:`v_i`, and
+same for neighboring graphs, whose adjacency matrices are A and A'. Its rows are :math:`v_i`, and
 :math:`r_1 \ge r_2 \ge \dots` are their norms in descending order. Under the relation ``node`` all
 edges of one node come or go, of which both graphs have at most D at each node.
 """

@@ -16,12 +16,12 @@ def aggregation_sensitivity() -> float:
 
 
 def earlier_neighbor_sensitivity() -> int:
-    """L1 sensitivity of counts of earlier neighbours under adding or removing an edge: 1.
+    """L1 sensitivity of counts of earlier neighbors under adding or removing an edge: 1.
 
     Nodes have their turns in an order that is public or released. A node counts the edges to nodes
     of earlier turns, by their communities. An edge {u, v} is counted by the later one of u and v
     only, in the one cell of the earlier one's community, and not at all if both have the same turn.
-    Given the communities of earlier turns, neighbouring graphs thus differ by 1 in one cell of one
+    Given the communities of earlier turns, neighboring graphs thus differ by 1 in one cell of one
     node at most. Counted at both ends, as in PrivGraph's paper, an edge would move two cells.
     """
     return 1

@@ -1,6 +1,6 @@
 r"""Declared sensitivities of walk and graphlet counts; each docstring is the proof.
 
-D bounds the degrees of the graphs that are compared: they are truncated. Neighbouring graphs differ
+D bounds the degrees of the graphs that are compared: they are truncated. Neighboring graphs differ
 in one edge {u, v}; G has it, G' has not. The graphs of a set share no nodes, so that an edge
 changes the counts of one graph only, and graphs compose in parallel.
 
@@ -13,7 +13,7 @@ import math
 def truncated_sensitivity(sensitivity: float, stretch: int) -> float:
     """L1 sensitivity of a function of the truncated graph, on all graphs: stretch times its own.
 
-    Truncation leaves degrees of at most D, and makes of neighbouring graphs two that differ in at
+    Truncation leaves degrees of at most D, and makes of neighboring graphs two that differ in at
     most ``stretch`` edges. Take from the first, one by one, the edges that the second lacks, then add
     those that only the second has. The first half of the way consists of subgraphs of the first,
     the second half of subgraphs of the second, hence all degrees on it are at most D, and no step
@@ -27,7 +27,7 @@ def truncated_sensitivity(sensitivity: float, stretch: int) -> float:
 
 
 def truncation_stretch() -> int:
-    """Edges in which truncated neighbouring graphs differ at most: 3.
+    """Edges in which truncated neighboring graphs differ at most: 3.
 
     The proof is that of :func:`lightning_dpg.graph.truncation.truncate`.
     """
@@ -35,7 +35,7 @@ def truncation_stretch() -> int:
 
 
 def dropping_stretch(max_degree: int) -> int:
-    """Edges in which neighbouring graphs without their nodes of high degree differ: max(1, 2D).
+    """Edges in which neighboring graphs without their nodes of high degree differ: max(1, 2D).
 
     The proof is that of :func:`lightning_dpg.graph.truncation.drop_high_degree`.
     """
@@ -48,7 +48,7 @@ def walk_sensitivity(length: int, max_degree: int) -> int:
     With E the matrix of the edge {u, v}, whose two entries are 1,
     :math:`1^T A^k 1 - 1^T A'^k 1 = \sum_{i=0}^{k-1} 1^T A^i E A'^j 1`, where j = k - 1 - i. The entry
     of :math:`A^i 1` at a node is the number of walks from it and at most :math:`D^i`. In
-    G' the nodes u and v have D - 1 neighbours at most, and so :math:`A'^j 1` is at most
+    G' the nodes u and v have D - 1 neighbors at most, and so :math:`A'^j 1` is at most
     :math:`(D - 1) D^{j-1}` there, or 1 for j = 0. The k summands are thus
     :math:`2 (D - 1) D^{k-2}`, but the last one :math:`2 D^{k-1}`. All are counts, so that the change
     is no less than 0. It is attained for k up to 3 where the nodes around the edge are of degree D

@@ -172,7 +172,7 @@ class Copies:
 
 
 def star_and_single_edges(degree):
-    """A center with two or three neighbours, beside 497 edges that share no node."""
+    """A center with two or three neighbors, beside 497 edges that share no node."""
     graph = nx.disjoint_union(
         nx.star_graph(3), nx.from_edgelist((2 * k, 2 * k + 1) for k in range(497))
     )

@@ -228,7 +228,7 @@ def test_node_relation_is_restricted_and_says_so():
     assert "restricted" in " ".join(statement["assumptions"])
     method._noise = NoiseSource()
     statement = privacy_statement(method)
-    condition = "no node has more than 17 edges, in this graph and its neighbours"
+    condition = "no node has more than 17 edges, in this graph and its neighbors"
     assert (statement["conditional"], statement["condition"]) == (True, condition)
     assert f"-DP if {condition} (remove all edges of one node; " in statement["guarantee"]
     epsilon = statement["epsilon"]

@@ -1,4 +1,4 @@
-"""Each bound against all neighbours of small graphs."""
+"""Each bound against all neighbors of small graphs."""
 
 import itertools
 import math

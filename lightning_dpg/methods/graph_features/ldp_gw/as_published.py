@@ -1,4 +1,4 @@
-"""Gromov-Wasserstein discrepancies of reported rows, as Jin and Chen print them."""
+"""Gromov-Wasserstein discrepancies of reported rows, as Jin and Chen published them."""
 
 from typing import ClassVar, Literal
 
@@ -20,12 +20,12 @@ from lightning_dpg.privacy.events import LedgerEntry, Relation
 
 
 class LDPGromovWassersteinAsPublished(GromovWassersteinRelease):
-    r"""Local differential privacy of each graph as Jin and Chen, 2022, print it.
+    r"""Local differential privacy of each graph as Jin and Chen, 2022, published it.
 
-    The encoder is trained by federated averaging without protection of the weights that clients send,
-    so that nothing is guaranteed, and the budget is infinite. The graphs report signs of their rows
-    without correction of their bias, at an epsilon of one over their number of nodes, which the paper
-    claims and which stands beside as such. ``LDPGromovWasserstein`` keeps a budget.
+    The encoder is trained by federated averaging without protection of the clients' weights, so
+    that nothing is guaranteed, and the budget is infinite. The graphs report signs of their rows
+    without correction of their bias, at an epsilon of one over their number of nodes; the statement
+    reports it as the paper's claim. ``LDPGromovWasserstein`` keeps a budget.
 
     Args:
         encoder: ``gcn`` (two layers of 16) or ``gin`` (five of 64, two linear ones).
@@ -33,16 +33,17 @@ class LDPGromovWassersteinAsPublished(GromovWassersteinRelease):
         width: Width h of the rows.
         distance: Distance between the rows of a graph.
         report_epsilon: Epsilon of the reports in place of one over the number of nodes.
-        reports_per_row: Entries m reported of each row; None is about the best for a row that has the
-            epsilon of its graph to itself, as in the paper.
+        reports_per_row: Entries m reported of each row; None is near the optimum for a row that has
+            the whole epsilon of its graph, as in the paper.
         rounds: Rounds of ``weights: trained``, as many steps of the trainer.
         num_clients: Number of clients among whom the training graphs are divided.
-        concentration: Of the Dirichlet distribution of each label over the clients.
+        concentration: Concentration of the Dirichlet distribution of each label over the clients.
         local_epochs: Steps of a client in a round.
-        learning_rate: Of these; None is 0.001 of GIN, which is deep, and 0.003 of GCN.
+        learning_rate: Learning rate of the local steps; None is 0.001 for GIN, which is deep, and
+            0.003 for GCN.
         proximal: Weight of the term of FedProx; 0 is FedAvg.
         train_fraction: Fraction of the graphs of each label that train the encoder.
-        seed: Public seed of the training graphs and of the clients that have them.
+        seed: Public seed of the training graphs and of their division among clients.
         flower_processes: Processes of clients, which talk to the server over Flower, an extra; 0
             trains clients one after another, or in the processes of Lightning.
     """
@@ -74,12 +75,12 @@ class LDPGromovWassersteinAsPublished(GromovWassersteinRelease):
         self.settle_training(("random", "trained"), is_deep=encoder == "gin")
 
     def publish_update(self, total: Tensor) -> Tensor:
-        """Publish it as it is, which voids every guarantee."""
+        """Publish the update without noise, which voids every guarantee."""
         self.ledger.spend(self.unprotected_updates())
         return total
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """The unprotected updates of all rounds, and the reports of all graphs."""
+        """Plan the unprotected updates of all rounds, and the reports of all graphs."""
         rounds = [self.unprotected_updates(self.num_rounds)] if self.num_rounds else []
         sizes = self.sizes.cpu() if len(self.sizes) else torch.ones(1, dtype=torch.long)
         epsilons = self._report_epsilons(sizes)
@@ -87,12 +88,12 @@ class LDPGromovWassersteinAsPublished(GromovWassersteinRelease):
         return [*rounds, reports_entry(float(epsilons.max()), num_reports)]
 
     def on_fit_start(self) -> None:
-        """Take over the public facts of the data."""
+        """Copy the public facts of the data."""
         super().on_fit_start()
         self.assumptions = report_assumptions(self.records, None)
 
     def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
-        """Release signs of the rows of all graphs, those of the first one first, as ``features``."""
+        """Release signs of the rows of all graphs, in the order of graphs, as ``features``."""
         epsilons = self._report_epsilons(records.sizes)
         signs = release_signs(
             self.encoded(*self.encoder_inputs(records)),
@@ -105,7 +106,7 @@ class LDPGromovWassersteinAsPublished(GromovWassersteinRelease):
         return {"features": signs.double()}
 
     def claimed_epsilon(self, delta: float) -> float | None:
-        """Epsilon that the paper prints: that of the reports, and nothing of the weights."""
+        """Epsilon of the paper, which covers the reports and ignores the weights."""
         return float(self._report_epsilons(self.sizes).max()) if len(self.sizes) else None
 
     def epsilon_per_report(self) -> Tensor:

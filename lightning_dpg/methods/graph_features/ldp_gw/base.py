@@ -1,4 +1,4 @@
-"""What all Gromov-Wasserstein releases share: an encoder, its training, and the comparison of graphs."""
+"""Shared parts of Gromov-Wasserstein releases: encoder, training, and comparison of graphs."""
 
 import copy
 from abc import abstractmethod
@@ -55,9 +55,9 @@ class GromovWassersteinRelease(GraphFeatureRelease):
     computes the discrepancies between the distances of the rows within two graphs. Kernels
     :math:`e^{-\gamma GW}`, whose negative eigenvalues become 0, and neighbors predict the labels.
 
-    The weights of the encoder are random, from the public seed, or trained by federated averaging on
-    the labels of half of the graphs. The other half alone gives the accuracy: rows that were trained
-    on a graph's label would give it away. One training step of Lightning is one round: each client
+    The weights of the encoder are random, from the public seed, or trained by federated averaging
+    on the labels of half of the graphs. Only the other half gives the accuracy: rows trained on a
+    graph's label would reveal it. One training step of Lightning is one round: each client
     trains on its graphs, and the server takes a step of length 1 along the sum of the updates.
     Processes share the clients.
 
@@ -108,7 +108,7 @@ class GromovWassersteinRelease(GraphFeatureRelease):
 
     @abstractmethod
     def publish_update(self, total: Tensor) -> Tensor:
-        """Book the sum of the clients' updates in a round, and add the noise that it needs.
+        """Book the sum of the clients' updates in a round, and add the required noise.
 
         Args:
             total: Sum of all updates, each times the weight of its client, shape ``(K,)`` (private).
@@ -116,19 +116,19 @@ class GromovWassersteinRelease(GraphFeatureRelease):
 
     @property
     def update_bound(self) -> float | None:
-        """Norm that clients clip their updates to; None where they send them as they are."""
+        """Clipping norm of the clients' updates; None if clients do not clip."""
         return None
 
     @property
     def num_rounds(self) -> int:
-        """Rounds of the whole run; 0 where nothing is trained."""
+        """Rounds of the whole run; 0 without training."""
         return 0 if self.hparams["weights"] == "random" else int(self.hparams["rounds"])
 
     def settle_training(self, weights: tuple[str, ...], *, is_deep: bool = False) -> None:
-        """Check the settings of the training, and choose the learning rate that was left open.
+        """Check the settings of the training, and choose the default learning rate.
 
         Args:
-            weights: Choices that the class has for ``weights``.
+            weights: Valid values of ``weights`` for the class.
             is_deep: Whether the encoder is deep, which takes a smaller learning rate.
         """
         check_training(self.hparams, weights)
@@ -137,17 +137,17 @@ class GromovWassersteinRelease(GraphFeatureRelease):
             self.hparams["learning_rate"] = 0.001 if is_deep else 0.003
 
     def batch_request(self) -> BatchRequest:
-        """All records in each round, and one step at least, which makes the release."""
+        """Request all records in each round, and at least one step, which makes the release."""
         return BatchRequest("all", steps_per_epoch=max(self.num_rounds, 1))
 
     def check_budget(self, budget: Budget, steps: int = 1) -> None:
-        """Also refuse Flower where it is not installed."""
+        """Also refuse Flower if it is not installed."""
         super().check_budget(budget, steps)
         if self.hparams["flower_processes"]:
             check_installed()
 
     def setup(self, stage: str) -> None:
-        """Make the encoder for the public widths of features and labels."""
+        """Build the encoder for the public widths of features and labels."""
         super().setup(stage)
         if self.network is None and stage == "fit":
             records = self.records
@@ -155,7 +155,7 @@ class GromovWassersteinRelease(GraphFeatureRelease):
             self.build(self.input_width(records), num_classes)
 
     def build(self, feature_dim: int, num_classes: int) -> None:
-        """Make the encoder, with weights of the public random numbers.
+        """Build the encoder, with random weights from the public seed.
 
         Args:
             feature_dim: Width of its input of each node.
@@ -165,7 +165,7 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         self.network = self.encoder_factory()(feature_dim, self.hparams["width"], num_classes)
 
     def configure_optimizers(self) -> torch.optim.Optimizer | None:
-        """The optimizer of the server; none where nothing is trained."""
+        """Build the optimizer of the server; None without training."""
         if not self.num_rounds or self.network is None:
             return None
         return torch.optim.SGD(self.network.parameters(), lr=1.0)
@@ -175,7 +175,7 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         return [StopClients(self.shut_down)] if self.hparams["flower_processes"] else []
 
     def on_fit_start(self) -> None:
-        """Take over the public facts of the data, and draw the graphs that train the encoder."""
+        """Copy the public facts of the data, and draw the training graphs of the encoder."""
         super().on_fit_start()
         self.train_mask = torch.zeros(len(self.sizes), dtype=torch.bool, device=self.device)
         if self.num_rounds:
@@ -204,7 +204,7 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         self.shut_down()
         super().training_step(batch, batch_idx)
         if not len(self.discrepancies):
-            # One process compares for all.
+            # One process compares the graphs for all processes.
             found = self.compared() if self.trainer.is_global_zero else np.empty(0)
             found = self.trainer.strategy.broadcast(found)
             self.discrepancies = torch.from_numpy(found).to(self.device)
@@ -237,14 +237,14 @@ class GromovWassersteinRelease(GraphFeatureRelease):
 
     @property
     def test_mask(self) -> NDArray[np.bool_]:
-        """The graphs that did not train the encoder."""
+        """Graphs outside of the encoder's training set."""
         mask: NDArray[np.bool_] = (~self.train_mask).cpu().numpy()
         return mask
 
     def test_step(self, batch: Tensor, batch_idx: int) -> None:
-        """Also log the accuracy of neighbors, and how well clusters fit the labels.
+        """Also log the accuracy of nearest neighbors, and how well clusters match the labels.
 
-        Both are computed of the graphs that did not train the encoder, and are as public as the
+        Both use only graphs outside of the encoder's training set, and are as public as the
         release.
         """
         super().test_step(batch, batch_idx)
@@ -255,12 +255,12 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         self.log_dict(values, batch_size=1)
 
     def released_arrays(self) -> dict[str, NDArray[Any]]:
-        """Also the discrepancies of all graphs, and the mask of those that trained the encoder."""
+        """Also return the discrepancies of all graphs, and the mask of the training graphs."""
         names = ("discrepancies", "train_mask")
         return super().released_arrays() | {n: getattr(self, n).cpu().numpy() for n in names}
 
     def unprotected_updates(self, rounds: int = 1) -> LedgerEntry:
-        """Ledger entry of rounds whose updates nothing protects."""
+        """Ledger entry of rounds with unprotected updates."""
         entry = self.unprotected(UPDATES, "the weights of clients are not protected")
         return replace(entry, steps=rounds)
 
@@ -271,7 +271,7 @@ class GromovWassersteinRelease(GraphFeatureRelease):
             self._clients = None
 
     def local_training(self) -> LocalTraining:
-        """How each client trains in a round."""
+        """Settings of the training of each client in a round."""
         h = self.hparams
         return LocalTraining(
             h["local_epochs"], h["learning_rate"], h["proximal"], self.update_bound
@@ -292,7 +292,7 @@ class GromovWassersteinRelease(GraphFeatureRelease):
             )
 
     def _make_round(self, records: GraphSetRecords) -> None:
-        """Let all clients train, and take the server's step."""
+        """Train all clients for one round, and take the server's step."""
         network = self._encoder()
         if self._clients is None:
             self._clients = self._client_trainer(records)
@@ -310,7 +310,7 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         self.rounds_made += 1
 
     def _client_trainer(self, records: GraphSetRecords) -> ClientTrainer:
-        """Start the clients: those of this process, or all of them in processes of their own."""
+        """Start the clients: the share of this process, or all of them in separate processes."""
         processes = self.hparams["flower_processes"]
         inputs, edges = self.encoder_inputs(records)
         device = torch.device("cpu") if processes else self.device
@@ -332,7 +332,7 @@ class GromovWassersteinRelease(GraphFeatureRelease):
 
 
 def _build_encoder(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: object) -> None:
-    """Make the encoder for the widths of a state that is about to be loaded."""
+    """Build the encoder for the widths of a state before it is loaded."""
     if isinstance(module, GromovWassersteinRelease) and module.network is None:
         feature_dim, num_classes = state[prefix + "dims"].tolist()
         module.build(feature_dim, num_classes)

@@ -1,4 +1,4 @@
-"""Differential privacy of an edge: noisy sums over neighbors, from which an encoder learns for free."""
+"""Differential privacy of an edge: noisy sums over neighbors, and free training on them."""
 
 from collections.abc import Callable
 from typing import ClassVar, Literal
@@ -26,10 +26,11 @@ from lightning_dpg.privacy.sensitivity import aggregation_sensitivity
 class CentralGromovWasserstein(GromovWassersteinRelease):
     """Central differential privacy of one edge: (epsilon, delta), add or remove one undirected edge.
 
-    A trusted curator releases sums of the public features over the neighbors of each node, hop after
-    hop, with Gaussian noise that spends the whole budget. The encoder reads nothing else, so that
-    its training on the public labels, the rows and their comparison cost nothing. One edge is
-    protected and not the whole graph, as by ``LDPGromovWasserstein``; for that there is a signal.
+    A trusted curator releases sums of the public features over the neighbors of each node, hop by
+    hop, with Gaussian noise that spends the whole budget. The encoder reads only these sums, so
+    that its training on the public labels, the rows and their comparison cost nothing. The
+    guarantee covers one edge, while ``LDPGromovWasserstein`` protects the whole graph; in return
+    the release has a signal.
 
     Args:
         weights: ``random`` from the public seed, or ``trained`` by federated averaging.
@@ -38,12 +39,12 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
         hops: Number of hops.
         rounds: Rounds of ``weights: trained``, as many steps of the trainer.
         num_clients: Number of clients among whom the training graphs are divided.
-        concentration: Of the Dirichlet distribution of each label over the clients.
+        concentration: Concentration of the Dirichlet distribution of each label over the clients.
         local_epochs: Steps of a client in a round.
-        learning_rate: Of these; None is 0.003.
+        learning_rate: Learning rate of the local steps; None is 0.003.
         proximal: Weight of the term of FedProx; 0 is FedAvg.
         train_fraction: Fraction of the graphs of each label that train the encoder.
-        seed: Public seed of the training graphs and of the clients that have them.
+        seed: Public seed of the training graphs and of their division among clients.
         flower_processes: Processes of clients, which talk to the server over Flower, an extra; 0
             trains clients one after another, or in the processes of Lightning.
     """
@@ -76,23 +77,23 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
         self.register_load_state_dict_pre_hook(resized("rows"))  # type: ignore[no-untyped-call]
 
     def encoder_factory(self) -> Callable[[int, int, int], NodeEncoder]:
-        """Two linear layers of each node's own row, which read no edge."""
+        """Build two linear layers on each node's own row, which read no edge."""
         return RowNet
 
     def input_width(self, records: GraphSetRecords) -> int:
-        """Features and their sums."""
+        """Width of the features and of their sums."""
         return max(num_features(records), 1) * (1 + int(self.hparams["hops"]))
 
     def encoder_inputs(self, records: GraphSetRecords) -> tuple[Tensor, Tensor]:
-        """The noisy sums, and no edges."""
+        """Return the noisy sums, and no edges."""
         return self._scaled_rows(), records.edges[:0]
 
     def publish_update(self, total: Tensor) -> Tensor:
-        """Publish it as it is: a function of the noisy sums and of public labels costs nothing."""
+        """Publish the update: a function of the noisy sums and of public labels costs nothing."""
         return total
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """A release of sums over neighbors for each hop, all with the same noise."""
+        """Plan one release of sums over neighbors for each hop, all with the same noise."""
         hops = int(self.hparams["hops"])
         multiplier = calibrate_noise_multiplier(budget, steps=hops)
         return [
@@ -120,7 +121,7 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
         super().training_step(batch, batch_idx)
 
     def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
-        """Encode the noisy sums of all graphs, those of the first one first, as ``features``."""
+        """Encode the noisy sums of all graphs, in the order of graphs, as ``features``."""
         return {"features": self.encoded(*self.encoder_inputs(records))}
 
     def _noisy_rows(self, records: GraphSetRecords) -> Tensor:

@@ -1,4 +1,4 @@
-"""A round of federated averaging: which graphs train, which client has them, what clients send."""
+"""A round of federated averaging: training graphs, their division among clients, updates."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -14,7 +14,7 @@ from lightning_dpg.nn.node_encoders import NodeEncoder
 
 
 class LocalTraining(NamedTuple):
-    """How each client trains in a round (public)."""
+    """Settings of the training of each client in a round (public)."""
 
     epochs: int
     """Local steps."""
@@ -42,7 +42,7 @@ class Client(NamedTuple):
 
 
 class ClientTrainer(Protocol):
-    """All clients, which train for one round at a time."""
+    """Interface to all clients, which train for one round at a time."""
 
     def weighted_update(self, network: NodeEncoder) -> Tensor:
         """Sum of the clients' updates, each times its weight (private)."""
@@ -56,7 +56,7 @@ class LocalClients:
 
     Args:
         clients: The clients.
-        training: How each of them trains.
+        training: Settings of their training.
     """
 
     def __init__(self, clients: Sequence[Client], training: LocalTraining) -> None:
@@ -84,13 +84,13 @@ def draw_train_mask(labels: Tensor, fraction: float, seed: int) -> Tensor:
 def partition_dirichlet(
     labels: Tensor, train_mask: Tensor, num_clients: int, concentration: float, seed: int
 ) -> list[Tensor]:
-    """Numbers of the graphs of each client (public); clients without any are left out.
+    """Divide the training graphs among clients (public); clients without graphs are left out.
 
     Args:
         labels: Label of each graph, shape ``(G,)``.
         train_mask: Graphs that train the encoder, shape ``(G,)``.
         num_clients: Number of clients.
-        concentration: See ``dirichlet_clients``.
+        concentration: Concentration of ``dirichlet_clients``.
         seed: Public seed.
     """
     numbers = torch.nonzero(train_mask)[:, 0]
@@ -135,7 +135,7 @@ def build_clients(
 
 
 def client_weight(part: Tensor, parts: Sequence[Tensor]) -> float:
-    """Share of a client's graphs among those of all (public)."""
+    """Share of a client's graphs among the graphs of all clients (public)."""
     return len(part) / sum(len(other) for other in parts)
 
 
@@ -149,12 +149,12 @@ def weighted_update(
     Args:
         model: Encoder with the weights of the server.
         clients: All clients, or those of one process; the sums of all processes add up.
-        training: How each of them trains.
+        training: Settings of their training.
 
     Returns:
         One vector of all parameters.
     """
-    # In single precision a sum moves by more than its sensitivity, if only by its last digits.
+    # In single precision the rounding errors of a sum could exceed its sensitivity.
     size = sum(parameter.numel() for parameter in model.parameters())
     total = torch.zeros(size, dtype=torch.double)
     for client in clients:

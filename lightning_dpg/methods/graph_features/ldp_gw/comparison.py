@@ -1,4 +1,4 @@
-"""Graphs compared by the rows of their nodes, and how well the comparison fits their labels."""
+"""Comparison of graphs by the rows of their nodes, and its agreement with their labels."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -13,7 +13,7 @@ from lightning_dpg.graph.gromov import Matrix, Space, row_distances
 from lightning_dpg.graph.gromov_kmeans import gromov_kmeans
 from lightning_dpg.metrics.discrepancies import neighbor_accuracy
 
-# Barycenters of more graphs take minutes.
+# Barycenters of more graphs would take minutes.
 _MOST_CLUSTERED = 500
 
 
@@ -23,7 +23,7 @@ def row_spaces(
     """Distances between the rows of each graph.
 
     Args:
-        rows: Rows of all graphs, those of the first one first, shape ``(N, h)``.
+        rows: Rows of all graphs, in the order of graphs, shape ``(N, h)``.
         sizes: Number of rows of each graph, shape ``(G,)``.
         distance: Distance between two rows.
     """
@@ -42,8 +42,8 @@ def comparison_scores(
     Args:
         discrepancies: Discrepancies of all graphs, shape ``(G, G)``.
         labels: Label of each graph, shape ``(G,)``.
-        spaces: What was compared of each graph.
-        tested: Numbers of the graphs that the scores are of. There are no clusters of many.
+        spaces: Row distances of each graph.
+        tested: Numbers of the graphs of the scores. Large numbers of graphs are not clustered.
     """
     found, labels = discrepancies[np.ix_(tested, tested)], labels[tested]
     scores = {"test_accuracy_of_neighbors": neighbor_accuracy(found, labels)}

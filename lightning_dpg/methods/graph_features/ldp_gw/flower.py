@@ -1,9 +1,9 @@
-"""Clients of federated averaging in processes of their own, which talk to the server over Flower.
+"""Clients of federated averaging in separate processes, connected to the server by Flower.
 
-The server sends weights and receives sums of updates by gRPC, unencrypted and hence on the loopback
-interface alone: another user of the machine could connect as well, and would receive the weights. In
-this transport of Flower the server calls a round, as Lightning does; the newer one leaves the loop to
-Flower.
+The server sends weights and receives sums of updates by gRPC, unencrypted and therefore on the
+loopback interface only: another user of the machine could connect as well, and would receive the
+weights. In this transport of Flower the server starts each round, as Lightning requires; the newer
+transport leaves the loop to Flower.
 """
 
 import logging
@@ -34,7 +34,7 @@ _SECONDS_TO_STOP = 10.0
 
 
 def check_installed() -> None:
-    """Refuse to go on without Flower, before anything is spent.
+    """Refuse to continue without Flower, before anything is spent.
 
     Raises:
         MisconfigurationException: If it is not installed.
@@ -51,8 +51,8 @@ class FlowerClients:
 
     Args:
         shares: Clients of each process.
-        network: Encoder, of which each process gets a copy.
-        training: How each client trains.
+        network: Encoder; each process gets a copy.
+        training: Settings of the clients' training.
 
     Raises:
         MisconfigurationException: If a process ends before it reports.
@@ -61,7 +61,7 @@ class FlowerClients:
     def __init__(
         self, shares: Sequence[Sequence[Client]], network: NodeEncoder, training: LocalTraining
     ) -> None:
-        # Before the import: Flower reports its use to its makers otherwise.
+        # Set before the import: otherwise Flower reports its use to its makers.
         os.environ["FLWR_TELEMETRY_ENABLED"] = "0"
         from flwr.server import Server, SimpleClientManager
         from flwr.server.superlink.fleet.grpc_bidi.grpc_server import start_grpc_server
@@ -107,7 +107,7 @@ class FlowerClients:
         answers, failures = fit_clients([(proxy, order) for proxy in proxies], None, None, 0)
         if failures or len(answers) < len(self._processes):
             self._fail(f"{len(answers)} of {len(self._processes)} client processes answered")
-        # In the order of the processes: sums of floating-point numbers depend on theirs.
+        # Add in the order of the processes: floating-point sums depend on the order.
         by_number = {int(answer.metrics["number"]): answer for _, answer in answers}
         updates = [parameters_to_ndarrays(by_number[k].parameters)[0] for k in sorted(by_number)]
         return torch.stack([torch.from_numpy(update) for update in updates]).sum(0)
@@ -141,10 +141,10 @@ class FlowerClients:
 
 
 class StopClients(Callback):
-    """Stop the client processes with the run: Python would wait for them forever.
+    """Callback that stops the client processes with the run: Python would wait for them forever.
 
     Args:
-        shut_down: Stops them.
+        shut_down: Function that stops them.
     """
 
     def __init__(self, shut_down: Callable[[], None]) -> None:
@@ -169,7 +169,7 @@ def _report(
     training: LocalTraining,
 ) -> None:
     """Run a client process: train its clients for each message of weights, and send the sum."""
-    os.environ["no_grpc_proxy"] = "127.0.0.1"  # or updates leave the machine where a proxy is set
+    os.environ["no_grpc_proxy"] = "127.0.0.1"  # a proxy would take updates off the machine
     from flwr.client import NumPyClient, start_client
 
     class Trainee(NumPyClient):  # type: ignore[misc, unused-ignore]
@@ -186,7 +186,7 @@ def _report(
 
 
 def _silence() -> None:
-    """Drop the messages of Flower about each call, and about its newer transport."""
+    """Drop the log messages of Flower about each call, and about its newer transport."""
     logging.getLogger("flwr").setLevel(logging.CRITICAL)
 
 

@@ -1,4 +1,4 @@
-"""Rows of nodes and their comparison without protection: what private releases are compared with."""
+"""Rows of nodes and their comparison without protection: the baseline of private releases."""
 
 from typing import ClassVar, Literal
 
@@ -21,27 +21,28 @@ from lightning_dpg.privacy.events import LedgerEntry, Relation
 
 
 class GromovWassersteinFeatures(GromovWassersteinRelease):
-    """Rows of nodes without privacy: the rows as they are, of an encoder that nothing protects.
+    """Exact rows of nodes from an unprotected encoder, without privacy.
 
-    With ``report_epsilon`` the rows go through the multi-bit encoder of ``LDPGromovWasserstein``, to
-    measure how much of the loss the reports alone are; there is no guarantee all the same, because
-    the weights that the clients send are not protected.
+    With ``report_epsilon`` the rows pass through the multi-bit encoder of ``LDPGromovWasserstein``,
+    which measures the loss due to the reports alone; there is still no guarantee, because the
+    clients' weights are not protected.
 
     Args:
         encoder: ``gcn`` (two layers of 16) or ``gin`` (five of 64, two linear ones).
         weights: ``random`` from the public seed, or ``trained`` by federated averaging.
         width: Width h of the rows.
         distance: Distance between the rows of a graph.
-        report_epsilon: Epsilon of the reports of each graph; None releases the rows as they are.
-        reports_per_row: Entries m reported of each row; None is about the best for the epsilon.
+        report_epsilon: Epsilon of the reports of each graph; None releases the exact rows.
+        reports_per_row: Entries m reported of each row; None is near the optimum for the epsilon.
         rounds: Rounds of ``weights: trained``, as many steps of the trainer.
         num_clients: Number of clients among whom the training graphs are divided.
-        concentration: Of the Dirichlet distribution of each label over the clients.
+        concentration: Concentration of the Dirichlet distribution of each label over the clients.
         local_epochs: Steps of a client in a round.
-        learning_rate: Of these; None is 0.001 of GIN, which is deep, and 0.003 of GCN.
+        learning_rate: Learning rate of the local steps; None is 0.001 for GIN, which is deep, and
+            0.003 for GCN.
         proximal: Weight of the term of FedProx; 0 is FedAvg.
         train_fraction: Fraction of the graphs of each label that train the encoder.
-        seed: Public seed of the training graphs and of the clients that have them.
+        seed: Public seed of the training graphs and of their division among clients.
         flower_processes: Processes of clients, which talk to the server over Flower, an extra; 0
             trains clients one after another, or in the processes of Lightning.
     """
@@ -73,22 +74,22 @@ class GromovWassersteinFeatures(GromovWassersteinRelease):
         self.settle_training(("random", "trained"), is_deep=encoder == "gin")
 
     def publish_update(self, total: Tensor) -> Tensor:
-        """Publish it as it is, which voids every guarantee."""
+        """Publish the update without noise, which voids every guarantee."""
         self.ledger.spend(self.unprotected_updates())
         return total
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """The updates of all rounds, and the rows: reads that nothing protects."""
+        """Plan the updates of all rounds, and the rows, as unprotected reads."""
         rounds = [self.unprotected_updates(self.num_rounds)] if self.num_rounds else []
         return [*rounds, self._rows_entry()]
 
     def on_fit_start(self) -> None:
-        """Take over the public facts of the data."""
+        """Copy the public facts of the data."""
         super().on_fit_start()
         self.assumptions = report_assumptions(self.records, None)
 
     def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
-        """Release the rows of all graphs, those of the first one first, as ``features``."""
+        """Release the rows of all graphs, in the order of graphs, as ``features``."""
         rows, epsilon = self.encoded(*self.encoder_inputs(records)), self.hparams["report_epsilon"]
         if epsilon is None:
             self.ledger.spend(self._rows_entry())
@@ -115,7 +116,7 @@ class GromovWassersteinFeatures(GromovWassersteinRelease):
         return reports_entry(epsilon, self._largest() * self._reports_per_row())
 
     def _largest(self) -> int:
-        """Nodes of the largest graph; 1 before the graphs are known."""
+        """Number of nodes of the largest graph; 1 before the graphs are known."""
         return int(self.sizes.max()) if len(self.sizes) else 1
 
     def _reports_per_row(self) -> int:

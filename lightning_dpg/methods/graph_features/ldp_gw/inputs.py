@@ -17,7 +17,7 @@ def node_inputs(records: GraphSetRecords, edges: Tensor) -> Tensor:
 
     Args:
         records: The graphs.
-        edges: Their edges, or others on their nodes, shape ``(M, 2)``.
+        edges: Edges on the nodes of the graphs, shape ``(M, 2)``.
     """
     degrees = torch.bincount(edges.flatten(), minlength=len(records.graph_of))
     columns = [degrees.float().log1p()[:, None]]
@@ -27,21 +27,21 @@ def node_inputs(records: GraphSetRecords, edges: Tensor) -> Tensor:
 
 
 def public_features(records: GraphSetRecords) -> Tensor:
-    """Features of all nodes, shape ``(N, d)``; without any, nodes have one that is 1."""
+    """Features of all nodes, shape ``(N, d)``; a constant 1 without features."""
     if not num_features(records):
         return torch.ones(len(records.graph_of), 1)
     return torch.cat([graph.x for graph in records.graphs])
 
 
 def scaled(rows: Tensor, width: int, noise_std: float) -> Tensor:
-    """Rows whose columns have entries of about 1, those of sums less where they are mostly noise.
+    """Scale the columns of rows to entries of about 1, and shrink sums dominated by noise.
 
-    A column of mean square v is shrunk by the share of v that the noise leaves to the signal, as
-    Wiener's filter does. All of it is a function of released rows.
+    A column of mean square v is shrunk by the share of signal in v, as in Wiener's filter. The
+    scale is a function of released rows.
 
     Args:
         rows: Features and noisy sums, shape ``(N, (1 + hops) d)``.
-        width: Number d of the features, which have no noise.
+        width: Number d of noise-free feature columns.
         noise_std: Standard deviation of the noise of the sums.
     """
     power = rows.square().mean(0).clamp(min=1e-12)

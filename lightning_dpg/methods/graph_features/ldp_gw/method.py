@@ -1,4 +1,4 @@
-"""Local differential privacy of each graph: rows of its nodes, reported once."""
+"""Local differential privacy of each graph, by one report of the rows of its nodes."""
 
 import math
 from typing import ClassVar, Literal
@@ -31,19 +31,21 @@ from lightning_dpg.privacy.sensitivity import client_update_sensitivity
 
 
 class LDPGromovWasserstein(GromovWassersteinRelease):
-    r"""Local differential privacy of each graph: each reports the rows of its nodes once, encoded.
+    r"""Local differential privacy of each graph: one encoded report of the rows of its nodes.
 
-    The graph of one client may be exchanged for any other one with as many nodes. A graph reports the
-    signs of a few entries of its rows by the multi-bit encoder, whose law changes by at most
-    :math:`e^\epsilon` whatever the graph is. At epsilon 1 an entry of 18 rows has a standard deviation
-    of 48, and below an epsilon of hundreds nothing is left but the number of nodes, if that is public.
+    The graph of one client may be replaced by any other graph with as many nodes. A graph reports
+    the signs of a few entries of its rows by the multi-bit encoder, whose law changes by at most
+    :math:`e^\epsilon` for any two graphs. At epsilon 1 an entry of 18 rows has a standard deviation
+    of 48, and below an epsilon of hundreds the only remaining signal is the number of nodes, if
+    that is public.
 
-    With ``weights: random`` the guarantee is of pure epsilon. With ``weights: private`` the encoder
-    learns by federated averaging: clipped updates whose sum has Gaussian noise, paid from the same
-    budget, under the same relation, from its delta as well. The server that adds them up is trusted.
+    With ``weights: random`` the guarantee is pure epsilon-DP. With ``weights: private`` the encoder
+    is trained by federated averaging: the sum of clipped updates has Gaussian noise, paid from the
+    same budget, under the same relation, and from its delta. The server that adds the updates is
+    trusted.
 
     ``CentralGromovWasserstein`` protects an edge and has a signal, ``GromovWassersteinFeatures``
-    protects nothing, ``LDPGromovWassersteinAsPublished`` is the paper to the letter.
+    protects nothing, ``LDPGromovWassersteinAsPublished`` follows the paper exactly.
 
     * Jin, Chen, "Gromov-Wasserstein Discrepancy with Local Differential Privacy for Distributed
       Structural Graphs", 2022.
@@ -53,19 +55,20 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
         weights: ``random`` from the public seed, or ``private``: trained by private rounds.
         width: Width h of the rows.
         distance: Distance between the rows of a graph.
-        reports_per_row: Entries m reported of each row; None is about the best for the epsilon.
-        max_nodes: Public bound on the nodes of a graph, up to which all are filled with constant
-            rows; None where the numbers of nodes are public.
+        reports_per_row: Entries m reported of each row; None is near the optimum for the epsilon.
+        max_nodes: Public bound on the nodes of a graph; constant rows pad all graphs to it. None if
+            the numbers of nodes are public.
         rounds: Rounds of ``weights: private``, as many steps of the trainer.
         num_clients: Number of clients among whom the training graphs are divided.
-        concentration: Of the Dirichlet distribution of each label over the clients.
+        concentration: Concentration of the Dirichlet distribution of each label over the clients.
         local_epochs: Steps of a client in a round.
-        learning_rate: Of these; None is 0.001 of GIN, which is deep, and 0.003 of GCN.
+        learning_rate: Learning rate of the local steps; None is 0.001 for GIN, which is deep, and
+            0.003 for GCN.
         proximal: Weight of the term of FedProx; 0 is FedAvg.
-        max_update_norm: Norm that updates are clipped to.
+        max_update_norm: Clipping norm of the updates.
         weights_share: Share of epsilon for the rounds of ``weights: private``.
         train_fraction: Fraction of the graphs of each label that train the encoder.
-        seed: Public seed of the training graphs and of the clients that have them.
+        seed: Public seed of the training graphs and of their division among clients.
         flower_processes: Processes of clients, which talk to the server over Flower, an extra; 0
             trains clients one after another, or in the processes of Lightning.
     """
@@ -102,16 +105,16 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
         self.register_buffer("update_noise", torch.tensor(0.0, dtype=torch.double))
 
     def delta_setting(self) -> str | None:
-        """Gaussian noise of the clients' updates."""
+        """Setting that spends delta: the Gaussian noise of the clients' updates."""
         return "weights: private" if self.num_rounds else None
 
     def check_budget(self, budget: Budget, steps: int = 1) -> None:
-        """Also refuse an infinite epsilon, for which the encoder of reports has no law."""
+        """Also refuse an infinite epsilon, at which the encoder of reports has no law."""
         super().check_budget(budget, steps)
         self._report_epsilon(budget)
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """The private rounds, if any, and the reports of all graphs."""
+        """Plan the private rounds, if any, and the reports of all graphs."""
         epsilon, largest = self._report_epsilon(budget), int(self._num_rows().max())
         reports = reports_entry(epsilon, largest * self._reports_per_row(epsilon))
         if not self.num_rounds:
@@ -121,11 +124,11 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
 
     @property
     def update_bound(self) -> float:
-        """Norm that clients clip their updates to."""
+        """Clipping norm of the clients' updates."""
         return float(self.hparams["max_update_norm"])
 
     def step_entries(self) -> list[LedgerEntry]:
-        """Cost of the next round; the reports are paid when they are made."""
+        """Cost of the next round; the reports are paid at their release."""
         if self.rounds_made >= self.num_rounds:
             return []
         return [self._update_entry(float(self.update_noise), 1)]
@@ -146,15 +149,15 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
         )
 
     def on_fit_start(self) -> None:
-        """Take over the public facts of the data, and settle the noise of the rounds."""
+        """Copy the public facts of the data, and fix the noise of the rounds."""
         super().on_fit_start()
         bound = self.hparams["max_nodes"]
         self.assumptions = report_assumptions(self.records, bound, is_trusted=bool(self.num_rounds))
-        if self.num_rounds and not self.rounds_made:  # a resumed run goes on with its noise
+        if self.num_rounds and not self.rounds_made:  # a resumed run keeps its noise
             self.update_noise.fill_(self.plan(self.budget, self.num_rounds)[0].noise_multiplier)
 
     def public_sizes(self, records: GraphSetRecords) -> Tensor:
-        """Numbers of rows that the graphs report, shape ``(G,)``.
+        """Number of reported rows of each graph, shape ``(G,)``.
 
         Raises:
             MisconfigurationException: If a graph has more nodes than ``max_nodes``.
@@ -169,7 +172,7 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
         return torch.full_like(records.sizes, bound)
 
     def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
-        """Release reports of the rows of all graphs, those of the first one first, as ``features``."""
+        """Release reports of the rows of all graphs, in the order of graphs, as ``features``."""
         rows = self.encoded(*self.encoder_inputs(records))
         if self.hparams["max_nodes"] is not None:
             rows = padded(rows, records.sizes, self.hparams["max_nodes"], 1 / rows.shape[1])
@@ -200,7 +203,7 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
         return budget.epsilon * (1 - share)
 
     def _num_rows(self) -> Tensor:
-        """Numbers of rows of all graphs; one row before they are known."""
+        """Numbers of rows of all graphs; one row before the graphs are known."""
         return self.sizes.cpu() if len(self.sizes) else torch.ones(1, dtype=torch.long)
 
     def _reports_per_row(self, epsilon: float) -> int:
@@ -208,7 +211,7 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
         return choose_reports_per_row(h["reports_per_row"], epsilon, largest, h["width"])
 
     def _update_entry(self, noise_multiplier: float, steps: int) -> LedgerEntry:
-        """Ledger entry of rounds; before the graphs are known one client has all of them."""
+        """Ledger entry of rounds; before the graphs are known, one client has all of them."""
         parts = self.client_parts() if len(self.train_mask) else []
         largest = max((client_weight(part, parts) for part in parts), default=1.0)
         return LedgerEntry(

@@ -1,4 +1,4 @@
-"""Rows of nodes reported through the multi-bit encoder: local differential privacy of each graph."""
+"""Node rows reported by the multi-bit encoder: local differential privacy of each graph."""
 
 import torch
 from torch import Tensor
@@ -20,17 +20,17 @@ BOUNDS = (0.0, 1.0)
 
 
 def equal_epsilons(epsilon: float, sizes: Tensor) -> Tensor:
-    """The same epsilon for the reports of each graph, shape ``(G,)``."""
+    """Equal epsilons for the reports of all graphs, shape ``(G,)``."""
     return torch.full((len(sizes),), epsilon, dtype=torch.double, device=sizes.device)
 
 
 def choose_reports_per_row(given: int | None, epsilon: float, num_rows: int, width: int) -> int:
-    """Number of entries that are reported of each row (public): as set, or about the best.
+    """Choose the number of reported entries per row (public): the setting, or near the optimum.
 
     Args:
-        given: The setting; None asks for the best.
+        given: The setting; None selects the optimum.
         epsilon: Smallest epsilon of the reports of a graph.
-        num_rows: Rows that share it.
+        num_rows: Number of rows that share the epsilon.
         width: Entries of a row.
     """
     return best_reports_per_row(epsilon, num_rows, width) if given is None else given
@@ -69,13 +69,13 @@ def release_signs(
     Args:
         rows: Rows of all graphs (private), shape ``(N, h)``, with entries from 0 to 1.
         sizes: Numbers of rows of the graphs (public), shape ``(G,)``.
-        ledger: Pays for the release.
+        ledger: Ledger that pays for the release.
         noise: Secret source of the noise.
         epsilons: Cost for each graph (public), shape ``(G,)``.
         reports_per_row: Entries reported of each row.
 
     Returns:
-        Signs of shape ``(N, h)``, 0 where nothing is reported.
+        Signs of shape ``(N, h)``, 0 for unreported entries.
     """
     return multi_bit(
         rows,
@@ -99,7 +99,7 @@ def release_reports(
     epsilons: Tensor,
     reports_per_row: int,
 ) -> Tensor:
-    """Report unbiased estimates of all rows (noisy); arguments as of :func:`release_signs`."""
+    """Release unbiased estimates of all rows (noisy); arguments as in :func:`release_signs`."""
     signs = release_signs(
         rows, sizes, ledger, noise, epsilons=epsilons, reports_per_row=reports_per_row
     )
@@ -109,11 +109,11 @@ def release_reports(
 def report_assumptions(
     records: GraphSetRecords, max_nodes: int | None, *, is_trusted: bool = False
 ) -> list[str]:
-    """What a guarantee of whole graphs assumes.
+    """Assumptions of a guarantee for whole graphs.
 
     Args:
         records: The graphs.
-        max_nodes: Public bound on their nodes; None where the numbers of nodes are public.
+        max_nodes: Public bound on their nodes; None if the numbers of nodes are public.
         is_trusted: Whether a trusted server adds up updates of clients.
     """
     assumed = [

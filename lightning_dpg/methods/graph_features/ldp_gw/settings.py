@@ -1,4 +1,4 @@
-"""Checks of the settings that all Gromov-Wasserstein releases share."""
+"""Checks of the shared settings of Gromov-Wasserstein releases."""
 
 from collections.abc import Mapping
 
@@ -16,12 +16,12 @@ def check_training(settings: Mapping[str, object], weights: tuple[str, ...]) -> 
     """Refuse settings that are out of range or contradict each other.
 
     Args:
-        settings: The settings of a method, which need not have all of those that are checked.
-        weights: Choices that the method has for ``weights``.
+        settings: Settings of a method; it may lack some of the checked ones.
+        weights: Valid values of ``weights`` for the method.
 
     Raises:
-        ValueError: If one is out of range.
-        MisconfigurationException: If two contradict each other.
+        ValueError: If a setting is out of range.
+        MisconfigurationException: If two settings contradict each other.
     """
     for name, choices in (_CHOICES | {"weights": weights}).items():
         if name in settings and settings[name] not in choices:

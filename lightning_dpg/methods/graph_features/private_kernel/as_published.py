@@ -1,4 +1,4 @@
-"""Private graph kernels as Dubhashi et al. print them."""
+"""Private graph kernels as Dubhashi et al. published them."""
 
 import math
 from collections.abc import Sequence
@@ -16,19 +16,20 @@ from lightning_dpg.privacy.events import LedgerEntry
 
 
 class PrivateGraphKernelAsPublished(GraphCounts):
-    r"""Private graph kernels with the noise that Dubhashi et al., 2015, print.
+    r"""Private graph kernels with the noise of Dubhashi et al., 2015.
 
-    The printed scale lacks the stretch of the truncation, and the kinds of graphlets. The budget holds
-    all the same: each release is booked at its true cost, and the epsilon that the paper claims for
-    this noise stands beside it. Sampled graphlets have no guarantee; they take an infinite budget.
+    The published scale lacks the stretch of the truncation, and the number of graphlet types. The
+    budget still holds: each release is booked at its true cost, and the statement also reports the
+    epsilon that the paper claims for this noise. Sampled graphlets have no guarantee; they need an
+    infinite budget.
 
     Args:
-        features: What to count, see ``PrivateGraphKernel``.
+        features: Counted features, see ``PrivateGraphKernel``.
         length: Longest walks.
-        max_degree: Degree bound, known without looking at the graphs.
+        max_degree: Degree bound, known independently of the graphs.
         truncation: ``canonical``, or ``none`` for runs without privacy.
-        num_samples: Edges that are drawn for ``gk-a*``.
-        paper_epsilon: Epsilon that sampled graphlets are noised for; None adds no noise. The paper's
+        num_samples: Number of drawn edges for ``gk-a*``.
+        paper_epsilon: Epsilon of the noise on sampled graphlets; None adds no noise. The paper's
             claim for the sample follows from it.
     """
 
@@ -53,7 +54,7 @@ class PrivateGraphKernelAsPublished(GraphCounts):
         self._sampled_claim: float | None = None
 
     def check_budget(self, budget: Budget, steps: int = 1) -> None:
-        """Also refuse a finite budget of sampled graphlets."""
+        """Also refuse a finite budget for sampled graphlets."""
         if self.counting.is_sampled and math.isfinite(budget.epsilon):
             raise MisconfigurationException(
                 "gk-a*: the sampling that the paper prints has no guarantee\n"
@@ -62,7 +63,7 @@ class PrivateGraphKernelAsPublished(GraphCounts):
         super().check_budget(budget, steps)
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Also the noisy estimates, which come after the read of the graphs that voids them."""
+        """Also plan the noisy estimates, which follow the read of the graphs that voids them."""
         planned = super().plan(budget, steps)
         epsilon = self.hparams["paper_epsilon"]
         if not self.counting.is_sampled or epsilon is None:
@@ -79,21 +80,21 @@ class PrivateGraphKernelAsPublished(GraphCounts):
         ]
 
     def protected_plan(self, budget: Budget) -> list[LedgerEntry]:
-        r"""Releases with discrete Laplace noise of the printed scale.
+        r"""Plan releases with discrete Laplace noise of the published scale.
 
         Each of a counts has the scale :math:`a RS / \epsilon'`, where :math:`\epsilon'` is the
-        paper's claim; a release that an edge moves by :math:`\Delta` then costs
-        :math:`\Delta \epsilon' / (a RS)`.
+        paper's claim; a release that an edge changes by :math:`\Delta` then costs :math:`\Delta
+        \epsilon' / (a RS)`.
         """
         costs = self._unit_costs()
         return self.laplace_plan([budget.epsilon * cost / math.fsum(costs) for cost in costs])
 
     def protected_counts(self, records: GraphSetRecords, plan: Sequence[LedgerEntry]) -> Tensor:
-        """Counts with discrete Laplace noise of the printed scale, shape ``(G, F)``."""
+        """Release counts with discrete Laplace noise of the published scale, shape ``(G, F)``."""
         return self.laplace_counts(records, plan)
 
     def sampled_counts(self, records: GraphSetRecords, noisy: Sequence[LedgerEntry]) -> Tensor:
-        """The paper's estimates from drawn edges, noisy with ``paper_epsilon``: no guarantee."""
+        """Estimate counts from drawn edges, noisy with ``paper_epsilon``: no guarantee."""
         if not noisy:
             return super().sampled_counts(records, noisy)
         found, h = self.estimates(records), self.hparams
@@ -108,7 +109,7 @@ class PrivateGraphKernelAsPublished(GraphCounts):
         return self.laplace(values, noisy)
 
     def claimed_epsilon(self, delta: float) -> float | None:
-        """Epsilon that the paper prints: its sensitivities lack the stretch and the kinds."""
+        """Epsilon of the paper, whose sensitivities lack the stretch and the graphlet types."""
         if not self.ledger.entries:
             return None
         if self.counting.is_sampled:
@@ -117,7 +118,7 @@ class PrivateGraphKernelAsPublished(GraphCounts):
         return booked / math.fsum(self._unit_costs())
 
     def _unit_costs(self) -> list[float]:
-        """Cost of each release where the paper claims an epsilon of 1 for all of them."""
+        """Cost of each release at a joint claim of epsilon 1 in the paper."""
         return [
             one.sensitivity * self.max_occurrences / (self.num_columns * one.printed)
             for one in self.counts

@@ -1,4 +1,4 @@
-"""What all private graph kernels share: counts of walks and graphlets, and kernels of them."""
+"""Shared parts of private graph kernels: counts of walks and graphlets, and their kernels."""
 
 import math
 from abc import abstractmethod
@@ -33,13 +33,13 @@ COUNTS = "counts"
 
 
 class GraphCounts(GraphFeatureRelease):
-    """Counts of walks and graphlets of each graph, released by a subclass, and kernels of them.
+    """Counts of walks and graphlets of each graph, released by a subclass, and their kernels.
 
     Args:
-        counting: What is counted in each graph.
+        counting: Counted features and truncation of each graph.
 
     Attributes:
-        counting: The same.
+        counting: Counted features and truncation of each graph.
         counts: The releases, in the order of the columns of the features.
         noise_scales: Scale of the noise of each column (public), shape ``(F,)``.
     """
@@ -66,7 +66,7 @@ class GraphCounts(GraphFeatureRelease):
 
     @abstractmethod
     def protected_plan(self, budget: Budget) -> list[LedgerEntry]:
-        """The releases of noisy counts within a finite budget, which spend all of it."""
+        """Plan the releases of noisy counts, which spend a whole finite budget."""
 
     @abstractmethod
     def protected_counts(self, records: GraphSetRecords, plan: Sequence[LedgerEntry]) -> Tensor:
@@ -74,11 +74,11 @@ class GraphCounts(GraphFeatureRelease):
 
         Args:
             records: The graphs (private).
-            plan: What :meth:`protected_plan` gave.
+            plan: The result of :meth:`protected_plan`.
         """
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """The releases of noisy counts; without a budget those of exact counts."""
+        """Plan the releases of noisy counts, or of exact counts under an infinite budget."""
         if not self.counts:
             return [self._nodes_entry()]
         if math.isfinite(budget.epsilon):
@@ -88,7 +88,7 @@ class GraphCounts(GraphFeatureRelease):
         return [self.unprotected(one.name, why) for one in self.counts]
 
     def check_budget(self, budget: Budget, steps: int = 1) -> None:
-        """Also refuse a finite budget where one edge can move counts by any amount."""
+        """Also refuse a finite budget if one edge can change counts without bound."""
         check_truncation(self.counting, budget.epsilon)
         super().check_budget(budget, steps)
 
@@ -113,17 +113,17 @@ class GraphCounts(GraphFeatureRelease):
         return list(counted(self.counting, records.edges, records.graph_of, len(records.sizes)))
 
     def sampled_counts(self, records: GraphSetRecords, noisy: Sequence[LedgerEntry]) -> Tensor:
-        """Estimates from drawn edges, shape ``(G, F)`` (private): no guarantee.
+        """Estimate counts from drawn edges, shape ``(G, F)`` (private): no guarantee.
 
         Args:
             records: The graphs (private).
-            noisy: Releases of the estimates with noise that protects nothing; none where the
-                estimates stay as they are.
+            noisy: Releases of the estimates with noise that protects nothing; empty for exact
+                estimates.
         """
         return torch.cat(self.estimates(records).counts, dim=1)
 
     def estimates(self, records: GraphSetRecords) -> Estimates:
-        """The paper's estimates from ``num_samples`` drawn edges of each graph (private)."""
+        """Compute the paper's estimates from ``num_samples`` drawn edges per graph (private)."""
         return estimates(
             records.edges,
             records.graph_of,
@@ -147,7 +147,7 @@ class GraphCounts(GraphFeatureRelease):
         )
 
     def laplace_plan(self, epsilons: Sequence[float]) -> list[LedgerEntry]:
-        """Releases with discrete Laplace noise, each at its own cost."""
+        """Plan releases with discrete Laplace noise, each at its own cost."""
         return [
             self.pure_entry(one, epsilon, one.sensitivity * self.max_occurrences, one.proof)
             for one, epsilon in zip(self.counts, epsilons, strict=True)
@@ -185,7 +185,7 @@ class GraphCounts(GraphFeatureRelease):
         return torch.cat(noisy, dim=1).double()
 
     def kernels(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
-        """Kernels of the counts, which are linear within their noise and logarithmic beyond."""
+        """Kernels of the counts, linear within their noise and logarithmic beyond."""
         counts = embedding["features"].cpu().numpy()
         if list(self.counting.features) == ["prw"]:
             return geometric_kernels(counts)
@@ -195,13 +195,13 @@ class GraphCounts(GraphFeatureRelease):
         return feature_kernels(columns)
 
     def released_arrays(self) -> dict[str, NDArray[np.generic]]:
-        """What ``features.npz`` holds: also the names and the noise scales of the columns."""
+        """Arrays of ``features.npz``, with the names and the noise scales of the columns."""
         names = np.array([name for one in self.counts for name in one.columns], dtype=str)
         scales = self.noise_scales.cpu().numpy()
         return super().released_arrays() | {"columns": names, "noise_scales": scales}
 
     def _nodes_entry(self) -> LedgerEntry:
-        """Entry of the public numbers of nodes, at no cost, where nothing else is counted."""
+        """Entry of the public numbers of nodes, at no cost, if nothing else is counted."""
         return LedgerEntry(
             key="num_nodes",
             name="number of nodes",
@@ -213,11 +213,11 @@ class GraphCounts(GraphFeatureRelease):
 
 
 def geometric_kernels(walks: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    r"""Kernels :math:`\sum_l \lambda^l w_l w'_l` of numbers of walks, plain and of equal lengths.
+    r"""Kernels :math:`\sum_l \lambda^l w_l w'_l` of numbers of walks, plain and by walk length.
 
-    They count the walks that two graphs have in common, those in the direct product of both, where
-    longer ones weigh less (Gaertner, Flach, Wrobel, "On graph kernels: hardness results and
-    efficient alternatives", 2003).
+    They count the common walks of two graphs, which are the walks in the direct product of both;
+    longer walks have smaller weights (Gaertner, Flach, Wrobel, "On graph kernels: hardness results
+    and efficient alternatives", 2003).
 
     Args:
         walks: Noisy numbers of walks of length 1, 2, ..., shape ``(G, L)``.

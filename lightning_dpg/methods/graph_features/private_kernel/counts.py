@@ -1,4 +1,4 @@
-"""What a private graph kernel counts in each graph of a set, and how far one edge moves the counts."""
+"""Counted features of a private graph kernel, and bounds on their change by one edge."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -27,14 +27,14 @@ FEATURES = ("nodes", "edges", *WALKS, *GRAPHLET_SIZES)
 
 
 class Counting(NamedTuple):
-    """What is counted in each graph, and in which edges.
+    """Counted features of each graph, and the truncation of its edges.
 
     Attributes:
         features: Names of the counts, any of ``FEATURES``.
         length: Longest walks.
-        max_degree: Public bound on the degrees; None where only nodes and edges are counted, or
+        max_degree: Public bound on the degrees; None if only nodes and edges are counted, or
             without truncation.
-        truncation: How a graph is cut down to ``max_degree``.
+        truncation: Method that cuts a graph down to ``max_degree``.
     """
 
     features: Sequence[str]
@@ -49,7 +49,7 @@ class Counting(NamedTuple):
 
     @property
     def stretch(self) -> int:
-        """How many truncated edges one edge of a set may change; 0 without truncation."""
+        """Largest number of truncated edges that one edge changes; 0 without truncation."""
         if self.truncation == "none" or self.max_degree is None:
             return 0
         if self.truncation == "canonical":
@@ -58,15 +58,15 @@ class Counting(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """Counts that are released together.
+    """Counts of one joint release.
 
     Attributes:
         key: Key of the release in the ledger.
         name: Name of the release in the ledger.
         columns: Names of the F columns.
         sensitivity: Largest L1 change by one edge of the set.
-        proof: Where that is proved.
-        printed: Change of one count by one edge that the paper prints.
+        proof: Function whose docstring proves the sensitivity.
+        printed: Change of one count by one edge according to the paper.
     """
 
     key: str
@@ -78,7 +78,7 @@ class Counted(NamedTuple):
 
 
 def planned(counting: Counting) -> list[Counted]:
-    """The releases that the settings ask for, in the order of the features; all of it is public."""
+    """Releases of the settings, in the order of the features; all of this is public."""
     moved_edges, degree = counting.stretch, counting.max_degree or 1
     plan = []
     for feature in counting.features:
@@ -114,11 +114,11 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
 
 
 def check_counting(counting: Counting) -> None:
-    """Refuse settings that are unknown or do not go together.
+    """Refuse settings that are unknown or contradict each other.
 
     Raises:
-        ValueError: If one is out of range.
-        MisconfigurationException: If they do not fit each other.
+        ValueError: If a setting is out of range.
+        MisconfigurationException: If two settings contradict each other.
     """
     features, degree = counting.features, counting.max_degree
     is_cut = counting.truncation != "none"
@@ -154,10 +154,10 @@ def check_counting(counting: Counting) -> None:
 
 
 def check_truncation(counting: Counting, epsilon: float) -> None:
-    """Refuse a finite epsilon where one edge can move the counts by any amount.
+    """Refuse a finite epsilon if one edge can change the counts without bound.
 
     Raises:
-        MisconfigurationException: If it can.
+        MisconfigurationException: If one edge can.
     """
     counts = [feature for feature in counting.features if feature not in ("nodes", "edges")]
     if counts and counting.truncation == "none" and math.isfinite(epsilon):
@@ -168,14 +168,14 @@ def check_truncation(counting: Counting, epsilon: float) -> None:
 
 
 def check_magnitude(counting: Counting, num_nodes: int) -> None:
-    """Refuse counts that could need more than 64 bits, by public numbers and not by the counts.
+    """Refuse counts that could exceed 64 bits, by public numbers and not by the counts.
 
     Args:
-        counting: What is counted.
+        counting: Counted features.
         num_nodes: Number of nodes of all graphs.
 
     Raises:
-        MisconfigurationException: If they could.
+        MisconfigurationException: If counts could exceed 64 bits.
     """
     features, degree = counting.features, counting.max_degree
     walks = any(feature in WALKS for feature in features)
@@ -189,8 +189,8 @@ def check_magnitude(counting: Counting, num_nodes: int) -> None:
 
 
 def truncated(counting: Counting, edges: Tensor, num_nodes: int) -> Tensor:
-    """Edges of a set in which graphlets and walks are counted, shape ``(M', 2)`` (private)."""
-    if counting.truncation == "none" or counting.max_degree is None:  # edges alone need no bound
+    """Edges of a set after truncation, shape ``(M', 2)`` (private)."""
+    if counting.truncation == "none" or counting.max_degree is None:  # edge counts need no bound
         return edges
     cut = truncate if counting.truncation == "canonical" else drop_high_degree
     return cut(edges, num_nodes, counting.max_degree)
@@ -201,7 +201,7 @@ def counted(
 ) -> Iterator[Tensor]:
     """The counts of :func:`planned`, each of shape ``(G, F)`` (private).
 
-    Args:
+    counting: Counted features.
         counting: What is counted.
         edges: Edges of all graphs, shape ``(M, 2)``.
         graph_of: Number of the graph of each node, shape ``(N,)``.
@@ -218,13 +218,13 @@ def counted(
 
 
 def shares(plan: Sequence[Counted], given: Sequence[float] | None) -> list[float]:
-    r"""Parts of the budget: as given, or in proportion to :math:`\Delta^{2/3}`.
+    r"""Shares of the budget: the setting, or in proportion to :math:`\Delta^{2/3}`.
 
-    The latter makes the sum of the variances of the Laplace noise, :math:`\sum_i 2 (\Delta_i /
-    \epsilon_i)^2`, as small as it can be.
+    The default minimizes the sum of the variances of the Laplace noise, :math:`\sum_i 2 (\Delta_i /
+    \epsilon_i)^2`.
 
     Raises:
-        MisconfigurationException: If the given ones do not fit the plan.
+        MisconfigurationException: If the given shares do not fit the plan.
     """
     if given is None:
         weights = [one.sensitivity ** (2 / 3) for one in plan]

@@ -1,4 +1,4 @@
-"""Private graph kernels with Gaussian noise on all counts together."""
+"""Private graph kernels with joint Gaussian noise on all counts."""
 
 import math
 from collections.abc import Sequence
@@ -18,15 +18,15 @@ from lightning_dpg.privacy.mechanisms import gaussian
 
 
 class GaussianGraphKernel(GraphCounts):
-    """The counts of ``PrivateGraphKernel`` with one Gaussian noise: (epsilon, delta)-DP of an edge.
+    """Counts of ``PrivateGraphKernel`` with joint Gaussian noise: (epsilon, delta)-DP of an edge.
 
-    Many counts at once have less noise than the Laplace noise that pure epsilon-DP takes.
+    For many counts this noise is smaller than the Laplace noise of pure epsilon-DP.
 
     Args:
-        features: What to count, see ``PrivateGraphKernel``; not in a sample.
+        features: Counted features, see ``PrivateGraphKernel``; sampled ones are refused.
         length: Longest walks.
-        max_degree: Bound on the degrees, known without looking at the graphs.
-        truncation: How a graph is cut down to it, see ``PrivateGraphKernel``.
+        max_degree: Bound on the degrees, known independently of the graphs.
+        truncation: Method that cuts a graph down to the bound, see ``PrivateGraphKernel``.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class GaussianGraphKernel(GraphCounts):
             )
 
     def protected_plan(self, budget: Budget) -> list[LedgerEntry]:
-        r"""One release of all counts, each divided by the root of its sensitivity.
+        r"""Plan one release of all counts, each divided by the root of its sensitivity.
 
-        No L2 change is larger than the L1 change :math:`\Delta_i`, so that the L2 sensitivity of the
-        quotients is at most :math:`\sqrt{\sum_i \Delta_i}`. Roots make the sum of the variances as
-        small as it can be.
+        No L2 change is larger than the L1 change :math:`\Delta_i`, so that the L2 sensitivity of
+        the quotients is at most :math:`\sqrt{\sum_i \Delta_i}`. Division by the roots minimizes the
+        sum of the variances.
         """
         moved = math.sqrt(math.fsum(one.sensitivity for one in self.counts))
         return [
@@ -66,7 +66,7 @@ class GaussianGraphKernel(GraphCounts):
         ]
 
     def protected_counts(self, records: GraphSetRecords, plan: Sequence[LedgerEntry]) -> Tensor:
-        """Counts with Gaussian noise, shape ``(G, F)``."""
+        """Release counts with Gaussian noise, shape ``(G, F)``."""
         (entry,) = plan
         roots = torch.tensor(
             [math.sqrt(one.sensitivity) for one in self.counts for _ in one.columns],

@@ -33,26 +33,28 @@ class PrivateGraphKernel(GraphCounts):
     - ``gk-a3``, ``gk-a4``, ``gk-a5``: the same in a sample of the edges;
     - ``edges``: the number of edges; ``nodes``: that of nodes, which is public and costs nothing.
 
-    One edge is in one graph and moves its counts by no more than three times their restricted
+    One edge is in one graph and changes its counts by at most three times their restricted
     sensitivity. Each release has discrete Laplace noise of that scale and pure epsilon-DP.
-    Normalization, kernels and classifiers of the noisy counts are free. ``GaussianGraphKernel`` adds
-    Gaussian noise to the same counts, ``PrivateGraphKernelAsPublished`` the noise that the paper
-    prints.
+    Normalization, kernels and classifiers of the noisy counts are free. ``GaussianGraphKernel``
+    adds Gaussian noise to the same counts, ``PrivateGraphKernelAsPublished`` adds the noise of the
+    paper.
 
     Args:
-        features: What to count, any of the above; ``prw`` alone.
+        features: Counted features, any of the above; ``prw`` alone.
         length: Longest walks.
-        max_degree: Degree bound D, known without looking at the graphs.
+        max_degree: Degree bound D, known independently of the graphs.
         truncation: ``canonical`` keeps an edge if it is among the first D of both ends in a public
-            order; ``drop`` removes nodes of more edges, which costs 2D times the restricted
+            order; ``drop`` removes nodes with more edges, which costs 2D times the restricted
             sensitivity; ``none`` is for runs without privacy.
-        shares: Parts of the budget, one per release (of walks, one per length), adding up to 1; in
-            proportion to the sensitivities to the power of 2/3 by default.
-        sampling: How ``gk-a*`` sample within a budget: ``poisson`` keeps each edge with probability
-            ``sample_rate`` and counts inside; ``edges`` adds up the graphlets at ``num_samples``
-            edges drawn with replacement. Sampling saves time; for equal epsilon it costs accuracy.
-        sample_rate: See there.
-        num_samples: See there. Without a budget ``gk-a*`` are the paper's estimates from so many.
+        shares: Shares of the budget, one per release (of walks, one per length), which add up to 1;
+            by default in proportion to the sensitivities to the power of 2/3.
+        sampling: Sampling of ``gk-a*`` within a budget: ``poisson`` keeps each edge with
+            probability ``sample_rate`` and counts in the sample; ``edges`` adds up the graphlets at
+            ``num_samples`` edges drawn with replacement. Sampling saves time; at equal epsilon it
+            costs accuracy.
+        sample_rate: Probability that ``sampling: poisson`` keeps an edge.
+        num_samples: Number of edges that ``sampling: edges`` draws. Without a budget ``gk-a*`` are
+            the paper's estimates from as many edges.
 
     References:
         Dubhashi, Johansson, Frost, Retzner, "Classifying Large Graphs with Differential Privacy",
@@ -85,7 +87,7 @@ class PrivateGraphKernel(GraphCounts):
             )
 
     def protected_plan(self, budget: Budget) -> list[LedgerEntry]:
-        """Releases of pure epsilon, of which each has its share of the budget."""
+        """Plan releases of pure epsilon-DP, each with its share of the budget."""
         epsilons = [budget.epsilon * part for part in shares(self.counts, self.hparams["shares"])]
         if not self.counting.is_sampled:
             return self.laplace_plan(epsilons)
@@ -103,7 +105,7 @@ class PrivateGraphKernel(GraphCounts):
         ]
 
     def protected_counts(self, records: GraphSetRecords, plan: Sequence[LedgerEntry]) -> Tensor:
-        """Counts with discrete Laplace noise, shape ``(G, F)``."""
+        """Release counts with discrete Laplace noise, shape ``(G, F)``."""
         if not self.counting.is_sampled:
             return self.laplace_counts(records, plan)
         noisy, scales = [], []
@@ -115,7 +117,7 @@ class PrivateGraphKernel(GraphCounts):
         return torch.cat(noisy, dim=1).double()
 
     def _sampled(self, records: GraphSetRecords, entry: LedgerEntry, size: int) -> SampledCount:
-        """Noisy counts of one kind of graphlets in a secret sample of the edges."""
+        """Release noisy counts of one size of graphlets in a secret sample of the edges."""
         if self.hparams["sampling"] == "poisson":
             return poisson_counts(
                 records.edges,

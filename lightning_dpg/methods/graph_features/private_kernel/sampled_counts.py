@@ -1,4 +1,4 @@
-"""Graphlets counted in a sample of the edges, as ``gk-a*`` of private graph kernels."""
+"""Graphlet counts in a sample of the edges, for ``gk-a*`` of private graph kernels."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from lightning_dpg.privacy.sensitivity.subgraph_counts import (
     printed_amplification,
 )
 
-# Noise of each graph is a whole multiple of the smallest one over this, rounded up.
+# The noise of each graph is a multiple of the smallest noise over this number, rounded up.
 _RESOLUTION = 1024
 
 
@@ -30,7 +30,7 @@ class SampledCount(NamedTuple):
 
     Attributes:
         noisy: Shape ``(G, F)``.
-        scale: Scale of the noise, of a graph of median size where it differs.
+        scale: Scale of the noise; if it differs between graphs, that of a graph of median size.
     """
 
     noisy: Tensor
@@ -64,19 +64,19 @@ def poisson_counts(
 ) -> SampledCount:
     """Keep each edge with probability q, truncate, count and add noise, see ``amplified_epsilon``.
 
-    Edges of the set that are one private edge pay one by one; pure epsilons add up.
+    If several edges of the set are one private edge, their pure epsilons add up.
 
     Args:
         edges: Edges of all graphs, shape ``(M, 2)`` (private).
         graph_of: Number of the graph of each node, shape ``(N,)``.
         num_graphs: Number of graphs G.
-        counting: How graphs are truncated.
-        ledger: Pays for the release.
+        counting: Truncation of the graphs.
+        ledger: Ledger that pays for the release.
         noise: Secret source of sample and noise.
         entry: The release: its cost, and its sensitivity in the sample.
         size: Number of nodes of the graphlets.
         sample_rate: q.
-        group_size: How many edges of the set are one private edge at most.
+        group_size: Largest number of edges of the set that are one private edge.
     """
     inner = math.log1p(math.expm1(entry.epsilon / group_size) / sample_rate)
     kept = edges[noise.bernoulli(len(edges), sample_rate)]
@@ -110,20 +110,20 @@ def drawn_counts(
 ) -> SampledCount:
     """Add up the graphlets at s drawn edges of each truncated graph, see ``drawn_epsilon``.
 
-    A graph of n nodes has n D / 2 slots for edges, which is public. The fewer slots there are, the
-    likelier one edge is drawn, and the larger is the noise.
+    A graph of n nodes has n D / 2 slots for edges, which is public. With fewer slots, a given edge
+    is drawn more often, and the noise is larger.
 
     Args:
         edges: Edges of all graphs, shape ``(M, 2)`` (private).
         graph_of: Number of the graph of each node, shape ``(N,)``.
         sizes: Number of nodes of each graph (public), shape ``(G,)``.
-        counting: How graphs are truncated, with ``max_degree``.
-        ledger: Pays for the release.
+        counting: Truncation of the graphs, with ``max_degree``.
+        ledger: Ledger that pays for the release.
         noise: Secret source of draws and noise.
         entry: The release: its cost, and its sensitivity in the sample.
         size: Number of nodes of the graphlets.
         num_samples: Number of draws s.
-        group_size: How many edges of the set are one private edge at most.
+        group_size: Largest number of edges of the set that are one private edge.
     """
     degree = counting.max_degree or 1
     slots = (sizes * degree // 2).clamp(min=1)
@@ -161,15 +161,15 @@ def estimates(
     sizes: Sequence[int],
     num_samples: int,
 ) -> Estimates:
-    """The paper's estimates: counts at s edges of each graph, times m / (s |E(H)|) (private).
+    """Compute the paper's estimates: counts at s edges per graph, times m / (s |E(H)|) (private).
 
-    The exact number m of edges is a factor that the noise of the paper does not cover.
+    The paper's noise does not cover the factor m, the exact number of edges.
 
     Args:
         edges: Edges of all graphs, shape ``(M, 2)`` (private).
         graph_of: Number of the graph of each node, shape ``(N,)``.
         num_graphs: Number of graphs G.
-        counting: How graphs are truncated.
+        counting: Truncation of the graphs.
         noise: Secret source of the draws.
         sizes: Numbers of nodes of the graphlets.
         num_samples: Number of draws s.
@@ -192,7 +192,7 @@ def estimates(
 def printed_epsilon(
     num_edges: Tensor, *, sizes: Sequence[int], max_degree: int, num_samples: int, epsilon: float
 ) -> float:
-    """Largest epsilon that the paper claims for its noisy estimates of all graphs (private).
+    """Largest epsilon of the paper for its noisy estimates of all graphs (private).
 
     Args:
         num_edges: Number of truncated edges of each graph, shape ``(G,)`` (private).
@@ -210,14 +210,14 @@ def printed_epsilon(
 
 
 def _draws(slots: Tensor, count: int, noise: NoiseSource) -> Tensor:
-    """Secret draws of slots with replacement, shape ``(G, s)``."""
+    """Draw slots secretly with replacement, shape ``(G, s)``."""
     return torch.from_numpy(np.stack([noise.integers(s, count) for s in slots.tolist()]))
 
 
 def _draw_epsilon(
     counting: Counting, size: int, num_samples: int, num_slots: int, epsilon: float
 ) -> float:
-    """The largest draw_epsilon whose draws together cost no more than ``epsilon``."""
+    """Largest draw_epsilon at which all draws together cost at most ``epsilon``."""
     degree, stretch = counting.max_degree or 1, counting.stretch
 
     def cost(draw_epsilon: float) -> float:

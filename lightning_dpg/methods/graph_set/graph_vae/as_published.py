@@ -43,8 +43,8 @@ from lightning_dpg.nn.graph_vae import (
 class DPGVAEAsPublished(GraphSetSynthesizer):
     """Variational autoencoder of graphs as published (Yang et al., 2021); **not private**.
 
-    Algorithm 1 to the letter, on random graphs of the set with a share q of its nodes. It takes the exact
-    numbers of edges for public, and claims an epsilon that it does not keep: one edge moves the
+    The class implements Algorithm 1 exactly, on random graphs of the set with a share q of its
+    nodes. It treats the exact
     gradients of many nodes, each of which is clipped alone, and the encoder has no noise.
     :class:`DPGVAE` has a proof.
 
@@ -84,11 +84,11 @@ class DPGVAEAsPublished(GraphSetSynthesizer):
         self.encoder = GCNEncoder(feature_dim, hidden_dim, latent_dim)
 
     def batch_request(self) -> BatchRequest:
-        """All graphs at each step, which draws a share of them."""
+        """Request all graphs at each step; the step samples a share of them."""
         return BatchRequest("all", self.hparams["sample_rate"])
 
     def on_fit_start(self) -> None:
-        """Take over the exact numbers of edges, as the paper does."""
+        """Read the exact numbers of edges, as the paper does."""
         super().on_fit_start()
         self.assumptions.append("The exact numbers of edges are public, as the paper takes them.")
         num_nodes = int(self.sizes.sum())
@@ -105,7 +105,7 @@ class DPGVAEAsPublished(GraphSetSynthesizer):
         return optimizers(self.hparams["learning_rate"], self.parameters())
 
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
-        """One step on some graphs, drawn by a public seed."""
+        """Take one step on random graphs, sampled by a public seed."""
         (optimizer,) = zeroed_optimizers(self)
         self._autoencoder_step(*self._graphs())
         optimizer.step()
@@ -113,7 +113,7 @@ class DPGVAEAsPublished(GraphSetSynthesizer):
     def _node_sum(
         self, blocks: DenseBatch, adjacency: Tensor, latent: Tensor, max_grad_norm: float
     ) -> dict[str, Tensor]:
-        """Sum of each node's clipped share of the decoder's gradient."""
+        """Sum the clipped shares of the nodes in the decoder's gradient."""
         loss = partial(self._reconstruction, blocks, adjacency)
         return node_sum(self.decoder, blocks, latent, loss, max_grad_norm)
 
@@ -125,12 +125,12 @@ class DPGVAEAsPublished(GraphSetSynthesizer):
         )
 
     def _graphs(self) -> tuple[DenseBatch, Tensor]:
-        """Random graphs of the set, and their adjacency matrices of shape ``(B, n, n)`` (private)."""
+        """Sample graphs of the set, and their adjacency matrices ``(B, n, n)`` (private)."""
         blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
         return blocks, dense_adjacency(self._edges, self.sizes, blocks)
 
     def _autoencoder_step(self, blocks: DenseBatch, adjacency: Tensor) -> None:
-        """Gradients of the decoder, by clipped nodes, and of the encoder, without protection."""
+        """Compute clipped gradients of the decoder, and unprotected gradients of the encoder."""
         h = self.hparams
         latent, mean, log_variance = posterior(self.encoder, self.features[blocks.nodes], adjacency)
         node_step(
@@ -163,16 +163,16 @@ class DPGVAEAsPublished(GraphSetSynthesizer):
 
     @staticmethod
     def advice(epsilon: float) -> str | None:
-        """A simpler method that is known to do better at ``epsilon``, in one line."""
+        """Name a simpler method with better results at ``epsilon``, in one line."""
         return simpler_methods(epsilon)
 
 
 class DPGGANAsPublished(GraphSetSynthesizer):
     r"""Autoencoder of graphs with a discriminator, as published (Yang et al., 2021); **not private**.
 
-    Algorithm 1 to the letter: the distance :math:`\|g'(A) - g'(A')\|^2` of a graph and its
-    reconstruction takes the place of the cross entropy, and the discriminator reads the graphs. All
-    else, and the claimed epsilon that does not hold, is as in :class:`DPGVAEAsPublished`.
+    The class implements Algorithm 1 exactly: the distance :math:`\|g'(A) - g'(A')\|^2` of a graph
+    and its reconstruction replaces the cross entropy, and the discriminator reads the graphs. The
+    rest, and the claimed epsilon that does not hold, is as in :class:`DPGVAEAsPublished`.
     :class:`DPGGAN` has a proof.
 
     Args:
@@ -215,11 +215,11 @@ class DPGGANAsPublished(GraphSetSynthesizer):
         self.discriminator = Discriminator(describer, latent_dim, hidden_dim)
 
     def batch_request(self) -> BatchRequest:
-        """All graphs at each step, which draws a share of them."""
+        """Request all graphs at each step; the step samples a share of them."""
         return BatchRequest("all", self.hparams["sample_rate"])
 
     def on_fit_start(self) -> None:
-        """Take over the exact numbers of edges, as the paper does."""
+        """Read the exact numbers of edges, as the paper does."""
         super().on_fit_start()
         self.assumptions.append("The exact numbers of edges are public, as the paper takes them.")
         num_nodes = int(self.sizes.sum())
@@ -239,7 +239,7 @@ class DPGGANAsPublished(GraphSetSynthesizer):
         )
 
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
-        """One step of the autoencoder, and one of the discriminator, on graphs drawn by a public seed."""
+        """Step the autoencoder, then the discriminator, on graphs sampled by a public seed."""
         optimizer, other = zeroed_optimizers(self)
         self._autoencoder_step(*self._graphs())
         self._judge_step(*self._graphs())
@@ -247,7 +247,7 @@ class DPGGANAsPublished(GraphSetSynthesizer):
         other.step()
 
     def _judge_step(self, blocks: DenseBatch, adjacency: Tensor) -> None:
-        """Gradient of the discriminator, of graphs and their reconstructions."""
+        """Compute the discriminator's gradient on graphs and their reconstructions."""
         latent, *_ = posterior(self.encoder, self.features[blocks.nodes], adjacency)
         fake = self.decoder.logits(latent).sigmoid().detach()
         judged = discriminator_loss(
@@ -260,7 +260,7 @@ class DPGGANAsPublished(GraphSetSynthesizer):
     def _node_sum(
         self, blocks: DenseBatch, adjacency: Tensor, latent: Tensor, max_grad_norm: float
     ) -> dict[str, Tensor]:
-        """Sum of each node's clipped share of the decoder's gradient."""
+        """Sum the clipped shares of the nodes in the decoder's gradient."""
 
         def loss(logits: Tensor) -> Tensor:
             fooling = generator_loss(self.discriminator(*self._read(blocks, logits.sigmoid())))
@@ -270,23 +270,23 @@ class DPGGANAsPublished(GraphSetSynthesizer):
         return node_sum(self.decoder, blocks, latent, loss, max_grad_norm)
 
     def _reconstruction(self, blocks: DenseBatch, adjacency: Tensor, logits: Tensor) -> Tensor:
-        """L_rec: squared distance of the descriptions of graphs and reconstructions."""
+        """L_rec: squared distance between readouts of graphs and reconstructions."""
         describe = self.discriminator.describe
         graphs = (adjacency, logits.sigmoid())
         return structure_loss(*(describe(*self._read(blocks, graph)) for graph in graphs))
 
     def _read(self, blocks: DenseBatch, adjacency: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """What the discriminator reads of graphs with any weights, those of padding aside."""
+        """Input of the discriminator for graphs with given edge weights, without padding."""
         real = blocks.mask[:, :, None] & blocks.mask[:, None, :]
         return self.features[blocks.nodes], adjacency * real, blocks.mask
 
     def _graphs(self) -> tuple[DenseBatch, Tensor]:
-        """Random graphs of the set, and their adjacency matrices of shape ``(B, n, n)`` (private)."""
+        """Sample graphs of the set, and their adjacency matrices ``(B, n, n)`` (private)."""
         blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
         return blocks, dense_adjacency(self._edges, self.sizes, blocks)
 
     def _autoencoder_step(self, blocks: DenseBatch, adjacency: Tensor) -> None:
-        """Gradients of the decoder, by clipped nodes, and of the encoder, without protection."""
+        """Compute clipped gradients of the decoder, and unprotected gradients of the encoder."""
         h = self.hparams
         latent, mean, log_variance = posterior(self.encoder, self.features[blocks.nodes], adjacency)
         node_step(
@@ -319,5 +319,5 @@ class DPGGANAsPublished(GraphSetSynthesizer):
 
     @staticmethod
     def advice(epsilon: float) -> str | None:
-        """A simpler method that is known to do better at ``epsilon``, in one line."""
+        """Name a simpler method with better results at ``epsilon``, in one line."""
         return simpler_methods(epsilon)

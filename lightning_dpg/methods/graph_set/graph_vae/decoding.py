@@ -1,4 +1,4 @@
-"""What all autoencoders of graphs share: public inputs, the decoder's log odds, draws, optimizers."""
+"""Shared parts of graph autoencoders: public inputs, log odds, sampling, and optimizers."""
 
 import math
 from collections.abc import Iterable
@@ -25,11 +25,11 @@ _RELEASED = ("decoder.", "offset", "sizes", "num_edges")
 class GraphOdds(NamedTuple):
     r"""Log odds of the pairs of nodes of a set's graphs.
 
-    Those of a pair are :math:`f(z_i, g)^\top f(z_j, g) + c + c_g`, where g tells the size and the
-    released density of the graph, :math:`c_g` are the log odds of the density, and c is trained. The
-    offsets let inner products, whose mean is never negative, describe sparse graphs. They do not
-    change how a graph with a given number of edges is drawn, and their gradient reads nothing but
-    the released numbers of edges.
+    The log odds of a pair are :math:`f(z_i, g)^\top f(z_j, g) + c + c_g`, where g encodes the size
+    and the released density of the graph, :math:`c_g` are the log odds of the density, and c is
+    trained. The offsets let inner products, whose mean is never negative, describe sparse graphs.
+    They do not affect the distribution of a graph given its number of edges, and their gradient
+    reads the released numbers of edges only.
 
     Attributes:
         decoder: The network f.
@@ -45,7 +45,7 @@ class GraphOdds(NamedTuple):
 
     def context(self, graphs: Tensor) -> Tensor:
         """Size and released density of graphs: numbers ``(...)`` to ``(..., CONTEXT_DIM)``."""
-        # Looked up: a logarithm's last digit may depend on where in a batch it is taken.
+        # Table look-up: the last digit of a logarithm may depend on the position in a batch.
         return graph_context(self.sizes, self.num_edges)[graphs]
 
     def offsets(self, graphs: Tensor) -> Tensor:
@@ -59,7 +59,7 @@ class GraphOdds(NamedTuple):
 
 
 def with_context(rows: Tensor, context: Tensor) -> Tensor:
-    """Latent vectors, or features, together with what is known of their graphs."""
+    """Concatenate latent vectors, or features, with the context of their graphs."""
     return torch.cat([rows, context.to(rows).expand(*rows.shape[:-1], -1)], -1)
 
 
@@ -75,13 +75,13 @@ def draw_pairs(
 ) -> Tensor:
     r"""Draw latent vectors from the prior, and then the edges of one graph by their log odds.
 
-    Without a number of edges half of the pairs are taken to be linked. Of independent pairs given
-    how many are linked, Pareto sampling is an approximation that is close in all but the smallest
-    graphs (Rosen, "On sampling with probability proportional to size", 1997).
+    Without a number of edges, half of the pairs become edges. Pareto sampling approximates
+    independent pairs given their number; it is close in all except the smallest graphs (Rosen, "On
+    sampling with probability proportional to size", 1997).
 
     Args:
-        decoder: The network f; one that is no wider than the latent vectors knows nothing of the graph.
-        offset: Offset c of the log odds, where no number of edges is known.
+        decoder: The network f; one with the width of the latent vectors reads no context.
+        offset: Offset c of the log odds, used without a number of edges.
         size: Number of nodes of the graph (public).
         num_edges: Number of edges to draw (noisy); None where it was not released.
         generator: Public source of the draw.
@@ -105,9 +105,9 @@ def draw_pairs(
 
 
 def public_features(num_nodes: int, width: int) -> Tensor:
-    """Rows that are the same in every run, of norm ``sqrt(width)``: ``(num_nodes, width)``.
+    """Public rows, equal in every run, of norm ``sqrt(width)``: ``(num_nodes, width)``.
 
-    Their random part stands for the paper's one-hot features after a first layer that is not trained.
+    Their random part replaces the paper's one-hot features after an untrained first layer.
 
     Args:
         num_nodes: Number of rows.
@@ -120,12 +120,12 @@ def public_features(num_nodes: int, width: int) -> Tensor:
 
 
 def prior(blocks: DenseBatch, latent_dim: int) -> Tensor:
-    """Latent vectors of the prior, shape ``(B, n, k)``."""
+    """Draw latent vectors from the prior, shape ``(B, n, k)``."""
     return torch.randn(*blocks.nodes.shape, latent_dim, device=blocks.nodes.device)
 
 
 def random_blocks(sizes: Tensor, sample_rate: float, world_size: int) -> DenseBatch:
-    """Blocks of different graphs, each equally likely: the share of one process of a step.
+    """Sample blocks of distinct graphs uniformly: one process's share of a step.
 
     Args:
         sizes: Number of nodes of each graph of the set, shape ``(G,)``.
@@ -154,17 +154,17 @@ def exact_num_edges(edges: Tensor, sizes: Tensor) -> Tensor:
 
 
 def parameters_but_of(method: nn.Module, network: str) -> list[nn.Parameter]:
-    """All parameters of a method but those of one of its networks."""
+    """All parameters of a method except the parameters of one of its networks."""
     return [p for name, p in method.named_parameters() if not name.startswith(f"{network}.")]
 
 
 def optimizers(learning_rate: float, *groups: Iterable[nn.Parameter]) -> list[Optimizer]:
-    """Adam for each group of parameters."""
+    """Build Adam for each group of parameters."""
     return [Adam(parameters, learning_rate) for parameters in groups]
 
 
 def zeroed_optimizers(method: pl.LightningModule) -> list[Any]:
-    """The optimizers in training, without the gradients of the last step."""
+    """Return the optimizers after they have cleared the gradients of the last step."""
     found = method.optimizers()
     made = found if isinstance(found, list) else [found]
     for optimizer in made:
@@ -173,9 +173,9 @@ def zeroed_optimizers(method: pl.LightningModule) -> list[Any]:
 
 
 def annealed(weight: float, trainer: pl.Trainer) -> float:
-    """Weight of the divergence, which rises from 0 in the first half of the run.
+    """Weight of the divergence, which rises linearly from 0 in the first half of the run.
 
-    From the start on, it would be cheapest to let the latent vectors say nothing.
+    At a constant weight, training would first remove all information from the latent vectors.
     """
     steps = trainer.global_step / len(trainer.optimizers)
     share = 2 * steps / trainer.estimated_stepping_batches
@@ -183,5 +183,5 @@ def annealed(weight: float, trainer: pl.Trainer) -> float:
 
 
 def released_tensors(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """What generates, out of the state of a method: decoder, offset, sizes and numbers of edges."""
+    """Released tensors of a method's state: decoder, offset, sizes and numbers of edges."""
     return {name: tensor for name, tensor in state.items() if name.startswith(_RELEASED)}

@@ -1,4 +1,4 @@
-"""DPGGAN: DPGVAE with a discriminator of whole graphs, which costs nothing."""
+"""DPGGAN: DPGVAE with a discriminator of whole graphs, at no further privacy cost."""
 
 from typing import Literal
 
@@ -51,19 +51,21 @@ from lightning_dpg.privacy.sensitivity import aggregation_sensitivity
 class DPGGAN(GraphSetSynthesizer):
     r"""Autoencoder of graphs with a discriminator, under edge differential privacy (Yang et al., 2021).
 
-    The discriminator reads the released sums over neighbors of real graphs, and of drawn graphs the same
-    sums with noise of the same law. So neither it, nor what the decoder learns from it, nor the distance
-    :math:`\|g'(H) - g'(H')\|^2` of a graph and its reconstruction reads an edge. All else is as in
-    :class:`DPGVAE`. :class:`DPGGANAsPublished` follows the paper to the letter.
+    The discriminator reads the released sums over neighbors of the real graphs, and sums over
+    neighbors of synthetic graphs with noise of the same distribution. So the discriminator, its
+    gradient for the decoder, and the distance :math:`\|g'(H) - g'(H')\|^2` of a graph and its
+    reconstruction read no edge. The rest is as in :class:`DPGVAE`. :class:`DPGGANAsPublished`
+    follows the paper exactly.
 
     Args:
         noise_multiplier: Noise scale sigma relative to ``max_grad_norm``; ``auto`` solves it from
             the budget and the number of steps of the run.
         max_grad_norm: Clipping norm C of one edge's gradient.
-        sample_rate: Probability q with which a batch holds an edge.
-        count_share: Share of epsilon that buys the numbers of edges.
-        aggregation_share: Share of the budget (of its zCDP parameter) that buys the sums.
-        hops: Sums that are released, each over the neighbors' last ones; the paper's GCN has two.
+        sample_rate: Probability q that a batch contains an edge.
+        count_share: Share of epsilon for the numbers of edges.
+        aggregation_share: Share of the budget (of its zCDP parameter) for the sums.
+        hops: Number of released sums, each over the previous sums of the neighbors; the paper's GCN
+            has two.
         public_pairs: Uniform pairs, and nodes, per step.
         feature_dim: Width of the public random features of the nodes.
         hidden_dim: Width of the first layers and of the decoder's vectors.
@@ -107,20 +109,20 @@ class DPGGAN(GraphSetSynthesizer):
         return BatchRequest("poisson", self.hparams["sample_rate"])
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Numbers of edges, sums over neighbors, and the steps."""
+        """Plan the numbers of edges, the sums over neighbors, and the steps."""
         counts = num_edges_entry(self.hparams["count_share"] * budget.epsilon)
         before = [counts, *self.sums.planned(budget)]
         return before + self.dpsgd.planned(budget, steps, before)
 
     def cheaper_settings(self) -> str:
-        """Smaller shares for the releases before the steps, and more noise where it is a number."""
+        """Suggest smaller shares of the first releases, and more noise if it is a number."""
         h = self.hparams
         lower = f"lower count_share {h['count_share']:g} or aggregation_share"
         raised = "" if self.dpsgd.is_auto else ", or raise noise_multiplier or set it to auto"
         return f"{lower} {h['aggregation_share']:g}{raised}"
 
     def on_fit_start(self) -> None:
-        """Settle the noise of the steps, then make the releases that they read."""
+        """Fix the noise of the steps, then make the releases that the steps read."""
         super().on_fit_start()
         num_nodes = int(self.sizes.sum())
         self.features = public_features(num_nodes, self.hparams["feature_dim"]).to(self.device)
@@ -128,7 +130,7 @@ class DPGGAN(GraphSetSynthesizer):
             self._release(self.records.edges)
 
     def _release(self, edges: Tensor) -> None:
-        """Numbers of edges, then sums over neighbors, of all edges of shape ``(M, 2)`` (private)."""
+        """Release numbers of edges, then sums over neighbors, of edges ``(M, 2)`` (private)."""
         budget = self.budget
         self.release_num_edges_per_graph(edges, self.hparams["count_share"] * budget.epsilon)
         self.sums.release(edges, self.features, budget, ledger=self.ledger, noise=self.noise)
@@ -145,7 +147,7 @@ class DPGGAN(GraphSetSynthesizer):
         return [self.dpsgd.entry]
 
     def training_step(self, batch: PoissonBatch, batch_idx: int) -> None:
-        """One private step of the autoencoder, and one of the discriminator.
+        """Take one private step of the autoencoder, and one of the discriminator.
 
         Args:
             batch: Poisson sample of edges of shape ``(B, 2)``, B may be 0.
@@ -159,13 +161,13 @@ class DPGGAN(GraphSetSynthesizer):
         other.step()
 
     def _public_terms(self) -> None:
-        """Gradient of all that reads no edge."""
+        """Add the gradient of all terms that read no edge."""
         names = ("public_pairs", "max_grad_norm", "kl_weight")
         public_half(self, self.autoencoder, **{name: self.hparams[name] for name in names})
         self._adversarial_terms()
 
     def _adversarial_terms(self) -> None:
-        """Gradient of the discriminator, and of what the autoencoder learns from it."""
+        """Add the gradients of the discriminator, and of the autoencoder's adversarial loss."""
         model, sums = self.autoencoder, self.sums
         blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
         real = sums.scaled(sums.rows[blocks.nodes])
@@ -184,7 +186,7 @@ class DPGGAN(GraphSetSynthesizer):
         self.public_backward(judged, list(self.discriminator.parameters()))
 
     def _drawn_rows(self, blocks: DenseBatch, latent: Tensor) -> Tensor:
-        """Sums over neighbors of graphs drawn from latent vectors, with noise as the real ones."""
+        """Sums over neighbors of graphs drawn from latent vectors, with noise as in real ones."""
         logits = self.autoencoder.odds.logits(latent, blocks.graphs)
         adjacency = sample_adjacency(logits, blocks.pairs)
         std = float(self.sums.noise_multiplier) * aggregation_sensitivity()
@@ -197,7 +199,7 @@ class DPGGAN(GraphSetSynthesizer):
 
     @property
     def autoencoder(self) -> RowAutoencoder:
-        """The networks that edges train, around the released rows."""
+        """The networks trained on edges, around the released rows."""
         odds = GraphOdds(self.decoder, self.offset, self.sizes, self.num_edges)
         return RowAutoencoder(self.encoder, odds, self.sums, self.hparams["latent_dim"])
 
@@ -212,5 +214,5 @@ class DPGGAN(GraphSetSynthesizer):
 
     @staticmethod
     def advice(epsilon: float) -> str | None:
-        """A simpler method that is known to do better at ``epsilon``, in one line."""
+        """Name a simpler method with better results at ``epsilon``, in one line."""
         return simpler_methods(epsilon)

@@ -35,25 +35,26 @@ from lightning_dpg.privacy.sampling import PoissonBatch
 class DPGVAE(GraphSetSynthesizer):
     r"""Variational autoencoder of graphs under edge differential privacy, corrected (Yang et al., 2021).
 
-    The paper clips the decoder's gradient per node. One edge moves the gradients of all nodes, and
+    The paper clips the decoder's gradient per node. One edge changes the gradients of all nodes, at
     every step through an encoder without noise, so that its Theorem 1 does not hold;
-    :class:`DPGVAEAsPublished` follows it to the letter.
+    :class:`DPGVAEAsPublished` follows it exactly.
 
     Here the sums over neighbors, of which a GCN has one per layer, are released once with noise; the
     encoder is a network of these rows. The cross entropy of all pairs,
     :math:`\sum_{i<j} \log(1 + e^{l_{ij}}) - \sum_{ij \in E} l_{ij}`, reads edges in its second sum
-    only, whose gradient is taken from Poisson batches, clipped per edge and noised. That of the first
-    one is estimated from uniform pairs, linked or not; it is free, as is the divergence. The number
-    of edges of each graph is released with discrete Laplace noise.
+    only; the gradient of this sum uses Poisson batches, is clipped per edge and noised. The
+    gradient of the first sum is estimated from uniform pairs, linked or not; it is free, as is the
+    divergence. The number of edges of each graph is released with discrete Laplace noise.
 
     Args:
         noise_multiplier: Noise scale sigma relative to ``max_grad_norm``; ``auto`` solves it from
             the budget and the number of steps of the run.
         max_grad_norm: Clipping norm C of one edge's gradient.
-        sample_rate: Probability q with which a batch holds an edge.
-        count_share: Share of epsilon that buys the numbers of edges.
-        aggregation_share: Share of the budget (of its zCDP parameter) that buys the sums.
-        hops: Sums that are released, each over the neighbors' last ones; the paper's GCN has two.
+        sample_rate: Probability q that a batch contains an edge.
+        count_share: Share of epsilon for the numbers of edges.
+        aggregation_share: Share of the budget (of its zCDP parameter) for the sums.
+        hops: Number of released sums, each over the previous sums of the neighbors; the paper's GCN
+            has two.
         public_pairs: Uniform pairs, and nodes, per step.
         feature_dim: Width of the public random features of the nodes.
         hidden_dim: Width of the first layers and of the decoder's vectors.
@@ -93,20 +94,20 @@ class DPGVAE(GraphSetSynthesizer):
         return BatchRequest("poisson", self.hparams["sample_rate"])
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Numbers of edges, sums over neighbors, and the steps."""
+        """Plan the numbers of edges, the sums over neighbors, and the steps."""
         counts = num_edges_entry(self.hparams["count_share"] * budget.epsilon)
         before = [counts, *self.sums.planned(budget)]
         return before + self.dpsgd.planned(budget, steps, before)
 
     def cheaper_settings(self) -> str:
-        """Smaller shares for the releases before the steps, and more noise where it is a number."""
+        """Suggest smaller shares of the first releases, and more noise if it is a number."""
         h = self.hparams
         lower = f"lower count_share {h['count_share']:g} or aggregation_share"
         raised = "" if self.dpsgd.is_auto else ", or raise noise_multiplier or set it to auto"
         return f"{lower} {h['aggregation_share']:g}{raised}"
 
     def on_fit_start(self) -> None:
-        """Settle the noise of the steps, then make the releases that they read."""
+        """Fix the noise of the steps, then make the releases that the steps read."""
         super().on_fit_start()
         num_nodes = int(self.sizes.sum())
         self.features = public_features(num_nodes, self.hparams["feature_dim"]).to(self.device)
@@ -114,7 +115,7 @@ class DPGVAE(GraphSetSynthesizer):
             self._release(self.records.edges)
 
     def _release(self, edges: Tensor) -> None:
-        """Numbers of edges, then sums over neighbors, of all edges of shape ``(M, 2)`` (private)."""
+        """Release numbers of edges, then sums over neighbors, of edges ``(M, 2)`` (private)."""
         budget = self.budget
         self.release_num_edges_per_graph(edges, self.hparams["count_share"] * budget.epsilon)
         self.sums.release(edges, self.features, budget, ledger=self.ledger, noise=self.noise)
@@ -128,7 +129,7 @@ class DPGVAE(GraphSetSynthesizer):
         return [self.dpsgd.entry]
 
     def training_step(self, batch: PoissonBatch, batch_idx: int) -> None:
-        """One private step of the autoencoder.
+        """Take one private step of the autoencoder.
 
         Args:
             batch: Poisson sample of edges of shape ``(B, 2)``, B may be 0.
@@ -141,13 +142,13 @@ class DPGVAE(GraphSetSynthesizer):
         optimizer.step()
 
     def _public_terms(self) -> None:
-        """Gradient of all that reads no edge."""
+        """Add the gradient of all terms that read no edge."""
         names = ("public_pairs", "max_grad_norm", "kl_weight")
         public_half(self, self.autoencoder, **{name: self.hparams[name] for name in names})
 
     @property
     def autoencoder(self) -> RowAutoencoder:
-        """The networks that edges train, around the released rows."""
+        """The networks trained on edges, around the released rows."""
         odds = GraphOdds(self.decoder, self.offset, self.sizes, self.num_edges)
         return RowAutoencoder(self.encoder, odds, self.sums, self.hparams["latent_dim"])
 
@@ -162,5 +163,5 @@ class DPGVAE(GraphSetSynthesizer):
 
     @staticmethod
     def advice(epsilon: float) -> str | None:
-        """A simpler method that is known to do better at ``epsilon``, in one line."""
+        """Name a simpler method with better results at ``epsilon``, in one line."""
         return simpler_methods(epsilon)

@@ -1,4 +1,4 @@
-"""The private parts of DPGVAE and DPGGAN: noisy sums over neighbors, and steps by clipped edges."""
+"""Private parts of DPGVAE and DPGGAN: noisy sums over neighbors, and steps with clipped edges."""
 
 import math
 from functools import partial
@@ -35,10 +35,10 @@ from lightning_dpg.privacy.sensitivity import (
 def edge_training(
     noise_multiplier: float | Literal["auto"], max_grad_norm: float, sample_rate: float
 ) -> PrivateTraining:
-    """The private steps of an autoencoder, on Poisson samples of edges.
+    """Build the private steps of an autoencoder, on Poisson samples of edges.
 
     Raises:
-        ValueError: If the noise is none.
+        ValueError: If there is no noise.
     """
     if noise_multiplier != "auto" and not noise_multiplier > 0:
         raise ValueError(
@@ -57,7 +57,7 @@ def edge_training(
 
 
 def check_shares(count_share: float, aggregation_share: float) -> None:
-    """Refuse shares of a budget that leave nothing of it.
+    """Refuse shares that leave nothing of a budget.
 
     Raises:
         ValueError: If they are out of range.
@@ -70,7 +70,7 @@ def check_shares(count_share: float, aggregation_share: float) -> None:
 
 
 def num_edges_entry(epsilon: float) -> LedgerEntry:
-    """Cost of the number of edges of each graph."""
+    """Plan the cost of the number of edges of each graph."""
     return LedgerEntry(
         key="num_edges_per_graph",
         name=NUM_EDGES,
@@ -83,12 +83,12 @@ def num_edges_entry(epsilon: float) -> LedgerEntry:
 
 
 class NoisySums(nn.Module):
-    """Sums over neighbors, released once with noise and then read for nothing.
+    """Sums over neighbors, released once with noise; later reads are free.
 
     Args:
-        hops: Sums that are released, each over the neighbors' last ones.
+        hops: Number of released sums, each over the previous sums of the neighbors.
         feature_dim: Width of the features that are summed up.
-        share: Share of the budget (of its zCDP parameter) that buys all of them.
+        share: Share of the budget (of its zCDP parameter) for all sums.
 
     Attributes:
         rows: All hops side by side (released), shape ``(N, hops * feature_dim)``.
@@ -108,7 +108,7 @@ class NoisySums(nn.Module):
         self.register_load_state_dict_pre_hook(resized("rows"))  # type: ignore[no-untyped-call]
 
     def planned(self, budget: Budget) -> list[LedgerEntry]:
-        """One release for each hop."""
+        """Plan one release for each hop."""
         one_release = 0.0 if math.isinf(budget.epsilon) else calibrate_gaussian(budget)
         return [
             LedgerEntry(
@@ -145,7 +145,7 @@ class NoisySums(nn.Module):
         self.rows = rows.to(features.device)
 
     def scaled(self, rows: Tensor) -> Tensor:
-        """Rows with entries of about 1; the scale is a function of the released ones."""
+        """Scale rows to entries of about 1; the scale is a function of the released rows."""
         return rows / self.rows.square().mean().sqrt()
 
 
@@ -154,7 +154,7 @@ class RowAutoencoder(NamedTuple):
 
     Attributes:
         encoder: Network of the sums of a node and of the context of its graph.
-        odds: Decoder, and what it knows of the graphs.
+        odds: Decoder, and its context of the graphs.
         sums: The released sums.
         latent_dim: Width of the latent vectors.
     """
@@ -166,7 +166,7 @@ class RowAutoencoder(NamedTuple):
 
     @property
     def networks(self) -> nn.ModuleDict:
-        """The networks that edges train."""
+        """The networks trained on edges."""
         return nn.ModuleDict({"encoder": self.encoder, "decoder": self.odds.decoder})
 
     @property
@@ -179,24 +179,24 @@ class RowAutoencoder(NamedTuple):
         return torch.searchsorted(self.odds.sizes.cumsum(0), nodes.contiguous(), right=True)
 
     def inputs(self, nodes: Tensor) -> Tensor:
-        """What the encoder reads of nodes: their rows, and the context of their graphs."""
+        """Encoder inputs of nodes: their rows, and the context of their graphs."""
         rows = self.sums.scaled(self.sums.rows[nodes])
         return with_context(rows, self.odds.context(self.graph_of(nodes)))
 
     def latent(self, inputs: Tensor, normal: Tensor) -> Tensor:
-        """Latent vectors of the posterior out of standard normal ones."""
+        """Latent vectors of the posterior, from standard normal vectors."""
         mean, log_variance = self.encoder(inputs)
         return reparameterize(mean, log_variance, normal)
 
     def pair_logits(self, inputs: Tensor, normal: Tensor) -> Tensor:
-        """Log odds of pairs, but for the offset: inputs ``(P, 2, d)`` of their ends to ``(P,)``."""
+        """Log odds of pairs without the offset: inputs ``(P, 2, d)`` of their ends to ``(P,)``."""
         latent = self.latent(inputs, normal)
         return self.odds.decoder.pair_logits(with_context(latent, inputs[..., -CONTEXT_DIM:]))
 
     def clipped_sum(
         self, inputs: Tensor, normal: Tensor, max_grad_norm: float
     ) -> dict[str, Tensor]:
-        """Sum of the clipped gradients of l of pairs whose ends have inputs of shape ``(P, 2, d)``."""
+        """Sum of the clipped gradients of l over pairs whose ends have inputs ``(P, 2, d)``."""
         return ghost_clipped_gradient_sum(
             self.networks,
             self.pair_logits,
@@ -216,15 +216,16 @@ class RowAutoencoder(NamedTuple):
     def drawn_sum(self, count: int, max_grad_norm: float) -> tuple[dict[str, Tensor], Tensor]:
         r"""Gradient of :math:`\sum \log(1 + e^{l_{ij}})` over all pairs, per edge of the graphs.
 
-        It is the mean of that of :math:`l_{ij}` over edges that the model draws. They are clipped as
-        the real ones are: else they would outweigh them, and all pairs would become alike.
+        It is the mean gradient of :math:`l_{ij}` over edges that the model draws. They are clipped
+        as the real edges are; otherwise they would outweigh the real edges, and all pairs would
+        become alike.
 
         Args:
-            count: Number of uniform pairs that it is estimated from.
+            count: Number of uniform pairs for the estimate.
             max_grad_norm: Clipping norm C.
 
         Returns:
-            Gradients of the networks by name, and that of the offset.
+            Gradients of the networks by name, and the gradient of the offset.
         """
         odds = self.odds
         pairs = random_pairs(odds.sizes, count)
@@ -236,12 +237,12 @@ class RowAutoencoder(NamedTuple):
         total = self.clipped_sum(inputs[drawn], normal[drawn], max_grad_norm)
         num_pairs = int((odds.sizes * (odds.sizes - 1) // 2).sum())
         per_edge = num_pairs / count / self.total_edges
-        # The edges' part of the offset's gradient is minus their number, which is released.
+        # The edges' part of the offset's gradient is the negative released number of edges.
         surplus = logits.sigmoid().sum() * per_edge - 1
         return {name: gradient * per_edge for name, gradient in total.items()}, surplus
 
     def divergence(self, count: int) -> Tensor:
-        """Divergence per node from the prior, estimated from uniform nodes."""
+        """Estimate the divergence from the prior per node, from uniform nodes."""
         rows = self.sums.rows
         nodes = torch.randint(len(rows), (count,), device=rows.device)
         return kl_divergence(*self.encoder(self.inputs(nodes))).mean()
@@ -268,7 +269,7 @@ def public_half(
     max_grad_norm: float,
     kl_weight: float,
 ) -> None:
-    """Gradient of all that reads released rows, uniform pairs and uniform nodes alone.
+    """Add the gradient of all terms that read only released rows, uniform pairs and uniform nodes.
 
     Args:
         method: The method in training, which averages gradients over processes.
@@ -290,7 +291,7 @@ def public_half(
 
 
 def simpler_methods(epsilon: float) -> str | None:
-    """Which method is known to do better at ``epsilon``; None where there is none."""
+    """Name methods with better results at ``epsilon``; None if there is none."""
     if epsilon > 1:
         return None
     return (

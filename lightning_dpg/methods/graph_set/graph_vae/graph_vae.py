@@ -61,11 +61,11 @@ def evidence_bound(
     adjacency: Tensor,
     kl_weight: float,
 ) -> Bound:
-    """The bound of graphs, by one draw from the posterior.
+    """Estimate the evidence lower bound of graphs by one draw from the posterior.
 
     Args:
         encoder: Posterior of the nodes.
-        odds: Decoder, and what it knows of the graphs.
+        odds: Decoder, and its context of the graphs.
         features: Public features of all nodes of the set, shape ``(N, d)``.
         blocks: Places of the graphs' nodes.
         adjacency: Their adjacency matrices (private), shape ``(B, n, n)``.
@@ -88,8 +88,8 @@ class GVAE(GraphSetSynthesizer):
     """Variational autoencoder of graphs without privacy (Kipf and Welling, 2016; Yang et al., 2021).
 
     One model learns the whole set, while the paper trains one for each graph. Synthetic graphs come
-    from the prior through the decoder and know nothing of the input but numbers of edges and what
-    the weights have learned.
+    from the prior through the decoder; they depend on the input only through the numbers of edges
+    and the weights.
 
     Args:
         feature_dim: Width of the public features of the nodes.
@@ -119,11 +119,11 @@ class GVAE(GraphSetSynthesizer):
         self.encoder = GCNEncoder(feature_dim + CONTEXT_DIM, hidden_dim, latent_dim)
 
     def batch_request(self) -> BatchRequest:
-        """All graphs at each step, which draws a share of them."""
+        """Request all graphs at each step; the step samples a share of them."""
         return BatchRequest("all", self.hparams["sample_rate"])
 
     def on_fit_start(self) -> None:
-        """Book the training, which protects nothing; take the exact numbers of edges."""
+        """Book the unprotected training, and read the exact numbers of edges."""
         super().on_fit_start()
         if not self.ledger.entries:
             self.ledger.spend(self.unprotected("training", "GVAE adds no noise"))
@@ -152,7 +152,7 @@ class GVAE(GraphSetSynthesizer):
         return optimizers(self.hparams["learning_rate"], self.parameters())
 
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
-        """One step on some graphs, drawn by a public seed."""
+        """Take one step on random graphs, sampled by a public seed."""
         (optimizer,) = zeroed_optimizers(self)
         blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
         bound = self._bound(blocks, dense_adjacency(self._edges, self.sizes, blocks))
@@ -172,10 +172,10 @@ class GVAE(GraphSetSynthesizer):
 class GGAN(GraphSetSynthesizer):
     r"""GVAE with a discriminator of whole graphs, without privacy (Yang et al., 2021).
 
-    To the loss of the autoencoder it adds :math:`\|g'(A) - g'(A')\|^2` between a graph and its
-    reconstruction, and the loss of a GAN whose fakes are drawn from the prior. The paper has the
-    first in place of the cross entropy of the links; alone it does not teach the decoder which pairs
-    are linked.
+    The loss of the autoencoder is extended by :math:`\|g'(A) - g'(A')\|^2` between a graph and its
+    reconstruction, and by the loss of a GAN whose fakes are drawn from the prior. In the paper the
+    distance replaces the cross entropy of the links; alone it does not train the decoder to predict
+    links.
 
     Args:
         feature_dim: Width of the public features of the nodes.
@@ -209,11 +209,11 @@ class GGAN(GraphSetSynthesizer):
         self.discriminator = Discriminator(describer, latent_dim, hidden_dim)
 
     def batch_request(self) -> BatchRequest:
-        """All graphs at each step, which draws a share of them."""
+        """Request all graphs at each step; the step samples a share of them."""
         return BatchRequest("all", self.hparams["sample_rate"])
 
     def on_fit_start(self) -> None:
-        """Book the training, which protects nothing; take the exact numbers of edges."""
+        """Book the unprotected training, and read the exact numbers of edges."""
         super().on_fit_start()
         if not self.ledger.entries:
             self.ledger.spend(self.unprotected("training", "GGAN adds no noise"))
@@ -245,7 +245,7 @@ class GGAN(GraphSetSynthesizer):
         )
 
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
-        """One step of the autoencoder and one of the discriminator."""
+        """Take one step of the autoencoder and one of the discriminator."""
         optimizer, other = zeroed_optimizers(self)
         blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
         adjacency = dense_adjacency(self._edges, self.sizes, blocks)

@@ -1,7 +1,7 @@
-"""The step of Algorithm 1 of Yang et al., 2021, as printed. Not private.
+"""The training step of Algorithm 1 of Yang et al., 2021, as published. Not private.
 
-The decoder descends clipped and noised gradients of nodes, the encoder gradients without protection.
-One edge moves the gradients of many nodes, each of which is clipped alone.
+The decoder uses clipped and noised gradients of nodes, the encoder gradients without protection.
+One edge changes the gradients of many nodes, each of which is clipped alone.
 """
 
 import math
@@ -22,7 +22,7 @@ STEPS = "gradient of nodes"
 
 
 def step_entry(method: PrivateModule) -> LedgerEntry:
-    """What is booked of a step: that nothing is protected."""
+    """Build the ledger entry of a step, which states that nothing is protected."""
     return method.unprotected(
         STEPS,
         "one edge moves the gradients of many nodes, each of which is clipped alone, and "
@@ -31,7 +31,7 @@ def step_entry(method: PrivateModule) -> LedgerEntry:
 
 
 def claimed_epsilon(sample_rate: float, steps: int, sigma: float, delta: float) -> float:
-    r"""By the paper's formula: :math:`2 q \sqrt{T \log(1 / \delta)} / \sigma`."""
+    r"""Compute epsilon by the paper's formula: :math:`2 q \sqrt{T \log(1 / \delta)} / \sigma`."""
     return 2 * sample_rate * math.sqrt(steps * math.log(1 / delta)) / sigma
 
 
@@ -44,7 +44,7 @@ def node_step(
     max_grad_norm: float,
     expected_size: float,
 ) -> None:
-    """Noised gradient of the decoder, a sum over nodes.
+    """Add the noised gradient of the decoder, a sum over nodes.
 
     Args:
         method: The method in training.
@@ -52,7 +52,7 @@ def node_step(
         clipped_sum: Sum of the nodes' clipped shares of the gradient.
         noise_multiplier: Noise over the clipping norm.
         max_grad_norm: Clipping norm C of one node's share.
-        expected_size: Number of nodes that a step reads on average.
+        expected_size: Expected number of nodes in a step.
     """
     DPSGD(noise_multiplier, max_grad_norm).backward(
         clipped_sum,
@@ -71,16 +71,16 @@ def node_sum(
     loss: Callable[[Tensor], Tensor],
     max_grad_norm: float,
 ) -> dict[str, Tensor]:
-    """Sum of each node's clipped share of the decoder's gradient.
+    """Sum the clipped shares of the nodes in the decoder's gradient.
 
-    The share of node i is what reaches the weights through its vector f(z_i): the shares add
-    up to the gradient, also of a loss that is one number for a graph.
+    The share of node i is the gradient through its vector f(z_i): the shares add up to the
+    gradient, also for a loss that is one number for a graph.
 
     Args:
         decoder: The network f.
         blocks: Places of the nodes.
         latent: Their latent vectors, shape ``(B, n, k)``.
-        loss: Of log odds of shape ``(B, n, n)``.
+        loss: Function of log odds of shape ``(B, n, n)``.
         max_grad_norm: Clipping norm C.
     """
     vectors = decoder(latent).detach().requires_grad_()
@@ -97,7 +97,7 @@ def node_sum(
 def posterior(
     encoder: GCNEncoder, features: Tensor, adjacency: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Latent vectors of shape ``(B, n, k)``, and means and log variances that they are drawn by."""
+    """Latent vectors of shape ``(B, n, k)``, with their means and log variances."""
     mean, log_variance = encoder(features, adjacency)
     return reparameterize(mean, log_variance, torch.randn_like(mean)), mean, log_variance
 
@@ -109,6 +109,6 @@ def encoder_loss(
     blocks: DenseBatch,
     kl_weight: float,
 ) -> Tensor:
-    """Loss per node that the encoder descends: of the reconstruction, and of the divergence."""
+    """Loss of the encoder per node: of the reconstruction, and of the divergence."""
     divergence = kl_divergence(mean, log_variance)[blocks.mask].sum()
     return (reconstruction + kl_weight * divergence) / blocks.mask.sum()

@@ -24,11 +24,11 @@ from lightning_dpg.privacy.sampling import PoissonBatch
 class DPNetGANAsPublished(WalkGAN):
     """Edge-list GAN whose critic is trained with DP-SGD, as published (Zheng et al., 2021).
 
-    Algorithm 1 to the letter: the sum of the critic's three terms, on one record and one fake, is
-    clipped per example. The exact number of edges is public, as the paper takes it. An edge is one
-    record here, so that the epsilon of the ledger holds. The paper counts each edge as two records;
-    the epsilon of that count is reported beside. :class:`DPNetGAN` is the method with better use of the
-    same budget.
+    The class implements Algorithm 1 exactly: the sum of the critic's three terms, on one record and
+    one fake, is clipped per example. The exact number of edges is public, as in the paper. An edge
+    is one record here, so that the epsilon of the ledger holds. The paper counts each edge as two
+    records; the run also reports the epsilon of that count. :class:`DPNetGAN` uses the same budget
+    better.
 
     With an infinite budget nothing is clipped or noised: the paper's row for epsilon = inf.
 
@@ -37,7 +37,7 @@ class DPNetGANAsPublished(WalkGAN):
         noise_multiplier: Noise scale sigma relative to ``max_grad_norm``; ``auto`` solves it from
             the budget and the number of steps of the run.
         max_grad_norm: Clipping norm C of one example's gradient.
-        sample_rate: Probability q with which a batch holds a record.
+        sample_rate: Probability q that a batch contains a record.
         num_edges: Public number of training edges; None takes the exact one.
         frozen_embedding: Keep the critic's table as a public random projection.
         latent_dim: Width of the latent vector.
@@ -87,7 +87,7 @@ class DPNetGANAsPublished(WalkGAN):
         return BatchRequest("poisson", self.hparams["sample_rate"])
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """The steps; without noise that nothing is protected."""
+        """Plan the steps; without noise, plan an unprotected entry."""
         if self.dpsgd.is_noiseless(budget):
             return [self.unprotected("training", "no noise is added")]
         return self.dpsgd.planned(budget, steps)
@@ -97,7 +97,7 @@ class DPNetGANAsPublished(WalkGAN):
         return None if self.dpsgd.is_auto else "raise noise_multiplier"
 
     def on_fit_start(self) -> None:
-        """Settle the noise of the steps; take over the number of edges."""
+        """Fix the noise of the steps, and read the number of edges."""
         super().on_fit_start()
         exact = len(self.records.edges)
         self.assumptions.append("The exact number of edges is public, as the paper takes it.")
@@ -113,7 +113,7 @@ class DPNetGANAsPublished(WalkGAN):
         return [] if self.dpsgd.adds_none else [self.dpsgd.entry]
 
     def claimed_epsilon(self, delta: float) -> float | None:
-        """What the paper would print: each edge counted as two records, drawn half as often."""
+        """Epsilon of the paper: each edge counted as two records, drawn half as often."""
         if not self.ledger.steps:
             return None
         entry, claimed = self.dpsgd.entry, PrivacyLedger(self.relation)
@@ -121,7 +121,7 @@ class DPNetGANAsPublished(WalkGAN):
         return claimed.headline(delta)[0]
 
     def training_step(self, batch: PoissonBatch, batch_idx: int) -> None:
-        """One private critic step; a generator step after every ``n_critic`` of them.
+        """Take one private critic step, and a generator step after every ``n_critic`` of them.
 
         Args:
             batch: Poisson sample of records of shape ``(B, 2)``, B may be 0.
@@ -150,5 +150,5 @@ class DPNetGANAsPublished(WalkGAN):
         return bundle_sum(self.critic, real, fakes, mix, weight, max_grad_norm)
 
     def advice(self, epsilon: float) -> str | None:
-        """Simpler methods that are known to do better at ``epsilon``, in one line."""
+        """Name simpler methods with better results at ``epsilon``, in one line."""
         return simpler_methods(epsilon, self.hparams["num_nodes"])

@@ -1,4 +1,4 @@
-"""What the Wasserstein GANs of walks share: networks, generator step, sampling and scores."""
+"""Shared parts of the Wasserstein GANs of walks: networks, generator step, sampling and scores."""
 
 from collections.abc import Iterator
 
@@ -13,16 +13,16 @@ from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.base import Synthesizer
 from lightning_dpg.nn import WalkCritic, WalkGenerator
 
-SCORE_LATENTS = 96  # latents that a score is averaged over
+SCORE_LATENTS = 96  # latent vectors per score
 WALKS_PER_CHUNK = 2048
-ROW_BUDGET = 2**25  # entries of a (walks, N) tensor that a generator step may hold
+ROW_BUDGET = 2**25  # entries of a (walks, N) tensor in a generator step
 
 
 class WalkGAN(Synthesizer):
     """WGAN-GP over walks; an edge is a walk of two tokens.
 
-    The penalty acts where the critic's LSTM reads, on the embedded walk; the original takes it on
-    one-hot tokens, which trains slower. Subclasses name the hyperparameters.
+    The penalty applies at the input of the critic's LSTM, the embedded walk; the original applies
+    it to one-hot tokens, which trains slower. Subclasses define the hyperparameters.
     """
 
     records: GraphRecords
@@ -46,7 +46,7 @@ class WalkGAN(Synthesizer):
         self.register_buffer("critic_steps", torch.tensor(0))
 
     def configure_optimizers(self) -> list[Optimizer]:
-        """Adam for the critic and for the generator."""
+        """Build Adam for the critic and for the generator."""
         critic = Adam(self.critic.parameters(), self.hparams["critic_lr"], betas=(0.5, 0.9))
         generator = Adam(
             self.generator.parameters(), self.hparams["generator_lr"], betas=(0.5, 0.9)
@@ -54,14 +54,14 @@ class WalkGAN(Synthesizer):
         return [critic, generator]
 
     def on_train_start(self) -> None:
-        """Let the configuration's learning rates win over those of a checkpoint's optimizers."""
+        """Replace the learning rates of a checkpoint by those of the configuration."""
         rates = (self.hparams["critic_lr"], self.hparams["generator_lr"])
         for optimizer, rate in zip(self.trainer.optimizers, rates, strict=True):
             for group in optimizer.param_groups:
                 group["lr"] = rate
 
     def _start_without_noise(self, num_edges: int) -> None:
-        """Book that nothing is protected, which a finite budget refuses."""
+        """Book that nothing is protected; a finite budget refuses this entry."""
         if not self.ledger.reasons:
             self.ledger.spend(self.unprotected("training", "no noise is added"))
         self.num_edges.fill_(num_edges)
@@ -145,7 +145,7 @@ class WalkGAN(Synthesizer):
 
     @torch.no_grad()
     def score(self, pairs: Tensor) -> Tensor:
-        """Probability of an edge, or expected number of transitions of walks; both orders added."""
+        """Probability of an edge, or expected transitions of walks, summed over both orders."""
         pairs, fixed = pairs.to(self.device), torch.Generator().manual_seed(0)
         if self.generator.walk_length == 2:
             return self.generator.pair_probability(

@@ -1,4 +1,4 @@
-"""Private steps of the critic of an edge-list GAN: their cost, and gradients of single records."""
+"""Private steps of the critic of an edge-list GAN: their cost, and per-record gradients."""
 
 from functools import partial
 from typing import Literal
@@ -16,7 +16,7 @@ from lightning_dpg.privacy.sensitivity import edge_gradient_sensitivity
 def critic_training(
     noise_multiplier: float | Literal["auto"], max_grad_norm: float, sample_rate: float
 ) -> PrivateTraining:
-    """The private steps of a critic, on Poisson samples of edges."""
+    """Build the private steps of a critic, on Poisson samples of edges."""
     return PrivateTraining(
         "critic_gradient",
         "critic gradient",
@@ -66,7 +66,7 @@ def bundle_sum(
     gp_weight: float,
     max_grad_norm: float,
 ) -> dict[str, Tensor]:
-    """Sum of the clipped gradients of all three terms, as Algorithm 1 prints it.
+    """Sum of the clipped gradients of all three terms, as Algorithm 1 states it.
 
     Args:
         critic: The critic.
@@ -98,5 +98,5 @@ def _bundle_losses(critic: WalkCritic, gp_weight: float, embedded: Tensor, mix: 
 
 
 def _rows(critic: WalkCritic, tokens: Tensor) -> Rows | None:
-    """The table's rows as parameters, unless it is frozen."""
+    """Rows of the table as parameters, or None if it is frozen."""
     return Rows(critic.table, tokens) if isinstance(critic.table, nn.Parameter) else None

@@ -30,15 +30,15 @@ class DPNetGAN(WalkGAN):
     r"""Edge-list GAN whose critic is trained with DP-SGD, corrected (Zheng et al., 2021).
 
     A walk has two tokens: it is an edge. One undirected edge is one record, drawn with Poisson
-    sampling; its orientation is a coin at draw time. The generator learns from the critic alone, so
-    everything it gives is post-processing.
+    sampling, in a random orientation. The generator is trained through the critic only, so all its
+    outputs are post-processing.
 
-    Only the term that reads a record, :math:`-\nabla_w D(x_e)`, is clipped and noised. Fakes and the
-    gradient penalty read none and are free; fakes are clipped to the same norm, which keeps both sides
-    of the objective in balance. The critic reads a frozen public random projection, so that noise falls
-    on its few other weights. The number of edges is released with discrete Laplace noise, and degrees,
-    where ``degree_share`` asks for them, with Gaussian noise. :class:`DPNetGANAsPublished` follows
-    Algorithm 1 to the letter.
+    Only the term that reads a record, :math:`-\nabla_w D(x_e)`, is clipped and noised. Fakes and
+    the gradient penalty read no record and are free; fakes are clipped to the same norm, which
+    balances both sides of the objective. The critic reads a frozen public random projection, so
+    that noise affects its few other weights only. The number of edges is released with discrete
+    Laplace noise, and degrees, with a positive ``degree_share``, with Gaussian noise.
+    :class:`DPNetGANAsPublished` follows Algorithm 1 exactly.
 
     With an infinite budget nothing is clipped or noised: the paper's row for epsilon = inf.
 
@@ -47,11 +47,11 @@ class DPNetGAN(WalkGAN):
         noise_multiplier: Noise scale sigma relative to ``max_grad_norm``; ``auto`` solves it from
             the budget and the number of steps of the run.
         max_grad_norm: Clipping norm C of one record's gradient.
-        sample_rate: Probability q with which a batch holds a record.
+        sample_rate: Probability q that a batch contains a record.
         num_edges: Public number of training edges; None releases a noisy one.
         count_epsilon: Cost of the noisy number of edges.
-        degree_share: Share of the budget (of its zCDP parameter) that buys noisy degrees, from
-            which the generator starts; 0 buys none.
+        degree_share: Share of the budget (of its zCDP parameter) for noisy degrees, which
+            initialize the generator; 0 releases none.
         frozen_embedding: Keep the critic's table as a public random projection.
         latent_dim: Width of the latent vector.
         generator_dim: Hidden width of the generator.
@@ -106,7 +106,7 @@ class DPNetGAN(WalkGAN):
         return BatchRequest("poisson", self.hparams["sample_rate"])
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """The number of edges, the degrees, and the steps; without noise that nothing is protected."""
+        """Plan the number of edges, the degrees, and the steps; without noise, unprotected."""
         if self.dpsgd.is_noiseless(budget):
             return [self.unprotected("training", "no noise is added")]
         counts = [] if self.hparams["num_edges"] is not None else [self._num_edges_entry()]
@@ -115,7 +115,7 @@ class DPNetGAN(WalkGAN):
         return counts + self.dpsgd.planned(budget, steps, counts)
 
     def check_budget(self, budget: Budget, steps: int = 1) -> None:
-        """Also refuse an infinite budget, which has no shares, where noise is added within it."""
+        """Also refuse noise under an infinite budget, which has no shares."""
         is_noised = not self.dpsgd.is_noiseless(budget)
         if self.hparams["degree_share"] and is_noised and math.isinf(budget.epsilon):
             raise MisconfigurationException("degree_share needs a finite privacy.epsilon")
@@ -131,7 +131,7 @@ class DPNetGAN(WalkGAN):
         return ", or ".join(changes) or None
 
     def on_fit_start(self) -> None:
-        """Settle the noise of the steps, then release the number of edges (and degrees)."""
+        """Fix the noise of the steps, then release the number of edges (and degrees)."""
         super().on_fit_start()
         edges = self.records.edges
         if self.hparams["num_edges"] is not None:
@@ -146,7 +146,7 @@ class DPNetGAN(WalkGAN):
             self.num_edges.fill_(self.hparams["num_edges"])
 
     def _release(self, edges: Tensor) -> None:
-        """Number of edges, and degrees where they are asked for, of records of shape ``(M, 2)``."""
+        """Release the number of edges, and degrees if requested, of records of shape ``(M, 2)``."""
         # Without a budget this fails before anything is booked.
         degrees = self._degree_entry(self.budget) if self.hparams["degree_share"] else None
         if self.hparams["num_edges"] is None:
@@ -178,7 +178,7 @@ class DPNetGAN(WalkGAN):
         )
 
     def _release_num_edges(self, num_edges: int) -> None:
-        """Noisy number of edges, of which there is one at least, out of the exact one (private)."""
+        """Release a noisy number of edges, at least 1, from the exact number (private)."""
         noisy = discrete_laplace(
             torch.tensor(num_edges),
             self.ledger,
@@ -193,7 +193,7 @@ class DPNetGAN(WalkGAN):
         self.num_edges.fill_(min(max(1, int(noisy)), num_pairs))
 
     def _release_degrees(self, edges: Tensor, noise_multiplier: float) -> None:
-        """Noisy degrees as the generator's prior: it starts from independent ends of edges."""
+        """Release noisy degrees as the generator's prior, with independent ends of edges."""
         noisy = gaussian(
             torch.bincount(edges.flatten(), minlength=self.hparams["num_nodes"]).double(),
             self.ledger,
@@ -212,7 +212,7 @@ class DPNetGAN(WalkGAN):
         return [] if self.dpsgd.adds_none else [self.dpsgd.entry]
 
     def training_step(self, batch: PoissonBatch, batch_idx: int) -> None:
-        """One private critic step; a generator step after every ``n_critic`` of them.
+        """Take one private critic step, and a generator step after every ``n_critic`` of them.
 
         Args:
             batch: Poisson sample of records of shape ``(B, 2)``, B may be 0.
@@ -254,12 +254,12 @@ class DPNetGAN(WalkGAN):
         self.log("train/gradient_penalty", penalty.detach(), batch_size=1)
 
     def advice(self, epsilon: float) -> str | None:
-        """Simpler methods that are known to do better at ``epsilon``, in one line."""
+        """Name simpler methods with better results at ``epsilon``, in one line."""
         return simpler_methods(epsilon, self.hparams["num_nodes"])
 
 
 def simpler_methods(epsilon: float, num_nodes: int) -> str | None:
-    """Which methods are known to do better than a DP-SGD GAN at ``epsilon``; None at large ones."""
+    """Name methods with better results than a DP-SGD GAN at ``epsilon``; None at large ones."""
     if epsilon > 100:
         return None
     return f"{link_hint(epsilon, num_nodes)}; a DP-SGD GAN on one graph is behind these"

@@ -20,7 +20,7 @@ class NetGAN(WalkGAN):
         generator_dim: Hidden width of the generator.
         critic_dim: Hidden width of the critic.
         embedding_dim: Width d of both embedding tables.
-        batch_size: Real walks, and generated ones, per step.
+        batch_size: Number of real walks, and of generated walks, per step.
         n_critic: Critic steps per generator step.
         gp_weight: Weight lambda of the gradient penalty.
         generator_lr: Learning rate of the generator.
@@ -61,20 +61,20 @@ class NetGAN(WalkGAN):
         self._build(walk_length, frozen=False)
 
     def batch_request(self) -> BatchRequest:
-        """Random walks; the data module says how many batches an epoch has."""
+        """Request random walks; the data module sets the number of batches per epoch."""
         h = self.hparams
         walks = {"num_walks": h["batch_size"], "walk_length": h["walk_length"]}
         return BatchRequest("walks", p=h["p"], q=h["q"], **walks)
 
     def on_fit_start(self) -> None:
-        """Book the training, which protects nothing."""
+        """Book the unprotected training."""
         super().on_fit_start()
         if not self.ledger.entries:
             self.ledger.spend(self.unprotected("training", "NetGAN adds no noise"))
         self.num_edges.fill_(len(self.records.edges))
 
     def training_step(self, batch: Tensor, batch_idx: int) -> None:
-        """One critic step; a generator step after every ``n_critic`` of them.
+        """Take one critic step, and a generator step after every ``n_critic`` of them.
 
         Args:
             batch: Real walks of shape ``(B, L)``.
@@ -83,7 +83,7 @@ class NetGAN(WalkGAN):
         self._step(batch)
 
     def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
-        """Both stopping criteria of the paper: link prediction, and overlap with the input."""
+        """Compute the stopping criteria of the paper: link prediction and edge overlap."""
         super().validation_step(batch, batch_idx)
         if self.trainer.sanity_checking:
             return

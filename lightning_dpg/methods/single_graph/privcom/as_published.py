@@ -1,4 +1,4 @@
-"""PrivCom by the printed formulas, where they differ from the corrected ones."""
+"""PrivCom with the published formulas, where they differ from the corrected ones."""
 
 import math
 from typing import ClassVar
@@ -19,16 +19,16 @@ _ALPHA = 5e-6  # as printed
 
 
 class PrivComAsPublished(NoisyPowerMethod):
-    r"""PrivCom as printed: communities of a Katz matrix under noise that leaves nothing of them.
+    r"""PrivCom as published: communities of a Katz matrix, which the noise hides completely.
 
-    Node-level (epsilon, delta)-DP. It has the decay of Lemma 3, noise of the textbook's Gaussian
-    mechanism at sensitivity 1 by basic composition, eigenvalues as roots, and a Laplacian as for
-    effective resistances. The statement says the epsilon that the paper would print, which is the
-    budget, beside the smaller one that the noise spends. Only the number of steps is another one: as
-    printed it is 0 and private.
+    Node-level (epsilon, delta)-DP. It uses the decay of Lemma 3, the classical Gaussian mechanism
+    at sensitivity 1 with basic composition, eigenvalues as roots, and a Laplacian as for effective
+    resistances. The statement reports the epsilon of the paper, which is the budget, beside the
+    smaller epsilon that the noise spends. Only the number of steps differs: the published one is 0
+    and private.
 
-    The sensitivity covers any two graphs at once. So nothing of the graph is left, which the ratio
-    that a run prints says.
+    The sensitivity covers any two graphs at once. So the release has no signal of the graph, and a
+    run prints the ratio of signal to noise.
 
     * Zhang, Ni, Fu, "Community Preserved Social Graph Publishing with Node Differential Privacy",
       2020.
@@ -57,19 +57,19 @@ class PrivComAsPublished(NoisyPowerMethod):
         self.matrix = KatzMatrix(printed_decay(len(self.rows), rank), hops)
 
     def configure_optimizers(self) -> Oja:
-        """Oja's rule without momentum."""
+        """Build Oja's rule without momentum."""
         return Oja([self.vectors])
 
     def claimed_epsilon(self, delta: float) -> float | None:
-        """What the paper would print: its noise spends the budget by basic composition."""
+        """Epsilon of the paper: its noise spends the budget by basic composition."""
         return self.budget.epsilon
 
     def check_records(self, edges: Tensor) -> None:
-        """State what the paper takes as public."""
+        """State the paper's assumptions about public facts."""
         self.assumptions.append("The exact number of edges is public, as the paper takes it.")
 
     def announce(self) -> None:
-        """Say how small the largest signal is beside the noise, where there is noise."""
+        """Report the largest possible signal relative to the noise, if there is noise."""
         std = self.product_std()
         if not std:
             return
@@ -82,11 +82,11 @@ class PrivComAsPublished(NoisyPowerMethod):
         )
 
     def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
-        """None: the number of edges is taken as public."""
+        """Plan no counts: the number of edges is assumed public."""
         return []
 
     def release_counts(self, edges: Tensor, epsilon: float) -> None:
-        """Take over the exact number of edges."""
+        """Read the exact number of edges."""
         self.num_edges.fill_(len(edges))
 
     def calibrated(self, budget: Budget) -> list[float]:
@@ -104,11 +104,11 @@ class PrivComAsPublished(NoisyPowerMethod):
         return 1.0
 
     def product_sensitivity(self, block: Tensor) -> tuple[float, str]:
-        """What any two graphs differ by."""
+        """Bound on the difference between any two graphs."""
         return paper_sensitivity(), "paper_sensitivity"
 
     def value_sensitivity(self, basis: Tensor) -> tuple[float, str]:
-        """What the squares of any two graphs differ by."""
+        """Bound on the difference between the squares of any two graphs."""
         return paper_sensitivity(), "paper_sensitivity"
 
     def direction(self) -> Tensor:
@@ -118,7 +118,7 @@ class PrivComAsPublished(NoisyPowerMethod):
 
     @torch.no_grad()
     def release_values(self) -> None:
-        """Release squared eigenvalues; what the paper takes the root of may be negative."""
+        """Release squared eigenvalues; the radicand of the paper's root may be negative."""
         basis = self.vectors.detach()
         squares = self.times(basis).square().sum(dim=0)
         terms = self.value_terms(basis, float(self.noise_multipliers[1]))
@@ -126,7 +126,7 @@ class PrivComAsPublished(NoisyPowerMethod):
         self.keep_estimate(torch.stack(noisy).clamp(min=0).sqrt())
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """The heaviest edges; no draw."""
+        """Return the heaviest edges, without randomness."""
         return printed_edges(self.rows.cpu(), int(self.num_edges))
 
     def score(self, pairs: Tensor) -> Tensor:
@@ -162,7 +162,7 @@ def printed_direction(basis: Tensor, noisy: Tensor, steps: int, sigma: float) ->
 
 
 def printed_edges(rows: Tensor, num_edges: int) -> Tensor:
-    """The heaviest edges of the Laplacian that is read off a Katz matrix, shape ``(M, 2)``.
+    """Heaviest edges of the Laplacian derived from a Katz matrix, shape ``(M, 2)``.
 
     Negative weights are removed, so that there may be fewer than ``num_edges``.
     """

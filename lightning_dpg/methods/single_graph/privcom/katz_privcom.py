@@ -19,12 +19,12 @@ from lightning_dpg.privacy.sensitivity.matrix_products import katz_sensitivity
 
 
 class KatzPrivCom(NoisyPowerMethod):
-    r"""Communities by private eigenvectors of a Katz matrix, and graphs that have them.
+    r"""Private eigenvectors of a Katz matrix, and graphs with its communities.
 
     Edge-level (epsilon, delta)-DP among graphs of degrees up to ``max_degree``, which is assumed
-    ("restricted" DP). The matrix is :math:`\sum_{l \le 2h+1} \beta^l A^l` at :math:`\beta = 1 / 2D`,
-    the idea of the paper with a proof: it also counts walks of 2h + 1 edges. The bound D costs far
-    more than the hops bring, so that :class:`PrivCom` is the better choice.
+    ("restricted" DP). The matrix is :math:`\sum_{l \le 2h+1} \beta^l A^l` at :math:`\beta = 1 /
+    2D`, a provable version of the paper's idea: it also counts walks of 2h + 1 edges. The bound D
+    costs far more than the hops gain, so that :class:`PrivCom` is the better choice.
 
     * Zhang, Ni, Fu, "Community Preserved Social Graph Publishing with Node Differential Privacy",
       2020.
@@ -35,11 +35,11 @@ class KatzPrivCom(NoisyPowerMethod):
         hops: Hops h of the Katz matrix.
         rank: Number of eigenvectors K.
         iterations: Steps T.
-        momentum: Weight of the earlier steps, out of which noise averages.
+        momentum: Weight of the earlier steps, which averages noise.
         clip: Length to which rows of V are shortened, over that of the rows of a flat basis,
             :math:`\sqrt{K/N}`.
         degree_share: Share of epsilon for the number of edges and the degrees.
-        value_share: Share of what is left (of its zCDP parameter) for the eigenvalues.
+        value_share: Share of the rest (of its zCDP parameter) for the eigenvalues.
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class KatzPrivCom(NoisyPowerMethod):
         self.matrix = bounded_katz(hops, max_degree)
 
     def condition(self) -> str:
-        """The bound on the degrees."""
+        """Condition of the guarantee: the bound on the degrees."""
         return degree_condition(self.hparams["max_degree"])
 
     def check_records(self, edges: Tensor) -> None:
-        """Refuse degrees beyond the bound, and state it."""
+        """Refuse degrees beyond the bound, and state the bound."""
         self.assumptions.append(degree_assumption(edges, self.hparams["max_degree"]))
 
     def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
@@ -80,11 +80,11 @@ class KatzPrivCom(NoisyPowerMethod):
         self.degrees = release_degrees(self, edges, share * epsilon, **DEGREE_SHARES)
 
     def product_sensitivity(self, block: Tensor) -> tuple[float, str]:
-        """What an edge changes of the product, whatever the block."""
+        """Bound on the change of the product by an edge, for any block."""
         decay, terms = self.matrix.decay, self.matrix.terms
         bound = katz_sensitivity(decay, terms, self.hparams["max_degree"], changed_edges=1)
         return bound, "katz_sensitivity"
 
     def value_sensitivity(self, basis: Tensor) -> tuple[float, str]:
-        """What an edge changes of the product from both sides: no more."""
+        """Bound on the change of the two-sided product by an edge."""
         return self.product_sensitivity(basis)

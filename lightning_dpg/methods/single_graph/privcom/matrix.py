@@ -24,7 +24,7 @@ class KatzMatrix(NamedTuple):
 
     @property
     def terms(self) -> int:
-        """Number of terms; an odd one, so that eigenvalues tell those of the adjacency matrix."""
+        """Number of terms; odd, so that eigenvalues determine those of the adjacency matrix."""
         return 2 * self.hops + 1
 
     def times(self, adjacency: csr_array, block: Tensor) -> Tensor:
@@ -33,7 +33,7 @@ class KatzMatrix(NamedTuple):
         return torch.from_numpy(product).to(block.device)
 
     def signal_to_noise(self, max_degree: int, num_nodes: int, rank: int, std: float) -> float:
-        """Largest ratio that any graph can have (public).
+        """Largest possible ratio over all graphs (public).
 
         The signal is the largest eigenvalue, the noise a spectral norm.
 

@@ -6,7 +6,7 @@ from torch import Tensor
 
 
 def check_max_degree(max_degree: int) -> None:
-    """Refuse a bound that no graph with an edge keeps.
+    """Refuse a bound that no graph with an edge satisfies.
 
     Raises:
         ValueError: If it is not positive.
@@ -19,14 +19,14 @@ def check_max_degree(max_degree: int) -> None:
 
 
 def degree_assumption(edges: Tensor, bound: int) -> str:
-    """The sentence that says what is assumed of degrees.
+    """Check the degrees, and return the sentence that states the assumption.
 
     Args:
         edges: Training records of shape ``(M, 2)`` (private).
         bound: Largest degree D (public).
 
     Raises:
-        MisconfigurationException: If a node has more; that tells no more than that it has.
+        MisconfigurationException: If a degree is larger; the error reveals this fact only.
     """
     if int(torch.bincount(edges.flatten(), minlength=1).max()) > bound:
         raise MisconfigurationException(
@@ -35,12 +35,12 @@ def degree_assumption(edges: Tensor, bound: int) -> str:
             "which needs no bound"
         )
     return (
-        f"No node has more than {bound} edges, neither in this graph nor in its neighbours "
+        f"No node has more than {bound} edges, neither in this graph nor in its neighbors "
         "(restricted DP): this is assumed, not enforced, and whether a run was refused for it is "
         "not protected."
     )
 
 
 def degree_condition(bound: int) -> str:
-    """The same, as the condition of a guarantee."""
-    return f"no node has more than {bound} edges, in this graph and its neighbours"
+    """Bound on the degrees, as the condition of a guarantee."""
+    return f"no node has more than {bound} edges, in this graph and its neighbors"

@@ -16,7 +16,7 @@ from lightning_dpg.privacy.sensitivity.matrix_products import (
 
 
 class PrivCom(NoisyPowerMethod):
-    r"""Communities by private eigenvectors of the adjacency matrix, and graphs that have them.
+    r"""Private eigenvectors of the adjacency matrix, and graphs with its communities.
 
     Edge-level (epsilon, delta)-DP for graphs of any size. The number of edges and the degrees are
     released first (:func:`release_degrees`). The eigenvectors come from a noisy power method
@@ -24,8 +24,8 @@ class PrivCom(NoisyPowerMethod):
     their exact sensitivity. Edges are drawn by degrees and communities.
 
     :class:`RandomizedResponsePrivCom` is better for small graphs. :class:`NodePrivCom` protects all
-    edges of a node, and :class:`KatzPrivCom` sees beyond neighbors; both assume a bound on degrees.
-    :class:`PrivComAsPublished` follows the printed formulas.
+    edges of a node, and :class:`KatzPrivCom` counts longer walks; both assume a bound on degrees.
+    :class:`PrivComAsPublished` follows the published formulas.
 
     * Zhang, Ni, Fu, "Community Preserved Social Graph Publishing with Node Differential Privacy",
       2020. Hardt, Roth, "Beyond worst-case analysis in private singular vector computation", 2013.
@@ -34,11 +34,11 @@ class PrivCom(NoisyPowerMethod):
         num_nodes: Number of nodes N (public); the command line reads it from the data.
         rank: Number of eigenvectors K.
         iterations: Steps T.
-        momentum: Weight of the earlier steps, out of which noise averages.
+        momentum: Weight of the earlier steps, which averages noise.
         clip: Length to which rows of V are shortened, over that of the rows of a flat basis,
             :math:`\sqrt{K/N}`.
         degree_share: Share of epsilon for the number of edges and the degrees.
-        value_share: Share of what is left (of its zCDP parameter) for the eigenvalues.
+        value_share: Share of the rest (of its zCDP parameter) for the eigenvalues.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class PrivCom(NoisyPowerMethod):
         check_settings(clip, degree_share, value_share)
 
     def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
-        """The number of edges and the degrees."""
+        """Plan the number of edges and the degrees."""
         return degree_entries(self.hparams["degree_share"] * epsilon, **DEGREE_SHARES)
 
     def release_counts(self, edges: Tensor, epsilon: float) -> None:
@@ -65,9 +65,9 @@ class PrivCom(NoisyPowerMethod):
         self.degrees = release_degrees(self, edges, share * epsilon, **DEGREE_SHARES)
 
     def product_sensitivity(self, block: Tensor) -> tuple[float, str]:
-        """What an edge changes of the product."""
+        """Bound on the change of the product by an edge."""
         return edge_product_sensitivity(block), "edge_product_sensitivity"
 
     def value_sensitivity(self, basis: Tensor) -> tuple[float, str]:
-        """What an edge changes of the product from both sides."""
+        """Bound on the change of the two-sided product by an edge."""
         return edge_rayleigh_sensitivity(basis), "edge_rayleigh_sensitivity"

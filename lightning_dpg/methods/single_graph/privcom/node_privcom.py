@@ -29,12 +29,12 @@ from lightning_dpg.privacy.sensitivity.matrix_products import (
 
 
 class NodePrivCom(NoisyPowerMethod):
-    r"""Communities by private eigenvectors at the level of nodes, and graphs that have them.
+    r"""Private eigenvectors at the level of nodes, and graphs with their communities.
 
     Node-level (epsilon, delta)-DP among graphs of degrees up to ``max_degree``, which is assumed
     ("restricted" DP): all edges of a node are one record. The number of edges is released first and
-    the degrees follow from the eigenvectors. The noise is as large as the signal can be: nothing is
-    found at an epsilon of 8 and below, however large the graph.
+    the degrees follow from the eigenvectors. The noise is as large as the largest signal: the
+    method finds nothing at an epsilon of 8 and below, for graphs of any size.
 
     * Zhang, Ni, Fu, "Community Preserved Social Graph Publishing with Node Differential Privacy",
       2020. Hardt, Roth, "Beyond worst-case analysis in private singular vector computation", 2013.
@@ -46,11 +46,11 @@ class NodePrivCom(NoisyPowerMethod):
             2D`; 0 is the adjacency matrix.
         rank: Number of eigenvectors K.
         iterations: Steps T.
-        momentum: Weight of the earlier steps, out of which noise averages.
+        momentum: Weight of the earlier steps, which averages noise.
         clip: Length to which rows of V are shortened, over that of the rows of a flat basis,
             :math:`\sqrt{K/N}`.
         degree_share: Share of epsilon for the number of edges.
-        value_share: Share of what is left (of its zCDP parameter) for the eigenvalues.
+        value_share: Share of the rest (of its zCDP parameter) for the eigenvalues.
     """
 
     relation = Relation.NODE
@@ -77,15 +77,15 @@ class NodePrivCom(NoisyPowerMethod):
         self.matrix = bounded_katz(hops, max_degree)
 
     def condition(self) -> str:
-        """The bound on the degrees."""
+        """Condition of the guarantee: the bound on the degrees."""
         return degree_condition(self.hparams["max_degree"])
 
     def check_records(self, edges: Tensor) -> None:
-        """Refuse degrees beyond the bound, and state it."""
+        """Refuse degrees beyond the bound, and state the bound."""
         self.assumptions.append(degree_assumption(edges, self.hparams["max_degree"]))
 
     def announce(self) -> None:
-        """Say how large a signal can be beside the noise, where there is noise."""
+        """Report the largest possible signal relative to the noise, if there is noise."""
         std = self.product_std()
         if not std:
             return
@@ -98,7 +98,7 @@ class NodePrivCom(NoisyPowerMethod):
         )
 
     def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
-        """The number of edges."""
+        """Plan the number of edges."""
         return [
             pure_entry(
                 "num_edges",
@@ -123,14 +123,14 @@ class NodePrivCom(NoisyPowerMethod):
         )
 
     def product_sensitivity(self, block: Tensor) -> tuple[float, str]:
-        """What the edges of a node change of the product."""
+        """Bound on the change of the product by the edges of a node."""
         max_degree = self.hparams["max_degree"]
         if self.matrix.hops:
             return self._katz_sensitivity(), "katz_sensitivity"
         return node_product_sensitivity(block, max_degree), "node_product_sensitivity"
 
     def value_sensitivity(self, basis: Tensor) -> tuple[float, str]:
-        """What the edges of a node change of the product from both sides."""
+        """Bound on the change of the two-sided product by the edges of a node."""
         max_degree = self.hparams["max_degree"]
         if self.matrix.hops:
             return self._katz_sensitivity(), "katz_sensitivity"

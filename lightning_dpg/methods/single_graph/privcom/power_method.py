@@ -30,18 +30,18 @@ _START_SEED = 0
 
 
 class NoisyPowerMethod(Synthesizer):
-    r"""Private eigenvectors of a matrix of the graph, and graphs that have its communities.
+    r"""Private eigenvectors of a matrix of the graph, and graphs with its communities.
 
     The method starts from public random signs. In each of T steps the rows of the basis V are
-    shortened to a public length, which makes a flat block of vectors of it, the product with the
-    matrix is released with Gaussian noise at its sensitivity, and :class:`Oja` turns V towards it. At
-    last the product of the matrix with V from both sides is released, whose eigenvalues tell
-    eigenvectors from noise. Counts of edges are released before the steps.
+    shortened to a public length, the product of the matrix with this flat block of vectors is
+    released with Gaussian noise at its sensitivity, and :class:`Oja` rotates V towards it. Finally
+    the two-sided product of the matrix with V is released, whose eigenvalues separate eigenvectors
+    from noise. Counts of edges are released before the steps.
 
     The rest is post-processing: edges are drawn by degrees and by the angles between the rows of the
     low-rank estimate of the adjacency matrix, see :func:`low_rank_edges`.
 
-    A subclass fixes what is guaranteed: the relation, the matrix, the sensitivities of its products
+    A subclass defines the guarantee: the relation, the matrix, the sensitivities of its products
     with their proofs, and the counts. All its buffers and parameters are released tensors.
 
     Args:
@@ -77,25 +77,25 @@ class NoisyPowerMethod(Synthesizer):
         self.register_buffer("is_released", torch.tensor(False))
         self.register_buffer("steps_made", torch.tensor(0))
         self.register_buffer("steps_planned", torch.tensor(0))
-        # Of a step, and of the eigenvalues.
+        # Noise of a step, and of the eigenvalues.
         self.register_buffer("noise_multipliers", torch.zeros(2, dtype=torch.double))
         self._adjacency: csr_array | None = None
 
     @abstractmethod
     def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
-        """Entries of all that is released before the steps.
+        """Plan all releases before the steps.
 
         Args:
-            epsilon: That of the whole budget.
+            epsilon: Epsilon of the whole budget.
         """
 
     @abstractmethod
     def release_counts(self, edges: Tensor, epsilon: float) -> None:
-        """Release what :meth:`planned_counts` says.
+        """Make the releases of :meth:`planned_counts`.
 
         Args:
             edges: Training records of shape ``(M, 2)`` (private).
-            epsilon: That of the whole budget.
+            epsilon: Epsilon of the whole budget.
         """
 
     @abstractmethod
@@ -104,39 +104,39 @@ class NoisyPowerMethod(Synthesizer):
 
     @abstractmethod
     def value_sensitivity(self, basis: Tensor) -> tuple[float, str]:
-        """Sensitivity of the product with a public basis ``(N, K)`` from both sides, and its proof."""
+        """Sensitivity of the two-sided product with a public basis ``(N, K)``, and its proof."""
 
     def check_records(self, edges: Tensor) -> None:
-        """Refuse records, and state assumptions about them, before anything is released."""
+        """Refuse invalid records, and state assumptions about them, before any release."""
 
     def batch_request(self) -> BatchRequest:
         """All records at each of the T steps."""
         return BatchRequest("all", steps_per_epoch=self.hparams["iterations"])
 
     def configure_optimizers(self) -> Oja:
-        """Oja's rule."""
+        """Build Oja's rule."""
         return Oja([self.vectors], self.hparams["momentum"])
 
     def on_fit_start(self) -> None:
-        """Release the counts, and settle the noise of the steps."""
+        """Release the counts, and fix the noise of the steps."""
         super().on_fit_start()
         edges = self.records.edges
         self.check_records(edges)
-        if not self.steps_planned:  # else a resumed run, which has released them
+        if not self.steps_planned:  # a resumed run has released them
             multipliers = self.calibrated(self.budget)
             self.steps_planned.fill_(self.hparams["iterations"])
             self.release_counts(edges, self.budget.epsilon)
             self.noise_multipliers = torch.tensor(multipliers, dtype=torch.double)
         self.announce()
         if not self.is_released and not self.ledger.affords(*self.step_entries()):
-            self._finish()  # a run that was killed has spent more than its checkpoint knows
+            self._finish()  # a killed run may have spent more than its checkpoint records
 
     def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
         self.num_edges = noisy_num_edges(self, edges, epsilon)
 
     def calibrated(self, budget: Budget) -> list[float]:
-        """Noise multipliers of a step and of the eigenvalues, which spend what the counts leave.
+        """Noise multipliers of a step and of the eigenvalues, which spend the rest of the budget.
 
         Raises:
             BudgetTooSmall: If no amount of noise keeps the budget.
@@ -146,9 +146,9 @@ class NoisyPowerMethod(Synthesizer):
         return [sigma * math.sqrt(steps / (1 - share)), sigma / math.sqrt(share)]
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """The counts, T products and the eigenvalues.
+        """Plan the counts, T products and the eigenvalues.
 
-        Sensitivities, which depend on earlier releases, are the largest possible ones.
+        Sensitivities depend on earlier releases; the plan uses the largest possible ones.
 
         Args:
             budget: What the run may spend.
@@ -169,7 +169,7 @@ class NoisyPowerMethod(Synthesizer):
         ]
 
     def step_entries(self) -> list[LedgerEntry]:
-        """Cost of the next step and, so that it is never lacking, of the eigenvalues."""
+        """Cost of the next step and of the eigenvalues, which must remain affordable."""
         if self.is_released:
             return []
         for_product, for_values = self.noise_multipliers.tolist()
@@ -179,24 +179,24 @@ class NoisyPowerMethod(Synthesizer):
 
     @property
     def longest_row(self) -> float:
-        """Length to which rows of a block are shortened."""
+        """Length to which long rows of a block are shortened."""
         size, rank = self.rows.shape
         return float(self.hparams["clip"] * math.sqrt(rank / size))
 
     @property
     def num_values(self) -> int:
-        """Number of releases that eigenvalues take."""
+        """Number of releases for the eigenvalues."""
         return 1
 
     def _entry(self, terms: dict[str, Any], steps: int = 1) -> LedgerEntry:
         return LedgerEntry(relation=self.relation, mechanism="gaussian", steps=steps, **terms)
 
     def product_terms(self, block: Tensor, noise_multiplier: float) -> dict[str, Any]:
-        """Terms on which the product with a public block of shape ``(N, K)`` is released."""
+        """Terms of the release of the product with a public block of shape ``(N, K)``."""
         return self._terms("products", *self.product_sensitivity(block), noise_multiplier)
 
     def value_terms(self, basis: Tensor, noise_multiplier: float) -> dict[str, Any]:
-        """Terms on which the product with a public basis from both sides is released."""
+        """Terms of the release of the two-sided product with a public basis."""
         return self._terms("eigenvalues", *self.value_sensitivity(basis), noise_multiplier)
 
     def _terms(
@@ -212,7 +212,7 @@ class NoisyPowerMethod(Synthesizer):
         }
 
     def announce(self) -> None:
-        """Say what is known of the noise before the first step, from public numbers alone."""
+        """Report the noise before the first step, from public numbers only."""
 
     def product_std(self) -> float:
         """Standard deviation of the noise in the next product (public)."""
@@ -231,7 +231,7 @@ class NoisyPowerMethod(Synthesizer):
         return self.matrix.times(self._adjacency, block)
 
     def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
-        """One step of Oja's rule on all records; the last one finishes."""
+        """Take one step of Oja's rule on all records; the last step releases the eigenvalues."""
         if self.is_released:
             self.trainer.should_stop = True
             return
@@ -242,13 +242,13 @@ class NoisyPowerMethod(Synthesizer):
             self._finish()
 
     def direction(self) -> Tensor:
-        """Direction of the next step, shape ``(N, K)``: the product with the shown block (noisy)."""
+        """Direction of the next step, ``(N, K)``: the product with :meth:`shown_block` (noisy)."""
         shown = self.shown_block()
         terms = self.product_terms(shown, float(self.noise_multipliers[0]))
         return gaussian(self.times(shown), self.ledger, self.noise, **terms)
 
     def _finish(self) -> None:
-        """Release the eigenvalues and forget the graph."""
+        """Release the eigenvalues and drop the graph."""
         self.release_values()
         self._adjacency = None
         self.is_released.fill_(True)
@@ -256,7 +256,7 @@ class NoisyPowerMethod(Synthesizer):
 
     @torch.no_grad()
     def release_values(self) -> None:
-        """Release the product from both sides; turn V and the rows to its eigenvectors."""
+        """Release the two-sided product; rotate V and the rows to its eigenvectors."""
         basis = self.vectors.detach()
         product = basis.T @ self.times(basis)
         terms = self.value_terms(basis, float(self.noise_multipliers[1]))
@@ -275,7 +275,7 @@ class NoisyPowerMethod(Synthesizer):
         self.signs = torch.where(values < 0, -1.0, 1.0).to(values)
 
     def released_state(self) -> dict[str, Tensor]:
-        """Everything that is kept."""
+        """All buffers and parameters."""
         return dict(self.state_dict())
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
@@ -292,7 +292,7 @@ def check_settings(clip: float, degree_share: float, value_share: float) -> None
     """Refuse settings of the steps that are out of range.
 
     Raises:
-        ValueError: If one is.
+        ValueError: If a setting is out of range.
     """
     if not clip > 0:
         raise ValueError(f"clip must be positive, got {clip}")
@@ -301,10 +301,10 @@ def check_settings(clip: float, degree_share: float, value_share: float) -> None
 
 
 def checked_num_nodes(num_nodes: int | None, rank: int) -> int:
-    """Number of nodes, if it is known and there are as many as vectors.
+    """Return the number of nodes if it is known and not below the number of vectors.
 
     Raises:
-        MisconfigurationException: If it is not known.
+        MisconfigurationException: If it is unknown.
         ValueError: If the rank is out of range.
     """
     if num_nodes is None:

@@ -25,12 +25,12 @@ from lightning_dpg.privacy.mechanisms import pure_entry, randomized_response, re
 
 
 class RandomizedResponsePrivCom(OneShotSynthesizer):
-    r"""Communities by eigenvectors of randomized responses, and graphs that have them.
+    r"""Eigenvectors of randomized responses, and graphs with their communities.
 
     Edge-level pure epsilon-DP for graphs of up to 6,000 nodes. The number of edges and the degrees
     are released first (:func:`release_degrees`), then all pairs of nodes by randomized response. The
-    leading eigenvectors of the unbiased estimate, its rows weighed by how far their degrees exceed
-    the noise, give the communities. Edges are drawn as by :class:`PrivCom`.
+    leading eigenvectors of the unbiased estimate, with rows weighted by the excess of their degrees
+    over the noise, give the communities. Edges are drawn as by :class:`PrivCom`.
 
     * Zhang, Ni, Fu, "Community Preserved Social Graph Publishing with Node Differential Privacy",
       2020.
@@ -67,7 +67,7 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
         self.register_buffer("degrees", torch.zeros(size, dtype=torch.long))
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """The number of edges, the degrees and the reports."""
+        """Plan the number of edges, the degrees and the reports."""
         parts = self._parts(budget.epsilon)
         reports = parts["reports"].epsilon
         return [

@@ -1,1 +1,1 @@
-"""Randomized response on all pairs of nodes, and what is drawn from its reports."""
+"""Randomized response on all pairs of nodes, and graphs drawn from the reports."""

@@ -1,4 +1,4 @@
-"""Randomized response on all pairs of nodes, and what can be made of it for free."""
+"""Randomized response on all pairs of nodes, with post-processing of the reports."""
 
 import math
 from typing import Literal
@@ -32,36 +32,37 @@ from lightning_dpg.nn.low_rank import WEIGHT_DECAY
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from lightning_dpg.privacy.mechanisms import pure_entry, randomized_response, response_rates
 
-# Least part of the prior of a pair that knows degrees only, so that a model rules nothing out.
+# Minimal part of the prior of a pair that uses degrees only, so that a model excludes no pair.
 _DEGREE_PRIOR = 0.1
 _LEAST_DEGREE = 0.5
-# The part of the reports by which the fit to the others is judged, drawn by public coins.
+# Part of the reports that validates the fit to the others, selected by public coins.
 _HIDDEN_SHARE = 0.3
 _COINS_SEED = 0
 _ROWS_AT_ONCE = 512
 
 
 class RandomizedResponse(OneShotSynthesizer):
-    r"""Exact randomized response on all pairs: pure edge-level DP, denoised for free if asked.
+    r"""Exact randomized response on all pairs: pure edge-level DP, with optional free denoising.
 
-    Each of the N (N - 1) / 2 pairs reports whether it is an edge, and lies with probability
-    :math:`1 / (1 + e^\epsilon)`. The number of edges M is released beside it.
+    Each of the N (N - 1) / 2 pairs reports whether it is an edge, with a false answer at
+    probability :math:`1 / (1 + e^\epsilon)`. The number of edges M is released as well.
 
     ``denoise: none`` publishes reports, each kept with the probability for which about M remain;
-    reports that are not kept are never drawn, so that memory is linear in M. This is what "top
-    M-filter" (Nguyen, Imine, Rusinowitch, "Differentially private publication of social graphs at
-    linear cost", 2015) approximates.
+    reports that are not kept are never drawn, so that memory is linear in M. The "top M-filter"
+    (Nguyen, Imine, Rusinowitch, "Differentially private publication of social graphs at linear
+    cost", 2015) approximates this.
 
-    The others keep all reports and fit a model to them, which costs nothing more; graphs are drawn
+    The other choices keep all reports and fit a model to them, at no further cost; graphs are drawn
     from the probabilities of pairs given model and reports. ``spectral``: leading eigenvectors of
-    the unbiased estimate of the adjacency matrix, and again of the reports weighed by how likely
-    the first ones make them. A public coin hides 30 % of the reports; which eigenvectors rank
-    pairs, how many and by what walks, is what ranks the hidden reports best after a fit to the
-    others. ``cell``: CELL (Rendsburg et al., 2020) in a
-    fixed number of steps; stopping it early by private edges would have to be paid.
+    the unbiased estimate of the adjacency matrix, and again of the reports weighted by their
+    likelihood under the first ones. A public coin hides 30 % of the reports; the eigenvectors,
+    their number and the walks are chosen by the ranking of the hidden reports after a fit to the
+    others. ``cell``: CELL (Rendsburg et al., 2020) in a fixed number of steps; early stopping by
+    private edges would cost budget.
 
-    ``degree_share`` moves a part of the budget to noisy degrees, by which ``spectral`` weighs the
-    reports; else their own sums have to do. They enter the scores, too.
+    ``degree_share`` moves a part of the budget to noisy degrees, with which ``spectral`` weights
+    the reports; otherwise it uses degrees estimated from the reports. The degrees enter the scores,
+    too.
 
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.
@@ -114,7 +115,7 @@ class RandomizedResponse(OneShotSynthesizer):
         self.model = _model(denoise, num_nodes, rank)
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """The number of edges or the degrees, and the reports, whatever the number of steps."""
+        """Plan the number of edges or the degrees, and the reports; the steps have no effect."""
         parts = self._parts(budget.epsilon)
         counts = [num_edges_entry(parts["counts"].epsilon)]
         if self.hparams["degree_share"]:
@@ -128,7 +129,7 @@ class RandomizedResponse(OneShotSynthesizer):
 
     @property
     def _degree_shares(self) -> dict[str, float]:
-        """Shares of the part that is not for the reports."""
+        """Shares of the budget outside of the reports."""
         share = self.hparams["count_share"] + self.hparams["degree_share"]
         return {
             "count_share": self.hparams["count_share"] / share,
@@ -136,7 +137,7 @@ class RandomizedResponse(OneShotSynthesizer):
         }
 
     def release(self, edges: Tensor, epsilon: float) -> None:
-        """Release the number of edges, perhaps degrees, and the reports; fit a model to them."""
+        """Release the number of edges, optional degrees, and the reports; fit a model to them."""
         h, n = self.hparams, self.hparams["num_nodes"]
         parts = self._parts(epsilon)
         if h["degree_share"]:
@@ -164,17 +165,17 @@ class RandomizedResponse(OneShotSynthesizer):
             self._fit_logits(self.model)
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """The reports themselves, or a draw given reports and model."""
+        """Return the reports themselves, or a draw given reports and model."""
         if self.model is None:
             return self.reported
         num_edges = int(self.num_edges)
         likelihood = above_diagonal(self.model.likelihood_rows())
         total, structure = float(likelihood.sum(dtype=torch.double)), 1 - _DEGREE_PRIOR
         if isinstance(self.model, InnerProductDecoder):
-            # It estimates edges, and finds few where most structure drowned in noise.
+            # The model estimates edges, and finds few where noise hides most structure.
             structure = min(structure, total / max(num_edges, 1))
         likelihood *= structure / max(total, 1e-30)
-        ends = self.degrees / self.degrees.sum()  # none is below _LEAST_DEGREE
+        ends = self.degrees / self.degrees.sum()  # no degree is below _LEAST_DEGREE
         blocks = torch.split(ends, _ROWS_AT_ONCE)
         by_degrees = above_diagonal(block[:, None] * ends for block in blocks)
         likelihood += (1 - structure) / max(float(by_degrees.sum()), 1e-30) * by_degrees
@@ -197,7 +198,7 @@ class RandomizedResponse(OneShotSynthesizer):
         return STRUCTURE * scores.clamp(min=0) + (1 - STRUCTURE) * chance(self.degrees, pairs)
 
     def advice(self, epsilon: float) -> str | None:
-        """What a large ``epsilon`` means here, or what does better at a small one, in one line."""
+        """Explain a large ``epsilon``, or name a better method at a small one, in one line."""
         if epsilon < 4:
             is_spectral = self.hparams["denoise"] == "spectral"
             return link_hint(epsilon, self.hparams["num_nodes"]) if is_spectral else None
@@ -218,7 +219,7 @@ class RandomizedResponse(OneShotSynthesizer):
         true_rate, false_rate = response_rates(float(self.report_epsilon))
         others = num_pairs(self.hparams["num_nodes"]) - int(self.num_edges)
         expected = true_rate * int(self.num_edges) + false_rate * others
-        # Neither is above 0 where there is no pair.
+        # Neither is above 0 if there is no pair.
         return min(1.0, int(self.num_edges) / expected) if expected else 1.0
 
     def _release_degrees(self, edges: Tensor, epsilon: float) -> None:
@@ -226,7 +227,7 @@ class RandomizedResponse(OneShotSynthesizer):
         self.degrees = degrees.float().clamp(min=_LEAST_DEGREE)
 
     def _count_degrees(self) -> None:
-        """Degrees as the reports estimate them."""
+        """Estimate degrees from the reports."""
         if self.model is None:
             n = self.hparams["num_nodes"]
             self.degrees = torch.bincount(self.reported.flatten(), minlength=n).float()
@@ -235,10 +236,10 @@ class RandomizedResponse(OneShotSynthesizer):
         self.degrees = self._estimated_degrees(self.reported, rates)
 
     def _estimated_degrees(self, reported: Tensor, rates: tuple[float, float]) -> Tensor:
-        """Degrees as reports of shape ``(K, 2)`` at the rates of a 1 and a 0 estimate them.
+        """Estimate degrees from reports of shape ``(K, 2)`` at the report rates of a 1 and a 0.
 
-        They are drawn together by the share of their variance that is noise. Else half of the nodes
-        are isolated where noise prevails, and each of those is a community of its own.
+        The estimates are shrunk to their mean by the share of noise in their variance. Otherwise,
+        under strong noise, half of the nodes would be isolated, each a community of its own.
         """
         n, (true_rate, false_rate) = self.hparams["num_nodes"], rates
         sums = torch.bincount(reported.flatten(), minlength=n).double()
@@ -249,7 +250,7 @@ class RandomizedResponse(OneShotSynthesizer):
         return (mean + kept * (estimates - mean)).float().clamp(min=_LEAST_DEGREE)
 
     def _fit_spectral(self, model: InnerProductDecoder) -> None:
-        """Fit to a part of the reports, and to all of them as the others judge it best."""
+        """Fit to a part of the reports, and then to all of them with the best validated setting."""
         coins = torch.Generator().manual_seed(_COINS_SEED)
         is_hidden = torch.rand(len(self.reported), generator=coins) < _HIDDEN_SHARE
         hidden = self.reported[is_hidden]
@@ -260,7 +261,7 @@ class RandomizedResponse(OneShotSynthesizer):
         model.fit(as_shares(setting.rows(structure)), shrunken(structure.found))
 
     def _structure(self, reported: Tensor, share: float) -> Structure:
-        """Structure in those reports of shape ``(K, 2)`` that are a random ``share`` of all."""
+        """Find structure in reports ``(K, 2)`` that are a random ``share`` of all reports."""
         epsilon = float(self.report_epsilon)
         degrees = self.degrees
         if not self.hparams["degree_share"]:
@@ -273,7 +274,7 @@ class RandomizedResponse(OneShotSynthesizer):
         optimizer = torch.optim.Adam(
             parameters, self.hparams["learning_rate"], weight_decay=WEIGHT_DECAY
         )
-        # Lightning may call this where gradients are off.
+        # Lightning may call this method with gradients off.
         with torch.enable_grad():
             for _ in range(self.hparams["steps"]):
                 optimizer.zero_grad()

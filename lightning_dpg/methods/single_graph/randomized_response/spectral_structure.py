@@ -1,4 +1,4 @@
-"""Structure in the reports of randomized response, and how much of it to believe."""
+"""Structure in the reports of randomized response, and its validation."""
 
 from typing import NamedTuple
 
@@ -14,8 +14,8 @@ from lightning_dpg.privacy.mechanisms import response_rates
 STRUCTURE = 0.6
 """Part of structure, beside degrees, in the prior of a report. Found on synthetic block models."""
 
-_FIRST_WALK = 8  # by which the first structure weighs reports; found on the same models
-# What settings are tried. Found on synthetic graphs of mean degree 4 to 60.
+_FIRST_WALK = 8  # steps of the walks that weight reports at first; tuned on the same models
+# Candidate settings, tuned on synthetic graphs of mean degree 4 to 60.
 _FIRST_RANK = 4
 _STEPS = (1, 2)
 _UNREPORTED = 50_000
@@ -23,17 +23,17 @@ _ROWS_AT_ONCE = 512
 
 
 class Structure(NamedTuple):
-    """Eigenpairs of reports, and of reports weighed by how likely those make them."""
+    """Eigenpairs of reports, and of reports weighted by their likelihood under the former."""
 
     found: Spectrum
     refined: Spectrum
 
 
 class Setting(NamedTuple):
-    """How pairs are scored.
+    """Setting of the scores of pairs.
 
     Attributes:
-        refined: Whether by the reports that the others make likely, or by all alike.
+        refined: Whether to weight reports by their likelihood, or all equally.
         rank: Number of leading eigenvectors.
         steps: Length of the walks, see :func:`diffused`.
     """
@@ -51,14 +51,14 @@ class Setting(NamedTuple):
 def find_structure(
     reported: Tensor, degrees: Tensor, rank: int, epsilon: float, share: float, num_edges: int
 ) -> Structure:
-    """Find structure in reports, then in those that this structure makes likely.
+    """Find structure in reports, then in the reports that this structure makes likely.
 
     Args:
         reported: Reported edges of shape ``(K, 2)``, rows ``i < j``.
         degrees: Released or estimated degrees, shape ``(N,)``.
         rank: Most eigenvectors.
         epsilon: Privacy parameter of the reports; may be infinite.
-        share: Probability with which a report is among these, where the others are hidden.
+        share: Probability that a report is among these, if the others are hidden.
         num_edges: Released number of edges.
     """
     size = len(degrees)
@@ -72,13 +72,13 @@ def find_structure(
 
 
 def best_setting(structure: Structure, hidden: Tensor, others: Tensor) -> Setting:
-    """The setting that ranks hidden reports highest above pairs without one, by AUC.
+    """Select the setting whose scores rank hidden reports highest, by AUC.
 
-    It reads nothing but reports and costs nothing. Where the budget is small, most hidden reports
-    are false, which takes every AUC nearer to one half.
+    The selection reads reports only and costs nothing. At a small budget most hidden reports are
+    false, which moves every AUC towards one half.
 
     Args:
-        structure: Structure in the reports that are not hidden.
+        structure: Structure in the visible reports.
         hidden: Hidden reports of shape ``(H, 2)``.
         others: Pairs without a report, shape ``(P, 2)``.
     """
@@ -92,14 +92,14 @@ def best_setting(structure: Structure, hidden: Tensor, others: Tensor) -> Settin
                 for score, pairs in zip(scores, (hidden, others), strict=True):
                     score += inner_products(rows[:, start:stop], pairs)
                 auc, _ = link_prediction(*scores)
-                if auc > best_auc:  # never where there is nothing to compare
+                if auc > best_auc:  # never without pairs to compare
                     best, best_auc = Setting(refined, stop, steps), auc
                 start = stop
     return best
 
 
 def unreported_pairs(reported: Tensor, num_nodes: int, generator: torch.Generator) -> Tensor:
-    """Random pairs without those of ``reported``, of shape ``(K, 2)``, all rows ``i < j``."""
+    """Draw random pairs that are not in ``reported``, of shape ``(K, 2)``, all rows ``i < j``."""
     count = min(_UNREPORTED, num_pairs(num_nodes))
     drawn = torch.randint(max(1, num_pairs(num_nodes)), (count,), generator=generator)
     drawn = drawn[~torch.isin(drawn, pair_numbers(reported, num_nodes))]
@@ -107,7 +107,7 @@ def unreported_pairs(reported: Tensor, num_nodes: int, generator: torch.Generato
 
 
 def chance(degrees: Tensor, pairs: Tensor) -> Tensor:
-    """Probabilities of pairs of shape ``(P, 2)`` to be a given edge, by degrees alone."""
+    """Probabilities of pairs ``(P, 2)`` to be a given edge, by degrees alone."""
     return 2 * (degrees / degrees.sum().clamp(min=1))[pairs].prod(dim=1)
 
 

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from opacus.accountants.analysis import rdp
 from scipy.optimize import brentq
 from scipy.sparse import load_npz
+from scipy.special import ndtr
 from torch_geometric.utils import subgraph
 
 from lightning_dpg import callbacks, datamodules, methods

@@ -37,6 +37,7 @@ APPROXIMATE = "sum of epsilons and of deltas"
 _ROUNDING = 1e-12  # Shares of a budget add up to it but for the last digit.
 _STEP_ERROR = 4e-12  # twenty times what rounding adds per step to the delta of loss distributions
 _EPSILON_TOLERANCE = 1e-6
+_MOST_NOISE = 1e12  # more noise on samples counts as this much, so that its square is finite
 
 
 Cost = tuple[str, float, float, float, float]
@@ -138,7 +139,7 @@ def tight_delta(entries: Sequence[LedgerEntry], epsilon: float, resolution: floa
         ):
             return 1.0
         if mechanism == "gaussian" and rate < 1:
-            sampled.append((noise, rate, steps))
+            sampled.append((min(noise, _MOST_NOISE), rate, steps))
         elif mechanism == "gaussian":
             squared_mu += steps / noise**2
         else:

@@ -118,7 +118,7 @@ class PrivacyLedger:
             return True
         if not composition.fits(asked, self.budget):
             return False
-        self._proved = self.budget, composition.costs(asked)
+        self._proved = self.budget, _costs_of_parts(asked)
         return True
 
     def rdp(self, *extra: LedgerEntry) -> Curve:
@@ -150,8 +150,15 @@ class PrivacyLedger:
         return epsilon
 
     def headline(self, delta: float) -> tuple[float, str]:
-        """The smallest epsilon that any accountant proves at ``delta``, and its name."""
-        return composition.headline(self.entries, delta)
+        """The smallest epsilon that any accountant proves at ``delta``, and its name.
+
+        It is searched for up to a tolerance, and is the budget's where that is kept and less.
+        """
+        epsilon, name = composition.headline(self.entries, delta)
+        budget = self.budget
+        if budget is not None and delta >= budget.delta and epsilon > budget.epsilon:
+            epsilon = budget.epsilon if self.affords() else epsilon
+        return epsilon, name
 
     def state_dict(self) -> dict[str, Any]:
         """All releases as plain values. The budget is configuration, not state."""
@@ -232,7 +239,7 @@ class PrivacyLedger:
     def _is_proved(self, entries: Sequence[LedgerEntry]) -> bool:
         """Whether ``entries`` are a part of what was found to fit the budget."""
         budget, costs = self._proved
-        return budget == self.budget and composition.costs(entries) <= costs
+        return budget == self.budget and _costs_of_parts(entries) <= costs
 
     def _write(self, journal: Path, entry: LedgerEntry) -> None:
         lines = [entry]
@@ -247,6 +254,19 @@ class PrivacyLedger:
 def _kind(entry: LedgerEntry) -> LedgerEntry:
     """The entry as if it had happened once."""
     return replace(entry, steps=1)
+
+
+def _costs_of_parts(entries: Sequence[LedgerEntry]) -> Counter[Any]:
+    """How many steps there are of each cost in each part of a partition.
+
+    Two releases of one part cost more than one of each of two parts, so that parts count.
+    """
+    total: Counter[Any] = Counter()
+    for part in {entry.partition for entry in entries}:
+        of_part = [entry for entry in entries if entry.partition == part]
+        for cost, steps in composition.costs(of_part).items():
+            total[(part, cost)] = steps
+    return total
 
 
 def _total_steps(entries: Sequence[LedgerEntry], kind: LedgerEntry) -> int:

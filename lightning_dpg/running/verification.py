@@ -86,7 +86,7 @@ def _faults_of_statement(release: Path) -> Iterator[str]:
         return
     # An earlier version may have stated more than the sharper accounting of today proves.
     is_ours = statement.get("schema_version") == SCHEMA_VERSION
-    if not stated >= proved - max(ROUNDING, SEARCH * proved):
+    if not stated >= proved * (1 - SEARCH) - ROUNDING:
         yield f"{STATEMENT}: states epsilon {stated:g}, but its entries prove no less than {proved:g}"
     elif is_ours and math.isfinite(stated) and stated > proved + 2 * ROUNDING:
         yield f"{STATEMENT}: states epsilon {stated:g}, but its entries prove {proved:g}"

@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from lightning_dpg.interfaces import Released
+from lightning_dpg.privacy.budget import digits_up, rounded_up
 from lightning_dpg.privacy.ledger import PURE, LedgerEntry, PrivacyLedger, Relation
 
 _RELATIONS = {
@@ -28,6 +29,7 @@ def privacy_statement(module: Released) -> dict[str, Any]:
     delta = ledger.budget.delta
     reasons = _why_none(ledger, module.noise.is_secret)
     epsilon, accountant = (math.inf, "none") if reasons else ledger.headline(delta)
+    stated = rounded_up(epsilon, ledger.budget.epsilon)
     claimed = module.claimed_epsilon(delta)
     condition = module.condition() if math.isfinite(epsilon) else None
     if accountant == PURE:
@@ -36,14 +38,14 @@ def privacy_statement(module: Released) -> dict[str, Any]:
         "method": type(module).__name__,
         "mode": "plain" if claimed is None else "as_published",
         "relation": ledger.relation.value,
-        "epsilon": _number(_rounded_up(epsilon)),
+        "epsilon": _number(stated),
         "delta": delta,
-        **({} if claimed is None else {"claimed_epsilon": _number(_rounded_up(claimed))}),
+        **({} if claimed is None else {"claimed_epsilon": _number(rounded_up(claimed))}),
         "conditional": condition is not None,
         **({} if condition is None else {"condition": condition}),
         "accountant": accountant,
         "steps": ledger.steps,
-        "guarantee": _sentence(ledger, epsilon, delta, accountant, reasons, claimed, condition),
+        "guarantee": _sentence(ledger, stated, delta, accountant, reasons, claimed, condition),
         "assumptions": list(module.assumptions),
         "entries": [_entry(entry) for entry in ledger.entries],
         "noise_source": "os" if module.noise.is_secret and _is_noised(ledger) else "none",
@@ -88,7 +90,7 @@ def _sentence(
     reads = ledger.steps or len(ledger.entries)
     what = f"{reads} private steps" if ledger.steps else f"{reads} release{'s' * (reads > 1)}"
     return (
-        f"{level} ({_rounded_up(epsilon):g}, {delta:g})-DP{given} ({change}), {accountant} "
+        f"{level} ({epsilon:.15g}, {delta:.15g})-DP{given} ({change}), {accountant} "
         f"accountant, {what}.{paper}"
     )
 
@@ -96,12 +98,7 @@ def _sentence(
 def _twice(epsilon: float, delta: float) -> str:
     r"""Return the cost of two changes: :math:`(2 \epsilon, (1 + e^\epsilon) \delta)`."""
     both = min(1.0, delta * (1 + math.exp(min(epsilon, 700.0))))
-    return f"({_rounded_up(2 * epsilon):g}, {both:.3g})"
-
-
-def _rounded_up(epsilon: float) -> float:
-    """Round up to four decimals, up to the rounding error of sums."""
-    return epsilon if math.isinf(epsilon) else math.ceil(epsilon * 1e4 * (1 - 1e-9)) / 1e4
+    return f"({2 * epsilon:.15g}, {digits_up(both, 3)})"
 
 
 def _entry(entry: LedgerEntry) -> dict[str, Any]:

@@ -26,6 +26,10 @@ ORDERS: Curve = np.r_[_FRACTIONS, _INTEGERS]
 
 _LOG_FACTORIAL: Curve = np.cumsum(np.log(np.r_[1, 1 : ORDERS.max() + 1]))
 _MIN_QUADRATURE_SIGMA = 0.03
+_ROUNDING = 2.0**-50  # of a distribution function near 1, eight times over
+_LEAST_MU = 1e-9  # smaller ones would divide by next to nothing
+_LOG_ROUNDING = 2.0**-48  # relative error of a logarithm of a distribution function, with room
+_MOST_NOISE = 1e12  # more noise on samples counts as this much, so that its square is finite
 
 
 def _log_moments_integer(sigma: float, q: float) -> Curve:
@@ -97,6 +101,7 @@ def rdp_gaussian(noise_multiplier: float, sample_rate: float = 1.0) -> Curve:
     elif sample_rate == 1:
         curve = ORDERS / (2 * noise_multiplier**2)
     else:
+        noise_multiplier = min(noise_multiplier, _MOST_NOISE)
         integer = np.logaddexp(0, _log_moments_integer(noise_multiplier, sample_rate))
         if noise_multiplier >= _MIN_QUADRATURE_SIGMA:
             fraction = np.logaddexp(0, _log_moments_fraction(noise_multiplier, sample_rate))
@@ -148,15 +153,21 @@ def rdp_to_delta(curve: Curve, epsilon: float) -> float:
 
 
 def gdp_delta(mu: float, epsilon: float) -> float:
-    r"""Exact delta of :math:`\mu`-Gaussian DP at ``epsilon`` (Balle and Wang, Theorem 8)."""
+    r"""Delta of :math:`\mu`-Gaussian DP at ``epsilon`` (Balle and Wang, Theorem 8).
+
+    It is exact but for rounding errors, which make it larger: its two terms nearly cancel where there
+    is much noise.
+    """
     if mu == 0:
         return 0.0
     if math.isinf(mu):
         return 1.0
-    points = torch.tensor([mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu], dtype=torch.float64)
+    mu = max(mu, _LEAST_MU)
+    place = -mu / 2 - epsilon / mu
+    points = torch.tensor([mu / 2 - epsilon / mu, place], dtype=torch.float64)
     first, second = torch.special.log_ndtr(points).tolist()
-    second += epsilon
-    return max(0.0, -math.exp(first) * math.expm1(min(0.0, second - first)))
+    error = _LOG_ROUNDING * (1 + max(place, -1e10) ** 2 + epsilon)
+    return max(0.0, -math.exp(first) * math.expm1(min(0.0, second + epsilon - first) - error))
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 # Shares are rounded numbers, so that those of a whole may exceed it in the last digits.
 _ROUNDING = Fraction(1, 10**9)
+_SUMMING = 1e-11  # relative error of a sum of epsilons, and of a search for one
 _MOST_NUMBER = 900 * 9  # the number of 10^9 among those of three digits
 
 
@@ -91,6 +92,28 @@ def smallest_epsilon(fits: Callable[[float], bool], above: float = 1e-6) -> floa
         else:
             low = middle
     return _three_digits(high)
+
+
+def rounded_up(epsilon: float, budget: float = math.inf) -> float:
+    """An epsilon to state: rounded up to four decimals, up to the rounding error of sums.
+
+    Args:
+        epsilon: What is proved.
+        budget: An epsilon that is stated instead where it is enough and four decimals exceed it.
+    """
+    if math.isinf(epsilon):
+        return epsilon
+    least = epsilon * (1 - _SUMMING)
+    rounded = math.ceil(least * 1e4) / 1e4
+    return budget if least <= budget < rounded else rounded
+
+
+def digits_up(value: float, digits: int) -> str:
+    """A number that is not negative in so many significant digits, rounded up."""
+    if not 0 < value < math.inf:
+        return f"{value:g}"
+    unit = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
+    return f"{math.ceil(value * (1 - _SUMMING) / unit) * unit:.{digits}g}"
 
 
 def _number(epsilon: float) -> int:

@@ -36,6 +36,7 @@ APPROXIMATE = "sum of epsilons and of deltas"
 _ROUNDING = 1e-12  # Shares of a budget add up to it but for the last digit.
 _STEP_ERROR = 4e-12  # twenty times what rounding adds per step to the delta of loss distributions
 _EPSILON_TOLERANCE = 1e-6
+_MOST_NOISE = 1e12  # more noise on samples counts as this much, so that its square is finite
 
 
 def costs(entries: Sequence[LedgerEntry]) -> Counter[Event]:
@@ -108,7 +109,8 @@ def tight_delta(entries: Sequence[LedgerEntry], epsilon: float, resolution: floa
         if math.isinf(event.pure_epsilon + event.squared_mu):
             return 1.0
         if isinstance(event, Gaussian) and event.sample_rate < 1:
-            sampled.append((event.noise_multiplier, event.sample_rate, steps))
+            noise = min(event.noise_multiplier, _MOST_NOISE)
+            sampled.append((noise, event.sample_rate, steps))
         elif isinstance(event, Gaussian):
             squared_mu.append(steps * event.squared_mu)
         else:

@@ -145,8 +145,15 @@ class PrivacyLedger:
         return epsilon
 
     def headline(self, delta: float) -> tuple[float, str]:
-        """The smallest epsilon that any accountant proves at ``delta``, and its name."""
-        return composition.headline(self.entries, delta)
+        """The smallest epsilon that any accountant proves at ``delta``, and its name.
+
+        It is searched for up to a tolerance, and is the budget's where that is kept and less.
+        """
+        epsilon, name = composition.headline(self.entries, delta)
+        budget = self.budget
+        if budget is not None and delta >= budget.delta and epsilon > budget.epsilon:
+            epsilon = budget.epsilon if self.affords() else epsilon
+        return epsilon, name
 
     def state_dict(self) -> dict[str, Any]:
         """All releases as plain values. The budget is configuration, not state."""

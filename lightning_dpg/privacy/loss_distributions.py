@@ -71,14 +71,17 @@ def hockey_stick(mu: float, epsilon: Array) -> Array:
 
     It is :math:`\Phi(\mu / 2 - \epsilon / \mu) - e^\epsilon \Phi(-\mu / 2 - \epsilon / \mu)` (Balle and
     Wang, 2018, Theorem 8, whose proof needs no sign of epsilon), and :math:`(1 - e^\epsilon)_+` where
-    nothing is released.
+    nothing is released. The terms nearly cancel where there is much noise, so that the rounding error
+    of their logarithms is taken off the second one.
     """
     if mu == 0:
         return np.maximum(-np.expm1(np.minimum(epsilon, 0.0)), 0.0)
     mu = max(mu, _LEAST_MU)  # smaller ones would divide by next to nothing
+    place = -mu / 2 - epsilon / mu
     first = log_ndtr(mu / 2 - epsilon / mu)
-    second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
-    delta: Array = -np.exp(first) * np.expm1(np.minimum(second - first, 0.0))
+    second = epsilon + log_ndtr(place)
+    error = _ROUNDING * (1 + np.square(np.clip(place, -1e10, 0.0)) + np.abs(epsilon))
+    delta: Array = -np.exp(first) * np.expm1(np.minimum(second - first, 0.0) - error)
     return delta
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.budget import Budget, digits_up, rounded_up
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier, max_steps
 from lightning_dpg.privacy.composition import entry_of, headline
 from lightning_dpg.privacy.events import Gaussian
@@ -43,7 +43,7 @@ def plan(
         f"budget: epsilon {epsilon:g} at delta {delta:g}",
         f"plan: {steps} private steps at sample rate {sample_rate:g}",
         f"noise multiplier: {sigma:g}" + ("" if noise_multiplier else " (smallest that fits)"),
-        f"epsilon spent: {spent:.4f} ({accountant} accountant, which the budget is held by)",
+        f"epsilon spent: {rounded_up(spent):.4f} ({accountant} accountant, that of the budget)",
         f"steps that fit with this noise: {affordable}"
         + (" (OVER BUDGET)" if affordable < steps else ""),
         "",
@@ -64,5 +64,5 @@ def _table(sigma: float, sample_rate: float, steps: int, delta: float) -> list[s
     lines.append(f"{'':>10}" + "".join(f"{column:>10}" for column in columns))
     for row in rows:
         values = [_headline(row, sample_rate, column, delta)[0] for column in columns]
-        lines.append(f"{row:>10.4g}" + "".join(f"{value:>10.4g}" for value in values))
+        lines.append(f"{row:>10.4g}" + "".join(f"{digits_up(value, 4):>10}" for value in values))
     return lines

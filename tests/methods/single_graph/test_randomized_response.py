@@ -242,7 +242,7 @@ def test_any_graph_and_budget_gives_a_simple_graph(edges, epsilon, denoise):
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(MisconfigurationException, match=r"at most 6000(.|\n)*noisy_oja"):
+    with pytest.raises(MisconfigurationException, match=r"at most 6000(.|\n)*PrivCom"):
         RandomizedResponse(num_nodes=6001, denoise="spectral")
     RandomizedResponse(num_nodes=10**6)
     with pytest.raises(MisconfigurationException, match="spectral only"):

@@ -262,6 +262,19 @@ def method_of(case):
     return getattr(methods, name), given | SMALL.get(name, {}) | options
 
 
+def known(case, **options):
+    """Those of some settings that the method of a case has."""
+    takes = inspect.signature(method_of(case)[0]).parameters
+    return {name: value for name, value in options.items() if name in takes}
+
+
+def draws_batches(case):
+    """Whether the steps of a case read Poisson samples, at a rate of the method's own."""
+    method, arguments = method_of(case)
+    module = method(**arguments | known(case, num_nodes=N))
+    return module.batch_request().kind == "poisson"
+
+
 every_case = pytest.mark.parametrize("case", CASES)
 
 
@@ -515,13 +528,11 @@ def test_one_edge_moves_what_mechanisms_are_given_by_their_sensitivity(
                     transcript.start_second()
                 steps = {"max_epochs": 1}
                 options = {}
-                if "netgan" in case:
+                if draws_batches(case):  # all records, so that both runs draw the same
                     steps |= {"steps_per_epoch": 3}
-                    options = {"num_edges": 20, "sample_rate": 1.0}
-                if case in ("dpgvae", "dpggan"):
-                    steps |= {"steps_per_epoch": 3}
-                    # A bound below the norm of an edge's gradient.
-                    options = {"max_grad_norm": 0.1, "sample_rate": 1.0}
+                    # A bound below the norm of an edge's gradient in a set.
+                    norm = {"max_grad_norm": 0.1} if case in SETS else {}
+                    options = known(case, num_edges=20, **norm) | {"sample_rate": 1.0}
                 fit(case, graph, extra=[SameCoins()], noise_seed=1, options=options, **steps)
             for distance, sensitivity in transcript.moved():
                 assert distance <= sensitivity * (1 + 1e-5)
@@ -783,13 +794,10 @@ def test_no_budget_and_no_shares_are_overspent(case, data):
 
 @every_case
 def test_public_seeds_fix_everything_but_the_noise(case, monkeypatch, tmp_path):
-    delta = parsed(CASES[case][0])["privacy"]["delta"]
     # So little budget that two equal integers are a matter of millionths.
     tiny = {"epsilon": 1e-4}
-    if "netgan" in case:  # the published variant takes the number for public
-        tiny = {"options": {"count_epsilon": 1e-4} if case == "dp_netgan" else {}}
-    if delta and case in SETS - LEARNERS:
-        tiny = {"options": {"count_share": 1e-5}}
+    if draws_batches(case):  # whose steps need more; the published variant releases no number
+        tiny = {"options": known(case, count_epsilon=1e-4, count_share=1e-5)}
     outputs = []
     for run in range(2):
         with monkeypatch.context() as patch:

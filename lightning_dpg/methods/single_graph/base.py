@@ -16,11 +16,10 @@ from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import edge_count_sensitivity
 
 
-class CountsEdges(Protocol):
-    """A method that releases the number of edges."""
+class Pays(Protocol):
+    """A method that pays for noise."""
 
     ledger: PrivacyLedger
-    num_edges: Tensor
 
     @property
     def noise(self) -> NoiseSource:
@@ -29,6 +28,12 @@ class CountsEdges(Protocol):
     @property
     def hparams(self) -> MutableMapping[str, Any]:
         """Settings, with the number of nodes among them."""
+
+
+class CountsEdges(Pays, Protocol):
+    """A method that has released the number of edges, or will."""
+
+    num_edges: Tensor
 
     def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
@@ -87,7 +92,7 @@ class OneShotSynthesizer(Synthesizer):
 
 
 def noisy_num_edges(
-    method: CountsEdges,
+    method: Pays,
     edges: Tensor,
     epsilon: float,
     sensitivity: int = edge_count_sensitivity(),

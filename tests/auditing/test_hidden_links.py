@@ -1,3 +1,5 @@
+"""Hidden links: predictions equal matrix powers, fair coins break ties, groups reveal links."""
+
 import itertools
 
 import networkx as nx

@@ -1,3 +1,5 @@
+"""Mechanisms have their closed-form laws, and are booked before they draw."""
+
 import itertools
 import math
 

@@ -1,4 +1,4 @@
-"""BTER: what it releases, what that costs, and that its graphs have the released clustering."""
+"""BTER books its releases, and its graphs have the released clustering."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Private degrees: three releases that together know how many nodes have which degree, and who."""
+"""Private degrees combine three releases into a sequence and the degree of each node."""
 
 import itertools
 import math
@@ -103,7 +103,7 @@ def test_order_removes_most_of_the_noise():
 
 
 def test_degrees_of_hubs_come_from_both_releases(monkeypatch):
-    """Hubs are far apart, so that both tell their degrees: best by the inverse of the variances."""
+    """Hubs are far apart, so both estimate their degrees: best weighted by inverse variances."""
     monkeypatch.setattr(private_degrees, "_DITHER", 0.0)
     true = np.r_[np.arange(900, 100, -40), np.full(980, 10)]
     errors = []

@@ -1,3 +1,5 @@
+"""HRG sensitivities and laws hold by enumeration, and short chains are refused."""
+
 import copy
 import itertools
 import math

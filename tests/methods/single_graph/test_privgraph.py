@@ -1,3 +1,5 @@
+"""PrivGraph sensitivities and laws hold by enumeration, and it finds planted communities."""
+
 import itertools
 import math
 

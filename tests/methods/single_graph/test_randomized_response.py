@@ -1,3 +1,5 @@
+"""Randomized response keeps epsilon for every outcome, and denoising improves the graph."""
+
 import itertools
 import math
 

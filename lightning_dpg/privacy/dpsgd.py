@@ -152,7 +152,8 @@ class DPSGD:
             noise: Secret source of the noise.
             expected_size: The public constant B_0; never the size of this batch.
 
-        PrivacyBudgetExceeded: If the step does not fit the budget; no state has changed then.
+        Raises:
+            PrivacyBudgetExceeded: If the step does not fit the budget; no state has changed then.
         """
         ledger.spend(entry)
         total = clipped_sum(self.max_grad_norm)

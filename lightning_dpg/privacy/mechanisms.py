@@ -29,9 +29,9 @@ def gaussian(
 ) -> Tensor:
     """Add independent normal noise to each element (noisy).
 
-    value: Value to release, of any shape (private).
+    Args:
+        value: Value to release, of any shape (private).
         ledger: Ledger that pays for the release.
-        ledger: Pays for the release.
         noise: Secret source of the noise.
         key: Name of the release for programs, which finds its ledger entry.
         name: Name of the release in the ledger.

@@ -51,7 +51,7 @@ def multi_bit(
 
     Client k spends :math:`b = \epsilon_k / (m n_k)` on each entry. Jin and Chen, "Gromov-Wasserstein
     discrepancy with local differential privacy for distributed structural graphs", 2022, Algorithm
-    1, of which this is the reading whose cost is epsilon: m of each row are told, not m of all.
+    1, of which this is the reading whose cost is epsilon: m of each row are reported, not m of all.
 
     The clients hold disjoint graphs, so that the ledger books the largest of their epsilons. A
     second call is a second release and costs as much again: a caller that needs the reports twice

@@ -22,7 +22,7 @@ def _shared_key() -> int:
 class NoiseSource:
     """Random numbers for noise and sampling, from a key that no user or attacker knows.
 
-    An attacker that knows the seed can subtract the noise. The key therefore comes from the operating
+    An attacker with the seed can subtract the noise. The key therefore comes from the operating
     system, is independent of ``seed_everything``, and is never logged, copied or saved: a resumed
     run draws a new one. Under ``torch.distributed`` all ranks receive the key of rank 0, so that
     ranks which make the same calls in the same order draw the same numbers; construct it on all

@@ -1,4 +1,4 @@
-"""Hidden links: predictions equal matrix powers, fair coins break ties, groups reveal links."""
+"""Hidden links equal matrix powers, coins break ties, and communities reveal links."""
 
 import itertools
 

@@ -37,7 +37,7 @@ def log_pmf(outputs, value, rate):
     return np.log(np.tanh(rate / 2)) - rate * np.abs(outputs - value)
 
 
-def test_all_graphs_of_four_nodes_and_their_neighbors():
+def test_all_graphs_of_four_nodes_and_their_neighbours():
     """The statistics move within their sensitivities, and all outputs together keep epsilon."""
     epsilon, shares = 0.8, (0.1, 0.3, 0.6)
     sensitivities = (edge_count_sensitivity(), *[degree_l1_sensitivity()] * 2)

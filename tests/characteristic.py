@@ -1,4 +1,4 @@
-r"""Delta of composed releases through characteristic functions: no grid of losses, no Renyi orders.
+r"""Delta of composed releases by characteristic functions, without loss grids or Renyi orders.
 
 :math:`E[(1 - e^{\epsilon - L})_+]` is inverted from its two-sided Laplace transform in epsilon, the
 moments :math:`E[e^{zL}]` over z (z + 1), along a line through the saddle point, where nothing cancels.

@@ -10,7 +10,7 @@ from lightning_dpg.privacy import noise
 
 
 def pytest_runtest_setup(item):
-    """Draw noise by the name of the test: what fails by chance fails for whoever looks into it."""
+    """Seed the noise by the name of the test, so that a random failure is reproducible."""
     noise.secrets = SimpleNamespace(randbits=random.Random(item.nodeid).getrandbits)
 
 

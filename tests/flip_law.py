@@ -1,4 +1,4 @@
-"""Permute and flip, computed another way."""
+"""Law of permute and flip by an independent computation."""
 
 import itertools
 import math

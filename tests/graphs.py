@@ -1,4 +1,4 @@
-"""Small graphs of tests."""
+"""Small graphs for tests."""
 
 import networkx as nx
 import torch

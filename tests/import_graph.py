@@ -1,4 +1,4 @@
-"""Imports of our own modules, read from the sources."""
+"""Imports between modules of the package, read from the sources."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Private methods with a mistake in their noise, and how an audit fares with them."""
+"""Private methods with planted mistakes in their noise, and their audits."""
 
 import math
 import pkgutil

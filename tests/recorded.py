@@ -1,4 +1,4 @@
-"""Results of benchmarks as they are recorded, made by hand."""
+"""Recorded results of benchmarks, made by hand."""
 
 from lightning_dpg.metrics.queries import QUERIES
 

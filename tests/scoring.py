@@ -1,4 +1,4 @@
-"""Canary scores of single releases, as an audit takes them."""
+"""Canary scores of single releases, as in an audit."""
 
 from lightning_dpg.auditing.scores.observation import Observation
 from lightning_dpg.auditing.scores.white_box import white_box_score

@@ -1,4 +1,4 @@
-"""The rules that keep the project in shape: who may import whom, and what is shipped."""
+"""Imports follow the declared rules, and all shipped files are in the package."""
 
 import importlib.util
 import shutil
@@ -20,7 +20,7 @@ FOUND = PROJECT["tool"]["setuptools"]["packages"]["find"]
 # Folders at the top that are links in the package.
 LINKED = {"datamodules", "callbacks", "conf"}
 
-# Who may import whom; a room may also import all that lies below those that it may import.
+# Allowed imports; a room may also import everything below its allowed imports.
 ARROWS = {
     "__main__": {"main"},
     "main": {"commands"},

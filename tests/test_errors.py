@@ -1,4 +1,4 @@
-"""Each mistake of a user gives its message, exit code 2, and leaves nothing behind."""
+"""Each user error gives its message and exit code 2, and leaves no files."""
 
 import os
 import subprocess

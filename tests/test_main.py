@@ -1,4 +1,4 @@
-"""The command line from end to end: every shipped configuration, and runs without the data."""
+"""The command line works end to end: every configuration, and runs without the data."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Which nodes a release has, in which order and under which names, from the file to the release."""
+"""Nodes, their order and their names stay the same from the file to the release."""
 
 import csv
 import json

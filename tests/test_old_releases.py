@@ -1,4 +1,4 @@
-"""Releases of 0.1.0, one of each method and variant, open and draw as they did then.
+"""Releases of 0.1.0, one of each method and variant, open and draw equal graphs.
 
 ``tests/releases/0.1.0`` holds what that version has written for a small graph or set of graphs:
 released tensors, statement, and the graph that it drew from seed 0 or the features that it released.

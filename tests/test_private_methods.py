@@ -1,4 +1,4 @@
-"""Every private method, as shipped: what one edge moves, what is booked, what else knows the graph.
+"""Every private method keeps its sensitivity, ledger and secrecy, as shipped.
 
 Each configuration of a finite budget joins by its file, and has to add its ledger below.
 """
@@ -449,7 +449,7 @@ class Transcript:
 
 
 def plain(values):
-    """What can be compared of public arguments."""
+    """Convert public arguments to comparable values."""
     secret = (PrivacyLedger, NoiseSource)
     kept = [value for value in values if not isinstance(value, secret)]
     return [value.tolist() if isinstance(value, torch.Tensor) else value for value in kept]
@@ -546,7 +546,7 @@ def dense_eigsh(operator, k, **options):
 
 
 class PublicState(pl.Callback):
-    """What the rest of the program may know at the end of a run."""
+    """State that the rest of the program may read at the end of a run."""
 
     def on_fit_end(self, trainer, pl_module):
         logged = {k: float(v) for k, v in trainer.callback_metrics.items()}
@@ -583,7 +583,7 @@ def test_apart_from_the_mechanisms_nothing_knows_which_graph_it_was(case, monkey
 
 
 class Secret(torch.Tensor):
-    """Private edges that raise when they are read while nobody may."""
+    """Private edges that raise an error when they are read without permission."""
 
     may_be_read = False
 

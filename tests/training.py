@@ -1,4 +1,4 @@
-"""Trainers of tests."""
+"""Trainers for tests."""
 
 from typing import Any
 

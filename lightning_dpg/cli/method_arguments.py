@@ -20,8 +20,8 @@ def move_sample_rate(method: type[PrivateModule], model: Namespace, data: Namesp
         model: Its arguments, with defaults.
         data: Arguments of the data module.
 
-    The change in one line; None if the data module has no rate.
-        What was done, in one line; None where the data module has no rate.
+    Returns:
+        The change in one line; None if the data module has no rate.
     """
     rate = data.get("sample_rate")
     if rate is None:

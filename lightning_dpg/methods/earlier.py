@@ -39,8 +39,8 @@ def translate(
         class_name: Public name of the class, such as ``PrivCom``.
         settings: Its settings, all of them or some.
 
-    Public name of the current class, its settings, and one line per renamed thing.
-        Public name of the class today, its settings, and a line for each thing that has a new name.
+    Returns:
+        Public name of the current class, its settings, and one line per renamed thing.
     """
     match class_name:
         case "PrivCom":

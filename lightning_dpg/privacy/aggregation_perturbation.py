@@ -1,4 +1,4 @@
-"""Sums of neighbors' rows with noise, hop after hop: made once, then read for nothing."""
+"""Noisy sums of neighbors' rows, hop by hop: released once, with free later reads."""
 
 import torch
 from torch import Tensor
@@ -43,7 +43,7 @@ def noisy_aggregation(
         edges: Undirected edges of shape ``(M, 2)``, each once (private).
         features: Public rows X of shape ``(N, d)``; longer ones are scaled to norm 1.
         hops: Number of hops; each is a release of its own.
-        ledger: Pays for each hop.
+        ledger: Ledger that pays for each hop.
         noise: Secret source of the noise.
         noise_multiplier: Standard deviation of the noise over the sensitivity.
 

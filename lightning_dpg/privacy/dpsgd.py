@@ -1,7 +1,7 @@
 """DP-SGD: per-example gradients with torch.func, clipping, one sum over ranks, noise once.
 
-Abadi et al., "Deep Learning with Differential Privacy", 2016, Algorithm 1. Hooks as in opacus cannot
-take the second derivative of a gradient penalty; ``vmap(grad(loss))`` can, and is exact.
+Abadi et al., "Deep Learning with Differential Privacy", 2016, Algorithm 1. The hooks of opacus do
+not support the second derivative of a gradient penalty; ``vmap(grad(loss))`` does, exactly.
 """
 
 from collections.abc import Callable, Mapping
@@ -60,7 +60,7 @@ def clipped_gradient_sum(
         max_grad_norm: Clipping norm C.
         rows: Rows of an embedding table that are parameters too; their sum is returned densely under
             the key ``"rows"``.
-        chunk_size: Examples whose gradients are held at a time.
+        chunk_size: Number of examples whose gradients are in memory at a time.
 
     Returns:
         The sum by parameter name, in double precision.
@@ -94,19 +94,19 @@ def clipped_gradient_sum(
 
 
 def widened(tensor: Tensor) -> Tensor:
-    """Floating-point numbers in double precision, and others as they are."""
+    """Convert floating-point numbers to double precision, and leave others unchanged."""
     return tensor.double() if tensor.is_floating_point() else tensor
 
 
 def clip_factor(squared: Tensor, max_grad_norm: float) -> Tensor:
-    """Factor of each example's gradient; 0 where its norm is no number and cannot be clipped."""
+    """Factor of each example's gradient; 0 if its norm is not finite and cannot be clipped."""
     # A squared norm from ghost norms can round below zero where uses cancel.
     scale = max_grad_norm / squared.clamp(min=0).sqrt().clamp(min=max_grad_norm)
     return torch.where(squared.isfinite(), scale, 0.0)
 
 
 def drop_unclipped(tensor: Tensor, scale: Tensor) -> Tensor:
-    """Without it one overflowing record would turn the whole sum into NaN, whatever the noise."""
+    """Drop examples that cannot be clipped: one overflow would turn the whole sum into NaN."""
     if bool(scale.all()):
         return tensor
     kept = (scale != 0).view(-1, *[1] * (tensor.ndim - 1))
@@ -114,7 +114,7 @@ def drop_unclipped(tensor: Tensor, scale: Tensor) -> Tensor:
 
 
 class DPSGD:
-    """The private half of a training step.
+    """The private part of a training step.
 
     Args:
         noise_multiplier: Noise scale sigma, relative to ``max_grad_norm``.
@@ -137,9 +137,9 @@ class DPSGD:
     ) -> None:
         r"""Add :math:`(\sum_b \mathrm{clip}_C(g_b) + N(0, \sigma^2 C^2 I)) / B_0` to each ``.grad``.
 
-        The noise is larger by the share of C that rounding may add to the sensitivity.
+        The noise is scaled up by the share of C that rounding may add to the sensitivity.
 
-        Private training's counterpart of ``loss.backward()``. The examples are a Poisson sample, of
+        It replaces ``loss.backward()`` in private training. The examples are a Poisson sample, of
         which every rank holds a part; the sum runs over all ranks and the noise, equal on all
         ranks, is added once. An empty batch is noised and charged as well.
 
@@ -153,7 +153,7 @@ class DPSGD:
             expected_size: The public constant B_0; never the size of this batch.
 
         Raises:
-            PrivacyBudgetExceeded: If the step does not fit the budget; nothing has changed then.
+            PrivacyBudgetExceeded: If the step does not fit the budget; no state has changed then.
         """
         ledger.spend(entry)
         total = clipped_sum(self.max_grad_norm)
@@ -176,7 +176,7 @@ class DPSGD:
 
 
 def accumulate(parameter: nn.Parameter, gradient: Tensor) -> None:
-    """Add to ``parameter.grad``, as a backward pass does."""
+    """Add a gradient to ``parameter.grad``, as a backward pass does."""
     gradient = gradient.to(parameter.dtype)
     parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
 

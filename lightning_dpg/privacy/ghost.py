@@ -29,12 +29,13 @@ def ghost_clipped_gradient_sum(
     rows: Rows | None = None,
     chunk_size: int = 512,
 ) -> dict[str, Tensor]:
-    """What ``clipped_gradient_sum`` gives, in one batched backward pass, in double precision as there.
+    """Compute ``clipped_gradient_sum`` in one batched backward pass, in double precision.
 
-    All trained parameters of the network, but the table of ``rows``, belong to ``nn.Linear`` maps.
+    All trained parameters of the network, except the table of ``rows``, belong to ``nn.Linear``
+    maps.
 
     Args:
-        network: Computes each example on its own.
+        network: Network that computes each example independently.
         losses: ``losses(inputs, *others)`` of shape ``(B,)``; it may call the network any number of
             times and take its gradient with ``create_graph=True``.
         inputs: Tensor of shape ``(B, ...)``, or ``(B, K, d)`` with ``rows``; B may be 0.
@@ -44,7 +45,7 @@ def ghost_clipped_gradient_sum(
         chunk_size: Examples per pass.
 
     Returns:
-        The sum by parameter name; that of the table is dense, under the key ``"rows"``.
+        The sum by parameter name; the sum of the table is dense, under the key ``"rows"``.
     """
     maps = {name: m for name, m in network.named_modules() if isinstance(m, nn.Linear)}
     total = {
@@ -73,7 +74,7 @@ class _Uses:
     """Pairs (x, y) of each map, of shapes ``(B, K, in)`` and ``(B, K, out)``, in order.
 
     Attributes:
-        final: Whether the gradient of the loss is being taken, rather than one inside it.
+        final: Whether the current gradient is that of the loss, and not one inside it.
     """
 
     def __init__(self) -> None:
@@ -127,7 +128,7 @@ class _Backwards(Function):
 
 @contextmanager
 def _recording(maps: dict[str, nn.Linear]) -> Iterator[_Uses]:
-    """Let the maps record their uses."""
+    """Record the uses of the maps within the context."""
     uses = _Uses()
 
     def apply(name: str, module: nn.Linear, x: Tensor) -> Tensor:
@@ -186,7 +187,7 @@ def _add_clipped(
 
 
 def _rounding(uses: Tensor, width: int, eps: float) -> Tensor:
-    r"""Bound of what rounding takes from a squared ghost norm, shape ``(B,)``.
+    r"""Bound the rounding error of a squared ghost norm, shape ``(B,)``.
 
     Each of the :math:`K^2` terms is a product of inner products, whose relative error is at most
     the number of summands times half of the machine epsilon; the terms' absolute sum is at most

@@ -1,4 +1,4 @@
-"""Mechanisms: a private value in, a noisy one out, paid for before the noise is drawn."""
+"""Mechanisms: noisy outputs of private values, paid for before the noise is drawn."""
 
 import math
 
@@ -30,16 +30,16 @@ def gaussian(
     """Add independent normal noise to each element (noisy).
 
     Args:
-        value: What to release, of any shape (private).
-        ledger: Pays for the release.
+        value: Value to release, of any shape (private).
+        ledger: Ledger that pays for the release.
         noise: Secret source of the noise.
         key: Name of the release for programs, which finds its ledger entry.
         name: Name of the release in the ledger.
-        sensitivity: Largest L2 change of ``value`` between neighbors, finite; where it is 0 the value
-            is public, and released as it is.
+        sensitivity: Largest L2 change of ``value`` between neighbors, finite; a value of
+            sensitivity 0 is public, and released without noise.
         noise_multiplier: Standard deviation of the noise over the sensitivity.
-        proof: Where the sensitivity is proved.
-        record: What is one record.
+        proof: Function whose docstring proves the sensitivity.
+        record: Unit of protection in words.
 
     Returns:
         Noisy value of the same shape; of the same type if that is a floating-point one.
@@ -90,7 +90,7 @@ def discrete_laplace(
 
     Args:
         value: Integers to release, of any shape (private).
-        ledger: Pays for the release.
+        ledger: Ledger that pays for the release.
         noise: Secret source of the noise.
         key: Name of the release for programs, which finds its ledger entry.
         name: Name of the release in the ledger.
@@ -101,10 +101,10 @@ def discrete_laplace(
             earlier releases; None is 1 for all.
         delta: Probability at most, over the earlier releases, with which the sensitivity or the
             scales are too small for this graph; 0 where they are proved for all graphs.
-        cost: What is booked in place of ``epsilon`` where ``value`` was computed from a secret sample
-            of the records, and ``proof`` says how much less that costs.
-        proof: Where the sensitivity is proved.
-        record: What is one record.
+        cost: Booked cost in place of ``epsilon`` if ``value`` was computed from a secret sample of
+            the records; ``proof`` then derives this smaller cost.
+        proof: Function whose docstring proves the sensitivity.
+        record: Unit of protection in words.
 
     Returns:
         Noisy integers of the same shape.
@@ -115,7 +115,7 @@ def discrete_laplace(
     if math.isinf(epsilon):
         spend_pure(ledger, key, name, booked, sensitivity, proof, record, delta)
         return ledger.publish(key, value.clone())
-    # Rounding the rate down adds noise and takes no privacy.
+    # Rounding the rate down only adds noise.
     rate = min(int(epsilon * RATE_DENOMINATOR) // sensitivity, 2**62)
     rates = np.full(value.numel(), rate, dtype=np.int64)
     if scales is not None:
@@ -150,14 +150,14 @@ def randomized_response(
     Args:
         present: Numbers of the bits that are 1, shape ``(M,)``, ascending and different (private).
         num_bits: Number of bits (public).
-        ledger: Pays for the release.
+        ledger: Ledger that pays for the release.
         noise: Secret source of the flips.
         key: Name of the release for programs, which finds its ledger entry.
         name: Name of the release in the ledger.
         epsilon: Cost, positive; an infinite one flips nothing and protects nothing.
-        thinning: Probability s with which a reported bit is kept, a function of what is public.
-        proof: Where it is shown that a neighbor differs in one bit.
-        record: What is one record.
+        thinning: Probability s that a reported bit is kept, a function of public values.
+        proof: Function whose docstring proves that neighbors differ in one bit.
+        record: Unit of protection in words.
 
     Returns:
         Numbers of the reported bits, shape ``(K,)``, ascending.
@@ -174,7 +174,7 @@ def randomized_response(
 
 
 def response_rates(epsilon: float, thinning: float = 1.0) -> tuple[float, float]:
-    """Probabilities with which randomized response reports a 1 and a 0."""
+    """Probabilities that randomized response reports a 1 and a 0."""
     flip = 1 / (1 + math.exp(min(epsilon, 700.0))) if math.isfinite(epsilon) else 0.0
     return thinning * (1 - flip), thinning * flip
 
@@ -189,7 +189,7 @@ def spend_pure(
     record: str,
     delta: float = 0.0,
 ) -> None:
-    """Book a release of pure epsilon, or of epsilon but for an event of probability ``delta``."""
+    """Book a release of pure epsilon, except for an event of probability ``delta``."""
     entry = pure_entry(
         key,
         name,
@@ -214,7 +214,7 @@ def pure_entry(
     record: str = "undirected edge",
     delta: float = 0.0,
 ) -> LedgerEntry:
-    """Entry of a release of pure epsilon, or of epsilon but for an event of probability ``delta``."""
+    """Entry of a release of pure epsilon, except for an event of probability ``delta``."""
     return LedgerEntry(
         key=key,
         name=name,
@@ -247,7 +247,7 @@ def _draw_discrete_laplace(noise: NoiseSource, rates: NDArray[np.int64]) -> NDAr
             going = going[coins_exp(noise, np.full(len(going), RATE_DENOMINATOR))]
             quotient[going] += 1
         magnitude = (remainder + RATE_DENOMINATOR * quotient) // rates[missing]
-        fits &= ~(negative & (magnitude == 0))  # zero would come up twice as often as it should
+        fits &= ~(negative & (magnitude == 0))  # zero would otherwise have twice its probability
         drawn[missing[fits]] = np.where(negative, -magnitude, magnitude)[fits]
         missing = missing[~fits]
     return drawn
@@ -256,8 +256,9 @@ def _draw_discrete_laplace(noise: NoiseSource, rates: NDArray[np.int64]) -> NDAr
 def coins_exp(noise: NoiseSource, numerators: NDArray[np.int64]) -> NDArray[np.bool_]:
     """True with probability exp(-numerator / 2**40) each, for numerators of at most 2**40.
 
-    Algorithm 1 of the same paper: the first failure of coins with probabilities exponent / k comes
-    at an odd k with exactly that probability.
+    Algorithm 1 of Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", 2020:
+    the first failure of coins with probabilities exponent / k has an odd k with exactly that
+    probability.
     """
     heads = np.zeros(len(numerators), dtype=bool)
     going = np.arange(len(numerators))

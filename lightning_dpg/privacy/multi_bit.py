@@ -1,4 +1,4 @@
-"""Multi-bit encoder: a few entries of each row of a matrix, told as signs that lie at random."""
+"""Multi-bit encoder: report randomized signs of a few entries per row."""
 
 import math
 
@@ -13,15 +13,15 @@ from lightning_dpg.privacy.noise import NoiseSource
 
 
 def cost_of_reports(num_reports: int, each: float) -> float:
-    r"""Epsilon of telling some entries of one client, each at its own cost: the product.
+    r"""Epsilon of the reports of some entries of one client, each at its own cost: the product.
 
-    Which entries are told is drawn before the values are looked at, so that it has the same law for
-    all clients with the same number of rows. Given the places, the signs are independent, and that
-    of an entry in :math:`[\alpha, \beta]` is +1 with a probability from :math:`1 / (e^b + 1)` to
-    :math:`e^b / (e^b + 1)`. Any two values change the probability of a sign by at most the factor
-    :math:`e^b`, and k signs by :math:`e^{kb}`; it is attained where all entries go from one end to
-    the other. The probabilities are whole multiples of :math:`2^{-40}` between two limits that add
-    up to 1 and whose ratio is at most :math:`e^b`, so that nothing is lost to rounding.
+    The reported entries are drawn independently of the values, so that their law is the same for
+    all clients with the same number of rows. Given the places, the signs are independent, and the
+    sign of an entry in :math:`[\alpha, \beta]` is +1 with a probability from :math:`1 / (e^b + 1)`
+    to :math:`e^b / (e^b + 1)`. Any two values change the probability of a sign by at most the
+    factor :math:`e^b`, and k signs by :math:`e^{kb}`; it is attained if all entries change from one
+    end to the other. The probabilities are whole multiples of :math:`2^{-40}` between two limits
+    that add up to 1 and whose ratio is at most :math:`e^b`, so that rounding costs no privacy.
 
     Of a client with n rows of h entries, m of each row cost :math:`n m b`. All h of each cost
     :math:`n h b`, more by h / m; m of the whole matrix cost :math:`m b`, less by n. The encoder of rows
@@ -29,8 +29,8 @@ def cost_of_reports(num_reports: int, each: float) -> float:
     :math:`m b` on each row, which is n of them on a graph.
 
     Args:
-        num_reports: Number of entries told, public.
-        each: Cost b of one of them.
+        num_reports: Number of reported entries, public.
+        each: Cost b of one entry.
     """
     return num_reports * each
 
@@ -47,30 +47,30 @@ def multi_bit(
     reports_per_row: int,
     bounds: tuple[float, float],
 ) -> Tensor:
-    r"""Tell the signs of m random entries of each row, for all clients at once (noisy).
+    r"""Report the signs of m random entries of each row, for all clients at once (noisy).
 
     Client k spends :math:`b = \epsilon_k / (m n_k)` on each entry. Jin and Chen, "Gromov-Wasserstein
     discrepancy with local differential privacy for distributed structural graphs", 2022, Algorithm
-    1, of which this is the reading whose cost is epsilon: m of each row are told, not m of all.
+    1, of which this is the reading whose cost is epsilon: m of each row are reported, not m of all.
 
     The clients hold disjoint graphs, so that the ledger books the largest of their epsilons. A
-    second call is a second release and costs as much again: whoever needs the reports twice keeps
-    them.
+    second call is a second release and costs as much again: a caller that needs the reports twice
+    keeps them.
 
     Args:
-        values: Rows of all clients, those of the first one first, shape ``(N, h)`` (private). What
-            is out of bounds is moved to the nearer one, and what is no number to the middle.
+        values: Rows of all clients in their order, shape ``(N, h)`` (private). A value out of
+            bounds is moved to the nearer bound, and NaN to the middle.
         sizes: Number of rows :math:`n_k` of each client (public), shape ``(G,)``.
-        ledger: Pays for the release; its relation is that of one client's graph.
+        ledger: Ledger that pays for the release; its relation is that of one client's graph.
         noise: Secret source of places and signs.
         key: Name of the release for programs, which finds its ledger entry.
         name: Name of the release in the ledger.
         epsilon: Cost for each client, public, positive and finite, shape ``(G,)``.
-        reports_per_row: Number m of entries told of each row.
+        reports_per_row: Number m of reported entries of each row.
         bounds: Ends :math:`\alpha < \beta` of the range of the values, public constants.
 
     Returns:
-        Signs of shape ``(N, h)``, of type int8, 0 where nothing is told.
+        Signs of shape ``(N, h)``, of type int8, 0 for unreported entries.
 
     Raises:
         ValueError: If an argument is out of range or the ledger protects something else.
@@ -104,11 +104,11 @@ def least_rate(report_epsilon: Tensor) -> Tensor:
 
 
 def report_rate(share: Tensor, least: Tensor) -> Tensor:
-    """Probability of +1, in the same units, of values that are so far along their range.
+    """Probability of +1, in units of :math:`2^{-40}`, by the position of a value in its range.
 
     Args:
-        share: From 0 to 1.
-        least: What :func:`least_rate` gave, of a shape that fits.
+        share: Position from 0 to 1.
+        least: Result of :func:`least_rate`, of a shape that fits.
     """
     rate = least + (share * (RATE_DENOMINATOR - 2 * least)).round().long()
     return torch.minimum(torch.maximum(rate, least), RATE_DENOMINATOR - least)
@@ -122,17 +122,17 @@ def unbiased(
     reports_per_row: int,
     bounds: tuple[float, float],
 ) -> Tensor:
-    r"""Estimates whose expectation is the told values, :math:`(\alpha + \beta) / 2 + c H^*`.
+    r"""Unbiased estimates of the reported values, :math:`(\alpha + \beta) / 2 + c H^*`.
 
     With :math:`c = h (\beta - \alpha) / (2m) \cdot (e^b + 1) / (e^b - 1)` each has the variance
     :math:`m c^2 / h - (H - (\alpha + \beta) / 2)^2`. It reads released values only.
 
     Args:
-        reports: Signs that :func:`multi_bit` gave, shape ``(N, h)``.
-        sizes: As it was given there, and so the rest.
-        epsilon: See there.
-        reports_per_row: See there.
-        bounds: See there.
+        reports: Signs of :func:`multi_bit`, shape ``(N, h)``.
+        sizes: Number of rows of each client, as in :func:`multi_bit`.
+        epsilon: Cost for each client, as in :func:`multi_bit`.
+        reports_per_row: Number m of reported entries of each row.
+        bounds: Ends of the range of the values.
 
     Returns:
         Estimates of shape ``(N, h)``, in double precision.
@@ -145,7 +145,7 @@ def unbiased(
 
 
 def best_reports_per_row(epsilon: float, num_rows: int, width: int) -> int:
-    """Number of entries per row at which the largest variance is least, as far as is known.
+    """Number of entries per row that minimizes the largest variance, as far as is known.
 
     Sajadmanesh and Gatica-Perez, "Locally private graph neural networks", 2021, Proposition 3.6,
     for the share of epsilon that one of ``num_rows`` rows has.
@@ -182,7 +182,7 @@ def _check(
 
 
 def _draw_places(noise: NoiseSource, rows: int, width: int, count: int) -> Tensor:
-    """``count`` different columns of each row, each set of them equally likely, ``(rows, count)``.
+    """Draw ``count`` distinct columns of each row, uniformly over sets, ``(rows, count)``.
 
     Floyd's algorithm: column j is drawn from the first j + 1, and is j itself where that is taken.
     """

@@ -1,4 +1,4 @@
-"""The secret source of all randomness that a guarantee rests on."""
+"""The secret source of all randomness of a guarantee."""
 
 import math
 import secrets
@@ -20,9 +20,9 @@ def _shared_key() -> int:
 
 
 class NoiseSource:
-    """Random numbers for noise and sampling, from a key that nobody is told.
+    """Random numbers for noise and sampling, from a key that no user or attacker knows.
 
-    Whoever knows the seed can subtract the noise. The key is therefore drawn from the operating
+    An attacker with the seed can subtract the noise. The key therefore comes from the operating
     system, is independent of ``seed_everything``, and is never logged, copied or saved: a resumed
     run draws a new one. Under ``torch.distributed`` all ranks receive the key of rank 0, so that
     ranks which make the same calls in the same order draw the same numbers; construct it on all
@@ -33,11 +33,11 @@ class NoiseSource:
     whose outputs reveal its state. Philox is a counter-based generator that passes statistical
     tests; it is not a certified cipher. Normal variates are floating-point numbers, and the
     guarantee of the Gaussian mechanism is for real ones: the gaps between the representable sums
-    can in principle tell neighboring inputs apart (Mironov, "On significance of the least
+    can in principle distinguish neighboring inputs (Mironov, "On significance of the least
     significant bits for differential privacy", 2012). Counts use an exact integer sampler instead.
 
     Args:
-        unsafe_seed: Fixed key for tests. What was drawn with it carries no guarantee.
+        unsafe_seed: Fixed key for tests. Values drawn with it carry no guarantee.
     """
 
     def __init__(self, *, unsafe_seed: int | None = None) -> None:
@@ -64,7 +64,7 @@ class NoiseSource:
             size: Shape of the result.
             std: Standard deviation.
             dtype: Type of the result.
-            device: Where to put the result.
+            device: Device of the result.
         """
         if not (math.isfinite(std) and std >= 0):
             raise ValueError(f"std must be finite and not negative, got {std}")
@@ -89,13 +89,13 @@ class NoiseSource:
         return torch.from_numpy(np.sort(chosen).astype(np.int64))
 
     def integers(self, high: int, size: int) -> NDArray[np.int64]:
-        """Uniform integers of ``range(high)``, exactly so, of shape ``(size,)``.
+        """Draw uniform integers of ``range(high)`` without bias, of shape ``(size,)``.
 
         NumPy rejects the draws that would favor some of them.
 
         Args:
             high: Upper bound, at most 2**63.
-            size: How many.
+            size: Number of integers.
         """
         if not 1 <= high <= 2**63:
             raise ValueError(f"high must lie in [1, 2**63], got {high}")

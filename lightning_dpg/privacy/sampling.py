@@ -1,4 +1,4 @@
-"""Poisson sampling: the way batches are drawn that the accountants assume."""
+"""Poisson sampling: the batch sampling that the accountants assume."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,11 +10,11 @@ from lightning_dpg.privacy.noise import NoiseSource
 
 
 class PoissonBatch(NamedTuple):
-    """A batch that says how it was drawn (private).
+    """A batch with its sample rate (private).
 
     Attributes:
-        data: The records that were drawn, possibly none: edges of shape ``(B, 2)``.
-        sample_rate: Probability with which each record was drawn: a constant of the configuration.
+        data: The drawn records, possibly none: edges of shape ``(B, 2)``.
+        sample_rate: Probability of each record to be drawn: a constant of the configuration.
     """
 
     data: Tensor
@@ -22,7 +22,7 @@ class PoissonBatch(NamedTuple):
 
 
 class PoissonSampler(Sampler[Tensor]):
-    """Draws each record into each batch independently with the same probability.
+    """Sampler that draws each record into each batch independently with the same probability.
 
     Batches differ in size and may be empty; an empty one is still a step. All ranks share each
     draw and keep every ``world_size``-th index of it, so that their union is one Poisson batch.
@@ -31,8 +31,8 @@ class PoissonSampler(Sampler[Tensor]):
         num_records: Number of records M.
         sample_rate: Probability q that a record is in a batch.
         steps: Number of batches in one pass.
-        noise: Secret source of the draws. By default one is made at the first pass, which is
-            after the process group has been initialized.
+        noise: Secret source of the draws. By default it is made at the first pass, which is after
+            the initialization of the process group.
         rank: Rank of this process.
         world_size: Number of processes.
     """
@@ -46,10 +46,9 @@ class PoissonSampler(Sampler[Tensor]):
         rank: int = 0,
         world_size: int = 1,
     ) -> None:
-        """Check the arguments; nothing is drawn yet."""
-        if (
-            num_records < 0
-        ):  # none is no mistake: a refusal would reveal that the graph lost its last
+        """Check the arguments, without any draw."""
+        # Zero is valid: a refusal would reveal that the graph has lost its last edge.
+        if num_records < 0:
             raise ValueError(f"num_records must be 0 or more, got {num_records}")
         if not 0 < sample_rate <= 1:
             raise ValueError(f"sample_rate must lie in (0, 1], got {sample_rate}")
@@ -66,7 +65,7 @@ class PoissonSampler(Sampler[Tensor]):
 
     @property
     def is_secret(self) -> bool:
-        """Whether nobody can know the draws."""
+        """Whether the draws are unknown to every user and attacker."""
         return self.noise is None or self.noise.is_secret
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Private choices: permute and flip among few candidates, a Markov chain among too many to list."""
+"""Private selection: permute and flip with few candidates, a Markov chain with too many to list."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ _BLOCK = 8192
 
 
 class Candidate(Protocol):
-    """A candidate that can become a neighboring one, by moves that can be taken back.
+    """A candidate of a Markov chain with reversible moves to its neighbors.
 
     Attributes:
         num_moves: Number of moves out of each candidate, the same for all of them (public). Each
@@ -33,13 +33,13 @@ class Candidate(Protocol):
         """Utility of this candidate (private)."""
 
     def gain(self, move: int) -> float:
-        """What a move, a number below ``num_moves``, would add to the utility."""
+        """Change of the utility by a move, a number below ``num_moves``."""
 
     def make(self) -> None:
-        """Make the move that was asked about last."""
+        """Make the move of the last call of :meth:`gain`."""
 
     def state(self) -> Tensor:
-        """Integers that tell the candidate, and nothing of the moves that led to it."""
+        """Integers that identify the candidate, independent of the moves that led to it."""
 
 
 def choose_in_turns(
@@ -56,7 +56,7 @@ def choose_in_turns(
     proof: str,
     record: str = "undirected edge",
 ) -> Tensor:
-    r"""Choose a candidate for each node, turn by turn, by utilities that may use earlier choices.
+    r"""Select a candidate for each node, in turns, by utilities that may use earlier selections.
 
     A node walks through its candidates in random order and takes candidate c with probability
     :math:`e^{-r (q_{max} - q_c)}`, where :math:`r = \epsilon / \Delta` and q are the utilities; else
@@ -77,15 +77,15 @@ def choose_in_turns(
         utilities: From the choices of the first ``a`` nodes and a stop ``b`` to the utilities of
             nodes a to b - 1: integer counts of shape ``(b - a, C)`` (private), cut to the number
             of nodes, and what is added to them, a function of public and released values.
-        ledger: Pays for the choices.
+        ledger: Ledger that pays for the selections.
         noise: Secret source of the noise.
         key: Name of the release for programs, which finds its ledger entry.
         name: Name of the release in the ledger.
         epsilon: Cost of all choices, positive; an infinite one takes a best candidate.
         sensitivity: Largest L1 change :math:`\Delta` of the counts of all turns together, given
             equal choices before each turn.
-        proof: Where the sensitivity is proved.
-        record: What is one record.
+        proof: Function whose docstring proves the sensitivity.
+        record: Unit of protection in words.
 
     Returns:
         Choices of all nodes, shape ``(stops[-1],)``, the first ones included.
@@ -123,30 +123,30 @@ def choose_by_chain(
     record: str = "undirected edge",
     watch: Callable[[int, float], None] | None = None,
 ) -> Tensor:
-    r"""Choose a candidate by the exponential mechanism, through a Markov chain.
+    r"""Select a candidate by the exponential mechanism, through a Markov chain.
 
-    Each step asks about a random move and makes it with probability :math:`\min(1, e^{r g})`, where g
+    Each step draws a random move and makes it with probability :math:`\min(1, e^{r g})`, where g
     is the gain and :math:`r = \epsilon / 2 \Delta` (Metropolis et al., 1953). The stationary law is
     that of the exponential mechanism, :math:`P(c) \propto e^{r q_c}`, which is epsilon-DP if no
     utility changes by more than :math:`\Delta` between neighbors: the numerator changes by a
     factor of :math:`e^{\epsilon / 2}` at most, and so does the sum of all.
 
-    What is booked is the cost of that law. A chain of finitely many steps has another one, and how
-    far off it is, nobody knows: callers state that as a condition. The number of steps is public
-    and looks at nothing. Decisions are taken in floating-point numbers, with coins of 53 bits.
+    The ledger books the cost of that law. A chain of finitely many steps has another law at an
+    unknown distance: callers state this as a condition. The number of steps is public and
+    data-independent. Decisions use floating-point numbers, with coins of 53 bits.
 
     Args:
-        candidate: Where the chain starts, by public choice; it is moved.
+        candidate: Start of the chain, a public choice; the chain moves it.
         steps: Number of steps.
-        ledger: Pays for the choice.
+        ledger: Ledger that pays for the selection.
         noise: Secret source of the moves.
         key: Name of the release for programs, which finds its ledger entry.
         name: Name of the release in the ledger.
-        epsilon: Cost of the choice, positive; an infinite one makes all moves that are no loss.
+        epsilon: Cost of the selection, positive; an infinite one makes all moves without a loss.
         sensitivity: Largest change :math:`\Delta` of a candidate's utility between neighbors.
-        proof: Where the sensitivity is proved.
-        record: What is one record.
-        watch: Is told steps and utility (private) as the chain goes on.
+        proof: Function whose docstring proves the sensitivity.
+        record: Unit of protection in words.
+        watch: Function that receives steps and utility (private) during the run of the chain.
 
     Returns:
         State of the last candidate.
@@ -174,7 +174,7 @@ def choose_by_chain(
     for start in range(0, steps if candidate.num_moves else 0, _BLOCK):
         size = min(_BLOCK, steps - start)
         moves = noise.integers(candidate.num_moves, size)
-        # A loss is borne where an exponential variate of that rate exceeds it.
+        # A loss is accepted if an exponential variate of that rate exceeds it.
         uniform = (noise.integers(2**53, size) + 1) * 2.0**-53
         borne = np.log(uniform) / rate
         for move, least in zip(moves.tolist(), borne.tolist(), strict=True):
@@ -188,7 +188,7 @@ def choose_by_chain(
 def _rate_multiple(rate: float, largest: float) -> int:
     """The rate times 2**40, less where utilities (public bound) would not fit 64 bits.
 
-    Rounding it down adds noise and takes no privacy.
+    Rounding the rate down only adds noise.
     """
     fitting = 2**61 // (int(largest) + 1)
     return fitting if math.isinf(rate) else min(int(rate * RATE_DENOMINATOR), fitting)
@@ -199,7 +199,7 @@ def _permute_and_flip(
 ) -> NDArray[np.int64]:
     """One candidate per row of utilities ``(B, C)`` at the rate multiple / 2**40, shape ``(B,)``.
 
-    It draws fair integers alone. Rounding the offsets, which are public, takes no privacy.
+    It draws fair integers only. Rounding the offsets, which are public, costs no privacy.
     """
     fixed = multiple * counts + np.rint(multiple * offsets).astype(np.int64)
     short = fixed.max(axis=1, keepdims=True) - fixed

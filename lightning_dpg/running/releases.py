@@ -50,13 +50,13 @@ class Release(NamedTuple):
 def open_release(folder: Path, method_class: type[PrivateModule] | None = None) -> Release:
     """Open a release.
 
-    folder: Folder of a release, or of a run with one.
+    Args:
+        folder: Folder of a release, or of a run with one.
         method_class: Class of its method; by default the shipped or already imported class of the
             recorded name.
-            the release names.
 
-    CommandError: If there is no release, or if it is damaged or changed.
-        CommandError: If there is no release, or it is damaged or changed.
+    Raises:
+        CommandError: If there is no release, or if it is damaged or changed.
     """
     path = released_tensors(folder)
     _refuse_changes(path)

@@ -1,4 +1,4 @@
-"""Lower bounds on epsilon: known answers, and mistakes that they have to catch."""
+"""Lower bounds on epsilon equal known answers, and detect planted mistakes."""
 
 import math
 from functools import partial

@@ -1,3 +1,5 @@
+"""Hidden links equal matrix powers, coins break ties, and communities reveal links."""
+
 import itertools
 
 import networkx as nx

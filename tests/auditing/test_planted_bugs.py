@@ -1,4 +1,4 @@
-"""Mistakes planted in the noise of every private method, and whether an audit finds them.
+"""Audits detect mistakes planted in the noise of every private method.
 
 Each row states what is audited: the view is ``white_box``, the epsilon is that of the whole method,
 and a fit has so many canaries. A halved sensitivity is halved noise, since noise is in proportion to

@@ -1,4 +1,4 @@
-"""Re-identification: brute force over all guesses, and copies that hide nothing."""
+"""Re-identification equals brute force over all guesses, and succeeds on exact copies."""
 
 import networkx as nx
 import numpy as np

@@ -1,4 +1,4 @@
-"""The benchmark as a function: results, resumption, and arguments that are refused."""
+"""The benchmark as a function resumes, returns results, and refuses bad arguments."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The plan of a benchmark: which fits there are, and what makes them others."""
+"""The plan of a benchmark has the expected fits, and changed settings give new jobs."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The report of ``compare`` in a browser: charts, choices, narrow screens, and no network."""
+"""The report of ``compare`` works in a browser: charts, choices, narrow screens, no network."""
 
 import html
 import json

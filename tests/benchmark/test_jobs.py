@@ -1,4 +1,4 @@
-"""Recorded results of jobs: those of earlier versions are read, and none is half written."""
+"""Recorded results of earlier versions are readable, and no record is incomplete."""
 
 import json
 

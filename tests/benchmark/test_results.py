@@ -1,4 +1,4 @@
-"""Tables of results, against numbers by hand."""
+"""Tables of results equal numbers computed by hand."""
 
 import csv
 import math
@@ -41,7 +41,7 @@ def test_markdown_against_numbers_by_hand():
     lines = [line for line in text.splitlines() if line.startswith("|")]
     near, far = markdown_row(lines, "near"), markdown_row(lines, "far")
     # sd of two numbers is their distance over the root of two
-    assert near["triangles"] == "0.2 ± 0.14"  # less, but not told from a mean of such a deviation
+    assert near["triangles"] == "0.2 ± 0.14"  # less, but not significantly, at this deviation
     assert far["triangles"] == "1,000 ± 1,414"
     assert near["edge_overlap ↑"] == "0.3 ± 0.14"
     assert far["edge_overlap ↑"] == "**0.75 ± 0.071**"

@@ -1,4 +1,4 @@
-"""Worker processes: their ends, and those of their parent."""
+"""Worker processes end with their parent, and a dead worker costs one call."""
 
 import contextlib
 import os

@@ -1,3 +1,5 @@
+"""Statistics of samples are logged every n batches, and a switch drops all private figures."""
+
 import csv
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Command lines and configurations that were written for 0.1."""
+"""Command lines and configurations of version 0.1 still work."""
 
 import pytest
 import yaml

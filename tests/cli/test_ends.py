@@ -1,4 +1,4 @@
-"""However a run ends, its user learns what is spent, where it lies and how to go on."""
+"""Every end of a run reports the spent budget, the folder, and how to continue."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""Folders of runs."""
+"""Every run has a folder of its own."""
 
 import pytest
 

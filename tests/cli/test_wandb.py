@@ -1,4 +1,4 @@
-"""Weights & Biases: the offline file holds the curves, and online never hangs."""
+"""The offline file of Weights & Biases holds the curves, and online tracking never hangs."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""The command ``attack``: what it prints and writes, what it fits again, and what it refuses."""
+"""``attack`` prints and writes its numbers, fits again, and refuses bad arguments."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The command ``attack`` on a set of graphs: its parts can be fitted again, its numbers are right."""
+"""``attack`` on a set fits parts of the set, and its numbers are correct."""
 
 import json
 
@@ -53,7 +53,7 @@ def test_hidden_links_are_predicted(folder, capsys):
     assert report["edges"] == sum(edges)
     assert report["hidden"] == sum(round(count / 5) for count in edges)
     rows = report["link_prediction"]
-    # Communities tell hidden links, which uniform graphs of the same sizes cannot show.
+    # Communities reveal hidden links, which uniform graphs of the same sizes cannot show.
     assert rows["real"]["value"] > 0.7 > rows["generated"]["value"]
     assert rows["degrees_alone"]["value"] < 0.7
 

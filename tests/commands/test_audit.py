@@ -1,4 +1,4 @@
-"""The command ``audit``: what it measures, what it catches, and what it refuses."""
+"""``audit`` measures epsilon, detects mistakes, and refuses bad arguments."""
 
 import json
 
@@ -89,7 +89,7 @@ def test_missing_gaussian_noise_is_caught(audit, monkeypatch, capsys):
     assert result["correct"] == 18
     assert result["epsilon_lower_bound"] > 1 >= result["claimed_epsilon"]
     assert "verdict: REFUTED" in capsys.readouterr().out
-    # Gradients alone tell it, too: in about 29 of 30 runs, of which two are made.
+    # Gradients alone reveal it, too: in about 29 of 30 runs, of which two are made.
     gradients = ("--model.degree_share", "0", "--model.count_epsilon", "0.02")
     steps = ("--data.sample_rate", "0.9", "--trainer.max_epochs", "40", "--canaries", "60")
     runs = (audit(*DP_NETGAN, *gradients, *steps, "--privacy.epsilon", "0.1") for _ in range(2))

@@ -1,4 +1,4 @@
-"""The command ``audit`` on sets of graphs: where canaries go, what is measured and what caught."""
+"""``audit`` on sets places canaries in graphs, measures epsilon and detects mistakes."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""The command ``compare`` from end to end: results, resumption, and what it refuses."""
+"""``compare`` works from end to end: results, resumption, and refused arguments."""
 
 import csv
 import json

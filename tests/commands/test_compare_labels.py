@@ -1,4 +1,4 @@
-"""The command ``compare`` on labels of graphs: rows, accuracies, and what it refuses."""
+"""``compare`` on labels of graphs has correct rows and accuracies, and refuses bad input."""
 
 import csv
 import math
@@ -74,7 +74,7 @@ def test_all_rows_are_there_and_the_largest_budget_tells_the_labels(folder):
     assert found == {"private", "weisfeiler_lehman", *baselines, exact}
     private = {(row["epsilon"], row["run"]): row for row in rows_of(folder, "private")}
     assert set(private) == {(e, r) for e in ("1.0", "80.0") for r in "01"}
-    assert float(private["80.0", "0"]["synthetic"]) > 0.9  # edges alone tell them
+    assert float(private["80.0", "0"]["synthetic"]) > 0.9  # edge counts alone reveal them
     assert float(rows_of(folder, exact)[0]["synthetic"]) == 1.0
     for row in rows_of(folder, "node_kernel (baseline)"):
         assert float(row["real"]) == 0.5  # the majority

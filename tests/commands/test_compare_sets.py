@@ -1,4 +1,4 @@
-"""The command ``compare`` on sets of graphs: rows, numbers, and what it refuses."""
+"""``compare`` on sets of graphs has correct rows and numbers, and refuses bad input."""
 
 import csv
 import itertools

@@ -1,4 +1,4 @@
-"""The command ``evaluate``: what it prints and writes, and what it refuses."""
+"""``evaluate`` prints and writes its numbers, and refuses bad input."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""``generate`` on releases that somebody else has made: nothing of theirs runs, faults are named."""
+"""``generate`` runs no code of a foreign release, and names its faults."""
 
 import json
 import sys

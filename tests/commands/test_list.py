@@ -1,4 +1,4 @@
-"""``list`` reads sources and folders without importing them, so that both could drift apart."""
+"""``list`` agrees with the imported methods and data sets, although it only reads sources."""
 
 from lightning_dpg.commands.list_ import data_sets
 from lightning_dpg.datamodules.loading import known_graphs

@@ -1,4 +1,4 @@
-"""``verify``: whatever is edited, flipped, missing or additional in a release is named."""
+"""``verify`` names every edited, flipped, missing or additional part of a release."""
 
 import json
 import shutil

@@ -90,7 +90,7 @@ def test_moves_reach_all_dendrograms_and_lead_back(num_nodes, number):
             if key(longer) not in paths:
                 paths[key(longer)] = longer
                 waiting.append(longer)
-    assert len(reached) == number  # (2 N - 3)!!, so that states do not tell of the path
+    assert len(reached) == number  # (2 N - 3)!!, so states are independent of the path
     for here, others in reached.items():
         assert len(set(others)) == len(others)
         assert all(reached[other].count(here) == 1 for other in others)

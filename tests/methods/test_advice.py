@@ -1,3 +1,5 @@
+"""The recommended method follows measurements, and uses public numbers only."""
+
 import math
 
 import pytest

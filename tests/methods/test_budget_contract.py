@@ -1,4 +1,4 @@
-"""Every private method and every budget: the plan fits, or it is refused with one that does."""
+"""Every private method keeps every budget, or refuses it with the smallest sufficient one."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Every method with every data module: a run, or one message before anything is booked."""
+"""Every method runs with every data module, or refuses it before anything is booked."""
 
 import math
 

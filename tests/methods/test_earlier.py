@@ -1,4 +1,4 @@
-"""Methods by the names and settings that 0.1 had for them."""
+"""Methods work by the names and settings of version 0.1."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A larger budget makes graphs better, or as good: on average over kinds of graphs, for each query."""
+"""A larger budget makes graphs no worse, on average over kinds of graphs, for each query."""
 
 import itertools
 

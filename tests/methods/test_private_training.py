@@ -1,4 +1,4 @@
-"""A DP-SGD method takes less than 120 lines: it books, learns, resumes, and refuses as all do."""
+"""A DP-SGD method of less than 120 lines books, learns, resumes, and refuses."""
 
 import inspect
 import math

@@ -1,7 +1,7 @@
-"""Whatever the noise is, what is made of a paid release neither fails nor leaves its range.
+"""Post-processing of a paid release stays in its range for all noise values.
 
 The noise of a run is replaced by arbitrary numbers: a release that is paid for and then fails is lost,
-and that it failed tells of the noise.
+and the failure itself reveals the noise.
 """
 
 import numpy as np

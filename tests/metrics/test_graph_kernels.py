@@ -94,7 +94,7 @@ def test_colors_are_those_spelled_out(graphs, labelled, iterations):
 def test_two_triangles_and_a_ring_of_six():
     graphs = [from_networkx(nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(3)))]
     graphs.append(from_networkx(nx.cycle_graph(6)))
-    # Colors never tell them apart. Paths: 12 of length 1 against 12, 12, 6 of lengths 1, 2, 3.
+    # Colors never separate them. Paths: 12 of length 1 against 12, 12, 6 of lengths 1, 2, 3.
     assert weisfeiler_lehman_kernel(graphs)[0, 1] == pytest.approx(1)
     assert shortest_path_kernel(graphs)[0, 1] == pytest.approx(12 / 18)
 

@@ -21,7 +21,7 @@ FIRST = {3: 0, 4: 2, 5: 8}
 
 
 def traits(graph):
-    """What the motifs of one size are ordered by."""
+    """Sort key of the motifs of one size."""
     degrees = sorted((-degree for _, degree in graph.degree()))
     return graph.number_of_edges(), degrees, -sum(nx.triangles(graph).values())
 

@@ -1,3 +1,5 @@
+"""Calibrated Gaussian noise equals the analytic mechanism, also at tiny deltas."""
+
 import math
 
 import mpmath

@@ -1,3 +1,5 @@
+"""Ledgers of known runs give known epsilons, and no spending exceeds the budget."""
+
 import json
 import math
 from dataclasses import replace

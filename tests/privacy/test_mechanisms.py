@@ -1,3 +1,5 @@
+"""Mechanisms have their closed-form laws, and are booked before they draw."""
+
 import itertools
 import math
 
@@ -105,7 +107,7 @@ def test_noise_that_may_be_too_small_is_booked_with_its_delta():
 
 
 @pytest.mark.parametrize(("epsilon", "sensitivity"), [(1.0, 1), (0.7, 3)])
-def test_log_ratio_over_neighbors_is_at_most_epsilon(epsilon, sensitivity):
+def test_log_ratio_over_neighbours_is_at_most_epsilon(epsilon, sensitivity):
     neighbors = [
         (a, b) for a, b in itertools.product(range(9), repeat=2) if abs(a - b) <= sensitivity
     ]
@@ -274,7 +276,7 @@ def test_randomized_response_has_its_closed_form_law(present, thinning):
 
 
 @pytest.mark.parametrize(("epsilon", "thinning"), [(0.5, 1.0), (3.0, 1.0), (3.0, 0.01)])
-def test_no_output_of_randomized_response_tells_neighbors_apart_by_more(epsilon, thinning):
+def test_no_output_of_randomized_response_tells_neighbours_apart_by_more(epsilon, thinning):
     true_rate, false_rate = response_rates(epsilon, thinning)
     outputs = np.array(list(itertools.product((0, 1), repeat=6)))
     worst = 0.0

@@ -1,3 +1,5 @@
+"""Multi-bit reports have the enumerated law, the proved cost and unbiased estimates."""
+
 import itertools
 import math
 

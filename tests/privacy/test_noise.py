@@ -1,3 +1,5 @@
+"""Noise has the requested law, ignores public seeds, and its key is never saved or copied."""
+
 import copy
 import math
 import pickle
@@ -15,7 +17,7 @@ from lightning_dpg.privacy.noise import NoiseSource
 
 @pytest.fixture(autouse=True)
 def keys_of_the_operating_system(monkeypatch):
-    """What all other tests do without."""
+    """Use the secret key of production, which all other tests replace."""
     monkeypatch.setattr(noise, "secrets", secrets)
 
 

@@ -1,3 +1,5 @@
+"""Poisson batches are independent draws at the requested rate, shared between ranks."""
+
 import numpy as np
 import pytest
 import pytorch_lightning as pl

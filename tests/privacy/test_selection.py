@@ -1,3 +1,5 @@
+"""Private selections have the law of permute and flip, and one edge costs at most the rate."""
+
 import math
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Fits in this process: what they open, what they leave behind, and what a caller can change."""
+"""Fits in this process open releases, leave no files, and accept changes of a caller."""
 
 import pytest
 import torch

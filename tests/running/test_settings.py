@@ -1,4 +1,4 @@
-"""Each shipped configuration is found by its short name, its path, and its name of version 0.1."""
+"""Each shipped configuration has a short name, a path, and its name of version 0.1."""
 
 import pytest
 

@@ -12,9 +12,9 @@ from lightning_dpg.privacy.events import LedgerEntry
 class Observation(NamedTuple):
     """One noisy value, and the attacker's knowledge at its release.
 
-    method: The method, with its public settings, its released tensors, and its networks in their
-        state at the step.
-            are in the step.
+    Attributes:
+        method: The method, with its public settings, its released tensors, and its networks in
+            their state at the step.
         entry: The ledger entry that paid for the value.
         noisy: The released value.
         earlier: Earlier noisy values, the last one of each key.

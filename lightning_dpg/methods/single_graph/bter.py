@@ -41,8 +41,7 @@ class BTER(OneShotSynthesizer):
     r"""Block two-level Erdos-Renyi graph with private degrees, mixing and clustering.
 
     Nodes of similar degree form blocks whose inner edges form triangles; the remaining edges of the
-    nodes are drawn at random.
-    lack are drawn at random. Pure epsilon-DP by five releases with discrete Laplace noise:
+    nodes are drawn at random. Pure epsilon-DP by five releases with discrete Laplace noise:
 
     1. to 3. the number of edges, the ordered degrees, and the degree of each node, see
        :func:`release_degrees`. Released degrees from :math:`2^{k-1}` to :math:`2^k - 1` are class k.

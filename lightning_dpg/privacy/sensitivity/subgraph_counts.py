@@ -73,10 +73,11 @@ def containing_graphlets(size: int, max_degree: int) -> int:
 
     A set that is connected has a spanning tree with the edge in it. The universal cover of G is a
     part of the infinite tree whose degrees are D. A spanning tree has one lift that contains a
-    given lift of the edge, and the lift tells the tree, and so the set. Hence there are no more
-    such trees, over all sets together, than subtrees of k nodes of the infinite tree around one of
-    its edges. These are pairs of non-empty (D - 1)-ary trees with k nodes together, whose number
-    is the one above, a whole one. It is attained if G is a tree around the edge with degree D.
+    given lift of the edge, and the lift determines the tree, and so the set. Hence there are no
+    more such trees, over all sets together, than subtrees of k nodes of the infinite tree around
+    one of its edges. These are pairs of non-empty (D - 1)-ary trees with k nodes together, whose
+    number is the one above, a whole one. It is attained if G is a tree around the edge with degree
+    D.
 
     Args:
         size: Number of nodes k, 2 or more.

@@ -1,4 +1,4 @@
-"""Methods know nothing of audits; a method without a score of its own is audited all the same."""
+"""Methods are independent of audits; a method without a score of its own is audited as well."""
 
 import inspect
 

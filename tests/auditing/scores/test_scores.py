@@ -1,4 +1,4 @@
-"""Scores of noisy values: against likelihood ratios and gradients computed in another way."""
+"""Scores of noisy values equal independent likelihood ratios and gradients."""
 
 import math
 

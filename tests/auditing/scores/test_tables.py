@@ -1,4 +1,4 @@
-"""Scores of tables of counts: against likelihoods summed over all coins."""
+"""Scores of count tables equal likelihoods summed over all coins."""
 
 import itertools
 
@@ -127,7 +127,7 @@ def test_a_sum_of_updates_tells_the_canaries_of_its_clients():
         proof="test",
     )
     client_of = graph_of[pairs[:, 0]].clone()
-    client_of[3:] = -1  # the last client does not teach
+    client_of[3:] = -1  # the last client does not train
     for coins in itertools.product((False, True), repeat=3):
         inside = pairs[:3][torch.tensor(coins)]
         noisy = updates(torch.cat([torch.tensor([[0, 1], [4, 5], [8, 9]]), inside])).sum(0)

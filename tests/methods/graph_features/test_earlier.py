@@ -1,4 +1,4 @@
-"""Releases of features by the names and settings that 0.1 had for them."""
+"""Releases of features open by the names and settings of version 0.1."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""Federated averaging whose clients are processes that talk to the server by gRPC."""
+"""Federated averaging with client processes equals training in one process."""
 
 import math
 import multiprocessing
@@ -42,7 +42,7 @@ def clients(count):
 
 
 class Stops(pl.Callback):
-    """What a signal does in the middle of a run."""
+    """Interrupt a run as a signal does."""
 
     def on_train_batch_end(self, *_):
         raise KeyError("stopped")

@@ -1,3 +1,5 @@
+"""Discrepancies equal POT's, and a stopped run continues from its folder."""
+
 import math
 
 import networkx as nx

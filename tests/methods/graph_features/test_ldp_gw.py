@@ -1,3 +1,5 @@
+"""Gromov-Wasserstein releases spend their budget, padding hides sizes, and bounds hold."""
+
 import functools
 import itertools
 import math

@@ -1,3 +1,5 @@
+"""Kernel counts equal networkx, their noise has the booked scale, and samples keep the budget."""
+
 import functools
 import json
 import math
@@ -161,7 +163,7 @@ def test_estimates_of_the_paper_are_unbiased_and_unprotected(tmp_path):
 
 
 class Copies:
-    """What a release of features reads of a set of equal graphs, each of which is a run of its own."""
+    """Records of a set of equal graphs, each of which acts as a separate run."""
 
     def __init__(self, graph, count):
         edges = torch.tensor([sorted(edge) for edge in graph.edges])

@@ -1,3 +1,5 @@
+"""Set synthesizers draw one graph for each original, book the edge counts and restore them."""
+
 import math
 
 import networkx as nx

@@ -1,3 +1,5 @@
+"""Erdos-Renyi on sets spends the budget once, and all sets of pairs are equally likely."""
+
 import math
 
 import networkx as nx

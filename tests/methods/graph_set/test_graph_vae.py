@@ -1,4 +1,4 @@
-"""Autoencoders of graph sets: what they book, what one edge can move, and what they release."""
+"""Graph autoencoders book their events, keep sensitivities, and release only the decoder."""
 
 import functools
 import math

@@ -1,4 +1,4 @@
-"""GraphRNN: what it trains is what it draws, it learns a set, and it says that nothing is private."""
+"""GraphRNN draws from the law it trains, learns a set, and states that nothing is private."""
 
 import networkx as nx
 import pytest
@@ -27,7 +27,7 @@ def fit(module, data, epsilon=float("inf"), delta=None, steps=1):
 
 
 def cliques_and_cycles():
-    """Graphs whose numbers of nodes and edges tell which of the two they are."""
+    """Two kinds of graphs with different numbers of nodes and edges."""
     sizes = [5 + k % 4 for k in range(40)]
     return [nx.complete_graph(n) if k < 20 else nx.cycle_graph(n) for k, n in enumerate(sizes)]
 
@@ -78,7 +78,7 @@ def test_told_counts_are_the_same_in_training_and_drawing(in_order):
     expected = [(4, 5, 5 / 9), (3, 4, 4 / 8), (2, 3, 3 / 6), (1, 1, 1 / 3)]
     nodes, left, share = torch.tensor(expected).T
     torch.testing.assert_close(told, torch.stack([nodes.log(), left.log1p(), share], 1))
-    # Drawing is told what is left of the number it was given.
+    # Drawing reads the remaining part of the given number.
     drawn = model.draw(5, 5, torch.Generator().manual_seed(0))
     for node, inputs in enumerate(seen, start=1):
         left = max(5 - int((drawn[:, 1] < node).sum()), 0)

@@ -1,4 +1,4 @@
-"""BTER: what it releases, what that costs, and that its graphs have the released clustering."""
+"""BTER books its releases, and its graphs have the released clustering."""
 
 import itertools
 import math
@@ -41,7 +41,7 @@ def draw(method, seed=0):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_neighbors_of_four_nodes_are_told_apart_by_epsilon_at_most(seed, monkeypatch):
+def test_neighbours_of_four_nodes_are_told_apart_by_epsilon_at_most(seed, monkeypatch):
     """Given the same outputs so far, log ratios of the next ones add up to the budget at most."""
     monkeypatch.setattr(bter, "_FITTING_STEPS", 1)
     epsilon, mechanism = 0.7, bter.discrete_laplace

@@ -1,3 +1,5 @@
+"""CELL learns communities, states that nothing is private, and refuses large graphs."""
+
 import networkx as nx
 import pytest
 import pytorch_lightning as pl

@@ -1,4 +1,4 @@
-"""Chung-Lu: degrees and nothing else."""
+"""Chung-Lu releases degrees only."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Private degrees: three releases that together know how many nodes have which degree, and who."""
+"""Private degrees combine three releases into a sequence and the degree of each node."""
 
 import itertools
 import math
@@ -37,7 +37,7 @@ def log_pmf(outputs, value, rate):
     return np.log(np.tanh(rate / 2)) - rate * np.abs(outputs - value)
 
 
-def test_all_graphs_of_four_nodes_and_their_neighbors():
+def test_all_graphs_of_four_nodes_and_their_neighbours():
     """The statistics move within their sensitivities, and all outputs together keep epsilon."""
     epsilon, shares = 0.8, (0.1, 0.3, 0.6)
     sensitivities = (edge_count_sensitivity(), *[degree_l1_sensitivity()] * 2)
@@ -103,7 +103,7 @@ def test_order_removes_most_of_the_noise():
 
 
 def test_degrees_of_hubs_come_from_both_releases(monkeypatch):
-    """Hubs are far apart, so that both tell their degrees: best by the inverse of the variances."""
+    """Hubs are far apart, so both estimate their degrees: best weighted by inverse variances."""
     monkeypatch.setattr(private_degrees, "_DITHER", 0.0)
     true = np.r_[np.arange(900, 100, -40), np.full(980, 10)]
     errors = []

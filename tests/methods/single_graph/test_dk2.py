@@ -1,3 +1,5 @@
+"""dK-2 sensitivities hold on all small graphs, and noise has the declared scale."""
+
 import itertools
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""DP-NetGAN: what it books, what one edge can move, and that it learns."""
+"""DP-NetGAN books its events, keeps its sensitivity, and learns."""
 
 import pytest
 import torch

@@ -1,3 +1,5 @@
+"""Erdos-Renyi spends the budget once, and all sets of pairs are equally likely."""
+
 import math
 
 import pytest

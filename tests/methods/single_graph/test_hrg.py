@@ -1,3 +1,5 @@
+"""HRG sensitivities and laws hold by enumeration, and short chains are refused."""
+
 import copy
 import itertools
 import math
@@ -107,7 +109,7 @@ def test_no_edge_moves_a_likelihood_by_more_than_the_sensitivity_and_one_does(nu
 
 
 @pytest.mark.parametrize("num_nodes", [4, 5])
-def test_laws_of_dendrograms_are_within_epsilon_of_neighbors(num_nodes):
+def test_laws_of_dendrograms_are_within_epsilon_of_neighbours(num_nodes):
     epsilon = 1.7
     pairs, _, values, _ = tables(num_nodes)
     exponent = epsilon / (2 * log_likelihood_sensitivity(num_nodes)) * values
@@ -278,7 +280,7 @@ def leads(num_nodes, states):
         pytest.param(5, 0.05, 0.0583, marks=pytest.mark.slow),
     ],
 )
-def test_law_of_the_fewest_steps_is_within_epsilon_of_neighbors(num_nodes, epsilon, early):
+def test_law_of_the_fewest_steps_is_within_epsilon_of_neighbours(num_nodes, epsilon, early):
     """The exact law of the chain from its public start, on all graphs; ``early`` is a known answer."""
     pairs, states, values, _ = tables(num_nodes)
     found, start = leads(num_nodes, states)

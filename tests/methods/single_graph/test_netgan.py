@@ -1,4 +1,4 @@
-"""NetGAN: it protects nothing and says so, and it learns from walks."""
+"""NetGAN states that nothing is private, and learns from walks."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Why nothing is generated from the posterior: the style of the paper's own code, re-created here.
+"""Sampling from the posterior, as in the paper's code, would reveal edges.
 
 That code trains on the whole graph, takes eigenvectors of the private adjacency matrix for the
 nodes' features, and scores pairs by f(z_i) . f(z_j), where z is what the encoder makes of the true

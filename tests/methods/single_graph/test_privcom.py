@@ -1,4 +1,4 @@
-"""PrivCom: what it books, that it finds communities, and that a resumed run pays nothing twice."""
+"""PrivCom books its events, finds communities, and a resumed run pays nothing twice."""
 
 import math
 import re

@@ -1,3 +1,5 @@
+"""PrivGraph sensitivities and laws hold by enumeration, and it finds planted communities."""
+
 import itertools
 import math
 
@@ -81,7 +83,7 @@ def test_one_edge_moves_counts_by_at_most_their_sensitivities(order):
 
 
 @pytest.mark.parametrize("rate", [0.3, 1.5])
-def test_laws_of_communities_and_links_are_within_epsilon_of_neighbors(rate):
+def test_laws_of_communities_and_links_are_within_epsilon_of_neighbours(rate):
     link_rate, losses, totals = 0.2, [], np.zeros(len(GRAPHS))
     for labels in itertools.product([0], range(2), range(2), range(2)):
         communities = torch.tensor(labels)

@@ -1,3 +1,5 @@
+"""Randomized response keeps epsilon for every outcome, and denoising improves the graph."""
+
 import itertools
 import math
 
@@ -55,7 +57,7 @@ def test_ledger_by_hand():
 
 
 @pytest.mark.parametrize("epsilon", [0.7, 6.0])
-def test_no_outcome_tells_neighbors_apart_by_more_than_epsilon(epsilon):
+def test_no_outcome_tells_neighbours_apart_by_more_than_epsilon(epsilon):
     """Exact joint law of number and reports, for all graphs of 4 nodes and all single flips."""
     method = RandomizedResponse(num_nodes=4)
     method.report_epsilon.fill_(0.95 * epsilon)

@@ -1,3 +1,5 @@
+"""The best setting equals an exhaustive search, and scores add up to one over pairs."""
+
 import itertools
 
 import pytest

@@ -1,4 +1,4 @@
-"""Each bound against all neighbors of small graphs."""
+"""Bounds on matrix products hold for all neighbors of small graphs."""
 
 import itertools
 import math

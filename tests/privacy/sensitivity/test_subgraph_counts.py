@@ -1,4 +1,4 @@
-"""Each bound against all graphs of five or six nodes and all flips, and against exact laws."""
+"""Bounds on subgraph counts hold for all graphs of five or six nodes, and for exact laws."""
 
 import itertools
 import math

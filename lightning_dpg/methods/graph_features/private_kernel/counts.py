@@ -201,8 +201,8 @@ def counted(
 ) -> Iterator[Tensor]:
     """The counts of :func:`planned`, each of shape ``(G, F)`` (private).
 
-    counting: Counted features.
-        counting: What is counted.
+    Args:
+        counting: Counted features.
         edges: Edges of all graphs, shape ``(M, 2)``.
         graph_of: Number of the graph of each node, shape ``(N,)``.
         num_graphs: Number of graphs G.

@@ -44,8 +44,9 @@ class DPGVAEAsPublished(GraphSetSynthesizer):
     """Variational autoencoder of graphs as published (Yang et al., 2021); **not private**.
 
     The class implements Algorithm 1 exactly, on random graphs of the set with a share q of its
-    nodes. It treats the exact
-    gradients of many nodes, each of which is clipped alone, and the encoder has no noise.
+    nodes. It treats the exact numbers of edges as public, and claims an epsilon that it does not
+    keep: one edge changes the gradients of many nodes, each of which is clipped alone, and the
+    encoder has no noise.
     :class:`DPGVAE` has a proof.
 
     Args:

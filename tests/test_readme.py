@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lightning_dpg import callbacks, datamodules, methods
+from lightning_dpg import callbacks, datamodules, interfaces, methods
 from lightning_dpg.classes import find_class, is_abstract
 from lightning_dpg.commands import audit, compare, evaluate, generate, plan, verify
 from lightning_dpg.methods import private_training
-from lightning_dpg.privacy import dpsgd
+from lightning_dpg.privacy import budget, dpsgd
 from lightning_dpg.running.settings import find_config, shipped_configs
 
 ROOT = Path(__file__).parent.parent
@@ -98,7 +98,7 @@ def test_the_table_names_every_method():
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_classes_exist(text):
     for name in re.findall(r"`([A-Z]+[a-z]\w*[A-Za-z])(?:\(.*?\))?`", text):
-        places = (methods, datamodules, callbacks, dpsgd, private_training)
+        places = (methods, datamodules, callbacks, dpsgd, private_training, interfaces, budget)
         assert name in FOREIGN_CLASSES or any(hasattr(place, name) for place in places), name
 
 

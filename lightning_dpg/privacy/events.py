@@ -96,7 +96,8 @@ class Gaussian(Event):
     @property
     def squared_mu(self) -> float:
         """Square of the Gaussian-DP parameter without sampling."""
-        return 1 / self.noise_multiplier**2 if self.noise_multiplier else math.inf
+        # The square of the quotient: that of a huge multiplier alone would overflow.
+        return (1 / self.noise_multiplier) ** 2 if self.noise_multiplier else math.inf
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ from lightning_dpg.graph import spectral
 from lightning_dpg.graph.dendrogram import branch_edges, branch_pairs, log_likelihoods
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.graph.io import from_networkx
-from lightning_dpg.methods.base import PrivateModule, Synthesizer
+from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy import mechanisms, multi_bit
 from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD

@@ -24,7 +24,7 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import write_graph
 from lightning_dpg.graph.pair_indices import num_pairs
-from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.queries import align
 from lightning_dpg.running.complete import method_settings, on_data
 from lightning_dpg.running.fit import fit

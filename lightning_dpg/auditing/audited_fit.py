@@ -13,8 +13,9 @@ from lightning_dpg.auditing.scores.observation import Observation
 from lightning_dpg.auditing.scores.white_box import white_box_score
 from lightning_dpg.callbacks.statement import privacy_statement
 from lightning_dpg.errors import CommandError
-from lightning_dpg.methods.base import PrivateModule, Synthesizer
+from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
+from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.running.fit import fit_without_release

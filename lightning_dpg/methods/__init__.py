@@ -3,7 +3,7 @@
 import warnings
 from typing import TYPE_CHECKING
 
-from lightning_dpg.methods.base import PrivateModule, Synthesizer
+from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.graph_features.graph_kernel import GraphKernel
 from lightning_dpg.methods.graph_features.gromov_kernel import GromovKernel
@@ -53,6 +53,7 @@ from lightning_dpg.methods.single_graph.privcom.randomized_response_privcom impo
 from lightning_dpg.methods.single_graph.privgraph import PrivGraph
 from lightning_dpg.methods.single_graph.randomized_response.method import RandomizedResponse
 from lightning_dpg.methods.single_graph.uniform_dk2 import UniformDK2
+from lightning_dpg.methods.synthesizer import Synthesizer
 
 __all__ = [
     "BTER",

@@ -1,25 +1,23 @@
-"""Base classes: every method owns a ledger; every synthesizer is evaluated in the same way."""
+"""Base class of all methods: each owns a ledger, and plans what it spends."""
 
-from abc import abstractmethod
+import math
 from typing import Any, ClassVar
 
+import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
-from torch_geometric.data import Data
 
-from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.interfaces import BatchRequest, GraphRecords, Records, serves_records
 from lightning_dpg.methods.data_check import check_records, data_of, served_records
-from lightning_dpg.methods.planning import PlannedModule
-from lightning_dpg.metrics.functional import STATISTICS
-from lightning_dpg.metrics.link_prediction import degree_product, link_prediction
+from lightning_dpg.methods.planning import check_plan, prove_steps
+from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.dpsgd import accumulate
-from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 
 
-class PrivateModule(PlannedModule):
+class PrivateModule(pl.LightningModule):
     """A method with a ledger of all its reads of the private graph.
 
     Attributes:
@@ -114,6 +112,121 @@ class PrivateModule(PlannedModule):
                 "fit to go on"
             )
 
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Plan every event of a whole run: the final content of the ledger.
+
+        A pure function of the settings, of public facts and of its arguments, which books and draws
+        nothing. Releases take their noise and epsilons from the plan, so that planned and spent
+        costs agree. A method whose noise is a setting plans as many steps as fit the budget.
+
+        Args:
+            budget: Budget of the run; an infinite epsilon adds no noise.
+            steps: Private steps of the whole run.
+
+        Raises:
+            BudgetTooSmall: If no amount of noise keeps the budget.
+        """
+        return []
+
+    def step_entries(self) -> list[LedgerEntry]:
+        """Cost of the next training step."""
+        return []
+
+    def prove_steps(self) -> None:
+        """Compose the releases and all remaining steps once, instead of at each step."""
+        if self.ledger.affords():
+            left = self.trainer.estimated_stepping_batches - self.trainer.global_step
+            for entry in self.step_entries():
+                prove_steps(self.ledger, entry, left)
+
+    def planned_steps(self) -> int:
+        """Private steps of the whole run, one per batch."""
+        steps = self.trainer.estimated_stepping_batches
+        if steps == float("inf"):
+            raise MisconfigurationException(
+                "noise_multiplier: auto needs the number of steps in advance: set "
+                "trainer.max_epochs, or give a number as noise_multiplier"
+            )
+        return int(steps)
+
+    def unprotected(self, name: str, why: str) -> LedgerEntry:
+        """Build the entry of a read without noise, which only an infinite budget allows."""
+        return LedgerEntry(
+            name=name,
+            relation=self.relation,
+            mechanism="non_private",
+            sensitivity=float("inf"),
+            proof=why,
+        )
+
+    @property
+    def budget(self) -> Budget:
+        """Budget of the run.
+
+        Raises:
+            MisconfigurationException: If there is none.
+        """
+        if self.ledger.budget is None:
+            raise MisconfigurationException(
+                f"{type(self).__name__} needs a budget: give the privacy section, or "
+                "PrivacyAccountant among the callbacks"
+            )
+        self._check_settings(self.ledger.budget)  # also if the budget was set without accept_budget
+        return self.ledger.budget
+
+    def accept_budget(self, budget: Budget, steps: int = 1) -> None:
+        """Hold the ledger to a budget, after one :meth:`check_budget`."""
+        if self.ledger.budget != budget:
+            self.check_budget(budget, steps)
+            self.ledger.budget = budget
+
+    def delta_setting(self) -> str | None:
+        """Setting, if any, by which a method of pure epsilon spends a delta."""
+        return None
+
+    def unprotected_setting(self) -> str | None:
+        """Setting, if any, that protects nothing; the method's name if it never protects."""
+        if not self.adds_noise:
+            return type(self).__name__
+        return "noise_multiplier: 0" if self.hparams.get("noise_multiplier") == 0 else None
+
+    def cheaper_settings(self) -> str | None:
+        """Changes of settings that fit a smaller budget, to follow "or"; None if no change does."""
+        return None
+
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+        """Refuse a budget that the plan exceeds, before a run makes a folder.
+
+        Args:
+            budget: Budget of the run.
+            steps: Private steps of the whole run, as far as known: with enough noise, any number of
+                steps costs as little as one.
+
+        Raises:
+            MisconfigurationException: If the plan spends more, or protects nothing. It names the
+                smallest epsilon that the settings keep.
+        """
+        self._check_settings(budget)
+        check_plan(self.plan, budget, steps, type(self).__name__, self.cheaper_settings())
+
+    def _check_settings(self, budget: Budget) -> None:
+        """Refuse settings that protect nothing, or that spend a delta of a budget without one."""
+        if math.isinf(budget.epsilon):
+            return
+        unprotected = self.unprotected_setting()
+        if unprotected is not None:
+            kind = "value" if self.adds_noise else "method"
+            raise MisconfigurationException(
+                f"{unprotected} protects nothing, which no finite budget affords\n"
+                f"take another {kind}, or set privacy.epsilon to .inf"
+            )
+        setting = self.delta_setting()
+        if setting is not None and not budget.delta:
+            raise MisconfigurationException(
+                f"{setting} spends a delta, and the budget has none\nset privacy.delta below one "
+                "over the number of pairs of nodes, which is public"
+            )
+
     def condition(self) -> str | None:
         """Condition of the guarantee, to follow "if" (public); None if it always holds."""
         return None
@@ -165,101 +278,3 @@ class PrivateModule(PlannedModule):
             gradients = list(torch.split(flat, [gradient.numel() for gradient in gradients]))
         for parameter, gradient in zip(parameters, gradients, strict=True):
             accumulate(parameter, gradient.view_as(parameter))
-
-
-class Synthesizer(PrivateModule):
-    """A method that learns one graph and draws synthetic ones.
-
-    :meth:`sample` and :meth:`score` read released tensors only; so do ``predict`` and the release.
-    Validation and test compare with the private graph, and log under ``nonprivate/``.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.node_names: list[str] | None = None
-
-    @abstractmethod
-    def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """Draw the edges of a synthetic graph, shape ``(M, 2)``; equal for equal generators."""
-
-    @abstractmethod
-    def score(self, pairs: Tensor) -> Tensor:
-        """Likeliness of pairs of nodes to be linked: ``(P, 2)`` to ``(P,)``, higher is likelier."""
-
-    @abstractmethod
-    def released_state(self) -> dict[str, Tensor]:
-        """Tensors that :meth:`sample` and :meth:`score` read, by name in the state dict."""
-
-    def sample(self, generator: torch.Generator) -> Data:
-        """Draw a synthetic graph on the public nodes."""
-        return make_graph(self.sample_edges(generator), self.hparams["num_nodes"], self.node_names)
-
-    def load_released_state(self, state: dict[str, Tensor]) -> None:
-        """Restore the result of :meth:`released_state`."""
-        self.load_state_dict(state, strict=False)
-
-    def on_fit_start(self) -> None:
-        """Copy the public facts of the data."""
-        self.check_new()
-        records = self.records
-        assert isinstance(records, GraphRecords)  # methods for sets copy facts of their own
-        if records.num_nodes != self.hparams["num_nodes"]:
-            raise MisconfigurationException(
-                f"num_nodes is {self.hparams['num_nodes']}, but the graph has {records.num_nodes} "
-                f"nodes: set model.init_args.num_nodes to {records.num_nodes}, or leave it out"
-            )
-        names = list(records.node_names)
-        if self.node_names not in (None, names):
-            raise MisconfigurationException(
-                "the method was trained on nodes of other names, or in another order: resume with "
-                "the data and the setting of names that the first run had"
-            )
-        self.node_names = names
-        self.assumptions = list(records.assumptions)
-        # Every rank trains on other public randomness; equal randomness would repeat the work.
-        torch.manual_seed(torch.initial_seed() + 1 + self.global_rank)
-
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Keep the public node names with the weights."""
-        super().on_save_checkpoint(checkpoint)
-        checkpoint["node_names"] = self.node_names
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Restore the ledger and the node names."""
-        super().on_load_checkpoint(checkpoint)
-        self.node_names = checkpoint["node_names"]
-
-    def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
-        """Link prediction on held-out edges (reads the private graph)."""
-        if self.trainer.sanity_checking:  # nothing is released yet that could be evaluated
-            return
-        edges, non_edges, _ = batch
-        auc, ap = link_prediction(self.score(edges), self.score(non_edges))
-        values = {"nonprivate/val_auc": auc, "nonprivate/val_ap": ap, "nonprivate/val": auc + ap}
-        self.log_dict(values, batch_size=1, prog_bar=True)
-
-    def test_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
-        """Compare link prediction with its baselines, and a sample's statistics with the graph's.
-
-        The degree product is the baseline that explains much of the usual AUC; the second AUC,
-        against non-edges whose ends have the degrees of edges, excludes this effect.
-        """
-        edges, non_edges, matched = batch
-        records = self.records
-        assert isinstance(records, GraphRecords)
-        graph = records.graph
-        values: dict[str, float] = {}
-        for name, other in (("", non_edges), ("matched_", matched)):
-            auc, ap = link_prediction(self.score(edges), self.score(other))
-            baseline, _ = link_prediction(
-                degree_product(graph, edges), degree_product(graph, other)
-            )
-            values |= {f"{name}auc": auc, f"{name}ap": ap, f"{name}auc_degree_product": baseline}
-        sample = self.sample(torch.Generator().manual_seed(0))
-        for name, statistic in STATISTICS.items():
-            values |= {name: statistic(sample), f"{name}_original": statistic(graph)}
-        self.log_dict({f"nonprivate/test_{k}": v for k, v in values.items()}, batch_size=1)
-
-    def predict_step(self, seed: Tensor, batch_idx: int) -> Data:
-        """Draw one synthetic graph per seed."""
-        return self.sample(torch.Generator().manual_seed(int(seed)))

@@ -15,9 +15,10 @@ from lightning_dpg.callbacks.checksums import SUMS, digest, read_sums
 from lightning_dpg.callbacks.release_writer import GENERATOR, LEARNER, RECIPE, SCHEMA_VERSION
 from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
-from lightning_dpg.methods.base import PrivateModule, Synthesizer
+from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.earlier import translate
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
+from lightning_dpg.methods.synthesizer import Synthesizer
 
 _FIELDS = {"method": str, "hparams": dict}
 _WRITTEN_BY = {GENERATOR: Synthesizer, LEARNER: GraphFeatureRelease}

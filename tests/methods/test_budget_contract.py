@@ -13,7 +13,6 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods import PrivateModule
-from lightning_dpg.methods.planning import PlannedModule
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from tests.characteristic import exact_delta
 from tests.small_methods import METHODS, SIZES, made
@@ -48,7 +47,7 @@ def is_private(name):
 
 
 PRIVATE = [name for name in METHODS if is_private(name)]
-PLANNED = [name for name in PRIVATE if METHODS[name].plan is not PlannedModule.plan]
+PLANNED = [name for name in PRIVATE if METHODS[name].plan is not PrivateModule.plan]
 CASES = [(name, settings) for name in PLANNED for settings in SETTINGS.get(name, [{}])]
 GRIDS = [
     pytest.param(

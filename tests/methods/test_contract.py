@@ -210,3 +210,9 @@ def test_shares_that_leave_nothing_are_refused(name):
             refused(name, **{share: value})
     together = shares.keys() - OF_THE_REST
     refused(name, **dict.fromkeys(together, 1 / len(together)))
+
+
+def test_a_method_has_at_most_three_bases_of_ours():
+    for method in METHODS.values():
+        ours = [base for base in method.__mro__ if base.__module__.startswith("lightning_dpg.")]
+        assert len(ours) <= 4, ours

@@ -16,8 +16,8 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.interfaces import BatchRequest
-from lightning_dpg.methods.base import Synthesizer
 from lightning_dpg.methods.private_training import PrivateTraining
+from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.dpsgd import clipped_gradient_sum
 from lightning_dpg.privacy.events import LedgerEntry, Relation

@@ -22,10 +22,10 @@ from lightning_dpg.auditing.scores.reports import client_reports_score, edge_rep
 from lightning_dpg.auditing.scores.rows import sums_score
 from lightning_dpg.auditing.scores.white_box import OWN_SCORE, kept_share
 from lightning_dpg.graph.pair_indices import pair_numbers
-from lightning_dpg.methods.base import Synthesizer
 from lightning_dpg.methods.graph_features.ldp_gw.as_published import LDPGromovWassersteinAsPublished
 from lightning_dpg.methods.graph_features.ldp_gw.reports import BOUNDS
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
+from lightning_dpg.methods.synthesizer import Synthesizer
 
 
 def black_box_score(method: Any, data: Any, pairs: Tensor, known: Data) -> Tensor:

@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.interfaces import GraphSetRecords
-from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.graph_sets import set_differences
 from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry

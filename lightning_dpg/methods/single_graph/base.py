@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from lightning_dpg.interfaces import GraphRecords
-from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.noise import NoiseSource

@@ -10,7 +10,7 @@ from torch.optim import Adam, Optimizer
 from lightning_dpg.graph.edge_sampling import MAX_NODES, draw_weighted
 from lightning_dpg.graph.pair_indices import numbered_pairs
 from lightning_dpg.interfaces import BatchRequest, GraphRecords
-from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn import LowRankLogits
 from lightning_dpg.nn.low_rank import WEIGHT_DECAY
 from lightning_dpg.privacy.sampling import PoissonBatch

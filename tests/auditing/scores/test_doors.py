@@ -8,7 +8,7 @@ import torch
 from lightning_dpg import methods
 from lightning_dpg.auditing.scores.black_box import black_box_score
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 from tests.scoring import scored
 

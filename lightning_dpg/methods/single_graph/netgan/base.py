@@ -10,7 +10,7 @@ from torch.optim import Adam, Optimizer
 
 from lightning_dpg.graph.assembly import assemble
 from lightning_dpg.interfaces import GraphRecords
-from lightning_dpg.methods.base import Synthesizer
+from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn import WalkCritic, WalkGenerator
 
 SCORE_LATENTS = 96  # latent vectors per score

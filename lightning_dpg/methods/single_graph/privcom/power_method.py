@@ -13,10 +13,10 @@ from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.graph.katz import inverse_katz
 from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
 from lightning_dpg.interfaces import BatchRequest, GraphRecords
-from lightning_dpg.methods.base import Synthesizer
 from lightning_dpg.methods.single_graph.base import noisy_num_edges
 from lightning_dpg.methods.single_graph.degree_release import check_shares
 from lightning_dpg.methods.single_graph.privcom.matrix import ADJACENCY, KatzMatrix
+from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn.oja import Oja, orthonormal
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry

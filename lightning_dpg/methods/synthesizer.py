@@ -1,0 +1,113 @@
+"""Base class of methods that draw synthetic graphs, which are all evaluated in the same way."""
+
+from abc import abstractmethod
+from typing import Any
+
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.interfaces import GraphRecords
+from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.metrics.functional import STATISTICS
+from lightning_dpg.metrics.link_prediction import degree_product, link_prediction
+
+
+class Synthesizer(PrivateModule):
+    """A method that learns one graph and draws synthetic ones.
+
+    :meth:`sample` and :meth:`score` read released tensors only; so do ``predict`` and the release.
+    Validation and test compare with the private graph, and log under ``nonprivate/``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.node_names: list[str] | None = None
+
+    @abstractmethod
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Draw the edges of a synthetic graph, shape ``(M, 2)``; equal for equal generators."""
+
+    @abstractmethod
+    def score(self, pairs: Tensor) -> Tensor:
+        """Likeliness of pairs of nodes to be linked: ``(P, 2)`` to ``(P,)``, higher is likelier."""
+
+    @abstractmethod
+    def released_state(self) -> dict[str, Tensor]:
+        """Tensors that :meth:`sample` and :meth:`score` read, by name in the state dict."""
+
+    def sample(self, generator: torch.Generator) -> Data:
+        """Draw a synthetic graph on the public nodes."""
+        return make_graph(self.sample_edges(generator), self.hparams["num_nodes"], self.node_names)
+
+    def load_released_state(self, state: dict[str, Tensor]) -> None:
+        """Restore the result of :meth:`released_state`."""
+        self.load_state_dict(state, strict=False)
+
+    def on_fit_start(self) -> None:
+        """Copy the public facts of the data."""
+        self.check_new()
+        records = self.records
+        assert isinstance(records, GraphRecords)  # methods for sets copy facts of their own
+        if records.num_nodes != self.hparams["num_nodes"]:
+            raise MisconfigurationException(
+                f"num_nodes is {self.hparams['num_nodes']}, but the graph has {records.num_nodes} "
+                f"nodes: set model.init_args.num_nodes to {records.num_nodes}, or leave it out"
+            )
+        names = list(records.node_names)
+        if self.node_names not in (None, names):
+            raise MisconfigurationException(
+                "the method was trained on nodes of other names, or in another order: resume with "
+                "the data and the setting of names that the first run had"
+            )
+        self.node_names = names
+        self.assumptions = list(records.assumptions)
+        # Every rank trains on other public randomness; equal randomness would repeat the work.
+        torch.manual_seed(torch.initial_seed() + 1 + self.global_rank)
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Keep the public node names with the weights."""
+        super().on_save_checkpoint(checkpoint)
+        checkpoint["node_names"] = self.node_names
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Restore the ledger and the node names."""
+        super().on_load_checkpoint(checkpoint)
+        self.node_names = checkpoint["node_names"]
+
+    def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
+        """Link prediction on held-out edges (reads the private graph)."""
+        if self.trainer.sanity_checking:  # nothing is released yet that could be evaluated
+            return
+        edges, non_edges, _ = batch
+        auc, ap = link_prediction(self.score(edges), self.score(non_edges))
+        values = {"nonprivate/val_auc": auc, "nonprivate/val_ap": ap, "nonprivate/val": auc + ap}
+        self.log_dict(values, batch_size=1, prog_bar=True)
+
+    def test_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
+        """Compare link prediction with its baselines, and a sample's statistics with the graph's.
+
+        The degree product is the baseline that explains much of the usual AUC; the second AUC,
+        against non-edges whose ends have the degrees of edges, excludes this effect.
+        """
+        edges, non_edges, matched = batch
+        records = self.records
+        assert isinstance(records, GraphRecords)
+        graph = records.graph
+        values: dict[str, float] = {}
+        for name, other in (("", non_edges), ("matched_", matched)):
+            auc, ap = link_prediction(self.score(edges), self.score(other))
+            baseline, _ = link_prediction(
+                degree_product(graph, edges), degree_product(graph, other)
+            )
+            values |= {f"{name}auc": auc, f"{name}ap": ap, f"{name}auc_degree_product": baseline}
+        sample = self.sample(torch.Generator().manual_seed(0))
+        for name, statistic in STATISTICS.items():
+            values |= {name: statistic(sample), f"{name}_original": statistic(graph)}
+        self.log_dict({f"nonprivate/test_{k}": v for k, v in values.items()}, batch_size=1)
+
+    def predict_step(self, seed: Tensor, batch_idx: int) -> Data:
+        """Draw one synthetic graph per seed."""
+        return self.sample(torch.Generator().manual_seed(int(seed)))

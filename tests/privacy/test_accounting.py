@@ -257,5 +257,6 @@ def test_loss_distributions_are_no_less_than_the_truth_and_near_it(sigma, q, ste
         assert truth <= delta
         if delta >= 1e-6:
             assert accountant == "PLD"
-            # The grid is pessimistic: it costs 7 % of delta in 100,000 steps.
-            assert truth > (0.95 if steps < 100_000 else 0.9) * delta
+            # Delta is charged with the rounding of the transform, here of 2 ** 17 points.
+            charge = 2.0**-49 * steps * math.sqrt(2**17) if steps >= 100_000 else 0.0
+            assert truth + charge > 0.95 * delta

@@ -5,7 +5,7 @@ import os
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import networkx as nx
 import numpy as np
@@ -37,18 +37,22 @@ BUILT_IN: dict[str, Callable[[], nx.Graph]] = {
     "planted_partition": lambda: nx.planted_partition_graph(4, 50, 0.15, 0.01, seed=0),
 }
 
-GraphSource: TypeAlias = (
-    str
-    | Path
-    | Data
-    | Dataset
-    | nx.Graph
-    | NDArray[Any]
-    | csr_array
-    | Tensor
-    | Table
-    | Sequence[Sequence[Any]]
-)
+if TYPE_CHECKING:
+    GraphSource: TypeAlias = (
+        str
+        | Path
+        | Data
+        | Dataset
+        | nx.Graph
+        | NDArray[Any]
+        | csr_array
+        | Tensor
+        | Table
+        | Sequence[Sequence[Any]]
+    )
+else:
+    # Options of the command line are names and paths; its help would list each subclass of the rest.
+    GraphSource = str | Data | nx.Graph
 """Everything that :func:`load_reading` reads."""
 
 

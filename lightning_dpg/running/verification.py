@@ -6,8 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from jinja2 import UndefinedError
+
+from lightning_dpg import __version__
+from lightning_dpg.callbacks.card.pages import CARD, PAGE, in_markdown, pages
+from lightning_dpg.callbacks.card.topics import TOPICS, parameters_of, statement_of
 from lightning_dpg.callbacks.checksums import SUMS, digest, files_of, read_sums
-from lightning_dpg.callbacks.release_writer import CARD, GENERATOR, SCHEMA_VERSION, STATEMENT
+from lightning_dpg.callbacks.release_writer import GENERATOR, STATEMENT
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
@@ -22,6 +27,8 @@ from lightning_dpg.running.releases import (
 # Stated epsilons have four digits after the point, rounded up.
 ROUNDING = 1e-4
 SEARCH = 2e-6  # relative tolerance of the search for the proved epsilon, twice
+# Statements have schema versions since tight epsilons are stated, and topics of a card since 3.
+TIGHT, WITH_TOPICS = 2, 3
 
 
 def faults(release: Path) -> list[str]:
@@ -70,7 +77,8 @@ def _faults_of_files(release: Path) -> Iterator[str]:
 def _faults_of_statement(release: Path) -> Iterator[str]:
     """Find contradictions between privacy.json, its own entries, the card and the tensors."""
     try:
-        statement = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
+        content = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
+        statement = statement_of(content)
         check_schema_version(Path(STATEMENT), statement)
         proved = _proved(statement)
         stated = float(statement["epsilon"])
@@ -85,7 +93,7 @@ def _faults_of_statement(release: Path) -> Iterator[str]:
         yield f"{STATEMENT}: no privacy statement ({type(error).__name__}: {error})"
         return
     # An earlier version may have stated more than the current sharper accounting proves.
-    is_ours = statement.get("schema_version") == SCHEMA_VERSION
+    is_ours = statement.get("schema_version", 1) >= TIGHT
     if not stated >= proved * (1 - SEARCH) - ROUNDING:
         yield f"{STATEMENT}: states epsilon {stated:g}, but its entries prove no less than {proved:g}"
     elif is_ours and math.isfinite(stated) and stated > proved + 2 * ROUNDING:
@@ -95,6 +103,8 @@ def _faults_of_statement(release: Path) -> Iterator[str]:
     if claim not in sentence and earlier not in sentence:
         yield f"{STATEMENT}: its guarantee does not say {claim!r}"
     yield from _faults_of_card(release / CARD, sentence, assumptions)
+    if statement.get("schema_version", 1) >= WITH_TOPICS or len(content) > len(statement):
+        yield from _faults_of_topics(release, content)
     yield from _faults_of_tensors(release, statement)
 
 
@@ -118,13 +128,39 @@ def _faults_of_card(path: Path, sentence: str, assumptions: list[str]) -> Iterat
         return
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     said = [line.removeprefix("Guarantee: ") for line in lines if line.startswith("Guarantee: ")]
-    if said != [sentence]:
+    if said not in ([sentence], [in_markdown(sentence)]):
         yield f"{path.name}: its guarantee is not that of privacy.json"
     yield from (
         f"{path.name}: does not say what is assumed: {assumption}"
         for assumption in assumptions
-        if f"- {assumption}" not in lines
+        if not {f"- {assumption}", f"- {in_markdown(assumption)}"} & {*lines}
     )
+
+
+def _faults_of_topics(release: Path, content: dict[str, Any]) -> Iterator[str]:
+    """Find contradictions between the statement, the topics and the formats of the card."""
+    try:
+        parameters, made_by = (
+            parameters_of(content),
+            content["administrative"]["card_lightning_dpg"],
+        )
+        expected = pages(content)
+    except (ValueError, TypeError, KeyError, AttributeError, UndefinedError) as error:
+        missing = [topic for topic in TOPICS if topic not in content]
+        said = f"no {missing[0]}" if missing else f"{type(error).__name__}: {error}"
+        yield f"{STATEMENT}: its topics are incomplete ({said})"
+        return
+    if content["privacy_parameters"] != content["privacy_parameters"] | parameters:
+        yield f"{STATEMENT}: its privacy_parameters are not those of its epsilon and delta"
+    if content["exposure"]["unprotected_quantities"] != content["assumptions"]:
+        yield f"{STATEMENT}: its unprotected_quantities are not its assumptions"
+    for name, kind in ((CARD, "card"), (PAGE, "page")):
+        if not (release / name).is_file():
+            if name != CARD:  # a missing card has been named
+                yield f"{name}: missing"
+        # Another version may have other words for the same content.
+        elif made_by == __version__ and (release / name).read_bytes() != expected[name].encode():
+            yield f"{STATEMENT}: the {kind} of this content is not the {kind} in the folder"
 
 
 def _faults_of_tensors(release: Path, statement: dict[str, Any]) -> Iterator[str]:

@@ -99,9 +99,8 @@ class ReleaseWriter(Callback):
         if serves_records(data) and data.write_key(Path(folder) / KEY):
             print(f"names of the node numbers, for you only: {Path(folder) / KEY}")
         facts = self._facts(pl_module, data.records if serves_records(data) else None, Path(folder))
-        content = statement | with_texts(topics(statement, facts), self.card)
         found = findings(self.card, statement["method"])
-        content |= {"evaluation": found.topic}
+        content = statement | with_texts(topics(statement, facts), self.card, found.topic)
         write_folder(release, lambda place: self._fill(place, pl_module, statement, content))
         print(f"run folder: {folder}\nrelease: {release}")
         write_nonprivate_card(content, found, Path(folder))

@@ -1,5 +1,6 @@
 """The model card as sections of text and tables, for all of its formats."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lightning_dpg.callbacks.card.topics import percent
@@ -9,7 +10,7 @@ class Table(NamedTuple):
     """Rows of texts under a head."""
 
     head: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
 
 
 class Section(NamedTuple):

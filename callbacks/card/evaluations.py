@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from lightning_dpg.callbacks.card.document import Section, Table
 from lightning_dpg.callbacks.card.texts import Card
-from lightning_dpg.callbacks.card.topics import evaluation
 from lightning_dpg.errors import CommandError
 
 _COMMANDS = {"audit": "audit --output FOLDER", "attack": "attack --json FILE"}
@@ -25,7 +24,7 @@ class Findings(NamedTuple):
     """Results of audits and attacks.
 
     Attributes:
-        topic: The published part.
+        topic: Published sentences about what was given, by ``audit`` and ``attack``.
         private: Sections with numbers that read a private graph, for the operator only.
     """
 
@@ -43,8 +42,7 @@ def findings(card: Card, method: str) -> Findings:
     Raises:
         CommandError: If a file holds no result, or that of another method.
     """
-    sentences: dict[str, str | None] = {"audit": None, "attack": None}
-    private = []
+    sentences, private = dict[str, str](), list[Section]()
     for kind, path in (("audit", card.audit), ("attack", card.attack)):
         if path is None:
             continue
@@ -67,7 +65,7 @@ def findings(card: Card, method: str) -> Findings:
                     tables=(Table(("quantity", "value"), rows),),
                 )
             )
-    return Findings(evaluation(**sentences), private)
+    return Findings(sentences, private)
 
 
 def _read(kind: str, path: Path, method: str) -> dict[str, Any]:

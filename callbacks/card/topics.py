@@ -79,7 +79,14 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
             "domain": _domain(facts),
             "settings_chosen_on": _NOT_GIVEN,
         },
-        "evaluation": evaluation(None, None),
+        "evaluation": {
+            "audit": "No audit was recorded.",
+            "attack": "No attack was recorded.",
+            "utility": (
+                "The error of the released numbers follows from the mechanisms and is listed here. A "
+                "comparison with the private data is itself private and no part of a release."
+            ),
+        },
         "administrative": {
             "date": facts.date,
             "lightning_dpg": facts.version,
@@ -98,31 +105,21 @@ _ADMINISTRATIVE = ("operator", "purpose", "recipient", "contact", "licence")
 _DATA = {"data": "description", "settings_chosen_on": "settings_chosen_on"}
 
 
-def with_texts(known: dict[str, Any], card: Card) -> dict[str, Any]:
-    """Replace texts of the owner in topics by those of a card; others stay."""
+def with_texts(known: dict[str, Any], card: Card, evaluation: dict[str, str]) -> dict[str, Any]:
+    """Replace texts of the owner in topics; those that are not given stay.
+
+    Args:
+        known: All topics, and possibly other values.
+        card: Texts of the owner.
+        evaluation: Sentences about audits and attacks.
+    """
     texts = card.texts()
     administrative = {name: texts[name] for name in _ADMINISTRATIVE if name in texts}
     data = {field: texts[name] for name, field in _DATA.items() if name in texts}
     return known | {
         "administrative": known["administrative"] | administrative,
         "data": known["data"] | data,
-    }
-
-
-def evaluation(audit: str | None, attack: str | None) -> dict[str, Any]:
-    """Topic of audits and attacks.
-
-    Args:
-        audit: Sentence about an audit; None without one.
-        attack: Sentence about attacks; None without any.
-    """
-    return {
-        "audit": audit or "No audit was recorded.",
-        "attack": attack or "No attack was recorded.",
-        "utility": (
-            "The error of the released numbers follows from the mechanisms and is listed here. A "
-            "comparison with the private data is itself private and no part of a release."
-        ),
+        "evaluation": known["evaluation"] | evaluation,
     }
 
 

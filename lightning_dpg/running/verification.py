@@ -29,15 +29,21 @@ ROUNDING = 1e-4
 SEARCH = 2e-6  # relative tolerance of the search for the proved epsilon, twice
 # Statements have schema versions since tight epsilons are stated, and topics of a card since 3.
 TIGHT, WITH_TOPICS = 2, 3
+_INCOMPLETE = (ValueError, TypeError, KeyError, AttributeError, UndefinedError)
 
 
-def faults(release: Path) -> list[str]:
+def faults(release: Path, *, with_cards: bool = True) -> list[str]:
     """Find all faults of a release; empty for a correct one.
 
     Args:
         release: Folder of the release.
+        with_cards: Whether the card has to be there, as a page too, and has to have checksums.
     """
-    return [*_faults_of_files(release), *_faults_of_statement(release)]
+    found = [*_faults_of_files(release), *_faults_of_statement(release, with_cards)]
+    if with_cards:
+        return found
+    allowed = (f"{CARD}: ", f"{PAGE}: ", f"{SUMS}: missing")
+    return [fault for fault in found if not fault.startswith(allowed)]
 
 
 def summary(release: Path) -> list[str]:
@@ -46,11 +52,24 @@ def summary(release: Path) -> list[str]:
     Args:
         release: Folder of the release.
     """
-    statement = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
+    content = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
     return [
         f"{len(files_of(release))} files have their checksums",
-        f"epsilon {statement['epsilon']} is what the {len(statement['entries'])} entries prove",
-        f"guarantee: {statement['guarantee']}",
+        f"epsilon {content['epsilon']} is what the {len(content['entries'])} entries prove",
+        *_compared(content),
+        f"guarantee: {content['guarantee']}",
+    ]
+
+
+def _compared(content: dict[str, Any]) -> list[str]:
+    """Say how much of the card was compared; nothing for a release of an earlier version."""
+    if not has_topics(content):
+        return []
+    made_by = content["administrative"]["card_lightning_dpg"]
+    if made_by == __version__:
+        return [f"{CARD} and {PAGE} are the card of {STATEMENT}"]
+    return [
+        f"{CARD} was written by version {made_by}: only guarantee and assumptions were compared"
     ]
 
 
@@ -74,7 +93,7 @@ def _faults_of_files(release: Path) -> Iterator[str]:
             yield f"{name}: changed, it does not have its checksum"
 
 
-def _faults_of_statement(release: Path) -> Iterator[str]:
+def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
     """Find contradictions between privacy.json, its own entries, the card and the tensors."""
     try:
         content = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
@@ -102,9 +121,11 @@ def _faults_of_statement(release: Path) -> Iterator[str]:
     earlier = f"({stated:g}, {statement['delta']:g})-DP"  # up to version 0.1.0
     if claim not in sentence and earlier not in sentence:
         yield f"{STATEMENT}: its guarantee does not say {claim!r}"
-    yield from _faults_of_card(release / CARD, sentence, assumptions)
-    if statement.get("schema_version", 1) >= WITH_TOPICS or len(content) > len(statement):
-        yield from _faults_of_topics(release, content)
+    if has_topics(content):
+        yield from _faults_of_topics(content)
+    if with_cards:
+        yield from _faults_of_card(release / CARD, sentence, assumptions)
+        yield from _faults_of_pages(release, content)
     yield from _faults_of_tensors(release, statement)
 
 
@@ -137,29 +158,39 @@ def _faults_of_card(path: Path, sentence: str, assumptions: list[str]) -> Iterat
     )
 
 
-def _faults_of_topics(release: Path, content: dict[str, Any]) -> Iterator[str]:
-    """Find contradictions between the statement, the topics and the formats of the card."""
+def has_topics(content: dict[str, Any]) -> bool:
+    """Whether a ``privacy.json`` has to have topics, or has some of them."""
+    return content.get("schema_version", 1) >= WITH_TOPICS or not content.keys().isdisjoint(TOPICS)
+
+
+def _faults_of_topics(content: dict[str, Any]) -> Iterator[str]:
+    """Find contradictions between the statement and the topics."""
     try:
-        parameters, made_by = (
-            parameters_of(content),
-            content["administrative"]["card_lightning_dpg"],
-        )
-        expected = pages(content)
-    except (ValueError, TypeError, KeyError, AttributeError, UndefinedError) as error:
+        parameters, assumed = content["privacy_parameters"], content["exposure"]
+        if parameters != parameters | parameters_of(content):
+            yield f"{STATEMENT}: its privacy_parameters are not those of its epsilon and delta"
+        if assumed["unprotected_quantities"] != content["assumptions"]:
+            yield f"{STATEMENT}: its unprotected_quantities are not its assumptions"
+        pages(content)
+    except _INCOMPLETE as error:
         missing = [topic for topic in TOPICS if topic not in content]
         said = f"no {missing[0]}" if missing else f"{type(error).__name__}: {error}"
         yield f"{STATEMENT}: its topics are incomplete ({said})"
+
+
+def _faults_of_pages(release: Path, content: dict[str, Any]) -> Iterator[str]:
+    """Find formats of the card that are missing, or are not those of the topics."""
+    try:
+        expected = pages(content)
+        made_by = content["administrative"]["card_lightning_dpg"]
+    except _INCOMPLETE:  # topics that are incomplete have been named
         return
-    if content["privacy_parameters"] != content["privacy_parameters"] | parameters:
-        yield f"{STATEMENT}: its privacy_parameters are not those of its epsilon and delta"
-    if content["exposure"]["unprotected_quantities"] != content["assumptions"]:
-        yield f"{STATEMENT}: its unprotected_quantities are not its assumptions"
+    if not (release / PAGE).is_file():
+        yield f"{PAGE}: missing"
     for name, kind in ((CARD, "card"), (PAGE, "page")):
-        if not (release / name).is_file():
-            if name != CARD:  # a missing card has been named
-                yield f"{name}: missing"
         # Another version may have other words for the same content.
-        elif made_by == __version__ and (release / name).read_bytes() != expected[name].encode():
+        path = release / name
+        if made_by == __version__ and path.is_file() and path.read_text("utf-8") != expected[name]:
             yield f"{STATEMENT}: the {kind} of this content is not the {kind} in the folder"
 
 

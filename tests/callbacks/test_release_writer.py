@@ -61,7 +61,13 @@ def run(tmp_path_factory):
 def test_release_is_complete(run):
     trainer, release = run
     graphs = {f"synthetic-{i}.{suffix}" for i in (0, 1) for suffix in ("edges", "graphml", "npz")}
-    files = {"privacy.json", "MODEL_CARD.md", "MODEL_CARD.html", "generator.safetensors", "SHA256SUMS"}
+    files = {
+        "privacy.json",
+        "MODEL_CARD.md",
+        "MODEL_CARD.html",
+        "generator.safetensors",
+        "SHA256SUMS",
+    }
     assert set(contents(release)) == graphs | files
     assert [path.name for path in release.parent.iterdir()] == ["release"]
     statement = json.loads((release / "privacy.json").read_text())

@@ -15,7 +15,8 @@ Write the README.md and the figures of each study in results/ from its study.yam
 and the tables between <!-- results: STUDY/TABLE --> and <!-- end --> in README.md and docs/.
 
 With STUDY and --from DIR, first append to results/STUDY/results.csv what `compare --out DIR` has
-measured, as new tables whose names have the graph, the budget and the date."""
+measured, as new tables whose names have the graph, the budget and the date. Only for public graphs:
+the numbers are not private."""
 
 
 def main(args: list[str]) -> int:

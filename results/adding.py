@@ -2,7 +2,6 @@
 
 import csv
 import datetime
-import math
 import subprocess
 from collections import defaultdict
 from pathlib import Path
@@ -48,35 +47,41 @@ def add(study: str, source: Path, date: str, machine: str, commit: str | None) -
 
 
 def _cells(file: Path, date: str, machine: str, commit: str) -> list[Cell]:
-    errors: defaultdict[tuple[str, str, str], dict[int, float]] = defaultdict(dict)
-    is_private: defaultdict[tuple[str, str, str], bool] = defaultdict(lambda: True)
+    answers: defaultdict[tuple[str, str, str], list[dict[str, str]]] = defaultdict(list)
     with file.open(newline="", encoding="utf-8") as lines:
         for run in csv.DictReader(lines):
-            if not run["error"]:  # a failed run, or a query without an answer
-                continue
-            graph = Path(run["graph"]).name.replace("/", "_")
-            table = f"{graph} at {run['epsilon']} on {date}"
-            key = table, run["method"].replace("/", " "), run["query"]
-            errors[key][int(run["run"])] = float(run["error"])
-            is_private[key] &= run["private"] == "True"
-    if not errors:
+            if run["error"] not in ("", "nan"):  # a failed run, or a query without an answer
+                table = f"{Path(run['graph']).name} at {run['epsilon']} on {date}"
+                names = (name.replace("/", " ") for name in (run["method"], run["query"]))
+                answers[table, *names].append(run)
+    if not answers:
         raise CommandError(f"{file}: no run has a result")
     return [
         Cell(
             *key,
-            value=f"{fmean(values.values()):.4g}",
-            deviation=f"{stdev(values.values()):.2g}" if len(values) > 1 else "",
-            runs=str(len(values)),
+            **_summary([float(run["error"]) for run in runs]),
+            runs=str(len(runs)),
             source="measured",
             date=date,
             commit=commit,
             machine=machine,
-            seeds=" ".join(map(str, sorted(values))),
-            note="" if is_private[key] else "not private",
+            seeds=" ".join(sorted((run["run"] for run in runs), key=int)),
+            note="; ".join(_caveats(runs)),
         )
-        for key, values in errors.items()
-        if all(map(math.isfinite, values.values()))
+        for key, runs in answers.items()
     ]
+
+
+def _summary(errors: list[float]) -> dict[str, str]:
+    deviation = f"{stdev(errors):.2g}" if len(errors) > 1 else ""
+    return {"value": f"{fmean(errors):.4g}", "deviation": deviation}
+
+
+def _caveats(runs: list[dict[str, str]]) -> list[str]:
+    if any(run["private"] != "True" for run in runs):
+        return ["not private"]
+    is_conditional = any(run["conditional"] == "True" for run in runs)
+    return ["the guarantee holds under a condition"] if is_conditional else []
 
 
 def _commit() -> str:

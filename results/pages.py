@@ -104,13 +104,13 @@ def all_figures() -> Mapping[Path, str]:
 
 
 def _named(name: str) -> str:
-    parts = [part.strip() for part in name.split("/")]
-    if len(parts) == 2:
-        return tables.table(*parts)
-    if len(parts) == 4:
-        return tables.cell(*parts)
-    if len(parts) == 5 and parts[-1] == "deviation":
-        return tables.cell(*parts[:4], deviation=True)
+    match [part.strip() for part in name.split("/")]:
+        case [study, table]:
+            return tables.table(study, table)
+        case [study, table, row, column]:
+            return tables.cell(study, table, row, column)
+        case [study, table, row, column, "deviation"]:
+            return tables.cell(study, table, row, column, deviation=True)
     raise CommandError(f"results: {name} is neither STUDY/TABLE nor STUDY/TABLE/ROW/COLUMN")
 
 

@@ -25,7 +25,7 @@ from lightning_dpg.privacy.sensitivity import weighted_joint_degree_sensitivity
 
 
 class DK2(OneShotSynthesizer):
-    """Graphs with private counts of edges by the degrees of both ends (dK-2), pure epsilon-DP.
+    """Graphs with private counts of edges by degrees of both ends (dK-2), noise by degree.
 
     1. Releases the number of edges and the degree of each node, see :func:`release_degrees`.
     2. Releases the joint degrees, the number of edges between nodes of degrees a and b for all a <=

@@ -31,7 +31,7 @@ _LARGEST_TWO = "sum of the two largest degrees"
 
 
 class UniformDK2(OneShotSynthesizer):
-    """Graphs with private counts of edges by the degrees of both ends: dK-2, equal noise in all.
+    """Graphs with private counts of edges by degrees of both ends (dK-2), one noise for all counts.
 
     It draws graphs as :class:`DK2` does. One edge moves all edges of its two ends to other cells.
     T, the sum of the two largest degrees, is released first, plus the amount by which the noise

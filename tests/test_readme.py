@@ -6,6 +6,7 @@ import inspect
 import io
 import math
 import re
+import runpy
 from fnmatch import fnmatch
 from functools import cache
 from itertools import pairwise
@@ -234,7 +235,8 @@ def run_blocks(pages, folder, monkeypatch, capsys):
     for page in pages:
         names = {}
         for block in [text for key, text in python_blocks().items() if key.startswith(f"{page}-")]:
-            exec(compile(block, page, "exec"), names)
+            (folder / f"{page}.py").write_text(block, encoding="utf-8")
+            names = runpy.run_path(f"{page}.py", init_globals=names)
     return capsys.readouterr().out
 
 

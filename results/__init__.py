@@ -1,0 +1,1 @@
+"""Measured numbers as files: ``python -m results`` writes their tables and figures."""

@@ -1,0 +1,92 @@
+"""Numbers of ``compare`` appended to a study."""
+
+import csv
+import datetime
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+from statistics import fmean, stdev
+
+from lightning_dpg.errors import CommandError
+from results.tables import FOLDER, Cell, read_study
+
+
+def add(study: str, source: Path, date: str, machine: str, commit: str | None) -> str:
+    """Append means and deviations over the runs of a comparison to ``results.csv`` of a study.
+
+    Each graph and budget is a table of its own, whose name has the date: no number replaces one
+    that is there.
+
+    Args:
+        study: Name of the study.
+        source: Folder that ``compare --out`` wrote.
+        date: Day of the measurement, ``YYYY-MM-DD``.
+        machine: Machine, in words.
+        commit: Commit that was measured; None takes that of the working tree.
+
+    Returns:
+        A line for the user.
+
+    Raises:
+        CommandError: If the folder has no results, or its tables are there already.
+    """
+    try:
+        datetime.date.fromisoformat(date)
+    except ValueError:
+        raise CommandError(f"--date {date}: not a day such as 2026-01-31") from None
+    file = source / "results.csv"
+    if not file.is_file():
+        raise CommandError(f"{file}: no such file; name the folder of `compare --out`")
+    cells = _cells(file, date, machine, commit or _commit())
+    present = {cell.table for cell in read_study(FOLDER / study).cells.values()}
+    if twice := sorted(present & {cell.table for cell in cells}):
+        raise CommandError(f"results/{study}: the table {twice[0]!r} is there already")
+    with (FOLDER / study / "results.csv").open("a", newline="", encoding="utf-8") as lines:
+        csv.writer(lines, lineterminator="\n").writerows(cells)
+    return f"{len(cells)} numbers appended to results/{study}/results.csv"
+
+
+def _cells(file: Path, date: str, machine: str, commit: str) -> list[Cell]:
+    answers: defaultdict[tuple[str, str, str], list[dict[str, str]]] = defaultdict(list)
+    with file.open(newline="", encoding="utf-8") as lines:
+        for run in csv.DictReader(lines):
+            if run["error"] not in ("", "nan"):  # a failed run, or a query without an answer
+                table = f"{Path(run['graph']).name} at {run['epsilon']} on {date}"
+                names = (name.replace("/", " ") for name in (run["method"], run["query"]))
+                answers[table, *names].append(run)
+    if not answers:
+        raise CommandError(f"{file}: no run has a result")
+    return [
+        Cell(
+            *key,
+            **_summary([float(run["error"]) for run in runs]),
+            runs=str(len(runs)),
+            source="measured",
+            date=date,
+            commit=commit,
+            machine=machine,
+            seeds=" ".join(sorted((run["run"] for run in runs), key=int)),
+            note="; ".join(_caveats(runs)),
+        )
+        for key, runs in answers.items()
+    ]
+
+
+def _summary(errors: list[float]) -> dict[str, str]:
+    deviation = f"{stdev(errors):.2g}" if len(errors) > 1 else ""
+    return {"value": f"{fmean(errors):.4g}", "deviation": deviation}
+
+
+def _caveats(runs: list[dict[str, str]]) -> list[str]:
+    if any(run["private"] != "True" for run in runs):
+        return ["not private"]
+    is_conditional = any(run["conditional"] == "True" for run in runs)
+    return ["the guarantee holds under a condition"] if is_conditional else []
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(FOLDER), "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        raise CommandError("--commit: no git repository to read it from") from None

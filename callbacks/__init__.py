@@ -1,5 +1,6 @@
 """Lightning callbacks: budget, release, curves and figures."""
 
+from lightning_dpg.callbacks.card.texts import Card
 from lightning_dpg.callbacks.discrepancy_figures import DiscrepancyFigures
 from lightning_dpg.callbacks.graph_statistics import GraphStatistics
 from lightning_dpg.callbacks.privacy_accountant import PrivacyAccountant
@@ -7,6 +8,7 @@ from lightning_dpg.callbacks.progress_bar import PrivacyProgressBar
 from lightning_dpg.callbacks.release_writer import ReleaseWriter
 
 __all__ = [
+    "Card",
     "DiscrepancyFigures",
     "GraphStatistics",
     "PrivacyAccountant",

@@ -3,7 +3,7 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from safetensors.torch import save
 from torch_geometric.data import Data
 
+from lightning_dpg.callbacks.card.texts import Card
 from lightning_dpg.callbacks.checksums import write_sums
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
 from lightning_dpg.graph.io import check_edge_list_names, write_graph
@@ -51,14 +52,21 @@ class ReleaseWriter(Callback):
     Args:
         num_graphs: Number of synthetic graphs, drawn from the public seeds 0, 1, ...
         formats: Suffixes of the files in which each graph is written.
+        card: Texts of the owner for the model card, by their names.
     """
 
-    def __init__(self, num_graphs: int = 1, formats: Sequence[Format] = FORMATS) -> None:
+    def __init__(
+        self,
+        num_graphs: int = 1,
+        formats: Sequence[Format] = FORMATS,
+        card: Card | Mapping[str, Any] | None = None,
+    ) -> None:
         """Store the arguments."""
         if num_graphs < 1:
             raise ValueError(f"num_graphs must be positive, got {num_graphs}")
         self.num_graphs = num_graphs
         self.formats = tuple(formats)
+        self.card = Card.of(card)
 
     def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Refuse node names that the formats cannot hold, before anything is spent."""

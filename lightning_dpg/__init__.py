@@ -1,3 +1,41 @@
-"""Publish and learn from graphs under differential privacy, with PyTorch Lightning."""
+"""Publish and learn from graphs under differential privacy, with PyTorch Lightning.
+
+``lightning_dpg.__all__`` is the public interface, and every name in it is imported at its first use.
+Modules, methods and callbacks keep their names as well; everything else can move.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lightning_dpg.benchmark import benchmark
+    from lightning_dpg.errors import CommandError
+    from lightning_dpg.running.python_fit import fit
+    from lightning_dpg.running.release import Release
+    from lightning_dpg.running.releases import open_release
 
 __version__ = "0.2.0"
+
+__all__ = ["CommandError", "Release", "benchmark", "fit", "open_release"]
+
+# Start-up time: nothing here imports PyTorch before it is used.
+_MODULES = {
+    "CommandError": "errors",
+    "Release": "running.release",
+    "fit": "running.python_fit",
+    "open_release": "running.releases",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name at its first use."""
+    if name == "benchmark":  # a package that can be called, see its module
+        return importlib.import_module(f"{__name__}.benchmark")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """Public names."""
+    return sorted([*__all__, "__version__"])

@@ -27,8 +27,8 @@ from lightning_dpg.graph.pair_indices import num_pairs
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.queries import align
 from lightning_dpg.running.complete import method_settings, on_data
-from lightning_dpg.running.fit import fit
-from lightning_dpg.running.releases import Release
+from lightning_dpg.running.fit import fit_settings
+from lightning_dpg.running.release import Release
 
 TARGET_SHARE = 0.05
 MOST_TARGETS = 1000
@@ -169,7 +169,7 @@ def _fit_again(graph: Data, settings: Mapping[str, Any], num_graphs: int) -> Pub
     with TemporaryDirectory() as folder:
         part = Path(folder) / "part.npz"
         write_graph(graph, part)
-        return _draw(fit(on_data(settings, str(part))), num_graphs)
+        return _draw(fit_settings(on_data(settings, str(part))), num_graphs)
 
 
 def _plain(measured: Separation | None) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ from lightning_dpg.datamodules.graph_set import split_graphs
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.running.complete import on_data
-from lightning_dpg.running.fit import fit
+from lightning_dpg.running.fit import fit_settings
 
 NUM_SETS = 10
 
@@ -39,7 +39,7 @@ def attack_set(real: Data, settings: Mapping[str, Any]) -> dict[str, Any]:
         raise CommandError("no graph of the set has links to hide and pairs without one")
     with TemporaryDirectory() as folder:
         write_tu_folder(hidden.graphs, Path(folder))
-        method = fit(on_data(settings, folder)).method
+        method = fit_settings(on_data(settings, folder)).method
     with torch.no_grad():
         seeds = [torch.Generator().manual_seed(seed) for seed in range(NUM_SETS)]
         drawn = [method.eval().sample_set(seed) for seed in seeds]

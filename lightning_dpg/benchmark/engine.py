@@ -53,9 +53,21 @@ def benchmark(
         undirected: Whether to drop the directions of directed graphs.
         say: Function that receives lines on the progress.
 
+    Returns:
+        The results of all runs, and the paths of the tables and of the report.
+
     Raises:
         CommandError: If an argument is refused; no file exists then.
         BrokenOffError: If the results cannot be written, for instance on a full disk.
+
+    Example:
+        >>> import tempfile
+        >>> import lightning_dpg as dpg
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     graphs = ["karate"]
+        ...     results = dpg.benchmark(["chung_lu"], graphs, [1.0], folder, seeds=[0], say=len)
+        ...     sorted(path.name for path in results.files)
+        ['report.html', 'results.csv', 'results.md']
     """
     epsilons, place = sorted(set(epsilons)), Path(out)
     _check(epsilons, seeds, delta, processes, place)

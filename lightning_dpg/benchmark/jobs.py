@@ -26,7 +26,7 @@ from lightning_dpg.benchmark.tasks import Task, task_of
 from lightning_dpg.benchmark.workers import run_calls
 from lightning_dpg.errors import MAX_LINES, explain
 from lightning_dpg.graph.io import write_graph
-from lightning_dpg.running.fit import fit
+from lightning_dpg.running.fit import fit_settings
 
 KEPT = ("config.yaml", "privacy.json")
 """Files that stay of a run."""
@@ -129,7 +129,8 @@ def fit_and_evaluate(job: Job, folder: Path) -> dict[str, Any]:
     place.mkdir(parents=True)
 
     started = time.perf_counter()
-    method, statement = fit(job.settings, place, is_quiet=False)
+    release = fit_settings(job.settings, place, is_quiet=False)
+    method, statement = release.method, release.statement
     fitted = time.perf_counter()
     task = task_of(type(method))
     with torch.no_grad():

@@ -23,16 +23,24 @@ def early_end(
         folder: Folder of the run.
         checkpoint: Content of the checkpoint at the start; empty without one.
     """
-    budget = module.ledger.budget
-    is_spent = not module.ledger.affords(*module.step_entries())
-    no_more = f"the budget (epsilon {budget.epsilon:g}, delta {budget.delta:g}) affords no more"
-    done, planned = _steps(trainer)
+    done, _ = _steps(trainer)
     if checkpoint and done == _steps_before(checkpoint):
-        why = no_more if is_spent else "its run had ended"
+        why = _no_more(module.ledger) if _is_spent(module) else "its run had ended"
         saved = "" if folder.has_booked else "; nothing new was spent"
         return f"no step was made after the checkpoint: {why}{saved}"
-    if is_spent and module.ledger.steps and (planned is None or done < planned):
-        return f"stopped after {_of(done, planned)} steps: {no_more}"
+    return spent_too_early(trainer, module)
+
+
+def spent_too_early(trainer: Trainer, module: Any) -> str | None:
+    """Explain why the budget has ended a fit; None if it has not.
+
+    Args:
+        trainer: Trainer after the fit.
+        module: Method of the fit.
+    """
+    done, planned = _steps(trainer)
+    if _is_spent(module) and module.ledger.steps and (planned is None or done < planned):
+        return f"stopped after {_of(done, planned)} steps: {_no_more(module.ledger)}"
     return None
 
 
@@ -48,7 +56,7 @@ def farewell(trainer: Trainer, ledger: PrivacyLedger, folder: RunFolder) -> list
     config = folder.path / "config.yaml"
     command = ["python", "-m", "lightning_dpg", "fit", "--config", str(config), "--ckpt_path"]
     return [
-        f"{_of(*_steps(trainer))} steps made; {_spent(ledger)}",
+        f"{_of(*_steps(trainer))} steps made; {spent_so_far(ledger)}",
         f"run folder: {folder.path}",
         f"go on with: {shlex.join([*command, str(checkpoint)])}"
         if checkpoint
@@ -76,9 +84,24 @@ def _of(done: int, planned: int | None) -> str:
     return f"{done}" if planned is None else f"{done} of {planned}"
 
 
-def _spent(ledger: PrivacyLedger) -> str:
+def spent_so_far(ledger: PrivacyLedger) -> str:
+    """State what an interrupted fit has spent.
+
+    Args:
+        ledger: Ledger of the method.
+    """
     budget = ledger.budget
     if budget is None or math.isinf(budget.epsilon):
         return "spent without a budget"
     epsilon = math.ceil(ledger.epsilon(budget.delta) * 1e3) / 1e3  # never below the proved epsilon
     return f"spent for good: epsilon {epsilon:g} of {budget.epsilon:g}, delta {budget.delta:g}"
+
+
+def _is_spent(module: Any) -> bool:
+    return not module.ledger.affords(*module.step_entries())
+
+
+def _no_more(ledger: PrivacyLedger) -> str:
+    budget = ledger.budget
+    assert budget is not None  # set before the fit
+    return f"the budget (epsilon {budget.epsilon:g}, delta {budget.delta:g}) affords no more"

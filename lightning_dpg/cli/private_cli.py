@@ -16,9 +16,10 @@ from pytorch_lightning.utilities.rank_zero import rank_zero_only
 import lightning_dpg.callbacks
 import lightning_dpg.datamodules
 import lightning_dpg.methods  # noqa: F401
-from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
+from lightning_dpg.callbacks import Card, PrivacyAccountant, PrivacyProgressBar
 from lightning_dpg.callbacks.privacy_accountant import journal_state
 from lightning_dpg.classes import find_class
+from lightning_dpg.cli.card_section import with_release_writer
 from lightning_dpg.cli.checkpoints import (
     read_checkpoint,
     refuse_other_graph,
@@ -89,8 +90,9 @@ class PrivateCLI(LightningCLI):
         )
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        """Require a budget in every configuration."""
+        """Require a budget in every configuration, and take the owner's texts."""
         parser.add_lightning_class_args(PrivacyAccountant, "privacy")
+        parser.add_class_arguments(Card, "card", instantiate=False)
 
     def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
         """Parse without Lightning's warning about arguments given from Python."""
@@ -181,8 +183,7 @@ class PrivateCLI(LightningCLI):
                 describe_run(logger, self._facts())
         given = settings.callbacks or []
         callbacks: list[Callback] = list(given) if isinstance(given, list) else [given]
-        if not any(isinstance(callback, ReleaseWriter) for callback in callbacks):
-            callbacks.append(ReleaseWriter())
+        callbacks = with_release_writer(callbacks, self._settings.card.as_dict())
         has_bar = any(isinstance(callback, ProgressBar) for callback in callbacks)
         if settings.enable_progress_bar is not False and not has_bar:
             callbacks.append(PrivacyProgressBar())

@@ -25,12 +25,19 @@ def silence_lightning() -> None:
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Silence stdout and INFO logs of a nested fit."""
-    logging.disable(logging.INFO)
+    with without_messages(), contextlib.redirect_stdout(io.StringIO()):
+        yield
+
+
+@contextlib.contextmanager
+def without_messages() -> Iterator[None]:
+    """Silence INFO logs, and then set the level that the caller has chosen."""
+    before = logging.root.manager.disable
+    logging.disable(max(before, logging.INFO))
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
-            yield
+        yield
     finally:
-        logging.disable(logging.NOTSET)
+        logging.disable(before)
 
 
 def mute_known_warnings() -> None:

@@ -14,10 +14,11 @@ from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.cli.private_cli import PrivateCLI
 from lightning_dpg.cli.quiet import mute_known_warnings, quiet
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.running.releases import Release, open_release
+from lightning_dpg.running.release import Release
+from lightning_dpg.running.releases import open_release
 
 
-def fit(
+def fit_settings(
     settings: Mapping[str, Any], folder: Path | None = None, *, is_quiet: bool = True
 ) -> Release:
     """Fit a configuration and open its release.

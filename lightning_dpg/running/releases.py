@@ -3,12 +3,11 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
-from torch_geometric.data import Data
 
 from lightning_dpg import __version__, methods
 from lightning_dpg.callbacks.checksums import SUMS, digest, read_sums
@@ -19,50 +18,39 @@ from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.earlier import translate
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.running.release import Release
 
 _FIELDS = {"method": str, "hparams": dict}
 _WRITTEN_BY = {GENERATOR: Synthesizer, LEARNER: GraphFeatureRelease}
 
 
-class Release(NamedTuple):
-    """An open release."""
-
-    method: Any
-    """Synthesizer or learner of graphs around its released tensors."""
-    statement: dict[str, Any]
-    """Content of ``privacy.json``; empty if the tensors carry none."""
-
-    @property
-    def guarantee(self) -> str:
-        """The guarantee in one sentence."""
-        return str(self.statement["guarantee"])
-
-    def sample(self, seed: int) -> Data:
-        """Draw a synthetic graph.
-
-        Args:
-            seed: Public seed.
-        """
-        with torch.no_grad():
-            graph: Data = self.method.eval().sample(torch.Generator().manual_seed(seed))
-        return graph
-
-
-def open_release(folder: Path, method_class: type[PrivateModule] | None = None) -> Release:
-    """Open a release.
+def open_release(folder: str | Path, method_class: type[PrivateModule] | None = None) -> Release:
+    """Open a release. No code that it names is run, but that of shipped methods.
 
     Args:
         folder: Folder of a release, or of a run with one.
         method_class: Class of its method; by default the shipped or already imported class of the
             recorded name.
 
+    Returns:
+        The open release.
+
     Raises:
         CommandError: If there is no release, or if it is damaged or changed.
+
+    Example:
+        >>> import tempfile
+        >>> import lightning_dpg as dpg
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = dpg.fit("karate", "chung_lu", epsilon=1.0).save(f"{folder}/out")
+        ...     release = dpg.open_release(f"{folder}/out")
+        >>> release.sample(seed=0).num_nodes
+        34
     """
-    path = released_tensors(folder)
+    path = released_tensors(Path(folder).expanduser())
     _refuse_changes(path)
     method = rebuild(path, _WRITTEN_BY[path.name], method_class)
-    return Release(method, read_recipe(path)[0].get("privacy") or {})
+    return Release(method, read_recipe(path)[0].get("privacy") or {}, path.parent)
 
 
 def released_tensors(folder: Path) -> Path:

@@ -6,7 +6,7 @@ import torch
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.io import read_graph
 from lightning_dpg.running.complete import complete_settings, method_settings, on_data
-from lightning_dpg.running.fit import fit, fit_without_release
+from lightning_dpg.running.fit import fit_settings, fit_without_release
 from lightning_dpg.running.releases import open_release
 from lightning_dpg.running.settings import find_config
 
@@ -17,7 +17,7 @@ def settings():
 
 
 def test_a_fit_in_a_folder_is_the_release_that_lies_there(settings, tmp_path, capsys):
-    release = fit(settings, tmp_path)
+    release = fit_settings(settings, tmp_path)
     (folder,) = tmp_path.glob("*/*/release")
     assert torch.equal(
         release.sample(0).edge_index, read_graph(folder / "synthetic-0.npz").edge_index
@@ -30,14 +30,14 @@ def test_a_fit_in_a_folder_is_the_release_that_lies_there(settings, tmp_path, ca
 def test_a_fit_without_a_folder_leaves_nothing(settings, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert fit(settings).method.hparams["num_nodes"] == 34
+    assert fit_settings(settings).method.hparams["num_nodes"] == 34
     assert not list(tmp_path.iterdir())
 
 
 def test_a_refused_fit_says_why_and_leaves_nothing(settings, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(Exception, match="unknown graph 'karat'"):
-        fit(on_data(settings, "karat"))
+        fit_settings(on_data(settings, "karat"))
     assert not list(tmp_path.iterdir())
 
 

@@ -1,0 +1,65 @@
+"""Texts of the owner for the model card."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from lightning_dpg.errors import nearest
+
+
+@dataclass(frozen=True)
+class Card:
+    """Facts that only the owner of the data knows. All of them are published with the release.
+
+    Args:
+        operator: Who made the release.
+        purpose: What the release is made for.
+        recipient: Who receives it.
+        contact: Whom to ask about it.
+        licence: Terms of use.
+        data: Name and description of the data: what a node and a relation are, and of which time.
+        settings_chosen_on: Data on which the method and its settings were chosen. A choice by
+            results on the private data is a read that no budget has paid for.
+        audit: File that ``audit --output`` has written.
+        attack: File that ``attack --json`` has written.
+    """
+
+    operator: str | None = None
+    purpose: str | None = None
+    recipient: str | None = None
+    contact: str | None = None
+    licence: str | None = None
+    data: str | None = None
+    settings_chosen_on: str | None = None
+    audit: str | None = None
+    attack: str | None = None
+
+    def __post_init__(self) -> None:
+        """Put each text into one line, and refuse values that are no text."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is None:
+                continue
+            if not isinstance(value, str):
+                raise TypeError(f"card.{field.name} must be a text, got {value!r}")
+            object.__setattr__(self, field.name, " ".join(value.split()) or None)
+
+    @classmethod
+    def of(cls, texts: "Card | Mapping[str, Any] | None") -> "Card":
+        """The card of texts by their names.
+
+        Raises:
+            ValueError: If a name is unknown.
+        """
+        if isinstance(texts, Card):
+            return texts
+        known = [field.name for field in fields(cls)]
+        for name in texts or {}:
+            if name not in known:
+                raise ValueError(f"card has no text {name!r}{nearest(str(name), known)}")
+        return cls(**texts or {})
+
+    def texts(self) -> dict[str, str]:
+        """The given texts by their names, without the names of files."""
+        names = [field.name for field in fields(self) if field.name not in ("audit", "attack")]
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}

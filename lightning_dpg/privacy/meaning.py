@@ -1,0 +1,68 @@
+r"""What a guarantee means for an attacker: beliefs, tests and groups, as numbers for people.
+
+All bounds follow from one theorem: of two neighbors, an (epsilon, delta)-DP release shows no more
+than a release that names the true one with probability delta, and that otherwise reports one of
+them, the true one with probability :math:`e^\epsilon / (1 + e^\epsilon)` (Kairouz, Oh, Viswanath,
+"The composition theorem for differential privacy", 2015, Theorem 3.1).
+"""
+
+import math
+
+from lightning_dpg.privacy.budget import Budget
+
+
+def belief_bound(epsilon: float) -> float:
+    r"""Largest belief in a fact after the release, if it was believed to 50 % before.
+
+    Bayes' rule multiplies the odds 1 by a likelihood ratio of at most :math:`e^\epsilon`, so that the
+    belief is at most :math:`e^\epsilon / (1 + e^\epsilon)`; by the theorem above with probability
+    :math:`1 - \delta` at least.
+
+    Args:
+        epsilon: Of the guarantee, not negative.
+    """
+    return 1 / (1 + math.exp(-epsilon))
+
+
+def true_positive_bound(epsilon: float, delta: float, false_positive_rate: float) -> float:
+    r"""Largest share of present facts that a test finds at a share :math:`\alpha` of false alarms.
+
+    Every test satisfies :math:`\mathrm{TPR} \le \delta + e^\epsilon \alpha` (the definition for the
+    event of an alarm) and :math:`1 - \alpha \le \delta + e^\epsilon (1 - \mathrm{TPR})` (that for the
+    event of no alarm, with the neighbors exchanged). Together, TPR is at most
+
+    .. math:: \min(1, \delta + e^\epsilon \alpha, 1 - e^{-\epsilon} (1 - \delta - \alpha)),
+
+    the smaller of two lines, and the release of the theorem above attains it (Wasserman and Zhou, "A
+    statistical framework for differential privacy", 2010; Dong, Roth and Su, "Gaussian differential
+    privacy", 2022, equation 5).
+
+    Args:
+        epsilon: Of the guarantee, not negative.
+        delta: Of the guarantee, from 0 to 1.
+        false_positive_rate: Share of absent facts with an alarm, from 0 to 1.
+    """
+    odds = math.exp(min(epsilon, 700.0))
+    steep = delta + odds * false_positive_rate
+    flat = 1 - (1 - delta - false_positive_rate) / odds
+    return min(1.0, steep, flat)
+
+
+def group_budget(epsilon: float, delta: float, size: int) -> Budget:
+    r"""Guarantee for k units together: :math:`k \epsilon` and :math:`\delta (1 + \dots + e^{(k-1) \epsilon})`.
+
+    Between two inputs that differ in k units lie k - 1 others. Step by step, a probability is at most
+    :math:`e^\epsilon` times that of the next input plus delta, so that the deltas
+    :math:`\delta, e^\epsilon \delta, e^{2 \epsilon} \delta, \dots` add up. A delta of 1 proves nothing.
+
+    Args:
+        epsilon: Of one unit.
+        delta: Of one unit.
+        size: Number k of units.
+    """
+    together = 0.0
+    for _ in range(size if delta else 0):
+        together = delta + math.exp(min(epsilon, 700.0)) * together
+        if together >= 1:
+            return Budget(size * epsilon, 1.0)
+    return Budget(size * epsilon, together)

@@ -1,0 +1,38 @@
+"""Errors of the Python interface: the sentences of the command line, with the names of arguments."""
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+from lightning_dpg.errors import CommandError, explain
+
+_OPTIONS = (
+    (r"--(?:privacy|model\.init_args|data\.init_args)\.(\w+)", r"\1"),
+    (r"\b(?:privacy|model\.init_args|data\.init_args)\.(\w+)", r"\1"),
+    (r"python -m lightning_dpg list", "lightning_dpg.list_methods()"),
+)
+
+
+@contextlib.contextmanager
+def readable_errors() -> Iterator[None]:
+    """Raise errors of the user as ``CommandError``, with a message of at most five lines.
+
+    Raises:
+        CommandError: In place of every error that the command line explains without a traceback.
+    """
+    try:
+        yield
+    except OSError:
+        raise  # Python's own classes say what is wrong with a file
+    except Exception as error:
+        text = explain(error)
+        if text is None:  # a fault of the program, whose traceback helps more
+            raise
+        raise CommandError(_in_words_of_python(text.removeprefix("error: "))) from None
+
+
+def _in_words_of_python(text: str) -> str:
+    """Replace options of the command line by arguments of Python functions."""
+    for option, argument in _OPTIONS:
+        text = re.sub(option, argument, text)
+    return text

@@ -1,0 +1,245 @@
+"""The fit of the Python interface: from a graph to an open release, in one call."""
+
+import contextlib
+import io
+import shutil
+import tempfile
+import warnings
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import yaml
+from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.loggers import CSVLogger
+from pytorch_lightning.utilities.seed import isolate_rng
+
+from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
+from lightning_dpg.callbacks.privacy_accountant import JOURNAL
+from lightning_dpg.classes import find_class
+from lightning_dpg.cli.ends import spent_so_far, spent_too_early
+from lightning_dpg.cli.parser import PrivateParser
+from lightning_dpg.cli.quiet import mute_known_warnings, quiet, without_messages
+from lightning_dpg.errors import CommandError, is_interrupt
+from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.running.method_choice import Method, MethodChoice, choose_method
+from lightning_dpg.running.python_errors import readable_errors
+from lightning_dpg.running.release import Release, refuse_foreign_folder
+from lightning_dpg.running.releases import open_release
+
+
+def fit(
+    data: Any,
+    method: Method = "bter",
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    seed: int = 0,
+    trainer: pl.Trainer | None = None,
+    out: str | Path | None = None,
+    progress: bool = True,
+    **settings: Any,
+) -> Release:
+    """Fit a method to a private graph within a budget, and open its release.
+
+    Args:
+        data: The private graph: name of a built-in graph, path of a file, graph of networkx or
+            PyTorch Geometric, square matrix of numpy or scipy, or a data module. For a method of
+            sets of graphs: name of a set, path of a folder, or a list of graphs.
+        method: Name of a configuration such as ``"bter"`` (:func:`lightning_dpg.list_methods` lists
+            them), class of a method, or a method object that was not fitted.
+        epsilon: Budget; ``float("inf")`` for a method without noise.
+        delta: Budget; by default that of the method's configuration, 0 for a pure method.
+        seed: Public seed of the training. The noise is secret, and does not follow it.
+        trainer: Lightning trainer to use as it is, with a PrivacyAccountant and a ReleaseWriter
+            added for this fit if it has none; by default one with the settings of the configuration.
+        out: New or empty folder of the run, for its release, log and checkpoints; by default the
+            run leaves no files.
+        progress: Whether to show a progress bar of a method that trains.
+        **settings: Arguments of the method's constructor.
+
+    Returns:
+        The open release.
+
+    Raises:
+        CommandError: If the data, the method or a setting is refused. Nothing is spent then, and no
+            folder is left.
+
+    Example:
+        >>> import networkx as nx
+        >>> import lightning_dpg as dpg
+        >>> release = dpg.fit(nx.karate_club_graph(), method="bter", epsilon=1.0)
+        >>> print(release)
+        Release of BTER: one graph of 34 nodes
+        edge-level (1, 0)-DP (add/remove one undirected edge), sum of pure epsilons accountant, ...
+        sample(seed), sample_many(n), to_networkx(seed), edge_score(pairs), save(folder)
+        >>> release.to_networkx(seed=0).number_of_nodes()
+        34
+    """
+    with readable_errors(), isolate_rng(), warnings.catch_warnings():
+        mute_known_warnings()
+        chosen = choose_method(method, settings)
+        pl.seed_everything(seed, verbose=False)
+        budget = PrivacyAccountant(epsilon, chosen.delta(delta, epsilon))
+        if trainer is not None:
+            return _fit_with(trainer, budget, chosen, data, out, has_delta=delta is not None)
+        if chosen.sections["trainer"]["max_epochs"] is None:
+            raise CommandError(
+                f"{chosen.method.__name__} has no shipped configuration that sets its epochs\n"
+                "give trainer=pytorch_lightning.Trainer(max_epochs=...)"
+            )
+        module = _data_module(data, chosen)
+        made = chosen.build(module)
+        with _run_folder(out) as folder:
+            if out is not None:
+                config = chosen.configuration(epsilon, delta, seed) | _stated_source(data, chosen)
+                text = yaml.safe_dump(config, sort_keys=False)
+                (folder / "config.yaml").write_text(text, encoding="utf-8")
+            shows_bar = progress and made.is_trained
+            configured = chosen.sections["trainer"]
+            with without_messages() if shows_bar else quiet():
+                own = _trainer(configured, folder, out is not None, budget, shows_bar)
+                _run(own, made, module)
+            release = open_release(folder, type(made))
+        if out is None:
+            weakref.finalize(release, shutil.rmtree, folder, ignore_errors=True)
+        return release
+
+
+def _fit_with(
+    trainer: pl.Trainer,
+    accountant: PrivacyAccountant,
+    chosen: MethodChoice,
+    data: Any,
+    out: str | Path | None,
+    *,
+    has_delta: bool,
+) -> Release:
+    """Fit with the caller's trainer, which gets back the callbacks that it had."""
+    if out is not None:
+        raise CommandError(
+            f"out {out}: the trainer has a folder of its own\n"
+            "leave out away, or set default_root_dir of the trainer"
+        )
+    if trainer.current_epoch or trainer.global_step:
+        raise CommandError("this trainer has made a run already: give a new one")
+    before: list[Callback] = trainer.callbacks  # type: ignore[attr-defined]
+    added: list[Callback] = []
+    for other in (callback for callback in before if isinstance(callback, PrivacyAccountant)):
+        if other.epsilon != accountant.epsilon or (has_delta and other.delta != accountant.delta):
+            raise CommandError(
+                f"the trainer has a PrivacyAccountant of epsilon {other.epsilon:g} and delta "
+                f"{other.delta}, and fit was asked for epsilon {accountant.epsilon:g} and delta "
+                f"{accountant.delta:g}\nremove it from the trainer, or give its budget"
+            )
+        break
+    else:
+        added.append(accountant)
+    if not any(isinstance(callback, ReleaseWriter) for callback in before):
+        added.append(ReleaseWriter())
+    place = Path(trainer.log_dir or trainer.default_root_dir) / "release"
+    refuse_foreign_folder(place)
+    module = _data_module(data, chosen)
+    made = chosen.build(module)
+    trainer.callbacks = [*added, *before]  # type: ignore[attr-defined]
+    try:
+        _run(trainer, made, module)
+    finally:
+        trainer.callbacks = before  # type: ignore[attr-defined]
+    return open_release(place, type(made))
+
+
+def _run(trainer: pl.Trainer, method: PrivateModule, data: pl.LightningDataModule) -> None:
+    """Fit; tell an early end, and let Ctrl-C reach the caller."""
+    try:
+        trainer.fit(method, datamodule=data)
+    except SystemExit as stop:  # Lightning ends the process
+        if is_interrupt(stop):
+            raise KeyboardInterrupt(spent_so_far(method.ledger)) from None
+        raise
+    if line := spent_too_early(trainer, method):
+        warnings.warn(line, stacklevel=4)
+
+
+def _data_module(data: Any, chosen: MethodChoice) -> pl.LightningDataModule:
+    """Data module around data, set up for a fit."""
+    module = data
+    if not isinstance(data, pl.LightningDataModule):
+        section = chosen.sections["data"]
+        source = str(data.expanduser()) if isinstance(data, Path) else data
+        arguments = section["init_args"] | {"name": source}
+        module = find_class(section["class_path"])(**arguments)
+    module.prepare_data()
+    module.setup("fit")
+    chosen.method.check_data(module)
+    return module
+
+
+def _stated_source(data: Any, chosen: MethodChoice) -> dict[str, Any]:
+    """Data section of the configuration in a run folder, which holds names and no objects."""
+    section = chosen.sections["data"]
+    is_named = isinstance(data, str | Path)
+    name = str(data) if is_named else f"given in Python: {type(data).__name__}"
+    return {"data": section | {"init_args": section["init_args"] | {"name": name}}}
+
+
+@contextlib.contextmanager
+def _run_folder(out: str | Path | None) -> Iterator[Path]:
+    """Folder of a run; it is removed if the run fails before it has read the private data."""
+    if out is None:
+        folder = Path(tempfile.mkdtemp(prefix="lightning_dpg-"))
+        try:
+            yield folder
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return
+    folder = Path(out).expanduser()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CommandError(
+            f"out {out}: there is a file or a folder with files already\n"
+            "give a new folder; open_release opens the release of an earlier run"
+        )
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield folder
+    except BaseException:
+        journal = folder / JOURNAL
+        if not journal.is_file() or not journal.stat().st_size:
+            shutil.rmtree(missing[-1] if missing else folder, ignore_errors=True)
+            if not missing:
+                folder.mkdir()
+        raise
+
+
+def _trainer(
+    settings: dict[str, Any],
+    folder: Path,
+    leaves_files: bool,
+    accountant: PrivacyAccountant,
+    shows_bar: bool,
+) -> pl.Trainer:
+    """Trainer with the settings of a configuration."""
+    parser = PrivateParser()
+    parser.add_class_arguments(pl.Trainer, "trainer", instantiate=False)
+    parsed = parser.instantiate(parser.parse_object({"trainer": settings})).trainer
+    configured = [each for each in parsed.callbacks or () if not isinstance(each, ReleaseWriter)]
+    bar = [PrivacyProgressBar()] if shows_bar else []
+    parsed.callbacks = [accountant, _QuietWriter(), *configured, *bar]
+    parsed.enable_progress_bar = shows_bar
+    parsed.default_root_dir = str(folder)
+    parsed.logger = CSVLogger(str(folder), name="", version="") if leaves_files else False
+    parsed.enable_checkpointing = leaves_files and parsed.enable_checkpointing
+    return pl.Trainer(**vars(parsed))
+
+
+class _QuietWriter(ReleaseWriter):
+    """Writer that prints nothing: the caller gets the open release."""
+
+    def on_fit_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
+        """Write the release."""
+        with contextlib.redirect_stdout(io.StringIO()):
+            super().on_fit_end(trainer, pl_module)

@@ -1,0 +1,187 @@
+"""The public interface: what it is, what it says of itself, and that its examples run."""
+
+import doctest
+import inspect
+import json
+import subprocess
+import sys
+
+import networkx as nx
+import pytest
+import pytorch_lightning as pl
+import torch
+
+import lightning_dpg as dpg
+from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.main import main
+from lightning_dpg.methods import BTER, ChungLu
+from tests.training import quiet_trainer
+
+CLASSES = [name for name in dpg.__all__ if isinstance(getattr(dpg, name), type)]
+FUNCTIONS = sorted({*dpg.__all__} - {*CLASSES})
+
+
+def documented(name):
+    """A public object; for the package that can be called, its function."""
+    return dpg.benchmark.benchmark if name == "benchmark" else getattr(dpg, name)
+
+
+@pytest.fixture(scope="module")
+def release():
+    return dpg.fit(nx.karate_club_graph(), "chung_lu", epsilon=1.0)
+
+
+def test_the_import_brings_no_torch_and_shows_all_names():
+    code = (
+        "import sys, lightning_dpg as dpg; shown = dir(dpg);"
+        "print(sorted({'torch', 'numpy', 'networkx'} & set(sys.modules)), shown == sorted(shown))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[0] == "[] True"
+    assert set(dpg.__all__) < set(dir(dpg))
+    with pytest.raises(AttributeError, match="no attribute 'fitt'"):
+        _ = dpg.fitt
+
+
+@pytest.mark.parametrize("name", dpg.__all__)
+def test_examples_run(name):
+    found = doctest.DocTestFinder().find(documented(name), name, globs={})
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
+    for example in found:
+        runner.run(example)
+    assert not runner.failures
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_document_arguments_result_errors_and_an_example(name):
+    function = documented(name)
+    text = inspect.getdoc(function)
+    for section in ("Returns:", "Raises:", "Example:"):
+        assert section in text, section
+    parameters = inspect.signature(function).parameters
+    missing = [each for each in parameters if f"    {each}: " not in text.replace("*", "")]
+    assert not missing
+    assert "Args:" in text or not parameters
+
+
+def test_a_fit_opens_a_release_and_keeps_the_private_graph_out_of_it(release):
+    assert isinstance(release, dpg.Release)
+    assert release.statement["epsilon"] == 1.0
+    # The method is rebuilt from released tensors: it has no trainer, whose data are private.
+    assert release.method._trainer is None
+    assert torch.equal(release.sample(seed=3).edge_index, release.sample(3).edge_index)
+    drawn = release.sample_many(2, seed=3)
+    assert torch.equal(drawn[0].edge_index, release.sample(3).edge_index)
+    assert not torch.equal(drawn[0].edge_index, drawn[1].edge_index)
+    graph = release.to_networkx(seed=3)
+    assert 2 * graph.number_of_edges() == drawn[0].num_edges
+    assert list(graph) == drawn[0].node_names
+    assert repr(release).count("\n") == 2
+
+
+def test_scores_take_numbers_and_names(release):
+    scores = release.edge_score([[0, 33], [4, 5]])
+    assert torch.equal(scores, release.edge_score([["0", "33"], ["4", "5"]]))
+    for pairs, why in (([[0, 34]], "no node 34"), ([["0", "x"]], "named 'x'"), ([0, 1], "shape")):
+        with pytest.raises(dpg.CommandError, match=why):
+            release.edge_score(pairs)
+
+
+def test_a_saved_release_is_complete_and_replaces_only_a_release(release, tmp_path, capsys):
+    folder = release.save(tmp_path / "new" / "out")
+    assert main(["verify", str(folder)]) == 0
+    assert "MODEL_CARD.md" in {path.name for path in folder.iterdir()}
+    opened = dpg.open_release(str(folder))
+    assert torch.equal(opened.sample(5).edge_index, release.sample(5).edge_index)
+    opened.save(folder)
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(dpg.CommandError, match="other files than a release"):
+        release.save(tmp_path)
+
+
+def test_the_page_of_a_release_escapes_names(release):
+    odd = dpg.Release(release.method, {**release.statement, "guarantee": "<script>1</script>"})
+    page = odd._repr_html_()
+    assert "<script>" not in page and "&lt;script&gt;" in page
+    for entry in release.statement["entries"]:
+        assert entry["name"] in page
+
+
+def test_a_run_folder_holds_no_object(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
+    graph = nx.relabel_nodes(nx.karate_club_graph(), {0: "SECRET"})
+    release = dpg.fit(graph, BTER, epsilon=1.0, out=tmp_path / "out", count_share=0.1)
+    assert release.folder == tmp_path / "out" / "release"
+    assert release.method.hparams["count_share"] == 0.1
+    config = (tmp_path / "out" / "config.yaml").read_text()
+    assert "given in Python: Graph" in config and "count_share: 0.1" in config
+    (checkpoint,) = (tmp_path / "out").rglob("*.ckpt")
+    state = torch.load(checkpoint, weights_only=True)
+    assert {type(value) for value in state["hyper_parameters"].values()} <= {int, float}
+    assert not list((tmp_path / "scratch").iterdir())
+    with pytest.raises(dpg.CommandError, match="files already"):
+        dpg.fit(graph, BTER, epsilon=1.0, out=tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"method": "btr"}, "did you mean bter"),
+        ({"countshare": 1}, "did you mean count_share"),
+        ({"max_epochs": 3}, r"Trainer\(max_epochs=...\)"),
+        ({"count_share": "much"}, "count_share: expected float, got 'much'"),
+        ({"count_share": 0.99}, "shares"),
+        ({"num_nodes": 5}, "num_nodes is 5, but the graph has 34 nodes"),
+        ({"epsilon": -1}, "epsilon must be positive"),
+        ({"data": "karat"}, "did you mean karate"),
+        ({"method": "erdos_renyi_set"}, "unknown graph set"),
+        ({"method": BTER(34), "count_share": 0.1}, "takes no settings"),
+        ({"method": dict}, "expected a name"),
+    ],
+)
+def test_bad_input_gets_one_message_and_leaves_no_folder(arguments, why, tmp_path):
+    good = {"data": "karate", "method": "bter", "epsilon": 1.0, "out": tmp_path / "a" / "out"}
+    with pytest.raises(dpg.CommandError, match=why) as caught:
+        dpg.fit(**good | arguments)
+    assert len(str(caught.value).splitlines()) <= 5
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_own_trainer_gets_what_it_lacks_and_keeps_its_callbacks(tmp_path):
+    trainer = quiet_trainer(default_root_dir=tmp_path)
+    before = [*trainer.callbacks]
+    release = dpg.fit("karate", "chung_lu", epsilon=1.0, trainer=trainer)
+    assert release.folder == tmp_path / "release"
+    assert json.loads((tmp_path / "release" / "privacy.json").read_text())["epsilon"] == 1.0
+    assert trainer.callbacks == before
+    with pytest.raises(dpg.CommandError, match="made a run already"):
+        dpg.fit("karate", "chung_lu", epsilon=1.0, trainer=trainer)
+
+
+def test_a_trainer_with_another_budget_is_refused(tmp_path):
+    trainer = quiet_trainer(PrivacyAccountant(2.0, 0.0), default_root_dir=tmp_path)
+    with pytest.raises(dpg.CommandError, match=r"epsilon 2 .*asked for epsilon 1"):
+        dpg.fit("karate", "chung_lu", epsilon=1.0, trainer=trainer)
+    assert not list(tmp_path.iterdir())
+    assert dpg.fit("karate", "chung_lu", epsilon=2.0, trainer=trainer).statement["epsilon"] == 2
+
+
+def test_a_fit_leaves_the_random_numbers_of_the_caller():
+    torch.manual_seed(5)
+    expected = torch.rand(2)
+    torch.manual_seed(5)
+    dpg.fit("karate", ChungLu(), epsilon=1.0)
+    assert torch.equal(torch.rand(2), expected)
+
+
+def test_objects_of_a_class_and_of_data_are_taken():
+    class Own(ChungLu):
+        """A method of a user's cell in a notebook."""
+
+    data = EdgeListDataModule(nx.path_graph(6))
+    assert isinstance(data, pl.LightningDataModule)
+    release = dpg.fit(data, Own, epsilon=1.0)
+    assert type(release.method) is Own
+    assert release.sample(0).num_nodes == 6

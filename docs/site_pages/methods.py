@@ -269,5 +269,5 @@ def _tab(title: str, language: str, text: str) -> str:
 
 def _measured(name: str) -> str:
     """Rows of the results that name the method."""
-    tables = results.tables_of(name)
-    return "## Measured\n\n" + "\n\n".join(tables) if tables else ""
+    numbers = results.measured(name)
+    return f"## Measured\n\n{numbers}" if numbers else ""

@@ -1,45 +1,62 @@
-"""README and CONTRIBUTING name configurations, classes, files and options that exist."""
+"""README, CONTRIBUTING and the pages of docs/ name configurations, classes and options that exist."""
 
 import ast
+import contextlib
 import inspect
+import io
+import math
 import re
+import runpy
 from fnmatch import fnmatch
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import pytorch_lightning as pl
 import yaml
 
+import lightning_dpg as dpg
 from lightning_dpg import callbacks, datamodules, interfaces, methods
 from lightning_dpg.classes import find_class, is_abstract
-from lightning_dpg.commands import audit, compare, evaluate, generate, plan, verify
+from lightning_dpg.graph import dendrogram, edge_sampling
+from lightning_dpg.main import LIGHTNING_COMMANDS, OWN_COMMANDS, main
 from lightning_dpg.methods import private_training
+from lightning_dpg.methods.graph_set.graph_vae import decoding
+from lightning_dpg.methods.single_graph import degree_mixing
+from lightning_dpg.metrics import kernel_svm, mmd, motifs, paths
 from lightning_dpg.privacy import budget, dpsgd
 from lightning_dpg.running.settings import find_config, shipped_configs
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-TEXTS = {"README": README, "CONTRIBUTING": (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")}
-OWN = {
-    "audit": audit,
-    "compare": compare,
-    "evaluate": evaluate,
-    "generate": generate,
-    "plan": plan,
-    "verify": verify,
-}
+FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in FILES}
+README, CHOOSING, SCALING = TEXTS["README"], TEXTS["choosing"], TEXTS["scaling"]
 SECTIONS = {"model": methods, "data": datamodules}
-# Classes and options of other libraries, and options of benchmarks/.
-FOREIGN_CLASSES = {"Trainer", "WandbLogger"}
+# Classes and options of other libraries, and options of benchmarks/ and results/.
+FOREIGN_CLASSES = {"Trainer", "WandbLogger", "LightningDataModule", "EarlyStopping"}
 FOREIGN_OPTIONS = {"--ckpt_path", "--config", "--extra-index-url", "--help", "--print_config"}
-FOREIGN_OPTIONS |= {"--rows", "--splits", "--model", "--data"}
+FOREIGN_OPTIONS |= {"--rows", "--splits", "--model", "--data", "--check", "--strict"}
+# Files of the reader, in examples.
+EXAMPLES = {"my_density.yaml"}
+# Parts that other changes bring.
+needs_interface = pytest.mark.skipif(
+    not hasattr(dpg, "list_methods"), reason="no public interface yet"
+)
+needs_examples = pytest.mark.skipif(not (ROOT / "examples").is_dir(), reason="no examples yet")
 
 
 def code(text):
     """Lines of the blocks of code, without comments, and what stands between backticks."""
-    blocks = "\n".join(re.findall(r"```(?!mermaid)\w+\n(.*?)```", text, re.DOTALL))
-    inline = re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
-    return [line.partition(" #")[0] for line in blocks.splitlines()] + inline
+    found = re.findall(r"```(?!text)\w+\n(.*?)```", text, re.DOTALL)
+    blocks = re.sub(r"\\\n\s*", "", "\n".join(found))
+    inline = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    return [line.removeprefix("$ ").partition(" #")[0] for line in blocks.splitlines()] + inline
+
+
+def command_lines():
+    """Every line of code with its page."""
+    return [(page, line) for page, text in TEXTS.items() for line in code(text)]
 
 
 def named_configurations(text):
@@ -50,37 +67,58 @@ def named_configurations(text):
             yield from names.split()
 
 
-def table_of_methods():
-    """First and last cell of each row."""
-    section = README.partition("## Methods")[2].partition("\n\nAll guarantees")[0]
-    cells = [line.strip("| ").split(" | ") for line in section.splitlines() if "|" in line]
-    return [(row[0], row[-1]) for row in cells[2:]]
+def rows(text, heading, until="\n## "):
+    """Cells of the table below a heading."""
+    section = text.partition(f"## {heading}\n")[2].partition(until)[0]
+    cells = [line.strip("| ").split(" | ") for line in section.splitlines() if line[:1] == "|"]
+    return cells[2:]
+
+
+def names_and_configurations():
+    """Cells of methods and of configurations, of each table that has both."""
+    every = [(row[0], row[-1]) for row in rows(CHOOSING, "All methods")]
+    chosen = [(row[1], row[2]) for row in rows(README, "Which method?")]
+    return every + chosen + [(row[1], row[2]) for row in rows(CHOOSING, "In six rows")]
 
 
 def options():
     """Every option of a command line, with its command (or none) and its configuration (or none)."""
-    for line in code(README):
+    commands = {*LIGHTNING_COMMANDS, *OWN_COMMANDS}
+    later = {"--study"} - help_of("compare")
+    for _, line in command_lines():
         words = re.sub(r"^.*-m lightning_dpg ", "", line).split()
-        command = words[0] if words and words[0] in OWN else None
+        command = words[0] if words and words[0] in commands else None
         config = next((b for a, b in pairwise(words) if a == "--config"), None)
-        for word in words:
-            if word.startswith("--") and word not in FOREIGN_OPTIONS:
+        for word in words if "-m results" not in line else ():
+            if word.startswith("--") and word not in FOREIGN_OPTIONS | later:
                 yield command, config, word
+
+
+@cache
+def help_of(command):
+    """Options that the help of an own command names."""
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        main([command, "--help"])
+    return set(re.findall(r"--[\w-]+", said.getvalue()))
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_configurations_are_found(text):
-    for name in named_configurations(text):
+    for name in {*named_configurations(text)} - EXAMPLES:
         assert find_config(name).is_file()
 
 
 def test_configurations_are_named():
-    assert {"dp_netgan.yaml", "papers/yang2021/gvae"} <= set(named_configurations(README))
+    assert {"dp_netgan.yaml", "bter.yaml", "privgraph"} <= set(named_configurations(README))
 
 
-@pytest.mark.parametrize(("names", "configurations"), table_of_methods())
-def test_rows_of_the_table_name_methods_and_configurations(names, configurations):
-    for name in re.findall(r"`(\w+)`", names):
+def test_readme_is_short():
+    assert len(README.splitlines()) <= 150
+
+
+@pytest.mark.parametrize(("names", "configurations"), names_and_configurations())
+def test_rows_of_the_tables_name_methods_and_configurations(names, configurations):
+    for name in re.findall(r"`([A-Z]\w+)`", names):
         assert name in methods.__all__
     first, *others = re.findall(r"`([^`]+)`", configurations) or [""]
     for name in (first, *(other.replace("...", first) for other in others)):
@@ -88,7 +126,9 @@ def test_rows_of_the_table_name_methods_and_configurations(names, configurations
 
 
 def test_the_table_names_every_method():
-    named = set(re.findall(r"`(\w+)`", " ".join(names for names, _ in table_of_methods())))
+    named = {
+        name for row in rows(CHOOSING, "All methods") for name in re.findall(r"`(\w+)`", row[0])
+    }
     classes = {name: getattr(methods, name) for name in methods.__all__}
     released = (methods.Synthesizer, methods.GraphFeatureRelease)
     shipped = {name for name, found in classes.items() if issubclass(found, released)}
@@ -97,7 +137,7 @@ def test_the_table_names_every_method():
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_classes_exist(text):
-    for name in re.findall(r"`([A-Z]+[a-z]\w*[A-Za-z])(?:\(.*?\))?`", text):
+    for name in re.findall(r"`([A-Z]+[a-z]\w*[A-Za-z])(?:\([^`]*?\))?`", text):
         places = (methods, datamodules, callbacks, dpsgd, private_training, interfaces, budget)
         assert name in FOREIGN_CLASSES or any(hasattr(place, name) for place in places), name
 
@@ -108,19 +148,27 @@ def test_files_exist(text):
         assert (ROOT / path).exists(), path
 
 
+def test_commands_exist():
+    named = [re.search(r"-m lightning_dpg (\w+)", line) for _, line in command_lines()]
+    used = {match[1] for match in named if match}
+    assert used <= {*LIGHTNING_COMMANDS, *OWN_COMMANDS}
+    assert {"fit", *OWN_COMMANDS} <= used
+
+
 @pytest.mark.parametrize(("command", "config", "option"), sorted(set(options()), key=str))
-def test_options_exist(command, config, option, capsys):
+def test_options_exist(command, config, option):
     section, _, setting = option.removeprefix("--").partition(".")
     setting = setting.removeprefix("init_args.")
     if section == "privacy":
         owner = callbacks.PrivacyAccountant
+    elif section == "trainer":
+        owner = pl.Trainer
     elif section in SECTIONS:
         settings = yaml.safe_load(find_config(config or "dp_netgan").read_text(encoding="utf-8"))
         owner = getattr(SECTIONS[section], settings[section]["class_path"])
     else:
-        with pytest.raises(SystemExit):
-            OWN[command or "audit"].run(["--help"])
-        assert re.search(rf"{option}\b", capsys.readouterr().out)
+        helps = [help_of(each) for each in OWN_COMMANDS if command in (each, None)]
+        assert option in set().union(*helps)
         return
     assert setting in inspect.signature(owner).parameters, owner
 
@@ -129,12 +177,27 @@ def test_settings_exist():
     places = (methods, datamodules, callbacks)
     owners = [getattr(place, name) for place in places for name in place.__all__]
     known = set().union(*(inspect.signature(owner).parameters for owner in owners))
-    named = re.findall(r"`(?:\w+\()?(\w+): [\w.]+\)?`", README)
+    named = {
+        name
+        for text in TEXTS.values()
+        for name in re.findall(r"`(?:\w+\()?(\w+): [\w.]+\)?`", text)
+    }
     assert named
-    assert set(named) <= known
+    assert named <= known | {"strategy", "devices"}
 
 
-@pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", README, re.DOTALL))
+def python_blocks():
+    """Each block of Python with its page; those of a page may need the ones before."""
+    found = {
+        page: re.findall(r"```python\n(.*?)```", text, re.DOTALL) for page, text in TEXTS.items()
+    }
+    return {
+        f"{page}-{i}": block for page, blocks in found.items() for i, block in enumerate(blocks)
+    }
+
+
+@needs_interface
+@pytest.mark.parametrize("block", python_blocks().values(), ids=python_blocks())
 def test_python_names_classes_and_arguments_that_exist(block):
     nodes = list(ast.walk(ast.parse(block)))
     imported = {
@@ -144,8 +207,87 @@ def test_python_names_classes_and_arguments_that_exist(block):
         for name in node.names
     }
     calls = [node for node in nodes if isinstance(node, ast.Call)]
-    known = [node for node in calls if getattr(node.func, "id", "") in imported]
+    known = [(imported[node.func.id], node) for node in calls if name_of(node) in imported]
+    public = [node for node in calls if getattr(value_of(node), "id", "") == "dpg"]
+    known += [(public_function(node.func.attr), node) for node in public]
     assert known
-    for node in known:
+    for function, node in known:
         keywords = dict.fromkeys(str(keyword.arg) for keyword in node.keywords)
-        inspect.signature(imported[node.func.id]).bind(*node.args, **keywords)
+        inspect.signature(function).bind(*node.args, **keywords)
+
+
+def name_of(call):
+    return getattr(call.func, "id", "")
+
+
+def value_of(call):
+    return getattr(call.func, "value", None)
+
+
+def public_function(name):
+    """A name of the public interface; one of them is a package that can be called."""
+    assert name in dpg.__all__
+    found = getattr(dpg, name)
+    return getattr(found, name, found)
+
+
+def run_blocks(pages, folder, monkeypatch, capsys):
+    """Run the blocks of Python of each page, one after another, in a folder; return the output."""
+    monkeypatch.chdir(folder)
+    for page in pages:
+        names = {}
+        for block in [text for key, text in python_blocks().items() if key.startswith(f"{page}-")]:
+            (folder / f"{page}.py").write_text(block, encoding="utf-8")
+            names = runpy.run_path(f"{page}.py", init_globals=names)
+    return capsys.readouterr().out
+
+
+@needs_interface
+def test_the_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+    assert "edge-level (1, 0)-DP" in run_blocks(["README"], tmp_path, monkeypatch, capsys)
+    assert (tmp_path / "out" / "privacy.json").is_file()
+
+
+@needs_interface
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["quickstart", "data", "auditing", "benchmark"])
+def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
+    assert run_blocks([page], tmp_path, monkeypatch, capsys)
+
+
+@needs_examples
+@pytest.mark.parametrize("path", [path for path in FILES if path.parent == ROOT], ids=str)
+def test_links_lead_to_files(path):
+    links = re.findall(r"\]\(([\w./-]+)\)", path.read_text(encoding="utf-8"))
+    assert not [link for link in links if not (ROOT / link).exists()]
+
+
+def test_the_belief_table_is_the_bound():
+    table = rows(TEXTS["officers"], "What epsilon means for one relation")
+    assert len(table) > 5
+    for row in table:
+        epsilon, *shown = [float(cell.removesuffix(" %")) for cell in row]
+        odds = math.exp(epsilon)
+        best = min(odds * 0.01, 1 - 0.99 / odds)  # of a test with 1 % false alarms
+        exact = [odds / (1 + odds), 0.01 * odds / (0.99 + 0.01 * odds), best]
+        digits = [len(cell.partition(".")[2].removesuffix(" %")) for cell in row[1:]]
+        assert shown == [round(100 * x, n) for x, n in zip(exact, digits, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("shown", "limit"),
+    [
+        ("6,000 nodes", edge_sampling.MAX_NODES),
+        ("20,000 nodes", dendrogram.MAX_NODES),
+        ("20,000 nodes", paths.EXACT_UP_TO),
+        ("10,000 graphs", kernel_svm.MAX_GRAPHS),
+        ("5,000 nodes", mmd.MAX_SPECTRUM_NODES),
+        ("67 million pairs of degrees", degree_mixing._MOST_CELLS),
+        ("67 million entries", decoding.MAX_ENTRIES),
+        ("a million", motifs.EXACT_UP_TO),
+    ],
+)
+def test_limits_are_those_of_the_code(shown, limit):
+    assert shown in SCALING
+    number = shown.partition(" ")[0].replace(",", "")
+    assert limit // 10**6 in (1, 67) if "million" in shown else limit == int(number)

@@ -14,9 +14,24 @@ from lightning_dpg.privacy.budget import Budget
 
 
 class GraphKernel(GraphFeatureRelease):
-    """Kernels of shortest paths (Borgwardt, Kriegel, 2005) and colors (Shervashidze et al., 2011).
+    """Similarities of graphs by shortest paths or Weisfeiler-Lehman colors; **not private**.
 
-    They are computed from the private graphs without noise: no guarantee.
+    They are computed from the private graphs without noise.
+
+    When to use:
+        As a baseline without privacy of :class:`PrivateGraphKernel`.
+
+    Privacy:
+        None. A run needs an infinite epsilon, and its statement says that nothing is protected.
+
+    Cost:
+        ``shortest_path`` takes the distances of all pairs of nodes of each graph;
+        ``weisfeiler_lehman`` takes time O(``iterations`` (N + M)) up to logarithms. The
+        similarities are a G x G matrix for G graphs, of which more than 10,000 are refused, and
+        labels of new graphs are not predicted.
+
+    * Borgwardt, Kriegel, "Shortest-path kernels on graphs", 2005.
+    * Shervashidze et al., "Weisfeiler-Lehman Graph Kernels", 2011.
 
     Args:
         kernel: ``shortest_path`` or ``weisfeiler_lehman``.

@@ -23,12 +23,26 @@ from lightning_dpg.privacy.budget import Budget
 
 
 class GromovKernel(GraphFeatureRelease):
-    """Discrepancies of the shortest paths of two graphs, or fused ones of paths and node features.
+    """Gromov-Wasserstein discrepancies of graphs by their shortest paths; **not private**.
 
-    They are computed from the private graphs without noise: no guarantee. These are the rows "SVM"
-    of Table 1 of Jin and Chen, "Gromov-Wasserstein Discrepancy with Local Differential Privacy for
-    Distributed Structural Graphs", 2022; Vayer et al., "Optimal transport for structured data with
-    application on graphs", 2019.
+    They are computed from the private graphs without noise; fused ones also compare the features of
+    nodes. These are the rows "SVM" of Table 1 of Jin and Chen.
+
+    When to use:
+        As a baseline without privacy of :class:`LDPGromovWasserstein` and
+        :class:`CentralGromovWasserstein`.
+
+    Privacy:
+        None. A run needs an infinite epsilon, and its statement says that nothing is protected.
+
+    Cost:
+        All G (G - 1) / 2 pairs of graphs are compared, each by a series of transport problems
+        between all pairs of their nodes. A stopped run goes on from its partial results in the same
+        folder. Labels of new graphs are not predicted.
+
+    * Jin, Chen, "Gromov-Wasserstein Discrepancy with Local Differential Privacy for Distributed
+      Structural Graphs", 2022.
+    * Vayer et al., "Optimal transport for structured data with application on graphs", 2019.
 
     Args:
         fused: Whether the features of nodes count, with the same weight as the paths.

@@ -13,11 +13,24 @@ from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 
 
 class ErdosRenyiSet(GraphSetSynthesizer):
-    r"""Uniform graphs with private numbers of edges: the size-only baseline of sets.
+    r"""Uniform random graphs with private numbers of edges: the size-only baseline of sets.
 
     Releases the number of edges of each graph with discrete Laplace noise of scale
-    :math:`1/\epsilon`, clipped to the largest possible number; pure epsilon-DP. A method that does
-    not beat this baseline has learned nothing beyond the edge counts.
+    :math:`1/\epsilon`, clipped to the largest possible number.
+
+    When to use:
+        For a set of graphs below an epsilon of 10, where it comes nearer to the originals than
+        :class:`DPGVAE` and :class:`DPGGAN`; and as a baseline: a method that does not beat it has
+        learned nothing beyond the numbers of edges. For a single graph take :class:`ErdosRenyi`.
+
+    Privacy:
+        Pure epsilon-DP at the level of edges: one undirected edge of one graph is added or removed.
+        If one private edge is several edges of the set, the noise covers all of them. The guarantee
+        has no condition and needs no delta. The number of graphs and their numbers of nodes are
+        public.
+
+    Cost:
+        Time O(M log M) and memory O(M) to draw the whole set, with no limit on N.
     """
 
     is_pure: ClassVar[bool] = True

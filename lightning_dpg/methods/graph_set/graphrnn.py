@@ -20,12 +20,32 @@ _ORDERS = 20
 
 
 class GraphRNN(GraphSetSynthesizer):
-    """Graphs as sequences of nodes with their links to earlier nodes; **not private**.
+    """Recurrent model of graphs, which draws the links of one node at a time; **not private**.
 
-    You et al., "GraphRNN: Generating Realistic Graphs with Deep Auto-regressive Models", ICML 2018.
     One model learns all graphs of the set, in new breadth-first orders at each step. A graph ends
     at its public size; an empty row, which ends it in the paper, begins a new component here. Steps
     sample whole graphs by a public seed.
+
+    When to use:
+        As a baseline without privacy, of :class:`DPGVAE`. Within a budget take :class:`DPGVAE` or
+        :class:`ErdosRenyiSet`.
+
+    Privacy:
+        None: training reads the exact graphs. A run needs an infinite epsilon, and its statement
+        says that nothing is protected.
+
+    Cost:
+        A step grows with ``batch_size`` graphs times their nodes times W, the largest distance in
+        the order between linked nodes. No number of nodes is refused.
+
+    Differences from the paper:
+        The model reads, before each node, the remaining numbers of nodes and edges, which the
+        private methods also know of the replaced graph; ``counts: false`` is the model of the
+        paper. A graph ends at its public size. The networks have fewer layers, which learn in fewer
+        steps.
+
+    * You et al., "GraphRNN: Generating Realistic Graphs with Deep Auto-regressive Models", ICML
+      2018.
 
     Args:
         edge_model: ``rnn`` draws the links of a node one by one: GraphRNN; ``mlp`` draws them

@@ -38,13 +38,15 @@ _LACKING = 0.05
 
 
 class BTER(OneShotSynthesizer):
-    r"""Block two-level Erdos-Renyi graph with private degrees, mixing and clustering.
+    r"""Graphs with the private degrees, degree mixing and clustering of the original (BTER).
 
     Nodes of similar degree form blocks whose inner edges form triangles; the remaining edges of the
-    nodes are drawn at random. Pure epsilon-DP by five releases with discrete Laplace noise:
+    nodes are drawn at random. Five releases with discrete Laplace noise:
 
-    1. to 3. the number of edges, the ordered degrees, and the degree of each node, see
-       :func:`release_degrees`. Released degrees from :math:`2^{k-1}` to :math:`2^k - 1` are class k.
+    1. The number of edges.
+    2. The degrees in descending order.
+    3. The degree of each node, see :func:`release_degrees`. Released degrees from :math:`2^{k-1}`
+       to :math:`2^k - 1` are class k.
     4. How many edges link classes a and b; sensitivity 1.
     5. The number of wedges and the number of closed wedges, by the class of the center; classes
        with too few wedges are merged. Only some wedges are counted, since an edge is part of many:
@@ -55,16 +57,34 @@ class BTER(OneShotSynthesizer):
 
     The rest is post-processing. Clustering within its noise is shrunk towards zero. The densities
     of blocks are fitted until the clustering of the synthetic graphs, measured like that of the
-    private graph, equals the released one, because edges outside of blocks also close wedges.
-    Blocks of equal degrees would link classes to themselves more often than the released mixing
-    allows. So the order of nodes in blocks is the logarithm of their degree plus random numbers
-    with a fitted deviation: it grows until few links override the mixing, as long as the blocks
-    still close the released share of wedges.
+    private graph, equals the released one. The order of nodes in blocks is the logarithm of their
+    degree plus random numbers with a fitted deviation, which grows until few links override the
+    released mixing, as long as the blocks still close the released share of wedges.
+
+    When to use:
+        For the shape of a graph (degrees, triangles, clustering, path lengths) from an epsilon of
+        0.5 on. For communities take :class:`PrivGraph`. For the links between given nodes take
+        :class:`RandomizedResponse`, :class:`PrivGraph` or :class:`ChungLu`: each synthetic graph of
+        this class draws its blocks anew.
+
+    Privacy:
+        Pure epsilon-DP at the level of edges: one undirected edge is added or removed. The
+        guarantee has no condition and needs no delta. The set of nodes is public.
+
+    Cost:
+        Time is O((N + M) log(N + M)) and memory O(N + M), with no limit on N. A run draws eight
+        graphs to fit the densities.
+
+    Differences from the paper:
+        The privacy and the mixing of degrees are additions: blocks of equal degrees would link
+        classes to themselves more often than the original does. The paper takes the exact
+        clustering, which one edge can change in many wedges; here an edge counts for few of them.
+        Densities are fitted on synthetic graphs, because edges outside of blocks also close wedges.
 
     * Seshadhri, Kolda, Pinar, "Community structure and scale-free collections of Erdos-Renyi
-      graphs", 2012. Kolda, Pinar, Plantenga, Seshadhri, "A scalable generative graph model with
-      community structure", 2014. The mixing of degrees and the privacy are additions of this
-      package.
+      graphs", 2012.
+    * Kolda, Pinar, Plantenga, Seshadhri, "A scalable generative graph model with community
+      structure", 2014.
 
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.

@@ -17,13 +17,30 @@ from lightning_dpg.privacy.sampling import PoissonBatch
 
 
 class CELL(Synthesizer):
-    """NetGAN's random walks as a low-rank matrix of logits; no privacy.
+    """Low-rank model of random walks on one graph; **not private**.
 
-    Rendsburg, Heidrich, von Luxburg, "NetGAN without GAN: from random walks to low-rank
-    approximations", ICML 2020. Each training step reduces the cross entropy of one step of a walk
-    along the edges of a batch, all edges at ``sample_rate: 1``. A graph takes pairs by the expected
-    traffic between their nodes. Fewer steps copy less: the paper stops at a given overlap of the
-    synthetic graph with the original edges.
+    NetGAN's random walks as a low-rank matrix of logits. Each training step reduces the cross
+    entropy of one step of a walk along the edges of a batch, all edges at ``sample_rate: 1``. A
+    graph takes pairs by the expected traffic between their nodes. Fewer steps copy less.
+
+    When to use:
+        As a baseline without privacy up to 6,000 nodes. For links within a budget take
+        :class:`RandomizedResponse`, which can fit this model to its reports (``denoise: cell``).
+        For larger graphs take :class:`NetGAN`.
+
+    Privacy:
+        None: training reads the exact edges. A run needs an infinite epsilon, and its statement
+        says that nothing is protected.
+
+    Cost:
+        A step takes time O(H N^2) and memory O(N^2); more than 6,000 nodes are refused.
+
+    Differences from the paper:
+        The paper stops at a given overlap of the synthetic graph with the original edges; here the
+        number of steps is a setting.
+
+    * Rendsburg, Heidrich, von Luxburg, "NetGAN without GAN: from random walks to low-rank
+      approximations", ICML 2020.
 
     Args:
         num_nodes: Number of nodes N, at most 6,000; the command line reads it from the data.

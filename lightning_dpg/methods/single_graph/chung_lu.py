@@ -14,11 +14,29 @@ from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 
 
 class ChungLu(OneShotSynthesizer):
-    r"""Random graph with private expected degrees: the degree-only baseline.
+    """Random graphs with private degrees and nothing else: the degree-only baseline.
 
     Releases the number of edges, the ordered degrees and the degree of each node with discrete
-    Laplace noise, see :func:`release_degrees`; pure epsilon-DP. A method that does not beat this
-    baseline has learned nothing beyond the degrees.
+    Laplace noise, see :func:`release_degrees`, and draws edges in proportion to the products of
+    degrees.
+
+    When to use:
+        As a baseline: a method that does not beat it has learned nothing beyond the degrees. For
+        links, if the mean degree is below 20 / epsilon and too small for
+        :class:`RandomizedResponse`; from 20 / epsilon on :class:`PrivGraph` is better. For
+        triangles and clustering take :class:`BTER`.
+
+    Privacy:
+        Pure epsilon-DP at the level of edges: one undirected edge is added or removed. The
+        guarantee has no condition and needs no delta. The set of nodes is public.
+
+    Cost:
+        Time is O((N + M) log(N + M)) and memory O(N + M), with no limit on N.
+
+    Differences from the paper:
+        The degrees are private. The paper decides on each pair of nodes by itself; here the
+        released number of edges is drawn, and the weights of nodes are fitted so that the degrees
+        hold although no edge is repeated, see :func:`edge_weights`.
 
     * Chung, Lu, "The average distances in random graphs with given expected degrees", 2002.
 

@@ -25,23 +25,44 @@ from lightning_dpg.privacy.sensitivity import weighted_joint_degree_sensitivity
 
 
 class DK2(OneShotSynthesizer):
-    r"""dK-2 graph model: the edge count of each pair of degrees, and the degree of each node.
+    """Graphs with private counts of edges by degrees of both ends (dK-2), noise by degree.
 
     1. Releases the number of edges and the degree of each node, see :func:`release_degrees`.
-    2. Releases the joint degrees, the number of edges between nodes of degrees a and b for all a <= b
-       whose sum is at most T, with discrete Laplace noise in each of these cells, empty or not.
+    2. Releases the joint degrees, the number of edges between nodes of degrees a and b for all a <=
+       b whose sum is at most T, with discrete Laplace noise in each of these cells, empty or not.
     3. Keeps the part of the noisy joint degrees that exceeds chance, see :func:`fitted_links`.
     4. Gives each node half-edges of its released degree and links them by the joint degrees;
        exchanges that keep the joint degrees remove loops and repeated edges.
 
     One edge moves all edges of its two ends to other cells. The noise is proportional to the larger
     degree b of a cell. The sensitivity then is 4 for every graph, see
-    :func:`weighted_joint_degree_sensitivity`, and the release satisfies pure epsilon-DP. T comes
-    from the released degrees; edges beyond T are left out. :class:`UniformDK2` has the same noise
-    in all cells.
+    :func:`weighted_joint_degree_sensitivity`. T comes from the released degrees; edges beyond T are
+    left out.
 
-    * Wang, Wu, "Preserving differential privacy in degree-correlation based graph generation", 2013.
-    * Mahadevan et al., "Systematic topology analysis and generation using degree correlations", 2006.
+    When to use:
+        For the exact mixing of degrees at a large epsilon; the paper takes 5 to 20. At a small
+        epsilon the noise leaves the degrees alone, which :class:`ChungLu` gives for less.
+        :class:`BTER` releases the mixing of classes of degrees with far less noise.
+
+    Privacy:
+        Pure epsilon-DP at the level of edges: one undirected edge is added or removed. The
+        guarantee has no condition and needs no delta. The set of nodes is public.
+
+    Cost:
+        Time and memory grow with N + M, up to logarithms, and with the square of T, the sum of the
+        two largest released degrees. More than 2^26 cells are refused; a larger epsilon makes T
+        smaller where noise has raised it.
+
+    Differences from the paper:
+        Wang and Wu calibrate one noise for all cells to a smooth bound of the local sensitivity,
+        which needs a delta. Here the noise of a cell grows with its degrees, so that the
+        sensitivity is the same for every graph. :class:`UniformDK2` has the same noise in all
+        cells.
+
+    * Wang, Wu, "Preserving differential privacy in degree-correlation based graph generation",
+      2013.
+    * Mahadevan et al., "Systematic topology analysis and generation using degree correlations",
+      2006.
 
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.

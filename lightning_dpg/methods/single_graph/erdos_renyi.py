@@ -10,11 +10,22 @@ from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 
 
 class ErdosRenyi(OneShotSynthesizer):
-    r"""Uniform graph with a private number of edges: the size-only baseline.
+    r"""Uniform random graphs with a private number of edges: the size-only baseline.
 
     Releases the number of edges with discrete Laplace noise of scale :math:`1/\epsilon`, clipped to
-    the largest possible number; pure epsilon-DP. A method that does not beat this baseline has
-    learned nothing beyond the edge count.
+    the largest possible number. All graphs with that number of edges are equally likely.
+
+    When to use:
+        As a baseline: a method that does not beat it has learned nothing beyond the number of
+        edges. For a graph with the degrees of the original take :class:`ChungLu`, and for one with
+        its clustering :class:`BTER`.
+
+    Privacy:
+        Pure epsilon-DP at the level of edges: one undirected edge is added or removed. The
+        guarantee has no condition and needs no delta. The set of nodes is public.
+
+    Cost:
+        Time is O(M log M) and memory O(M) for a graph, with no limit on N.
 
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.

@@ -29,12 +29,28 @@ _MARGIN = 1 + 1e-9
 
 
 class GaussianHRG(OneShotSynthesizer):
-    r"""Hierarchical random graph with Gaussian noise in the numbers of edges, of (epsilon, delta).
+    """Hierarchical random graph like HRG, with Gaussian noise in the numbers of edges.
 
     It makes the same releases as :class:`HRG`, under the same condition on the Markov chain. The
-    branch counts have Gaussian noise, which spends the whole delta, as in the HRG of Zhang et al.
-    (2020). The noise is calibrated to epsilon and delta; the noise of Zhang et al. has the variance
-    of the Laplace noise, at a delta of 1.25 / e.
+    branch counts have Gaussian noise, which spends the whole delta, as in the baseline HRG of Zhang
+    et al. (2020).
+
+    When to use:
+        To compare with that baseline. Otherwise take :class:`HRG`, which needs no delta, or
+        :class:`PrivGraph` and :class:`BTER`, whose guarantees have no condition.
+
+    Privacy:
+        (epsilon, delta)-DP at the level of edges (one undirected edge is added or removed), **if**
+        the Markov chain has come to its stationary distribution, which is not checked. The set of
+        nodes is public.
+
+    Cost:
+        As :class:`HRG`: the larger of 1,000 and N ln(N) / 8 steps for each node by default, memory
+        that grows with the square of N, and at most 20,000 nodes.
+
+    Differences from the paper:
+        The noise is calibrated to epsilon and delta. The noise of Zhang et al. has the variance of
+        the Laplace noise, which holds only at a delta of 1.25 / e.
 
     * Xiao, Chen, Tan, "Differentially private network data release via structural inference", 2014.
     * Zhang, Ni, Fu, "Community Preserved Social Graph Publishing with Node Differential Privacy",

@@ -36,7 +36,7 @@ _DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
 
 
 class PrivGraph(OneShotSynthesizer):
-    r"""Degree-corrected block model with privately selected communities of nodes.
+    """Graphs with private communities of nodes and private degrees: a block model (PrivGraph).
 
     1. Releases the number of edges and the degree of each node, see :func:`release_degrees`.
     2. Each node of the largest released degrees starts a community. The others follow by descending
@@ -47,8 +47,26 @@ class PrivGraph(OneShotSynthesizer):
        to the nearest possible counts of the released sum.
     4. Gives each node half-edges of its degree and links them by these counts.
 
-    Pure epsilon-DP. The paper starts from communities of random groups of nodes, which carry almost
-    no information at small budgets, and counts each edge at both ends in the selections.
+    When to use:
+        For the communities of a graph, and for links from a mean degree of 20 / epsilon on where it
+        is too small for :class:`RandomizedResponse`. For triangles and clustering take
+        :class:`BTER`. On a sparse graph of many small communities compare it with :class:`PrivCom`
+        and :class:`BTER` first.
+
+    Privacy:
+        Pure epsilon-DP at the level of edges: one undirected edge is added or removed. The
+        guarantee has no condition and needs no delta. The set of nodes is public.
+
+    Cost:
+        Time is O((N + M) log(N + M)) and memory O(N + M) for the default of at most 32 communities,
+        with no limit on N. Both also grow with the square of the number of communities.
+
+    Differences from the paper:
+        The paper starts from communities of random groups of nodes, which carry almost no
+        information at small budgets, and counts each edge at both ends in the selections. Here the
+        nodes of the largest released degrees start the communities, each edge counts at one end,
+        and permute and flip takes the place of the exponential mechanism, since it never chooses
+        worse.
 
     * Yuan et al., "PrivGraph: Differentially Private Graph Data Publication by Exploiting Community
       Information", 2023.

@@ -31,17 +31,33 @@ _LARGEST_TWO = "sum of the two largest degrees"
 
 
 class UniformDK2(OneShotSynthesizer):
-    r"""dK-2 graph model with the same noise in all cells, (epsilon, delta)-DP, after Wang and Wu.
+    """Graphs with private counts of edges by degrees of both ends (dK-2), one noise for all counts.
 
     It draws graphs as :class:`DK2` does. One edge moves all edges of its two ends to other cells.
-    Wang and Wu calibrate the noise to a smooth bound of the local sensitivity, which has to be
-    smoother with more cells. Here T, the sum of the two largest degrees, is released first, plus
-    the amount by which the noise falls short with a probability of delta; then :math:`2T + 1`
-    bounds the change by an edge, see :func:`joint_degree_sensitivity`, for any number of cells. T
-    also fixes the cells that can hold edges, which must not depend on the graph itself.
-    :class:`DK2` has about this noise in the cells of the largest degrees and less in all others.
+    T, the sum of the two largest degrees, is released first, plus the amount by which the noise
+    falls short with a probability of delta; then :math:`2T + 1` bounds the change by an edge, see
+    :func:`joint_degree_sensitivity`, for any number of cells. T also fixes the cells that can hold
+    edges, which must not depend on the graph itself.
 
-    * Wang, Wu, "Preserving differential privacy in degree-correlation based graph generation", 2013.
+    When to use:
+        To compare with the paper. Otherwise take :class:`DK2`, which needs no delta and has about
+        this noise in the cells of the largest degrees and less in all others.
+
+    Privacy:
+        (epsilon, delta)-DP at the level of edges: one undirected edge is added or removed. The
+        guarantee has no condition. The set of nodes is public.
+
+    Cost:
+        As :class:`DK2`: time and memory grow with N + M, up to logarithms, and with the square of
+        T; more than 2^26 cells are refused.
+
+    Differences from the paper:
+        Wang and Wu calibrate the noise to a smooth bound of the local sensitivity, which has to be
+        smoother with more cells. Here a bound on the local sensitivity is released, which holds for
+        any number of cells.
+
+    * Wang, Wu, "Preserving differential privacy in degree-correlation based graph generation",
+      2013.
 
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.

@@ -20,12 +20,29 @@ from lightning_dpg.privacy.events import LedgerEntry, Relation
 
 
 class LDPGromovWassersteinAsPublished(GromovWassersteinRelease):
-    r"""Local differential privacy of each graph as Jin and Chen, 2022, published it.
+    """Node embeddings of each client's graph, as published; **not private**.
 
-    The encoder is trained by federated averaging without protection of the clients' weights, so
-    that nothing is guaranteed, and the budget is infinite. The graphs report signs of their rows
-    without correction of their bias, at an epsilon of one over their number of nodes; the statement
-    reports it as the paper's claim. ``LDPGromovWasserstein`` keeps a budget.
+    Algorithm 1: the graphs report signs of their rows without correction of their bias, at an
+    epsilon of one over their number of nodes.
+
+    When to use:
+        To check the claim of the paper. :class:`LDPGromovWasserstein` keeps a budget.
+
+    Privacy:
+        None: the clients' weights are not protected in the federated averaging. A run needs an
+        infinite epsilon, and its statement reports the epsilon of the reports as the paper's claim.
+
+    Cost:
+        As :class:`LDPGromovWasserstein`, and ``rounds`` of training by all clients with
+        ``weights: trained``.
+
+    Differences from the paper:
+        What the paper claims and does not hold: its theorem covers one report of a graph and
+        neither the weights of clients in each round, nor the public number of nodes, nor a second
+        report.
+
+    * Jin, Chen, "Gromov-Wasserstein Discrepancy with Local Differential Privacy for Distributed
+      Structural Graphs", 2022, Algorithm 1.
 
     Args:
         encoder: ``gcn`` (two layers of 16) or ``gin`` (five of 64, two linear ones).

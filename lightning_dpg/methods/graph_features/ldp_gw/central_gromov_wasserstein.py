@@ -24,13 +24,31 @@ from lightning_dpg.privacy.sensitivity import aggregation_sensitivity
 
 
 class CentralGromovWasserstein(GromovWassersteinRelease):
-    """Central differential privacy of one edge: (epsilon, delta), add or remove one undirected edge.
+    """Node embeddings of graphs from private sums over neighbors, and their comparison.
 
     A trusted curator releases sums of the public features over the neighbors of each node, hop by
     hop, with Gaussian noise that spends the whole budget. The encoder reads only these sums, so
-    that its training on the public labels, the rows and their comparison cost nothing. The
-    guarantee covers one edge, while ``LDPGromovWasserstein`` protects the whole graph; in return
-    the release has a signal.
+    that its training on the public labels, the rows and their comparison cost nothing.
+
+    When to use:
+        Where a trusted curator holds the graphs, and the numbers of nodes and edges tell little of
+        their labels, from an epsilon of about 5 on. Otherwise take :class:`PrivateGraphKernel`.
+        :class:`LDPGromovWasserstein` protects the whole graph of a client, at the price of nearly
+        all signal.
+
+    Privacy:
+        (epsilon, delta)-DP at the level of edges: one undirected edge of one graph is added or
+        removed. The guarantee has no condition; data with repeated edges are refused. The number of
+        graphs, their numbers of nodes, the features of nodes and the labels are public.
+
+    Cost:
+        The sums take time O(``hops`` (N + M)) times the width of the features. All pairs of graphs
+        are compared, each by a series of transport problems between all pairs of their nodes.
+
+    * Jin, Chen, "Gromov-Wasserstein Discrepancy with Local Differential Privacy for Distributed
+      Structural Graphs", 2022, for the rows and their comparison.
+    * Sajadmanesh et al., "GAP: Differentially private graph neural networks with aggregation
+      perturbation", 2023, for the noisy sums, which are an addition of this package.
 
     Args:
         weights: ``random`` from the public seed, or ``trained`` by federated averaging.

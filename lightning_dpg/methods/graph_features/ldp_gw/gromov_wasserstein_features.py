@@ -21,11 +21,25 @@ from lightning_dpg.privacy.events import LedgerEntry, Relation
 
 
 class GromovWassersteinFeatures(GromovWassersteinRelease):
-    """Exact rows of nodes from an unprotected encoder, without privacy.
+    """Exact node embeddings of graphs, and their comparison; **not private**.
 
-    With ``report_epsilon`` the rows pass through the multi-bit encoder of ``LDPGromovWasserstein``,
-    which measures the loss due to the reports alone; there is still no guarantee, because the
-    clients' weights are not protected.
+    With ``report_epsilon`` the rows pass through the multi-bit encoder of
+    :class:`LDPGromovWasserstein`, which measures the loss due to the reports alone.
+
+    When to use:
+        As the baseline without privacy of :class:`LDPGromovWasserstein` and
+        :class:`CentralGromovWasserstein`.
+
+    Privacy:
+        None, with ``report_epsilon`` as well: the clients' weights are not protected. A run needs
+        an infinite epsilon, and its statement says that nothing is protected.
+
+    Cost:
+        All pairs of graphs are compared, each by a series of transport problems between all pairs
+        of their nodes. ``weights: trained`` adds ``rounds`` of training by all clients.
+
+    * Jin, Chen, "Gromov-Wasserstein Discrepancy with Local Differential Privacy for Distributed
+      Structural Graphs", 2022.
 
     Args:
         encoder: ``gcn`` (two layers of 16) or ``gin`` (five of 64, two linear ones).

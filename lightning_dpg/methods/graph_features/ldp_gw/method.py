@@ -31,21 +31,39 @@ from lightning_dpg.privacy.sensitivity import client_update_sensitivity
 
 
 class LDPGromovWasserstein(GromovWassersteinRelease):
-    r"""Local differential privacy of each graph: one encoded report of the rows of its nodes.
+    r"""Node embeddings of each client's graph, sent once with local privacy, and their comparison.
 
-    The graph of one client may be replaced by any other graph with as many nodes. A graph reports
-    the signs of a few entries of its rows by the multi-bit encoder, whose law changes by at most
-    :math:`e^\epsilon` for any two graphs. At epsilon 1 an entry of 18 rows has a standard deviation
-    of 48, and below an epsilon of hundreds the only remaining signal is the number of nodes, if
-    that is public.
+    A graph reports the signs of a few entries of its rows by the multi-bit encoder, whose law
+    changes by at most :math:`e^\epsilon` for any two graphs. A server computes the
+    Gromov-Wasserstein discrepancies of the reported rows. At epsilon 1 an entry of 18 rows has a
+    standard deviation of 48.
 
-    With ``weights: random`` the guarantee is pure epsilon-DP. With ``weights: private`` the encoder
-    is trained by federated averaging: the sum of clipped updates has Gaussian noise, paid from the
-    same budget, under the same relation, and from its delta. The server that adds the updates is
-    trusted.
+    With ``weights: random`` the encoder has public random weights. With ``weights: private`` it is
+    trained by federated averaging: the sum of clipped updates has Gaussian noise, paid from the
+    same budget, under the same relation, and from its delta.
 
-    ``CentralGromovWasserstein`` protects an edge and has a signal, ``GromovWassersteinFeatures``
-    protects nothing, ``LDPGromovWassersteinAsPublished`` follows the paper exactly.
+    When to use:
+        To study local privacy, where no curator may see a graph. Below an epsilon of hundreds the
+        only remaining signal is the number of nodes, if that is public.
+        :class:`CentralGromovWasserstein` protects an edge and has a signal;
+        :class:`GromovWassersteinFeatures` is the baseline without protection.
+
+    Privacy:
+        Local: the graph of one client is exchanged for any other graph with as many nodes. Pure
+        epsilon-DP with ``weights: random``; (epsilon, delta)-DP with ``weights: private``, which
+        trusts the server that adds the updates. The number of graphs, their labels, the kinds of
+        node features and the numbers of nodes are public; ``max_nodes`` hides the latter behind a
+        public bound.
+
+    Cost:
+        All pairs of graphs are compared, each by a series of transport problems between all pairs
+        of their nodes. An infinite epsilon is refused.
+
+    Differences from the paper:
+        The reports are corrected for their bias, and the entries per row suit the epsilon that a
+        graph divides among its rows. The weights of clients are paid for, while the paper leaves
+        them without protection. The paper reads a larger epsilon as more protection; here a smaller
+        one is. :class:`LDPGromovWassersteinAsPublished` follows the paper exactly.
 
     * Jin, Chen, "Gromov-Wasserstein Discrepancy with Local Differential Privacy for Distributed
       Structural Graphs", 2022.

@@ -16,12 +16,29 @@ from lightning_dpg.privacy.events import LedgerEntry
 
 
 class PrivateGraphKernelAsPublished(GraphCounts):
-    r"""Private graph kernels with the noise of Dubhashi et al., 2015.
+    """Counts of walks and graphlets with the noise of the paper, booked at its true cost.
 
-    The published scale lacks the stretch of the truncation, and the number of graphlet types. The
-    budget still holds: each release is booked at its true cost, and the statement also reports the
-    epsilon that the paper claims for this noise. Sampled graphlets have no guarantee; they need an
-    infinite budget.
+    When to use:
+        To compare with the paper. :class:`PrivateGraphKernel` uses the same budget with the right
+        scales.
+
+    Privacy:
+        Pure epsilon-DP at the level of edges (one undirected edge of one graph is added or
+        removed), because each release is booked at its true cost; the statement also reports the
+        epsilon that the paper claims for this noise. Sampled graphlets have no guarantee and need
+        an infinite budget. The number of graphs, their numbers of nodes and their labels are
+        public.
+
+    Cost:
+        As :class:`PrivateGraphKernel`.
+
+    Differences from the paper:
+        What the paper claims and does not hold: its scale lacks the stretch of the truncation, and
+        the number of graphlet types. Its sampling of edges is scaled up by the number of edges,
+        which is private and raises the sensitivity.
+
+    * Dubhashi, Johansson, Frost, Retzner, "Classifying Large Graphs with Differential Privacy",
+      2015.
 
     Args:
         features: Counted features, see ``PrivateGraphKernel``.

@@ -18,9 +18,29 @@ from lightning_dpg.privacy.mechanisms import gaussian
 
 
 class GaussianGraphKernel(GraphCounts):
-    """Counts of ``PrivateGraphKernel`` with joint Gaussian noise: (epsilon, delta)-DP of an edge.
+    """Counts of walks and graphlets as in PrivateGraphKernel, with one joint Gaussian noise.
 
-    For many counts this noise is smaller than the Laplace noise of pure epsilon-DP.
+    All counts are one release. Each count is divided by the root of its sensitivity before the
+    noise, which minimizes the sum of the variances.
+
+    When to use:
+        For many counts of each graph, for which this noise is smaller than the Laplace noise of
+        :class:`PrivateGraphKernel`, and where a delta is acceptable.
+
+    Privacy:
+        (epsilon, delta)-DP at the level of edges: one undirected edge of one graph is added or
+        removed. If one private edge is several edges of the set, the noise covers all of them. The
+        bound on degrees is enforced, so that the guarantee has no condition. The number of graphs,
+        their numbers of nodes and their labels are public.
+
+    Cost:
+        As :class:`PrivateGraphKernel`. Sampled graphlets are refused.
+
+    Differences from the paper:
+        The paper has Laplace noise for each count.
+
+    * Dubhashi, Johansson, Frost, Retzner, "Classifying Large Graphs with Differential Privacy",
+      2015.
 
     Args:
         features: Counted features, see ``PrivateGraphKernel``; sampled ones are refused.

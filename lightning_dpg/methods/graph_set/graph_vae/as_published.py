@@ -41,13 +41,25 @@ from lightning_dpg.nn.graph_vae import (
 
 
 class DPGVAEAsPublished(GraphSetSynthesizer):
-    """Variational autoencoder of graphs as published (Yang et al., 2021); **not private**.
+    """Variational autoencoder of a set of graphs, as published (DPGVAE); **not private**.
 
-    The class implements Algorithm 1 exactly, on random graphs of the set with a share q of its
-    nodes. It treats the exact numbers of edges as public, and claims an epsilon that it does not
-    keep: one edge changes the gradients of many nodes, each of which is clipped alone, and the
-    encoder has no noise.
-    :class:`DPGVAE` has a proof.
+    Algorithm 1, on random graphs of the set with a share q of its nodes in each step.
+
+    When to use:
+        To check the claim of the paper. :class:`DPGVAE` has a proof.
+
+    Privacy:
+        None. A run needs an infinite epsilon, and its statement reports the epsilon that the paper
+        claims. The exact numbers of edges are assumed public, as in the paper.
+
+    Cost:
+        A step takes dense matrices of a share of the graphs; more than 2^26 entries are refused.
+
+    Differences from the paper:
+        One model learns the whole set. What the paper claims and does not hold: one edge changes
+        the gradients of many nodes, each of which is clipped alone, and the encoder has no noise.
+
+    * Yang et al., "Secure Deep Graph Generation with Link Differential Privacy", 2021, Algorithm 1.
 
     Args:
         noise_multiplier: Noise scale sigma relative to ``max_grad_norm``; the paper takes 5.
@@ -169,12 +181,25 @@ class DPGVAEAsPublished(GraphSetSynthesizer):
 
 
 class DPGGANAsPublished(GraphSetSynthesizer):
-    r"""Autoencoder of graphs with a discriminator, as published (Yang et al., 2021); **not private**.
+    r"""Autoencoder and discriminator of a set of graphs, as published (DPGGAN); **not private**.
 
-    The class implements Algorithm 1 exactly: the distance :math:`\|g'(A) - g'(A')\|^2` of a graph
-    and its reconstruction replaces the cross entropy, and the discriminator reads the graphs. The
-    rest, and the claimed epsilon that does not hold, is as in :class:`DPGVAEAsPublished`.
-    :class:`DPGGAN` has a proof.
+    Algorithm 1: the distance :math:`\|g'(A) - g'(A')\|^2` of a graph and its reconstruction
+    replaces the cross entropy, and the discriminator reads the graphs.
+
+    When to use:
+        To check the claim of the paper. :class:`DPGGAN` has a proof.
+
+    Privacy:
+        None, as for :class:`DPGVAEAsPublished`, and the claimed epsilon is reported in the same
+        way.
+
+    Cost:
+        As :class:`DPGVAEAsPublished`, with a second sample of graphs in each step.
+
+    Differences from the paper:
+        As in :class:`DPGVAEAsPublished`; a loss of whole graphs has no term of one edge to clip.
+
+    * Yang et al., "Secure Deep Graph Generation with Link Differential Privacy", 2021, Algorithm 1.
 
     Args:
         noise_multiplier: Noise scale sigma relative to ``max_grad_norm``; the paper takes 5.

@@ -49,13 +49,35 @@ from lightning_dpg.privacy.sensitivity import aggregation_sensitivity
 
 
 class DPGGAN(GraphSetSynthesizer):
-    r"""Autoencoder of graphs with a discriminator, under edge differential privacy (Yang et al., 2021).
+    r"""Private autoencoder and discriminator of a set of graphs, with a corrected proof (DPGGAN).
 
     The discriminator reads the released sums over neighbors of the real graphs, and sums over
     neighbors of synthetic graphs with noise of the same distribution. So the discriminator, its
     gradient for the decoder, and the distance :math:`\|g'(H) - g'(H')\|^2` of a graph and its
-    reconstruction read no edge. The rest is as in :class:`DPGVAE`. :class:`DPGGANAsPublished`
-    follows the paper exactly.
+    reconstruction read no edge. The rest is as in :class:`DPGVAE`.
+
+    When to use:
+        To compare with the paper. :class:`DPGVAE` is faster and as good within a budget; below an
+        epsilon of 10 :class:`ErdosRenyiSet` is better than both.
+
+    Privacy:
+        (epsilon, delta)-DP at the level of edges: one undirected edge of one graph is added or
+        removed. The guarantee has no condition; data with repeated edges are refused, and the run
+        stops before the budget is exceeded. The number of graphs and their numbers of nodes are
+        public.
+
+    Cost:
+        As :class:`DPGVAE`, and for the discriminator dense matrices of a share of the graphs in
+        each step, of which more than 2^26 entries are refused.
+
+    Differences from the paper:
+        In the paper the discriminator and the encoder read the graphs without noise, and the sum of
+        clipped gradients of nodes can change by far more than the clipping norm, so that its proof
+        does not hold; :class:`DPGGANAsPublished` follows it exactly. The distance extends the cross
+        entropy in place of replacing it, because alone it does not train the decoder to predict
+        links.
+
+    * Yang et al., "Secure Deep Graph Generation with Link Differential Privacy", 2021.
 
     Args:
         noise_multiplier: Noise scale sigma relative to ``max_grad_norm``; ``auto`` solves it from

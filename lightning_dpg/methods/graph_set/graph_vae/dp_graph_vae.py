@@ -33,18 +33,38 @@ from lightning_dpg.privacy.sampling import PoissonBatch
 
 
 class DPGVAE(GraphSetSynthesizer):
-    r"""Variational autoencoder of graphs under edge differential privacy, corrected (Yang et al., 2021).
+    r"""Private variational autoencoder of a set of graphs, with a corrected proof (DPGVAE).
 
-    The paper clips the decoder's gradient per node. One edge changes the gradients of all nodes, at
-    every step through an encoder without noise, so that its Theorem 1 does not hold;
-    :class:`DPGVAEAsPublished` follows it exactly.
-
-    Here the sums over neighbors, of which a GCN has one per layer, are released once with noise; the
+    The sums over neighbors, of which a GCN has one per layer, are released once with noise; the
     encoder is a network of these rows. The cross entropy of all pairs,
     :math:`\sum_{i<j} \log(1 + e^{l_{ij}}) - \sum_{ij \in E} l_{ij}`, reads edges in its second sum
     only; the gradient of this sum uses Poisson batches, is clipped per edge and noised. The
     gradient of the first sum is estimated from uniform pairs, linked or not; it is free, as is the
     divergence. The number of edges of each graph is released with discrete Laplace noise.
+
+    When to use:
+        For a set of graphs from an epsilon of 10 on. Below that :class:`ErdosRenyiSet` comes nearer
+        to the originals, because it spends the whole budget on the numbers of edges. For a single
+        graph take :class:`BTER` or :class:`PrivGraph`.
+
+    Privacy:
+        (epsilon, delta)-DP at the level of edges: one undirected edge of one graph is added or
+        removed. The guarantee has no condition; data with repeated edges are refused, and the run
+        stops before the budget is exceeded. The number of graphs and their numbers of nodes are
+        public.
+
+    Cost:
+        A step grows with the expected number q M of drawn edges plus ``public_pairs``, and memory
+        with N times ``hops`` times ``feature_dim``. To draw a graph takes time and memory that grow
+        with the square of its nodes.
+
+    Differences from the paper:
+        The paper clips the decoder's gradient per node. One edge changes the gradients of all
+        nodes, at every step through an encoder without noise, so that its Theorem 1 does not hold;
+        :class:`DPGVAEAsPublished` follows it exactly. One model learns the whole set, and graphs
+        are drawn from the prior, while the paper draws from the posterior of each private graph.
+
+    * Yang et al., "Secure Deep Graph Generation with Link Differential Privacy", 2021.
 
     Args:
         noise_multiplier: Noise scale sigma relative to ``max_grad_norm``; ``auto`` solves it from

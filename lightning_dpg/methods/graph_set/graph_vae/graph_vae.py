@@ -85,11 +85,30 @@ def evidence_bound(
 
 
 class GVAE(GraphSetSynthesizer):
-    """Variational autoencoder of graphs without privacy (Kipf and Welling, 2016; Yang et al., 2021).
+    """Variational autoencoder of a set of graphs; **not private**.
 
-    One model learns the whole set, while the paper trains one for each graph. Synthetic graphs come
-    from the prior through the decoder; they depend on the input only through the numbers of edges
-    and the weights.
+    Synthetic graphs come from the prior through the decoder; they depend on the input only through
+    the numbers of edges and the weights.
+
+    When to use:
+        As the baseline without privacy of :class:`DPGVAE`. Within a budget take :class:`DPGVAE` or
+        :class:`ErdosRenyiSet`.
+
+    Privacy:
+        None: training reads the exact graphs and their numbers of edges. A run needs an infinite
+        epsilon, and its statement says that nothing is protected.
+
+    Cost:
+        A step takes dense matrices of a share of the graphs: time and memory grow with the square
+        of their numbers of nodes, and more than 2^26 entries are refused.
+
+    Differences from the paper:
+        One model learns the whole set, while Yang et al. train one for each graph. Graphs are drawn
+        from the prior, while theirs are drawn from the posterior of the private graph.
+
+    * Kipf, Welling, "Variational Graph Auto-Encoders", 2016.
+    * Yang et al., "Secure Deep Graph Generation with Link Differential Privacy", 2021, where it is
+      a baseline.
 
     Args:
         feature_dim: Width of the public features of the nodes.
@@ -170,12 +189,28 @@ class GVAE(GraphSetSynthesizer):
 
 
 class GGAN(GraphSetSynthesizer):
-    r"""GVAE with a discriminator of whole graphs, without privacy (Yang et al., 2021).
+    r"""Variational autoencoder and discriminator of a set of graphs; **not private**.
 
-    The loss of the autoencoder is extended by :math:`\|g'(A) - g'(A')\|^2` between a graph and its
-    reconstruction, and by the loss of a GAN whose fakes are drawn from the prior. In the paper the
-    distance replaces the cross entropy of the links; alone it does not train the decoder to predict
-    links.
+    The loss of the autoencoder of :class:`GVAE` is extended by :math:`\|g'(A) - g'(A')\|^2` between
+    a graph and its reconstruction, and by the loss of a GAN whose fakes are drawn from the prior.
+
+    When to use:
+        As the baseline without privacy of :class:`DPGGAN`. Within a budget take :class:`DPGVAE` or
+        :class:`ErdosRenyiSet`.
+
+    Privacy:
+        None: training reads the exact graphs and their numbers of edges. A run needs an infinite
+        epsilon, and its statement says that nothing is protected.
+
+    Cost:
+        As :class:`GVAE`, with about twice the work for each step.
+
+    Differences from the paper:
+        In the paper the distance replaces the cross entropy of the links; alone it does not train
+        the decoder to predict links. One model learns the whole set, and graphs are drawn from the
+        prior.
+
+    * Yang et al., "Secure Deep Graph Generation with Link Differential Privacy", 2021.
 
     Args:
         feature_dim: Width of the public features of the nodes.

@@ -22,15 +22,32 @@ from lightning_dpg.privacy.sampling import PoissonBatch
 
 
 class DPNetGANAsPublished(WalkGAN):
-    """Edge-list GAN whose critic is trained with DP-SGD, as published (Zheng et al., 2021).
+    """GAN of edges whose critic is trained with DP-SGD, by the published Algorithm 1.
 
-    The class implements Algorithm 1 exactly: the sum of the critic's three terms, on one record and
-    one fake, is clipped per example. The exact number of edges is public, as in the paper. An edge
-    is one record here, so that the epsilon of the ledger holds. The paper counts each edge as two
-    records; the run also reports the epsilon of that count. :class:`DPNetGAN` uses the same budget
-    better.
+    The sum of the critic's three terms, on one record and one fake, is clipped per example.
 
     With an infinite budget nothing is clipped or noised: the paper's row for epsilon = inf.
+
+    When to use:
+        To reproduce the paper. :class:`DPNetGAN` uses the same budget better; for links and for the
+        shape of a graph other methods are better than both, see there.
+
+    Privacy:
+        (epsilon, delta)-DP at the level of edges (one undirected edge is added or removed), because
+        an edge is one record here. The exact number of edges is assumed public, as in the paper,
+        and the set of nodes is public.
+
+    Cost:
+        As :class:`DPNetGAN`, but second derivatives are clipped per example, which takes more time
+        and memory in each private step.
+
+    Differences from the paper:
+        What the paper claims and does not hold: it counts each edge as two records, drawn half as
+        often, and states the cost of one of them. The run reports the epsilon of that count beside
+        its own. The paper's largest component and early stopping on private edges are reads without
+        payment, and are no part of this class; the run stops before the budget is exceeded.
+
+    * Zheng et al., "Network Generation with Differential Privacy", 2021, Algorithm 1.
 
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.

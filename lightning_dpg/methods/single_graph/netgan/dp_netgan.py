@@ -27,7 +27,7 @@ from lightning_dpg.privacy.sensitivity import degree_sensitivity, edge_count_sen
 
 
 class DPNetGAN(WalkGAN):
-    r"""Edge-list GAN whose critic is trained with DP-SGD, corrected (Zheng et al., 2021).
+    r"""GAN of edges whose critic is trained with DP-SGD, with a corrected proof (DP-NetGAN).
 
     A walk has two tokens: it is an edge. One undirected edge is one record, drawn with Poisson
     sampling, in a random orientation. The generator is trained through the critic only, so all its
@@ -38,9 +38,34 @@ class DPNetGAN(WalkGAN):
     balances both sides of the objective. The critic reads a frozen public random projection, so
     that noise affects its few other weights only. The number of edges is released with discrete
     Laplace noise, and degrees, with a positive ``degree_share``, with Gaussian noise.
-    :class:`DPNetGANAsPublished` follows Algorithm 1 exactly.
 
     With an infinite budget nothing is clipped or noised: the paper's row for epsilon = inf.
+
+    When to use:
+        To study private GANs on graphs. Within a budget it learns degrees and no more. For links
+        take :class:`RandomizedResponse`, :class:`PrivGraph` or :class:`ChungLu`, and for the shape
+        of a graph :class:`BTER`. ``fit`` names the better method for links up to an epsilon of 100.
+
+    Privacy:
+        (epsilon, delta)-DP at the level of edges: one undirected edge is added or removed. The
+        guarantee has no condition; the run stops before the budget is exceeded. The set of nodes is
+        public, and so is ``num_edges`` if it is set.
+
+    Cost:
+        A private critic step grows with the expected number q M of drawn edges, and a generator
+        step with ``batch_size`` times N. Drawing takes at least ten samples for each edge. Memory
+        has one N x d table in each network, and there is no limit on N.
+
+    Differences from the paper:
+        The paper stores each edge in two directions, so that one edge is two records, and pays for
+        one; here an undirected edge is one record. The paper uses the exact number of edges, the
+        largest component and early stopping on private edges without paying, and stops after the
+        budget is exceeded; here every read is booked and the run stops before. The gradient penalty
+        acts on embedded walks and not on one-hot tokens, which trains faster.
+        :class:`DPNetGANAsPublished` follows Algorithm 1.
+
+    * Zheng et al., "Network Generation with Differential Privacy", 2021, Algorithm 1.
+    * Bojchevski, Shchur, Zügner, Günnemann, "NetGAN: Generating Graphs via Random Walks", 2018.
 
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.

@@ -11,7 +11,29 @@ from lightning_dpg.metrics.functional import edge_overlap
 
 
 class NetGAN(WalkGAN):
-    """WGAN-GP over random walks; **not private**.
+    """GAN of random walks on one graph; **not private**.
+
+    A generator of walks is trained against a critic (WGAN-GP); a graph is assembled from the
+    transitions of generated walks, by how often they occur.
+
+    When to use:
+        As a baseline without privacy, of :class:`DPNetGAN`. :class:`CELL` is a simpler one up to
+        6,000 nodes.
+
+    Privacy:
+        None: training reads the exact walks, and the number of edges is exact. A run needs an
+        infinite epsilon, and its statement says that nothing is protected.
+
+    Cost:
+        A step grows with ``batch_size`` times ``walk_length`` times N. Drawing takes at least ten
+        transitions for each edge. Memory has one N x d table in each network, and there is no limit
+        on N.
+
+    Differences from the paper:
+        The gradient penalty acts at the embedded walk; the original applies it to one-hot tokens,
+        which trains slower.
+
+    * Bojchevski, Shchur, Zügner, Günnemann, "NetGAN: Generating Graphs via Random Walks", 2018.
 
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.

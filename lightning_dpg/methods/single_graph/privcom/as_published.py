@@ -19,16 +19,33 @@ _ALPHA = 5e-6  # as printed
 
 
 class PrivComAsPublished(NoisyPowerMethod):
-    r"""PrivCom as published: communities of a Katz matrix, which the noise hides completely.
+    """PrivCom with the published formulas, whose noise hides the graph completely.
 
-    Node-level (epsilon, delta)-DP. It uses the decay of Lemma 3, the classical Gaussian mechanism
-    at sensitivity 1 with basic composition, eigenvalues as roots, and a Laplacian as for effective
-    resistances. The statement reports the epsilon of the paper, which is the budget, beside the
-    smaller epsilon that the noise spends. Only the number of steps differs: the published one is 0
-    and private.
+    It uses the decay of Lemma 3, the classical Gaussian mechanism at sensitivity 1 with basic
+    composition, eigenvalues as roots, and a Laplacian as for effective resistances. The statement
+    reports the epsilon of the paper, which is the budget, beside the smaller epsilon that the noise
+    spends.
 
-    The sensitivity covers any two graphs at once. So the release has no signal of the graph, and a
-    run prints the ratio of signal to noise.
+    When to use:
+        To check the published formulas. Apart from the number of edges its output shows nothing of
+        the graph, and a run prints the ratio of signal to noise. For communities take
+        :class:`PrivCom` or :class:`PrivGraph`.
+
+    Privacy:
+        (epsilon, delta)-DP at the level of nodes (all edges of one node are removed; the node
+        stays). The exact number of edges is assumed public, as in the paper, and the set of nodes
+        is public.
+
+    Cost:
+        Time is O(T K (2h + 1) (N + M) + T K^2 N) and memory O(N K + M) for a run. To draw a graph
+        takes time O(N^2 K), since all pairs are compared.
+
+    Differences from the paper:
+        Only the number of steps T differs: the published one is below 1 and depends on the graph.
+        What the paper claims and does not hold: the sensitivity covers any two graphs at once, so
+        that the release has no signal of the graph, and the communities of its figure cannot come
+        from this mechanism. The number under the root of an eigenvalue may be negative, and the
+        Laplacian is right for effective resistances but not for a Katz matrix.
 
     * Zhang, Ni, Fu, "Community Preserved Social Graph Publishing with Node Differential Privacy",
       2020.

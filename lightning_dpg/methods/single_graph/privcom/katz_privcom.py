@@ -19,12 +19,32 @@ from lightning_dpg.privacy.sensitivity.matrix_products import katz_sensitivity
 
 
 class KatzPrivCom(NoisyPowerMethod):
-    r"""Private eigenvectors of a Katz matrix, and graphs with its communities.
+    r"""Graphs with private communities, from noisy eigenvectors of a Katz matrix of walks.
 
-    Edge-level (epsilon, delta)-DP among graphs of degrees up to ``max_degree``, which is assumed
-    ("restricted" DP). The matrix is :math:`\sum_{l \le 2h+1} \beta^l A^l` at :math:`\beta = 1 /
-    2D`, a provable version of the paper's idea: it also counts walks of 2h + 1 edges. The bound D
-    costs far more than the hops gain, so that :class:`PrivCom` is the better choice.
+    The matrix is :math:`\sum_{l \le 2h+1} \beta^l A^l` at :math:`\beta = 1 / 2D`, with the public
+    bound D on degrees: a provable version of the paper's idea, which also counts walks of 2h + 1
+    edges. The number of edges and the degrees are released first; the rest is as in
+    :class:`PrivCom`.
+
+    When to use:
+        To study the Katz matrix of the paper. :class:`PrivCom` is the better choice: the bound D
+        costs far more than the hops gain.
+
+    Privacy:
+        (epsilon, delta)-DP at the level of edges (one undirected edge is added or removed), **if**
+        no node has more than ``max_degree`` edges, in the graph and in its neighbors ("restricted"
+        DP). A larger degree is refused, and this refusal is not protected. The set of nodes and the
+        bound are public.
+
+    Cost:
+        T K (2h + 1) sparse products with vectors: time is O(T K (2h + 1) (N + M) + T K^2 N) and
+        memory O(N K + M), with no limit on N.
+
+    Differences from the paper:
+        The relation is that of edges. The paper's decay makes the sensitivity 1 for any two graphs
+        at once; here the decay and the sensitivity follow from the bound on degrees
+        (:func:`katz_sensitivity`), and the Katz matrix has an odd number of terms, so that
+        eigenvalues of A can be computed from it.
 
     * Zhang, Ni, Fu, "Community Preserved Social Graph Publishing with Node Differential Privacy",
       2020.

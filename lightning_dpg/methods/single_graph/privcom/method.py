@@ -16,19 +16,38 @@ from lightning_dpg.privacy.sensitivity.matrix_products import (
 
 
 class PrivCom(NoisyPowerMethod):
-    r"""Private eigenvectors of the adjacency matrix, and graphs with its communities.
+    r"""Graphs with private communities, from noisy eigenvectors of the adjacency matrix (PrivCom).
 
-    Edge-level (epsilon, delta)-DP for graphs of any size. The number of edges and the degrees are
-    released first (:func:`release_degrees`). The eigenvectors come from a noisy power method
-    (:class:`NoisyPowerMethod`), whose products with the adjacency matrix have Gaussian noise at
-    their exact sensitivity. Edges are drawn by degrees and communities.
+    The number of edges and the degrees are released first (:func:`release_degrees`). The
+    eigenvectors come from a noisy power method: in each of T steps the product of the adjacency
+    matrix with the released basis, whose rows are shortened, is released with Gaussian noise at its
+    exact sensitivity (:func:`edge_product_sensitivity`), and Oja's rule turns the basis towards it.
+    A last release holds the eigenvalues. Edges are drawn by degrees and communities.
 
-    :class:`RandomizedResponsePrivCom` is better for small graphs. :class:`NodePrivCom` protects all
-    edges of a node, and :class:`KatzPrivCom` counts longer walks; both assume a bound on degrees.
-    :class:`PrivComAsPublished` follows the published formulas.
+    When to use:
+        For the communities of a graph at a small budget, and of graphs beyond 6,000 nodes. Compare
+        it with :class:`PrivGraph`, which needs no delta. Up to 6,000 nodes
+        :class:`RandomizedResponsePrivCom` needs no delta either, and finds the eigenvectors better
+        at a large epsilon. For the shape of a graph take :class:`BTER`.
+
+    Privacy:
+        (epsilon, delta)-DP at the level of edges: one undirected edge is added or removed. The
+        guarantee has no condition and assumes no bound on degrees. The set of nodes is public.
+
+    Cost:
+        T sparse products: time is O(T K (N + M) + T K^2 N) and memory O(N K + M), with no limit on
+        N.
+
+    Differences from the paper:
+        The paper protects nodes, with noise that hides every graph (:class:`PrivComAsPublished`);
+        here single edges are protected. The matrix is the adjacency matrix and no Katz matrix,
+        because a bound on degrees costs more than its longer walks gain. The number of steps is a
+        public setting, as the published one rounds to 0 and depends on the graph. Eigenvalues keep
+        their signs.
 
     * Zhang, Ni, Fu, "Community Preserved Social Graph Publishing with Node Differential Privacy",
-      2020. Hardt, Roth, "Beyond worst-case analysis in private singular vector computation", 2013.
+      2020.
+    * Hardt, Roth, "Beyond worst-case analysis in private singular vector computation", 2013.
 
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.

@@ -29,15 +29,34 @@ from lightning_dpg.privacy.sensitivity.matrix_products import (
 
 
 class NodePrivCom(NoisyPowerMethod):
-    r"""Private eigenvectors at the level of nodes, and graphs with their communities.
+    r"""Graphs with communities under node-level privacy, from noisy eigenvectors; experimental.
 
-    Node-level (epsilon, delta)-DP among graphs of degrees up to ``max_degree``, which is assumed
-    ("restricted" DP): all edges of a node are one record. The number of edges is released first and
-    the degrees follow from the eigenvectors. The noise is as large as the largest signal: the
-    method finds nothing at an epsilon of 8 and below, for graphs of any size.
+    All edges of a node are one record. The number of edges is released first, and the degrees
+    follow from the eigenvectors; the steps are as in :class:`PrivCom`. The noise is as large as the
+    largest signal, whatever the number of nodes.
+
+    When to use:
+        To study node-level privacy. The method finds nothing at an epsilon of 8 and below, for
+        graphs of any size, and a run warns of it. For communities take :class:`PrivCom` or
+        :class:`PrivGraph`, which protect single edges.
+
+    Privacy:
+        (epsilon, delta)-DP at the level of nodes (all edges of one node are removed; the node
+        stays), **if** no node has more than ``max_degree`` edges, in the graph and in its neighbors
+        ("restricted" DP). A larger degree is refused, and this refusal is not protected. One
+        changed link is two changes of this relation: (2 epsilon, (1 + e^epsilon) delta).
+
+    Cost:
+        Time is O(T K (2h + 1) (N + M) + T K^2 N) and memory O(N K + M), with no limit on N.
+
+    Differences from the paper:
+        The paper's sensitivity covers any two graphs at once; here it follows from the bound on
+        degrees. The number of steps is a public setting, and ``hops`` is 0 by default, which is the
+        adjacency matrix.
 
     * Zhang, Ni, Fu, "Community Preserved Social Graph Publishing with Node Differential Privacy",
-      2020. Hardt, Roth, "Beyond worst-case analysis in private singular vector computation", 2013.
+      2020.
+    * Hardt, Roth, "Beyond worst-case analysis in private singular vector computation", 2013.
 
     Args:
         max_degree: Largest degree D (public, assumed).

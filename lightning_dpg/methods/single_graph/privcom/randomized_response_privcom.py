@@ -25,12 +25,29 @@ from lightning_dpg.privacy.mechanisms import pure_entry, randomized_response, re
 
 
 class RandomizedResponsePrivCom(OneShotSynthesizer):
-    r"""Eigenvectors of randomized responses, and graphs with their communities.
+    """Graphs with private communities, from eigenvectors of randomized responses.
 
-    Edge-level pure epsilon-DP for graphs of up to 6,000 nodes. The number of edges and the degrees
-    are released first (:func:`release_degrees`), then all pairs of nodes by randomized response. The
-    leading eigenvectors of the unbiased estimate, with rows weighted by the excess of their degrees
-    over the noise, give the communities. Edges are drawn as by :class:`PrivCom`.
+    The number of edges and the degrees are released first (:func:`release_degrees`), then all pairs
+    of nodes by randomized response. The leading eigenvectors of the unbiased estimate, with rows
+    weighted by the excess of their degrees over the noise, give the communities. Edges are drawn as
+    by :class:`PrivCom`.
+
+    When to use:
+        For communities of a graph of up to 6,000 nodes without a delta. At a small epsilon compare
+        it with :class:`PrivCom` and :class:`PrivGraph`. For links take :class:`RandomizedResponse`
+        with ``denoise: spectral``.
+
+    Privacy:
+        Pure epsilon-DP at the level of edges: one undirected edge is added or removed. The
+        guarantee has no condition and needs no delta. The set of nodes is public.
+
+    Cost:
+        The reports on all pairs take time and memory that grow with the square of N at a small
+        epsilon; more than 6,000 nodes are refused.
+
+    Differences from the paper:
+        Randomized response takes the place of the noisy steps, the relation is that of edges, and
+        the matrix is the adjacency matrix in place of a Katz matrix.
 
     * Zhang, Ni, Fu, "Community Preserved Social Graph Publishing with Node Differential Privacy",
       2020.

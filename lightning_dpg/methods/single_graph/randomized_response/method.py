@@ -42,27 +42,50 @@ _ROWS_AT_ONCE = 512
 
 
 class RandomizedResponse(OneShotSynthesizer):
-    r"""Exact randomized response on all pairs: pure edge-level DP, with optional free denoising.
+    r"""Reports on all pairs of nodes, some of them made false by chance: private links.
 
     Each of the N (N - 1) / 2 pairs reports whether it is an edge, with a false answer at
     probability :math:`1 / (1 + e^\epsilon)`. The number of edges M is released as well.
 
-    ``denoise: none`` publishes reports, each kept with the probability for which about M remain;
-    reports that are not kept are never drawn, so that memory is linear in M. The "top M-filter"
-    (Nguyen, Imine, Rusinowitch, "Differentially private publication of social graphs at linear
-    cost", 2015) approximates this.
+    ``denoise: none`` publishes reports, each kept with the probability for which about M remain.
 
     The other choices keep all reports and fit a model to them, at no further cost; graphs are drawn
     from the probabilities of pairs given model and reports. ``spectral``: leading eigenvectors of
     the unbiased estimate of the adjacency matrix, and again of the reports weighted by their
     likelihood under the first ones. A public coin hides 30 % of the reports; the eigenvectors,
     their number and the walks are chosen by the ranking of the hidden reports after a fit to the
-    others. ``cell``: CELL (Rendsburg et al., 2020) in a fixed number of steps; early stopping by
-    private edges would cost budget.
+    others. ``cell``: :class:`CELL` in a fixed number of steps.
 
     ``degree_share`` moves a part of the budget to noisy degrees, with which ``spectral`` weights
     the reports; otherwise it uses degrees estimated from the reports. The degrees enter the scores,
     too.
+
+    When to use:
+        With ``denoise: spectral`` for the links of a graph, from a mean degree of .65 sqrt(N) /
+        sinh(epsilon / 2) on and up to 6,000 nodes. Below that degree take :class:`PrivGraph` from
+        20 / epsilon on, and else :class:`ChungLu`; for the shape of a graph take :class:`BTER`. At
+        an epsilon of 10 nearly all true edges are published, which protects little.
+
+    Privacy:
+        Pure epsilon-DP at the level of edges: one undirected edge is added or removed, which
+        changes one report. The guarantee has no condition and needs no delta; models of the reports
+        cost nothing. The set of nodes is public.
+
+    Cost:
+        Without denoising time and memory are O(N + M) up to logarithms, with no limit on N: reports
+        that are not kept are never drawn. ``spectral`` and ``cell`` model all pairs; memory grows
+        with the square of N, and more than 6,000 nodes are refused.
+
+    Differences from the paper:
+        The "top M-filter" of Nguyen et al. approximates the law of the kept reports, and here it is
+        exact. CELL stops at a given overlap with the private edges, which would cost budget; here
+        the number of steps is fixed.
+
+    * Warner, "Randomized response: a survey technique for eliminating evasive answer bias", 1965.
+    * Nguyen, Imine, Rusinowitch, "Differentially private publication of social graphs at linear
+      cost", 2015.
+    * Rendsburg, Heidrich, von Luxburg, "NetGAN without GAN: from random walks to low-rank
+      approximations", 2020.
 
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.

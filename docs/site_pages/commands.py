@@ -1,0 +1,42 @@
+"""The page of the command line: the help of each command, as its parser prints it."""
+
+import io
+import os
+from contextlib import redirect_stdout
+from unittest import mock
+
+from lightning_dpg import main
+
+_INTRODUCTION = """\
+# Command line
+
+`python -m lightning_dpg COMMAND` or `lightning_dpg COMMAND`. A command that succeeds ends with 0, one whose input the user
+has to correct with 2, and an interrupted one with 130. `audit` ends with 1 where it refutes a claim, and
+`verify` where a release was changed.
+"""
+# Lightning's own: their options are those of the method, the data module and the trainer.
+_LIGHTNING = """\
+## fit, validate, test, predict
+
+These commands take a configuration (`--config NAME`), and every value of it as an option: `--privacy.epsilon 2`,
+`--model.init_args.noise_multiplier 1.5`. `fit --help` lists the options of Lightning's `Trainer`, `fit --model.help METHOD`
+those of a method, and `fit --config NAME --print_config` prints the whole configuration.
+"""
+
+
+def page() -> str:
+    """The page in Markdown."""
+    own = [f"## {name}\n\n{_block(help_of(name))}" for name in main.OWN_COMMANDS]
+    return "\n\n".join([_INTRODUCTION, _block(main.HELP), _LIGHTNING, *own])
+
+
+def help_of(command: str) -> str:
+    """What ``COMMAND --help`` prints on a terminal of 90 columns."""
+    printed = io.StringIO()
+    with redirect_stdout(printed), mock.patch.dict(os.environ, {"COLUMNS": "90"}):
+        main.main([command, "--help"])
+    return printed.getvalue()
+
+
+def _block(text: str) -> str:
+    return f"```text\n{text.strip()}\n```"

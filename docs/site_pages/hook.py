@@ -1,0 +1,59 @@
+"""Events of MkDocs: generated pages join the site, and placeholders become numbers."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[2]
+# `site_pages` and `results` are no installed packages.
+sys.path[:0] = [str(ROOT / "docs"), str(ROOT)]
+
+from site_pages import api, changelog, commands, methods, proofs, queries, results
+from site_pages.roles import RoleExtension
+
+
+def on_config(config: MkDocsConfig) -> None:
+    """Add the roles of docstrings to Markdown."""
+    extension: Any = RoleExtension(anchors())
+    config.markdown_extensions.append(extension)
+
+
+def anchors() -> dict[str, str]:
+    """Heading of each name that has one on some page."""
+    bounds = {bound.name: bound.name for bound in proofs.every_bound()}
+    return {**api.anchors(), **bounds, **methods.anchors()}
+
+
+def generated() -> dict[str, str]:
+    """Text of each generated page by its path in the site."""
+    return {
+        **methods.pages(),
+        **results.pages(),
+        **api.pages(),
+        "proofs.md": proofs.page(),
+        "commands.md": commands.page(),
+        "queries.md": queries.page(),
+        "changelog.md": changelog.page(),
+    }
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages, and name them in the navigation."""
+    for path, text in {**generated(), **results.files()}.items():
+        files.append(File.generated(config, path, content=text))
+    for section in config.nav or []:
+        for title, children in section.items():
+            if title == "Methods":
+                children += methods.navigation()
+            elif title == "Results":
+                children += results.navigation()
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Replace ``{{ results: STUDY/TABLE }}`` by the numbers of a study."""
+    return results.replaced(markdown, page.file.src_uri)

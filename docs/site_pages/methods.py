@@ -1,0 +1,273 @@
+"""A page for each method, from its class docstring, its configurations and the measured numbers."""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import griffe
+import yaml
+
+from lightning_dpg import methods as package
+from lightning_dpg.classes import is_abstract
+from lightning_dpg.methods import PrivateModule
+from lightning_dpg.privacy.events import Relation
+from lightning_dpg.running.settings import shipped_configs
+from site_pages import results, source
+
+TASKS = {
+    "single_graph": "One graph",
+    "graph_set": "Sets of graphs",
+    "graph_features": "Features and labels of graphs",
+}
+"""Title of each task, by the folder of ``lightning_dpg/methods`` that holds its methods."""
+KINDS = {
+    "private": "With a guarantee",
+    "as published": "As published, for comparison with a paper",
+    "not private": "Without privacy, for comparison",
+}
+RELATIONS = {
+    Relation.EDGE: "one edge",
+    Relation.NODE: "all edges of one node",
+    Relation.LOCAL_GRAPH: "the graph of one client",
+}
+# Sections of a class docstring that have a place of their own on the page.
+_SECTIONS = ("When to use", "Privacy", "Cost", "Differences from the paper")
+_INTRODUCTION = """\
+# Methods
+
+Each method is a `LightningModule` and has a configuration of the same task. [Choosing a method](../choosing.md) says which one to take;
+this page lists all of them. *Protects* names what two data sets may differ in without being told apart: one edge,
+all edges of one node, or the whole graph of one client. An *epsilon* guarantee needs no delta.
+"""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as the site shows it.
+
+    Attributes:
+        name: Name of the class.
+        task: Folder of ``lightning_dpg/methods`` that holds it.
+        kind: Key of ``KINDS``.
+        guarantee: Guarantee in a few words.
+        protects: Its neighboring relation in a few words.
+        configurations: Names of the shipped configurations, those of papers last.
+    """
+
+    name: str
+    task: str
+    kind: str
+    guarantee: str
+    protects: str
+    configurations: tuple[str, ...]
+
+    @property
+    def docstring(self) -> griffe.Object:
+        """The class, as its source says it."""
+        return source.target(f"methods.{self.name}")
+
+    @property
+    def path(self) -> str:
+        """Path of its page in the site."""
+        return f"methods/{self.name}.md"
+
+
+@cache
+def methods() -> tuple[Method, ...]:
+    """All methods that can be run, by task and kind, then by name."""
+    classes = [getattr(package, name) for name in package.__all__]
+    found = [_method(one) for one in classes if not is_abstract(one) and one is not PrivateModule]
+    order = [*TASKS, *KINDS]
+    return tuple(sorted(found, key=lambda one: (*map(order.index, (one.task, one.kind)), one.name)))
+
+
+def _method(found: type[PrivateModule]) -> Method:
+    name = found.__name__
+    published = name.endswith("AsPublished")
+    kind = "as published" if published else "private" if found.adds_noise else "not private"
+    guarantee = "epsilon" if found.is_pure else "(epsilon, delta)"
+    if found.condition is not PrivateModule.condition:
+        guarantee += ", under a condition"
+    return Method(
+        name,
+        found.__module__.split(".")[2],
+        kind,
+        guarantee if found.adds_noise else "none",
+        RELATIONS[found.relation] if found.adds_noise else "nothing",
+        tuple(_configurations().get(name, ())),
+    )
+
+
+@cache
+def _configurations() -> dict[str, list[str]]:
+    """Names of the shipped configurations by class, those of papers last."""
+    found: dict[str, list[str]] = {}
+    for name, path in shipped_configs().items():
+        model = _settings(path).get("model") or {}
+        found.setdefault(model.get("class_path", ""), []).append(name)
+    return {owner: sorted(names, key=lambda name: "/" in name) for owner, names in found.items()}
+
+
+def _settings(path: Path) -> dict[str, dict[str, str]]:
+    return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+
+
+def anchors() -> dict[str, str]:
+    """Heading of each method."""
+    return {one.name: f"lightning_dpg.methods.{one.name}" for one in methods()}
+
+
+@cache
+def pages() -> dict[str, str]:
+    """Text of each page by its path."""
+    return {"methods/index.md": index(), **{one.path: page(one) for one in methods()}}
+
+
+def navigation() -> list[dict[str, list[str]]]:
+    """Pages of the methods by task, for the navigation."""
+    return [
+        {title: [one.path for one in methods() if one.task == task]}
+        for task, title in TASKS.items()
+    ]
+
+
+def index() -> str:
+    """The table of all methods, by task."""
+    parts = [_INTRODUCTION]
+    for task, title in TASKS.items():
+        parts.append(f"## {title}")
+        for kind, heading in KINDS.items():
+            chosen = [one for one in methods() if (one.task, one.kind) == (task, kind)]
+            if chosen:
+                parts += [f"### {heading} {{ #{task}-{kind.replace(' ', '-')} }}", _table(chosen)]
+    return "\n\n".join(parts)
+
+
+def _table(chosen: list[Method]) -> str:
+    lines = ["| method | guarantee | protects | configuration |", "|---|---|---|---|"]
+    for one in chosen:
+        summary, _ = source.summary(source.text(one.docstring))
+        names = ", ".join(f"`{name}`" for name in _short(one.configurations))
+        method = f"[`{one.name}`]({one.name}.md)<br>{summary}"
+        lines.append(f"| {method} | {one.guarantee} | {one.protects} | {names} |")
+    return "\n".join(lines)
+
+
+def _short(configurations: tuple[str, ...]) -> list[str]:
+    """Names of the configurations, a folder of a paper in place of its many files."""
+    return list(dict.fromkeys(_folder(name) for name in configurations))
+
+
+def _folder(name: str) -> str:
+    return f"{name.rpartition('/')[0]}/..." if name.startswith("papers/") else name
+
+
+def page(one: Method) -> str:
+    """The page of a method in Markdown."""
+    summary, description = source.summary(source.text(one.docstring))
+    titled = source.titled(one.docstring)
+    own = [f"## {title}\n\n{titled[title]}" for title in _SECTIONS[:3] if title in titled]
+    parts = [
+        f"# {one.name} {{ #lightning_dpg.methods.{one.name} }}",
+        summary,
+        _facts(one),
+        *own,
+        _picture(one),
+        f"## How it works\n\n{description}" if description else "",
+        _differences(titled),
+        _papers(one.docstring, titled),
+        _examples(one),
+        _measured(one.name),
+        f"## Arguments\n\n::: lightning_dpg.methods.{one.name}\n{_ARGUMENTS}",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+_ARGUMENTS = """\
+    options:
+      show_root_heading: false
+      show_root_toc_entry: false
+      show_docstring_description: false
+      show_docstring_attributes: false
+      members: false
+      extra: {show_sections: false}
+"""
+
+
+def _facts(one: Method) -> str:
+    rows = {
+        "Reads": {"single_graph": "one graph"}.get(one.task, "a set of graphs"),
+        "Guarantee": one.guarantee,
+        "Protects": one.protects,
+        "Configuration": ", ".join(f"`{name}`" for name in _short(one.configurations)) or "none",
+    }
+    return "\n".join(f"- **{key}:** {text}" for key, text in rows.items())
+
+
+def _picture(one: Method) -> str:
+    file = source.ROOT / "docs" / "pictures" / f"{one.name}.png"
+    if not file.is_file():
+        return ""
+    text = f"The original graph and a graph drawn by {one.name}"
+    return f"## Picture\n\n![{text}](../pictures/{one.name}.png){{ .picture }}\n\n{text}."
+
+
+def _differences(titled: dict[str, str]) -> str:
+    title = _SECTIONS[3]
+    return f"## {title}\n\n{titled[title]}" if title in titled else ""
+
+
+def _papers(docstring: griffe.Object, titled: dict[str, str]) -> str:
+    """The sources: the list after the sections, or a section of references."""
+    later = [
+        str(part.value)
+        for part in source.sections(docstring)[1:]
+        if isinstance(part, griffe.DocstringSectionText)
+    ]
+    text = "\n\n".join([*later, *([titled["References"]] if "References" in titled else [])])
+    return f"## Papers\n\n{text}" if text else ""
+
+
+def _examples(one: Method) -> str:
+    """Configuration, command line and Python, in tabs."""
+    if not one.configurations:
+        return ""
+    name, *others = one.configurations
+    path = shipped_configs()[name]
+    budget = _settings(path).get("privacy", {})
+    epsilon = str(budget.get("epsilon", 1.0))
+    data = "my-graph.csv" if one.task == "single_graph" else "MY-TU-FOLDER"
+    command = (
+        f"python -m lightning_dpg fit --config {name} --data.init_args.name {data} \\\n"
+        f"    --privacy.epsilon {'.inf' if epsilon == 'inf' else epsilon}"
+    )
+    python = (
+        "import lightning_dpg as dpg\n\n"
+        f'release = dpg.fit("{data}", method="{name}", epsilon={_python(epsilon)})'
+    )
+    if one.task == "single_graph":
+        python += "\ngraph = release.sample(seed=0)"
+    parts = [
+        "## Run it",
+        _tab("Command line", "bash", command),
+        _tab("Python", "python", python),
+        _tab(f"Configuration {name}", "yaml", path.read_text(encoding="utf-8")),
+    ]
+    if others:
+        parts.append("Other configurations: " + ", ".join(f"`{other}`" for other in others) + ".")
+    return "\n\n".join(parts)
+
+
+def _python(epsilon: str) -> str:
+    return 'float("inf")' if epsilon == "inf" else epsilon
+
+
+def _tab(title: str, language: str, text: str) -> str:
+    lines = "\n".join(f"    {line}".rstrip() for line in text.strip().splitlines())
+    return f'=== "{title}"\n\n    ```{language}\n{lines}\n    ```'
+
+
+def _measured(name: str) -> str:
+    """Rows of the results that name the method."""
+    numbers = results.measured(name)
+    return f"## Measured\n\n{numbers}" if numbers else ""

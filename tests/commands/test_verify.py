@@ -64,7 +64,13 @@ def test_a_release_is_good_as_it_was_written(releases, name, capsys):
     )
 
 
-FILES = ["MODEL_CARD.md", "generator.safetensors", "privacy.json", "synthetic-0.npz"]
+FILES = [
+    "MODEL_CARD.html",
+    "MODEL_CARD.md",
+    "generator.safetensors",
+    "privacy.json",
+    "synthetic-0.npz",
+]
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import networkx as nx
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -16,7 +15,7 @@ from torch.utils.data import DataLoader
 from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.batches import Batches
-from lightning_dpg.datamodules.loading import load_reading
+from lightning_dpg.datamodules.loading import GraphSource, load_reading
 from lightning_dpg.graph.conversion import NodeSet
 from lightning_dpg.graph.graph import largest_component, make_graph
 from lightning_dpg.graph.pair_indices import num_pairs
@@ -46,7 +45,7 @@ class GraphDataModule(pl.LightningDataModule):
 
     def __init__(
         self,
-        name: str | Data | nx.Graph = "les_miserables",
+        name: GraphSource = "les_miserables",
         *,
         undirected: bool = False,
         largest_component: bool = False,

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-import networkx as nx
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
@@ -24,6 +23,7 @@ from lightning_dpg.datamodules.batches import (
     request_of,
 )
 from lightning_dpg.datamodules.held_out import public_coin, read_split
+from lightning_dpg.datamodules.loading import GraphSource
 from lightning_dpg.datamodules.records import OneGraph
 from lightning_dpg.datamodules.walk_batches import WalkBatches
 from lightning_dpg.graph.graph import make_graph, undirected_edges
@@ -97,7 +97,7 @@ class EdgeListDataModule(GraphDataModule):
 
     def __init__(
         self,
-        name: str | Data | nx.Graph = "les_miserables",
+        name: GraphSource = "les_miserables",
         *,
         sample_rate: float | None = None,
         steps_per_epoch: int | None = None,

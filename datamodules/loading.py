@@ -1,14 +1,17 @@
-"""Loading of graphs: built in, from the folder of real data, or from a file."""
+"""Loading of graphs: built in, from the folder of real data, from a file, or from an object."""
 
 import difflib
 import os
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import networkx as nx
 import numpy as np
-from scipy.sparse import issparse
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+from torch import Tensor
 from torch_geometric.data import Data, Dataset
 
 from lightning_dpg.graph.conversion import (
@@ -19,6 +22,7 @@ from lightning_dpg.graph.conversion import (
     read_networkx,
     read_pyg,
 )
+from lightning_dpg.graph.edge_tables import Table, read_edge_array, read_pairs, read_table
 from lightning_dpg.graph.io import GraphFormatError, read
 from lightning_dpg.graph.node_names import given_names
 
@@ -33,14 +37,33 @@ BUILT_IN: dict[str, Callable[[], nx.Graph]] = {
     "planted_partition": lambda: nx.planted_partition_graph(4, 50, 0.15, 0.01, seed=0),
 }
 
+if TYPE_CHECKING:
+    GraphSource: TypeAlias = (
+        str
+        | Path
+        | Data
+        | Dataset
+        | nx.Graph
+        | NDArray[Any]
+        | csr_array
+        | Tensor
+        | Table
+        | Sequence[Sequence[Any]]
+    )
+    GraphSetSource: TypeAlias = str | Sequence[Data] | Sequence[nx.Graph] | Dataset
+else:
+    # Options of the command line are names and paths; its help would list each subclass of the rest.
+    GraphSource = str | Data | nx.Graph
+    GraphSetSource = str | Sequence[Data] | Sequence[nx.Graph]
 
-def load_graph(source: str | Data | nx.Graph, *, undirected: bool = False) -> Data:
+
+def load_graph(source: GraphSource, *, undirected: bool = False) -> Data:
     """Load a graph, see :func:`load_reading`."""
     return load_reading(source, undirected=undirected).graph
 
 
 def load_reading(
-    source: str | Data | nx.Graph,
+    source: GraphSource,
     *,
     undirected: bool = False,
     nodes: str | Sequence[str] | None = None,
@@ -50,26 +73,37 @@ def load_reading(
     """Load a graph with the origin of its nodes and a summary line (private).
 
     Args:
-        source: Name of a built-in graph, name of a data set in the folder that the environment
-            variable ``LIGHTNING_DPG_DATA`` names (``graphs/NAME.edges.gz`` or ``npz/NAME.npz``),
-            path of a file, a graph object of PyTorch Geometric or networkx, a data set of PyTorch
-            Geometric that holds one graph, or a square matrix of numpy or scipy.
+        source: One of
+
+            * the name of a built-in graph, or of a data set in the folder that the environment
+              variable ``LIGHTNING_DPG_DATA`` names (``graphs/NAME.edges.gz`` or ``npz/NAME.npz``);
+            * the path of a file, as text or as a ``Path``, which is never a name;
+            * a graph of networkx or PyTorch Geometric, or a data set of PyTorch Geometric that
+              holds one graph;
+            * a square adjacency matrix of numpy, or of scipy in any sparse format;
+            * a table with an edge per row, such as a DataFrame of pandas;
+            * an array of shape ``(M, 2)`` with an edge per row, of whole numbers or text;
+            * a list of pairs of ids.
+
+            A 2 x 2 array could be two edges or a matrix, and is refused.
         undirected: Whether to drop the directions of a directed graph instead of refusing it.
         nodes: Ids of all nodes (public), or a file of them; ``from_edges``: ids that occur on
             the lines of an edge list. By default the source's own node table, or ``from_edges``.
         node_column: Column of that file that holds the ids.
-        columns: Names or numbers of the columns of an edge list that hold its two ids.
+        columns: Names or numbers, from 1 on, of the columns of an edge list or a table that hold
+            the two ids of an edge. By default the first two columns of an edge list; of a table,
+            both columns or those with names such as ``source`` and ``target``.
     """
     names = None if nodes is None or nodes == FROM_EDGES else given_names(nodes, node_column)
-    if isinstance(source, (str, Path)):
-        reading = _read_named(str(source), undirected, nodes, names, columns)
-    elif columns is not None:
-        raise GraphFormatError("source_column and target_column are for edge lists in files only")
+    if isinstance(source, Path):
+        reading = read(source.expanduser(), undirected=undirected, nodes=names, columns=columns)
+    elif isinstance(source, str):
+        reading = _read_named(source, undirected, nodes, names, columns)
     else:
-        reading = _converted(source, undirected)
+        reading = _converted(source, undirected, columns)
     if nodes == FROM_EDGES and reading.node_set is not NodeSet.LINES:
         raise GraphFormatError(
-            f"nodes: {FROM_EDGES} is for edge lists in files, and this graph has a node table\n"
+            f"nodes: {FROM_EDGES} is for edge lists, and this graph has a node table\n"
             "leave nodes out, or give a list of ids"
         )
     if names is None or reading.node_set is NodeSet.LIST:
@@ -77,20 +111,68 @@ def load_reading(
     return on_nodes(reading, names, "graph")
 
 
-def _converted(source: object, undirected: bool) -> GraphReading:
+def _converted(source: object, undirected: bool, columns: tuple[str, str] | None) -> GraphReading:
     """Convert a graph object of another library."""
-    if isinstance(source, Dataset) and len(source) == 1:
-        source = source[0]
+    if isinstance(source, Table):
+        return read_table(source, undirected=undirected, columns=columns)
+    if columns is not None:
+        raise GraphFormatError("source_column and target_column are for edge lists and tables only")
+    if isinstance(source, Dataset):
+        source = _only_graph(source)
     if isinstance(source, Data):
         return read_pyg(source, undirected=undirected)
     if isinstance(source, nx.Graph):
         return read_networkx(source, undirected=undirected)
-    if isinstance(source, np.ndarray) or issparse(source):
+    if issparse(source):
         return read_matrix(source, undirected=undirected)
+    if isinstance(source, Tensor):
+        source = source.numpy(force=True)
+    if isinstance(source, np.ndarray):
+        return _read_array(source, undirected)
+    if isinstance(source, (list, tuple)) and not _holds_graphs(source):
+        return read_pairs(source, undirected=undirected)
+    kind = "list of graphs" if _holds_graphs(source) else type(source).__name__
     raise GraphFormatError(
-        f"name: {type(source).__name__} is no graph\n"
-        "expected a name or path, a graph of networkx or PyTorch Geometric, or a square matrix;\n"
-        "of a table with a row per edge: networkx.from_pandas_edgelist(table, SOURCE, TARGET)"
+        f"name: a {kind} is no graph\n"
+        "expected a name or path, a graph of networkx or PyTorch Geometric, a square matrix, or\n"
+        "edges: a DataFrame, an array of shape (M, 2) or a list of pairs\n"
+        "of a set of graphs: GraphSetDataModule"
+    )
+
+
+def _only_graph(data_set: Dataset) -> Data:
+    """Return the one graph of a data set."""
+    if len(data_set) != 1:
+        raise GraphFormatError(
+            f"name: {type(data_set).__name__} is no graph, it holds {len(data_set)}\n"
+            "take one of them, such as dataset[0], or GraphSetDataModule for all of them"
+        )
+    return data_set[0]
+
+
+def _holds_graphs(source: object) -> bool:
+    """Return whether an object is a list of graphs."""
+    if not isinstance(source, (list, tuple)) or not source:
+        return False
+    return all(isinstance(item, (Data, nx.Graph)) for item in source)
+
+
+def _read_array(array: NDArray[Any], undirected: bool) -> GraphReading:
+    """Read an array by its shape: edges, or a square matrix."""
+    if array.shape == (2, 2):
+        raise GraphFormatError(
+            "array: a 2 x 2 array can be two edges or a matrix of two nodes\n"
+            "pass two edges as a list: array.tolist()\n"
+            "pass a matrix as scipy.sparse.csr_array(array)"
+        )
+    if array.ndim == 2 and array.shape[1] == 2:
+        return read_edge_array(array, undirected=undirected)
+    if array.ndim == 2 and array.shape[0] == array.shape[1]:
+        return read_matrix(array, undirected=undirected)
+    hint = "\nof an edge_index: edge_index.T" if array.shape[:1] == (2,) else ""
+    raise GraphFormatError(
+        f"array: an array of shape {array.shape}\n"
+        f"expected edges, of shape (M, 2), or a square adjacency matrix{hint}"
     )
 
 

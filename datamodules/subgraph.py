@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Literal
 
-import networkx as nx
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from torch_geometric.io import read_planetoid_data
 from lightning_dpg.datamodules.batches import PoissonRecords
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.held_out import public_coin
-from lightning_dpg.datamodules.loading import data_root, load_reading
+from lightning_dpg.datamodules.loading import GraphSource, data_root, load_reading
 from lightning_dpg.graph.conversion import GraphReading, NodeSet
 from lightning_dpg.graph.graph import (
     adjacency,
@@ -43,7 +42,7 @@ class SubgraphDataModule(GraphSetDataModule):
 
     def __init__(
         self,
-        name: str | Data | nx.Graph = "les_miserables",
+        name: GraphSource = "les_miserables",
         *,
         kind: Literal["ego", "nodes"] = "nodes",
         num_subgraphs: int = 20,
@@ -77,7 +76,11 @@ class SubgraphDataModule(GraphSetDataModule):
             seed: Seed of the choice of nodes and of the coin (public).
         """
         super().__init__(
-            [], sample_rate=sample_rate, steps_per_epoch=steps_per_epoch, num_graphs=num_graphs
+            [],
+            sample_rate=sample_rate,
+            steps_per_epoch=steps_per_epoch,
+            undirected=undirected,
+            num_graphs=num_graphs,
         )
         self.whole = name
         self.kind = kind
@@ -85,7 +88,6 @@ class SubgraphDataModule(GraphSetDataModule):
         self.hops = hops
         self.size = size
         self.max_occurrences = max_occurrences
-        self.undirected = undirected
         self.largest_component = largest_component
         self.seed = seed
 
@@ -247,7 +249,7 @@ def occurrences(
     return np.split(edges.numpy()[edge[by_subgraph]], parts)
 
 
-def _load(source: str | Data | nx.Graph, *, undirected: bool) -> GraphReading:
+def _load(source: GraphSource, *, undirected: bool) -> GraphReading:
     """Load a graph with the features and the classes of its nodes, if it has any."""
     root, classes = data_root(), None
     if root is not None and isinstance(source, str) and Path(source).name == source:

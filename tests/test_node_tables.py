@@ -13,6 +13,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
+import scipy
 import torch
 import yaml
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -247,13 +248,13 @@ def test_where_the_nodes_come_from(tmp_path, monkeypatch):
     [
         ({"name": "karate", "nodes": "from_edges"}, "has a node table"),
         ({"name": nx.Graph(EDGES), "nodes": NAMES[1:]}, "'CUST-1', which is not among the 19 ids"),
-        ({"name": nx.Graph(EDGES), "source_column": "a", "target_column": "b"}, "edge lists in"),
+        ({"name": nx.Graph(EDGES), "source_column": "a", "target_column": "b"}, "lists and tables"),
         ({"name": "karate", "nodes": "nowhere.csv"}, "nodes nowhere.csv: no such file"),
         ({"names": "random"}, "names must be 'keep' or 'numbers'"),
         ({"name": "g.csv", "source_column": "from"}, "both source_column and target_column"),
         ({"name": None}, "NoneType is no graph"),
         ({"name": 5}, "int is no graph"),
-        ({"name": np.ones((3, 2))}, "shape (3, 2)"),
+        ({"name": np.ones((3, 4))}, "shape (3, 4)"),
         ({"name": FakeDataset(2)}, "FakeDataset is no graph"),
         ({"names": "numbers", "split": "x"}, "set names to keep"),
     ],
@@ -267,7 +268,8 @@ def test_refusals_from_python(arguments, part):
 def test_matrices_and_data_sets_of_one_graph():
     karate = load_graph("karate")
     matrix = adjacency(karate)
-    for source in (matrix, matrix.toarray(), matrix.tocoo()):
+    formats = [matrix.asformat(kind) for kind in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")]
+    for source in (*formats, scipy.sparse.csr_matrix(matrix), matrix.toarray(), matrix > 0):
         assert torch.equal(load_graph(source).edge_index, karate.edge_index)
     single = FakeDataset(1, avg_num_nodes=20, edge_dim=0)
     graph = load_graph(single, undirected=True)

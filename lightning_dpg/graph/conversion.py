@@ -20,6 +20,9 @@ from lightning_dpg.graph.edge_columns import directed
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.node_names import GraphFormatError, is_missing, natural_order
 
+_MOST_MUTUAL = 0.05
+"""Share of the links that an undirected list may hold in both directions."""
+
 
 class NodeSet(Enum):
     """Origin of the nodes of a graph, which the guarantee states."""
@@ -110,13 +113,48 @@ def read_matrix(
             f"{origin}: a matrix of shape {matrix.shape}\n"
             "expected a square adjacency matrix, of scipy or numpy"
         )
-    matrix = csr_array(matrix)
+    no_numbers = matrix.dtype.kind not in "biuf"
+    if not no_numbers:
+        matrix = csr_array(matrix)
+        no_numbers = bool(np.isnan(matrix.data).any())
+    if no_numbers:
+        raise GraphFormatError(
+            f"{origin}: a matrix of {matrix.dtype} with entries that are no numbers (text or NaN)\n"
+            "expected an adjacency matrix of numbers"
+        )
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     pairs = torch.from_numpy(np.stack(matrix.nonzero(), axis=1).astype(np.int64))
     names = [str(i) for i in range(matrix.shape[0])] if names is None else list(names)
     reading = checked(pairs, names, origin, form, both=True)
     check_mutual(pairs, reading.graph, origin, undirected)
+    return reading
+
+
+def read_edges(
+    pairs: Tensor,
+    names: list[str],
+    origin: str | Path,
+    form: str,
+    *,
+    undirected: bool,
+    node_set: NodeSet = NodeSet.LINES,
+    is_symmetric: bool = False,
+) -> GraphReading:
+    """Build a graph of a list of edges, which are all listed once, or all of them twice.
+
+    Args:
+        pairs: Positions in ``names``, shape ``(P, 2)``.
+        names: Names of all nodes, in any order.
+        origin: Place that an error names.
+        form: How the pairs were written.
+        undirected: Whether to drop the directions of a directed graph instead of refusing it.
+        node_set: Origin of the names.
+        is_symmetric: Whether the source says that its links have no direction.
+    """
+    reading = checked(pairs, names, origin, form, node_set=node_set)
+    if not is_symmetric:
+        check_mutual(pairs, reading.graph, origin, undirected, _MOST_MUTUAL)
     return reading
 
 

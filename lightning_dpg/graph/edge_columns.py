@@ -143,21 +143,34 @@ def find_columns(
         pair = (int(columns[0]) - 1, int(columns[1]) - 1)
         is_header = recognized_header(cells) == pair
     else:
-        missing = [column for column in columns if column not in cells]
-        if missing:
-            shown = ", ".join(repr(cell) for cell in cells)
-            raise GraphFormatError(
-                f"{path}, line {line + 1}: no column {missing[0]!r}\n"
-                f"the first row holds {shown[:200]}\n{NAME_COLUMNS}"
-            )
-        pair, is_header = (cells.index(columns[0]), cells.index(columns[1])), True
-    if pair[0] == pair[1] or not 0 <= min(pair) <= max(pair) < max(width, 2):
-        raise GraphFormatError(
-            f"{path}: columns {pair[0] + 1} and {pair[1] + 1} of {width}\n"
-            f"expected two different columns\n{NAME_COLUMNS}"
-        )
+        pair, is_header = named_columns(f"{path}, line {line + 1}", cells, columns), True
+    check_columns(path, pair, max(width, 2))
     said = (cells[pair[0]], cells[pair[1]]) if is_header else None
     return Columns(separator, *pair, width, said, columns is not None)
+
+
+def named_columns(origin: str, names: Sequence[str], columns: tuple[str, str]) -> tuple[int, int]:
+    """Find two columns by their names."""
+    missing = [column for column in columns if column not in names]
+    if missing:
+        raise GraphFormatError(
+            f"{origin}: no column {missing[0]!r}\nthe columns are {shown(names)}\n{NAME_COLUMNS}"
+        )
+    return names.index(columns[0]), names.index(columns[1])
+
+
+def check_columns(origin: str | Path, pair: tuple[int, int], width: int) -> None:
+    """Refuse columns that are the same, or not there."""
+    if pair[0] == pair[1] or not 0 <= min(pair) <= max(pair) < width:
+        raise GraphFormatError(
+            f"{origin}: columns {pair[0] + 1} and {pair[1] + 1} of {width}\n"
+            f"expected two different columns\n{NAME_COLUMNS}"
+        )
+
+
+def shown(names: Sequence[str]) -> str:
+    """Return names of columns for an error."""
+    return ", ".join(repr(name) for name in names)[:200]
 
 
 def recognized_header(cells: Sequence[str]) -> tuple[int, int] | None:

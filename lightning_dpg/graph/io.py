@@ -22,11 +22,10 @@ from torch_geometric.data import Data
 from lightning_dpg.graph.conversion import (
     GraphReading,
     NodeSet,
-    check_mutual,
-    checked,
     from_networkx,
     from_pyg,
     on_nodes,
+    read_edges,
     read_matrix,
     read_networkx,
 )
@@ -50,8 +49,6 @@ __all__ = [
     "write_graph",
 ]
 
-_MOST_MUTUAL = 0.05
-"""Share of the links that an undirected list may hold in both directions."""
 _READERS = {
     ".graphml": ("GraphML", nx.read_graphml),
     ".gexf": ("GEXF", nx.read_gexf),
@@ -155,17 +152,15 @@ def _read_edge_list(
         nodes=nodes,
         columns=columns,
     )
-    pairs = torch.from_numpy(lines.pairs)
-    reading = checked(
-        pairs,
+    return read_edges(
+        torch.from_numpy(lines.pairs),
         lines.names,
         path,
         lines.form,
+        undirected=undirected,
         node_set=node_set if nodes is None else NodeSet.LIST,
+        is_symmetric=lines.is_symmetric,
     )
-    if not lines.is_symmetric:
-        check_mutual(pairs, reading.graph, path, undirected, _MOST_MUTUAL)
-    return reading
 
 
 def _read_npz(path: Path, undirected: bool) -> GraphReading:

@@ -1,0 +1,155 @@
+"""Edges in tables, arrays and lists of pairs: two ids per row, as on the lines of an edge list."""
+
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+from typing import Any, NoReturn, Protocol, runtime_checkable
+from uuid import UUID
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from lightning_dpg.graph.conversion import GraphReading, read_edges
+from lightning_dpg.graph.edge_columns import (
+    NAME_COLUMNS,
+    check_columns,
+    named_columns,
+    recognized_header,
+    shown,
+)
+from lightning_dpg.graph.node_names import GraphFormatError, is_missing
+
+_LARGEST_WHOLE = 2.0**53
+"""Floats up to this one hold each whole number."""
+
+
+@runtime_checkable
+class Table(Protocol):
+    """A table with named columns, such as a DataFrame of pandas or polars."""
+
+    @property
+    def columns(self) -> Iterable[Any]:
+        """Labels of the columns."""
+
+    def __getitem__(self, label: Any, /) -> Any:
+        """Return a column by its label."""
+
+
+def read_table(
+    table: Table, *, undirected: bool = False, columns: tuple[str, str] | None = None
+) -> GraphReading:
+    """Read a table with an edge per row.
+
+    Args:
+        table: The table (private).
+        undirected: Whether to drop the directions of a directed graph instead of refusing it.
+        columns: Labels of the two columns of ids, or their numbers from 1 on. By default columns
+            with names such as ``source`` and ``target``, or all columns if there are two.
+    """
+    labels = list(table.columns)
+    names = [str(label) for label in labels]
+    first, second = _chosen(names, columns)
+    if names.count(names[first]) > 1 or names.count(names[second]) > 1:
+        raise GraphFormatError(f"table: two columns have one name\nthe columns are {shown(names)}")
+    ends = [np.asarray(table[labels[place]]) for place in (first, second)]
+    form = f"table; columns {names[first]!r} and {names[second]!r} of {len(names)}"
+    ids, pairs = _numbered(*ends, origin="table")
+    for label in (labels[first], labels[second]):
+        if columns is None and isinstance(label, str) and label in ids:
+            raise GraphFormatError(
+                f"table: {label!r} is the name of a column and an id in the table, so the first "
+                "edge was read as a header\nread the file with header=None, or pass its path\n"
+                f"if it is a name, {NAME_COLUMNS}"
+            )
+    return read_edges(pairs, ids, "table", form, undirected=undirected)
+
+
+def read_edge_array(edges: NDArray[Any], *, undirected: bool = False) -> GraphReading:
+    """Read an array of shape ``(M, 2)`` with an edge per row, of whole numbers or text."""
+    ids, pairs = _numbered(edges[:, 0], edges[:, 1], origin="array")
+    return read_edges(pairs, ids, "array", "array of edges", undirected=undirected)
+
+
+def read_pairs(pairs: Sequence[Any], *, undirected: bool = False) -> GraphReading:
+    """Read a list of pairs of ids."""
+    for row, pair in enumerate(pairs):
+        if not isinstance(pair, (list, tuple, np.ndarray)) or len(pair) != 2:
+            _refuse("list", row, pair, "pairs of ids, such as ('a', 'b')")
+    ends = np.empty((len(pairs), 2), dtype=object)
+    for row, pair in enumerate(pairs):
+        ends[row] = list(pair)
+    ids, positions = _numbered(ends[:, 0], ends[:, 1], origin="list")
+    return read_edges(positions, ids, "list", "list of pairs", undirected=undirected)
+
+
+def _chosen(names: Sequence[str], columns: tuple[str, str] | None) -> tuple[int, int]:
+    """Choose the columns of a table; labels that are numbers come before numbers of columns."""
+    if columns is None:
+        pair = recognized_header(names) or ((0, 1) if len(names) == 2 else None)
+        if pair is None:
+            raise GraphFormatError(
+                f"table: {len(names)} columns, and no two with names such as source and target\n"
+                f"the columns are {shown(names)}\n{NAME_COLUMNS}"
+            )
+        return pair
+    are_numbers = all(column.isdecimal() for column in columns)
+    if are_numbers and not all(column in names for column in columns):
+        pair = int(columns[0]) - 1, int(columns[1]) - 1
+    else:
+        pair = named_columns("table", names, columns)
+    check_columns("table", pair, len(names))
+    return pair
+
+
+def _numbered(
+    first: NDArray[Any], second: NDArray[Any], *, origin: str
+) -> tuple[list[str], torch.Tensor]:
+    """Return the ids that occur, and both ends of each row as positions among them."""
+    if not len(first):
+        raise GraphFormatError(f"{origin}: no rows\nexpected two node ids per row")
+    ends = [_whole_numbers(end) for end in (first, second)]
+    if ends[0] is not None and ends[1] is not None:
+        values = np.stack([ends[0], ends[1]], axis=1)
+        distinct, positions = np.unique(values.ravel(), return_inverse=True)
+        return [str(i) for i in distinct.tolist()], torch.from_numpy(positions.reshape(-1, 2))
+    found: dict[str, int] = {}
+    rows = [
+        [found.setdefault(_name(cell, origin, row), len(found)) for cell in cells]
+        for row, cells in enumerate(zip(first.tolist(), second.tolist(), strict=True))
+    ]
+    return list(found), torch.tensor(rows)
+
+
+def _whole_numbers(column: NDArray[Any]) -> NDArray[np.int64] | None:
+    """Return a column of whole numbers of 0 or more; None for any other column.
+
+    Columns of pandas that had a missing value, and arrays of ``loadtxt``, hold them as floats.
+    """
+    kind = column.dtype.kind
+    if kind == "f":
+        with np.errstate(invalid="ignore"):
+            is_whole = (column == np.floor(column)) & (column <= _LARGEST_WHOLE)
+        kind = "i" if bool(is_whole.all()) else kind
+    if kind not in "iu" or column.min() < 0 or column.max() > np.iinfo(np.int64).max:
+        return None
+    return column.astype(np.int64)
+
+
+def _name(cell: object, origin: str, row: int) -> str:
+    """Return the id in a cell as text."""
+    if isinstance(cell, float) and cell.is_integer() and 0 <= cell <= _LARGEST_WHOLE:
+        return str(int(cell))
+    if is_missing(str(cell)):
+        _refuse(origin, row, cell, "two node ids; this is a missing value")
+    if isinstance(cell, (str, UUID)):
+        return str(cell).strip()
+    if isinstance(cell, Integral) and not isinstance(cell, bool) and int(cell) >= 0:
+        return str(int(cell))
+    _refuse(origin, row, cell, "ids that are text or whole numbers of 0 or more")
+
+
+def _refuse(origin: str, row: int, value: object, expected: str) -> NoReturn:
+    """Refuse a row, counted from 0."""
+    text = repr(value)
+    text = text if len(text) <= 60 else text[:60] + "..."
+    raise GraphFormatError(f"{origin}, row {row} (from 0): {text}\nexpected {expected}")

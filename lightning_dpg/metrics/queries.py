@@ -121,6 +121,17 @@ class Alignment(NamedTuple):
     """Note on the matching of nodes, if not all were matched by name."""
 
 
+class Comparison(NamedTuple):
+    """Answers to the queries, with the measurements of the synthetic graph behind them."""
+
+    answers: dict[str, Answer]
+    """Answers to all of :data:`QUERIES`, in their order."""
+    synthetic: Profile
+    """Measurements, on the node numbers of the real graph where both have the same nodes."""
+    common: NDArray[np.bool_] | None
+    """Mask of the shared nodes, shape ``(N,)``; None if the graphs differ in the number of nodes."""
+
+
 def profile(graph: Data) -> Profile:
     """Measure a graph of two nodes or more."""
     degree = degrees(graph)
@@ -161,6 +172,16 @@ def compare(real: Profile, synthetic: Data) -> dict[str, Answer]:
             ``community_f1`` and ``edge_overlap`` need nodes that are the same as in the real graph,
             see :func:`align`.
     """
+    return compare_measured(real, synthetic).answers
+
+
+def compare_measured(real: Profile, synthetic: Data) -> Comparison:
+    """Answer the queries as :func:`compare` does, and keep the measurements.
+
+    Args:
+        real: Measured real graph.
+        synthetic: Synthetic graph of two nodes or more.
+    """
     alignment = align(synthetic, real.graph)
     # The communities found depend on the order of the nodes, so that it must be the same.
     other = profile(synthetic if alignment is None else alignment.graph)
@@ -198,7 +219,7 @@ def compare(real: Profile, synthetic: Data) -> dict[str, Answer]:
             ours, theirs = real.values[name], other.values[name]
             error = relative_error(ours, theirs)
             answers[name] = Answer(ours, theirs, error, notes.get(name, ""))
-    return answers
+    return Comparison(answers, other, None if alignment is None else alignment.common)
 
 
 def align(graph: Data, reference: Data) -> Alignment | None:

@@ -1,0 +1,188 @@
+"""Comparison of synthetic graphs with the real one (reads the private graph)."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch_geometric.data import Data
+
+from lightning_dpg.benchmark.evaluation_page import page, summary
+from lightning_dpg.benchmark.measured import NOT_PRIVATE, Measured, csv_text, json_text, table
+from lightning_dpg.benchmark.whole_files import write_whole
+from lightning_dpg.callbacks.release_writer import FEATURES, FORMATS, STATEMENT
+from lightning_dpg.errors import CommandError
+from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.metrics import queries
+from lightning_dpg.metrics.queries import Answer, Profile
+from lightning_dpg.running.graph_arguments import load
+from lightning_dpg.running.releases import Release
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Synthetic graphs beside the real graph. All numbers are private: the real graph was read.
+
+    Attributes:
+        name: Name of the real graph.
+        real: Measurements of the real graph.
+        measured: Synthetic graphs in the given order, with their answers.
+    """
+
+    name: str
+    real: Profile
+    measured: tuple[Measured, ...]
+
+    @property
+    def answers(self) -> dict[str, dict[str, Answer]]:
+        """Answer to each query, by the name of the synthetic graph and by the query."""
+        return {found.name: found.answers for found in self.measured}
+
+    def table(self) -> list[str]:
+        """Lines of a table for each synthetic graph, with an empty line after each."""
+        return [
+            line
+            for found in self.measured
+            for line in (*table(self.name, found.name, found.answers), "")
+        ]
+
+    def __str__(self) -> str:
+        """All tables, and a reminder that they are not private."""
+        return "\n".join([*self.table(), NOT_PRIVATE])
+
+    def to_json(self) -> str:
+        """Return all answers as strict JSON, with null for nan, and with their notes."""
+        return json_text(self.measured)
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write a row for each synthetic graph and query.
+
+        Args:
+            path: File to write.
+        """
+        write_whole(Path(path), csv_text(self.measured))
+
+    def to_html(self, path: str | Path) -> None:
+        """Write one page that works without a network: pictures, charts, queries and their meaning.
+
+        Args:
+            path: File to write.
+        """
+        write_whole(Path(path), self.to_html_text())
+
+    def to_html_text(self) -> str:
+        """Return the text of the page of :meth:`to_html`."""
+        return page(self.name, self.real, self.measured)
+
+    def _repr_html_(self) -> str:
+        """Compact tables for notebooks."""
+        return summary(self.name, self.measured)
+
+
+def evaluate(real: Any, synthetic: Any, *, undirected: bool = False) -> Evaluation:
+    """Compare synthetic graphs with the real graph. Reads the private graph: nothing is private.
+
+    A graph is a name, a path, or an object of networkx, PyTorch Geometric, scipy or numpy.
+
+    Args:
+        real: The real graph.
+        synthetic: A graph, an open release, the folder of a release or of a run, or a list of
+            these. Of a folder all released graphs are taken, of an open release the graph of
+            seed 0.
+        undirected: Whether to drop the directions of directed graphs.
+
+    Raises:
+        CommandError: If a graph is not readable, or if a release holds no graph.
+
+    Example:
+        >>> found = evaluate("karate", "karate")
+        >>> found.answers["karate"]["triangles"].real
+        45.0
+        >>> found.answers["karate"]["edge_overlap"].score
+        1.0
+    """
+    # All graphs are read before anything is measured, so that errors come first.
+    original = load(real, undirected)
+    sources = synthetic if isinstance(synthetic, list) else [synthetic]
+    if not sources:
+        raise CommandError("evaluate: no synthetic graph is given")
+    graphs = [
+        drawn
+        for number, source in enumerate(sources)
+        for drawn in _graphs(source, f"synthetic-{number}", undirected)
+    ]
+    profile = queries.profile(original)
+    measured = (
+        Measured(name, queries.compare_measured(profile, graph), guarantee)
+        for name, graph, guarantee in graphs
+    )
+    return Evaluation(_name(real, "real"), profile, tuple(measured))
+
+
+def _name(source: object, otherwise: str) -> str:
+    return str(source) if isinstance(source, (str, Path)) else otherwise
+
+
+def _graphs(source: Any, otherwise: str, undirected: bool) -> Iterator[tuple[str, Data, str]]:
+    """Yield name, graph and guarantee of each graph that a source stands for."""
+    if isinstance(source, Release):
+        yield otherwise, _draw(source), str(source.statement.get("guarantee", ""))
+        return
+    folder = release_folder(source) if isinstance(source, (str, Path)) else None
+    if folder is None:
+        yield _name(source, otherwise), load(source, undirected), ""
+        return
+    guarantee = read_guarantee(folder)
+    for path in released_graphs(folder):
+        yield str(path), load(str(path), undirected), guarantee
+
+
+def _draw(release: Release) -> Data:
+    """Draw the graph of seed 0 from an open release."""
+    if not isinstance(release.method, Synthesizer):
+        raise CommandError(
+            f"evaluate: {type(release.method).__name__} releases features, and draws no graph"
+        )
+    return release.sample(0)
+
+
+def release_folder(source: str | Path) -> Path | None:
+    """Folder with the privacy statement of a release; None if the source is no release or run."""
+    places = (Path(source) / "release", Path(source))
+    return next((place for place in places if (place / STATEMENT).is_file()), None)
+
+
+def released_graphs(folder: Path) -> list[Path]:
+    """Files of the graphs of a release, one for each seed, in the order of the seeds.
+
+    Args:
+        folder: Folder of the release.
+
+    Raises:
+        CommandError: If there is none.
+    """
+    # Reversed, since an edge list, the first format, loses nodes without edges.
+    for suffix in reversed(FORMATS):
+        paths = list(folder.glob(f"synthetic-*.{suffix}"))
+        if paths:
+            return sorted(paths, key=lambda path: (len(path.name), path.name))
+    features = f": it holds {FEATURES}" if (folder / FEATURES).is_file() else ""
+    raise CommandError(f"{folder}: a release without synthetic graphs{features}")
+
+
+def read_guarantee(folder: Path) -> str:
+    """Sentence of the guarantee of a release.
+
+    Args:
+        folder: Folder of the release.
+
+    Raises:
+        CommandError: If its statement is damaged.
+    """
+    path = folder / STATEMENT
+    try:
+        statement = json.loads(path.read_text(encoding="utf-8"))
+        return str(statement["guarantee"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise CommandError(f"{path}: no privacy statement ({error})") from error

@@ -1,0 +1,30 @@
+"""Every query has an entry in the glossary, and every entry is a query."""
+
+from typing import get_args
+
+from lightning_dpg.metrics.glossary import GLOSSARY, GRAPH_GLOSSARY, GROUPS, Group
+from lightning_dpg.metrics.label_queries import LABEL_QUERIES
+from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES
+from lightning_dpg.metrics.set_queries import SET_HIGHER_IS_BETTER, SET_QUERIES
+
+
+def test_entries_are_the_queries_and_no_others():
+    assert set(GLOSSARY) == {*QUERIES, *SET_QUERIES, *LABEL_QUERIES}
+    assert set(GRAPH_GLOSSARY) == set(QUERIES)
+    assert all(name == entry.name for name, entry in GLOSSARY.items())
+    assert len({(entry.label, name in SET_QUERIES) for name, entry in GLOSSARY.items()}) == len(
+        GLOSSARY
+    )
+
+
+def test_directions_are_those_of_the_queries():
+    higher = {name for name, entry in GLOSSARY.items() if entry.better == "higher"}
+    assert higher == {*HIGHER_IS_BETTER, *SET_HIGHER_IS_BETTER, *LABEL_QUERIES}
+
+
+def test_entries_are_one_sentence_of_a_known_group():
+    assert tuple(GROUPS) == get_args(Group)
+    assert {entry.group for entry in GLOSSARY.values()} == set(GROUPS)
+    for entry in GLOSSARY.values():
+        assert entry.meaning.endswith(".")
+        assert ". " not in entry.meaning

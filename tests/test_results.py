@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from lightning_dpg import methods
 from lightning_dpg.datamodules.loading import known_graphs
 from lightning_dpg.datamodules.tu import known_sets
 from lightning_dpg.errors import CommandError
@@ -198,6 +199,18 @@ def test_methods_and_commands_exist(study):
         for option, value in pairwise(rest):
             if option == "--config":
                 find_config(value)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_texts_name_classes_and_files_that_exist(name):
+    text = (tables.FOLDER / name / "study.yaml").read_text(encoding="utf-8")
+    for quoted in re.findall(r"`([\w./]+)`", text):
+        if re.fullmatch(r"[A-Z]+[a-z]\w*[A-Za-z]\w*", quoted):
+            assert hasattr(methods, quoted)
+        elif quoted.startswith("papers/"):
+            find_config(quoted)
+        elif "/" in quoted:
+            assert (ROOT / quoted).exists()
 
 
 @pytest.mark.skipif("LIGHTNING_DPG_DATA" not in os.environ, reason="names real graphs")

@@ -1,9 +1,11 @@
 """The release: files that may be published at the end of a run."""
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,15 +17,22 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from safetensors.torch import save
 from torch_geometric.data import Data
 
+from lightning_dpg import __version__
+from lightning_dpg.callbacks.card.evaluations import Findings, findings
+from lightning_dpg.callbacks.card.facts import Facts
+from lightning_dpg.callbacks.card.pages import nonprivate_page, pages
 from lightning_dpg.callbacks.card.texts import Card
-from lightning_dpg.callbacks.checksums import write_sums
+from lightning_dpg.callbacks.card.topics import topics, with_texts
+from lightning_dpg.callbacks.checksums import digest, write_sums
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
 from lightning_dpg.graph.io import check_edge_list_names, write_graph
 from lightning_dpg.interfaces import (
     GraphRecords,
+    GraphSetRecords,
     PublishesFeatures,
     PublishesGraphs,
     Rebuilt,
+    Records,
     serves_records,
 )
 
@@ -35,19 +44,22 @@ KEY = "node_names.csv"
 """Key file of numbers and node names, in the run folder and outside of the release."""
 FEATURES = "features.npz"
 STATEMENT = "privacy.json"
-CARD = "MODEL_CARD.md"
-SCHEMA_VERSION = 2
-"""Version of the recipe and of the statement; both of 0.1.0 state none, which stands for 1."""
+NONPRIVATE_CARD = "nonprivate-card.html"
+"""Page beside the release with results of audits and attacks that read the private graph."""
+CONFIGURATION = "config.yaml"
+SCHEMA_VERSION = 3
+"""Version of the recipe and of the statement: 3 has topics of a card. 0.1.0 states none, meaning 1."""
 RECIPE = "lightning_dpg"
 """Metadata key of the method, its hyperparameters, node names, and privacy."""
 
 
 class ReleaseWriter(Callback):
-    """Write ``release/`` into the run folder: synthetic graphs, generator and privacy statement.
+    """Write ``release/`` into the run folder: synthetic graphs, generator, statement and card.
 
     A method that learns labels of graphs releases ``features.npz`` and the learner in place of
-    graphs and generator. All files are functions of the released tensors and of the ledger, with
-    checksums in ``SHA256SUMS``; the folder appears complete or not at all. Checkpoints are private.
+    graphs and generator. All files are functions of the released tensors, of the ledger, of the
+    configuration and of the date, with checksums in ``SHA256SUMS``; the folder appears complete or
+    not at all. Checkpoints are private.
 
     Args:
         num_graphs: Number of synthetic graphs, drawn from the public seeds 0, 1, ...
@@ -69,7 +81,8 @@ class ReleaseWriter(Callback):
         self.card = Card.of(card)
 
     def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
-        """Refuse node names that the formats cannot hold, before anything is spent."""
+        """Refuse node names and results that the release cannot hold, before anything is spent."""
+        findings(self.card, type(pl_module).__name__)
         data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
         records = data.records if serves_records(data) else None
         if isinstance(records, GraphRecords) and "edges" in self.formats:
@@ -85,8 +98,12 @@ class ReleaseWriter(Callback):
         data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
         if serves_records(data) and data.write_key(Path(folder) / KEY):
             print(f"names of the node numbers, for you only: {Path(folder) / KEY}")
-        write_folder(release, lambda place: self._fill(place, pl_module, statement))
+        facts = self._facts(pl_module, data.records if serves_records(data) else None, Path(folder))
+        found = findings(self.card, statement["method"])
+        content = statement | with_texts(topics(statement, facts), self.card, found.topic)
+        write_folder(release, lambda place: self._fill(place, pl_module, statement, content))
         print(f"run folder: {folder}\nrelease: {release}")
+        write_nonprivate_card(content, found, Path(folder))
 
     def on_predict_batch_end(
         self,
@@ -117,21 +134,33 @@ class ReleaseWriter(Callback):
             write_folder(place, fill)
             print(f"predictions: {place}\nguarantee: {full_sentence(statement)}")
 
-    def _fill(self, folder: Path, module: Any, statement: dict[str, Any]) -> None:
+    def _facts(self, module: Any, records: Records | None, folder: Path) -> Facts:
+        arrays = module.released_arrays() if isinstance(module, PublishesFeatures) else None
+        configuration = folder / CONFIGURATION
+        return Facts(
+            method_path=type(module).public_path(),
+            settings=plain_settings(module),
+            is_set=isinstance(records, GraphSetRecords),
+            max_occurrences=records.max_occurrences if isinstance(records, GraphSetRecords) else 1,
+            num_graphs=self.num_graphs if arrays is None else None,
+            date=today(),
+            version=__version__,
+            configuration=digest(configuration) if configuration.is_file() else None,
+        )
+
+    def _fill(
+        self, folder: Path, module: Any, statement: dict[str, Any], content: dict[str, Any]
+    ) -> None:
         arrays: dict[str, Any] | None = None
         if isinstance(module, PublishesFeatures):
             arrays = module.released_arrays()
         if arrays is not None:
             np.savez_compressed(folder / FEATURES, **arrays)
             save_generator(module, statement, folder / LEARNER)
-            card = model_card(statement, _FEATURES_TEXT)
         else:
             write_graphs(module, range(self.num_graphs), folder, self.formats)
             save_generator(module, statement, folder / GENERATOR)
-            card = model_card(statement, _GRAPHS_TEXT.format(self.num_graphs))
-        _write_statement(statement, folder)
-        (folder / CARD).write_text(card, encoding="utf-8")
-        write_sums(folder)
+        write_card(content, folder)
 
 
 def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
@@ -147,6 +176,40 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
         made.rename(folder)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def write_card(content: dict[str, Any], folder: Path) -> None:
+    """Write ``privacy.json``, the card in all formats, and the checksums of the whole release.
+
+    Args:
+        content: Statement and topics.
+        folder: The release.
+    """
+    _write_statement(content, folder)
+    for name, text in pages(content).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    write_sums(folder)
+
+
+def write_nonprivate_card(content: dict[str, Any], found: Findings, folder: Path) -> None:
+    """Write results that read the private graph into the run folder, if there are any."""
+    if found.private:
+        page = folder / NONPRIVATE_CARD
+        page.write_text(nonprivate_page(content, found.private), encoding="utf-8")
+        print(f"card with private results, for you only: {page}")
+
+
+def today() -> str:
+    """The day, year first, by universal time; that of ``SOURCE_DATE_EPOCH`` if it is set."""
+    seconds = os.environ.get("SOURCE_DATE_EPOCH")
+    now = datetime.fromtimestamp(int(seconds), UTC) if seconds else datetime.now(UTC)
+    return now.date().isoformat()
+
+
+def plain_settings(method: Rebuilt) -> dict[str, Any]:
+    """Hyperparameters of a method, without those by which the command line made the object."""
+    # Lightning's own keys start with "_".
+    return {key: value for key, value in method.hparams.items() if not key.startswith("_")}
 
 
 def write_graphs(
@@ -178,12 +241,10 @@ def save_generator(method: Rebuilt, statement: dict[str, Any], path: Path) -> No
         name: tensor.detach().cpu().contiguous().clone()
         for name, tensor in method.released_state().items()
     }
-    # Lightning's own keys, which say how the command line made the object, start with "_".
-    hparams = {key: value for key, value in method.hparams.items() if not key.startswith("_")}
     recipe = {
         "schema_version": SCHEMA_VERSION,
         "method": type(method).public_path(),
-        "hparams": hparams,
+        "hparams": plain_settings(method),
         "node_names": method.node_names,
         "privacy": statement,
     }
@@ -198,30 +259,6 @@ def save_generator(method: Rebuilt, statement: dict[str, Any], path: Path) -> No
     path.write_bytes(save(tensors, metadata={RECIPE: text}))
 
 
-def _noise(entry: dict[str, Any]) -> str:
-    """Describe the protection of a release: its noise, or its cost."""
-    if entry["mechanism"] == "pure":
-        return f"epsilon {float(entry['epsilon']):.4g}"
-    if entry["mechanism"] == "approximate":
-        return f"epsilon {entry['epsilon']:.4g}, delta {entry['delta']:.4g}"
-    if entry["mechanism"] == "non_private":
-        return "none"
-    return f"noise multiplier {entry['noise_multiplier']:.4g}"
-
-
-_GRAPHS_TEXT = """\
-# Synthetic graphs by {{method}}
-
-{} synthetic graph(s) on the nodes of a private graph, and the generator that
-drew them. `python -m lightning_dpg generate --run FOLDER --num-graphs N` draws more at
-no cost of privacy."""
-_FEATURES_TEXT = """\
-# Features of graphs by {method}
-
-What was released of each graph of a private set, with the public labels: `features.npz`, to be
-read with `numpy.load`. Any classifier may learn from it at no cost of privacy."""
-
-
 def _statement(module: Any) -> dict[str, Any]:
     return {"schema_version": SCHEMA_VERSION, **privacy_statement(module)}
 
@@ -229,51 +266,3 @@ def _statement(module: Any) -> dict[str, Any]:
 def _write_statement(statement: dict[str, Any], folder: Path) -> None:
     text = json.dumps(statement, indent=2, allow_nan=False)
     (folder / STATEMENT).write_text(text + "\n", encoding="utf-8")
-
-
-def model_card(statement: dict[str, Any], what: str) -> str:
-    """Explain the release to its recipients.
-
-    Args:
-        statement: Its privacy statement.
-        what: Title and content of the release.
-    """
-    claimed = statement.get("claimed_epsilon")
-    lines = [
-        what.format(method=statement["method"]),
-        "",
-        "## Privacy",
-        "",
-        f"Guarantee: {statement['guarantee']}",
-        "",
-        "| | |",
-        "|---|---|",
-        f"| method, mode | {statement['method']}, {statement['mode']} |",
-        f"| neighboring relation | {statement['relation']} |",
-        f"| epsilon, delta | {statement['epsilon']}, {statement['delta']:g} |",
-        *([f"| only if | {statement['condition']} |"] if statement["conditional"] else []),
-        *([] if claimed is None else [f"| epsilon by the paper's count | {claimed} |"]),
-        f"| accountant | {statement['accountant']} |",
-        *([f"| private training steps | {statement['steps']} |"] if statement["steps"] else []),
-        f"| noise source | {statement['noise_source']} |",
-        "",
-        "### What is assumed to be public",
-        "",
-        *[f"- {assumption}" for assumption in statement["assumptions"]],
-        "",
-        "### Every read of the private graph",
-        "",
-        "| release | mechanism | noise or cost | sample rate | steps | sensitivity | proof |",
-        "|---|---|---|---|---|---|---|",
-        *[
-            f"| {e['name']} | {e['mechanism']} | {_noise(e)} | {e['sample_rate']} "
-            f"| {e['steps']} | {e['sensitivity']} | {e['proof']} |"
-            for e in statement["entries"]
-        ],
-        "",
-        "## Limits",
-        "",
-        "The guarantee is about the files of this folder. Checkpoints, logs under `nonprivate/`",
-        "and figures of the run folder read the private graph and must stay where they are.",
-    ]
-    return "\n".join(lines) + "\n"

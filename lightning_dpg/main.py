@@ -9,6 +9,7 @@ from lightning_dpg.cli.quiet import mute_known_warnings
 from lightning_dpg.commands import (
     attack,
     audit,
+    card,
     compare,
     evaluate,
     generate,
@@ -25,6 +26,7 @@ LIGHTNING_COMMANDS = ("fit", "validate", "test", "predict")
 OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "generate": generate.run,
     "verify": verify.run,
+    "card": card.run,
     "evaluate": evaluate.run,
     "compare": compare.run,
     "audit": audit.run,
@@ -47,6 +49,7 @@ with a configuration (--config FILE, once or more; later ones win):
 without one:
   generate  draw synthetic graphs from a release alone
   verify    check a release: files, epsilon, and whether its parts agree
+  card      write the model card of a release again, with other texts of its owner
   evaluate  compare synthetic graphs with the real one (reads the private graph)
   attack    find links and nodes of the real graph in a release (reads the private graph)
   compare   methods side by side on graphs and budgets (reads the private graphs)

@@ -10,6 +10,7 @@ from safetensors import safe_open
 
 from lightning_dpg import methods
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
+from lightning_dpg.callbacks.card.topics import TOPICS
 from lightning_dpg.callbacks.release_writer import RECIPE, SCHEMA_VERSION, write_folder
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph
@@ -60,11 +61,17 @@ def run(tmp_path_factory):
 def test_release_is_complete(run):
     trainer, release = run
     graphs = {f"synthetic-{i}.{suffix}" for i in (0, 1) for suffix in ("edges", "graphml", "npz")}
-    files = {"privacy.json", "MODEL_CARD.md", "generator.safetensors", "SHA256SUMS"}
+    files = {
+        "privacy.json",
+        "MODEL_CARD.md",
+        "MODEL_CARD.html",
+        "generator.safetensors",
+        "SHA256SUMS",
+    }
     assert set(contents(release)) == graphs | files
     assert [path.name for path in release.parent.iterdir()] == ["release"]
     statement = json.loads((release / "privacy.json").read_text())
-    assert set(statement) == KEYS
+    assert set(statement) == KEYS | {*TOPICS}
     assert statement["epsilon"] <= 4.0
     assert statement["steps"] == 2
     entries = [LedgerEntry.from_dict(entry) for entry in statement["entries"]]
@@ -156,7 +163,7 @@ def test_infinite_epsilon_is_a_word(tmp_path):
 def test_paper_mode_reports_both_epsilons(tmp_path):
     fit(tmp_path, method=DPNetGANAsPublished)
     statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
-    assert set(statement) == KEYS | {"claimed_epsilon"}
+    assert set(statement) == KEYS | {*TOPICS, "claimed_epsilon"}
     assert statement["claimed_epsilon"] < statement["epsilon"]
 
 

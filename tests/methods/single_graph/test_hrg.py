@@ -12,7 +12,6 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy import stats
 
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.callbacks.release_writer import model_card
 from lightning_dpg.callbacks.statement import privacy_statement
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.chain_memory import memory_of_start
@@ -38,6 +37,7 @@ from lightning_dpg.privacy.ledger import (
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.selection import choose_by_chain
 from lightning_dpg.privacy.sensitivity import branch_sensitivity, log_likelihood_sensitivity
+from tests.cards import card_of
 from tests.training import quiet_trainer
 
 
@@ -323,7 +323,7 @@ def test_guarantee_is_conditional(tmp_path, capsys):
     assert f"(1, 0)-DP if {statement['condition']} (add/remove" in statement["guarantee"]
     assert f"if {statement['condition']}" in capsys.readouterr().out
     assert "correlation of" in " ".join(statement["assumptions"])
-    assert f"| only if | {statement['condition']} |" in model_card(statement, "{method}")
+    assert f"| only if | {statement['condition']} |" in card_of(statement)
     without = HRG(77)
     without.ledger.budget = Budget(math.inf, 0.0)
     assert privacy_statement(without)["conditional"] is False

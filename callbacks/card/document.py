@@ -1,0 +1,263 @@
+"""The model card as sections of text and tables, for all of its formats."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from lightning_dpg.callbacks.card.topics import percent
+
+
+class Table(NamedTuple):
+    """Rows of texts under a head."""
+
+    head: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+class Section(NamedTuple):
+    """A part of the card; empty parts of a section are left out.
+
+    Attributes:
+        title: Heading.
+        paragraphs: Texts.
+        lists: Lists of texts.
+        tables: Tables with numbers.
+        code: Lines to type.
+        fields: Names of lines to be filled in by hand.
+    """
+
+    title: str
+    paragraphs: tuple[str, ...] = ()
+    lists: tuple[list[str], ...] = ()
+    tables: tuple[Table, ...] = ()
+    code: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+
+
+class Document(NamedTuple):
+    """The whole card.
+
+    Attributes:
+        title: Heading of all.
+        guarantee: The guarantee in one sentence, or that there is none.
+        is_private: Whether there is a guarantee.
+        description: The content of the folder.
+        sections: All sections in their order.
+    """
+
+    title: str
+    guarantee: str
+    is_private: bool
+    description: str
+    sections: list[Section]
+
+
+def document(content: dict[str, Any]) -> Document:
+    """Arrange the content of a ``privacy.json`` with topics.
+
+    Raises:
+        KeyError: If it has no topics.
+    """
+    sections = [
+        _protected(content["privacy_unit"]),
+        _meaning(content),
+        _responsible(content),
+        _numbers(content),
+        _public(content["exposure"]),
+        _reads(content["mechanisms"]["reads"], content["entries"]),
+        _errors(content["mechanisms"]["reads"]),
+        _evaluation(content["evaluation"]),
+        _accounting(content["accounting"]),
+        Section("Known limits", lists=(content["limitations"]["known"],)),
+        _checks(),
+    ]
+    return Document(
+        title=content["product"]["name"],
+        guarantee=content["guarantee"],
+        is_private=content["epsilon"] != "inf",
+        description=content["product"]["description"],
+        sections=sections,
+    )
+
+
+def _protected(unit: dict[str, Any]) -> Section:
+    protected, others = unit["protected"], unit["not_protected"]
+    return Section(
+        "What is protected, and what is not",
+        (unit["description"],),
+        (
+            [f"Protected: {line}" for line in protected],
+            [f"Not protected: {line}" for line in others],
+            [f"Not in the release: {line}" for line in unit["not_in_the_release"]],
+        ),
+    )
+
+
+def _meaning(content: dict[str, Any]) -> Section:
+    parameters, name = content["privacy_parameters"], content["privacy_unit"]["unit"]
+    rows = [
+        (
+            str(group["units"]),
+            f"{group['epsilon']:.12g}",
+            _delta(group["delta"]),
+            percent(group["belief_at_most"]),
+            percent(group["true_positive_rate_at_most"]),
+        )
+        for group in parameters["groups"]
+    ]
+    head = (
+        "units together",
+        "epsilon",
+        "delta",
+        "belief after 50 %, at most",
+        "found at 1 % false alarms, at most",
+    )
+    texts = list(parameters["meaning"])
+    if rows:
+        texts.append(
+            f"The table is for several units together (one unit: {name}), such as all those of a "
+            "person. A delta of 1 proves nothing."
+        )
+    return Section("What epsilon means", tuple(texts), tables=(Table(head, rows),) if rows else ())
+
+
+def _delta(delta: float) -> str:
+    return f"{delta:g}"
+
+
+def _responsible(content: dict[str, Any]) -> Section:
+    facts, data = content["administrative"], content["data"]
+    settings = ", ".join(f"{name}: {_value(value)}" for name, value in facts["settings"].items())
+    trust = content["trust_model"]
+    rows = [
+        ("operator", facts["operator"]),
+        ("purpose", facts["purpose"]),
+        ("recipient", facts["recipient"]),
+        ("contact", facts["contact"]),
+        ("licence", facts["licence"]),
+        ("date", facts["date"] or _UNKNOWN),
+        ("data", data["description"]),
+        ("data domain", data["domain"]),
+        ("settings chosen on", data["settings_chosen_on"]),
+        ("method", facts["method"]),
+        ("settings", settings or "none"),
+        ("program", f"lightning_dpg {facts['lightning_dpg'] or _UNKNOWN}"),
+        ("SHA-256 of config.yaml", facts["configuration_sha256"] or _UNKNOWN),
+        ("trust model", f"{trust['model']}: {trust['description']}"),
+    ]
+    if facts["card_date"] != facts["date"]:
+        rows.append(("card written again", facts["card_date"]))
+    return Section("Who, when, with what", tables=(Table(("fact", "content"), rows),))
+
+
+_UNKNOWN = "not recorded"
+
+
+def _value(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _numbers(content: dict[str, Any]) -> Section:
+    rows = [
+        ("method, mode", f"{content['method']}, {content['mode']}"),
+        ("neighboring relation", content["relation"]),
+        ("epsilon, delta", f"{content['epsilon']}, {_delta(content['delta'])}"),
+    ]
+    if content.get("conditional"):
+        rows.append(("only if", content["condition"]))
+    if content.get("claimed_epsilon") is not None:
+        rows.append(("epsilon by the paper's count", str(content["claimed_epsilon"])))
+    rows.append(("accountant", content["accountant"]))
+    if content["steps"]:
+        rows.append(("private training steps", f"{content['steps']:,}"))
+    source = {"os": "operating system", "none": "none"}[content["noise_source"]]
+    rows.append(("noise source", source))
+    return Section("The guarantee in numbers", tables=(Table(("quantity", "value"), rows),))
+
+
+def _public(exposure: dict[str, Any]) -> Section:
+    published = f"Published: {exposure['published']}"
+    return Section(
+        "What is published, and what is assumed to be public",
+        (published,),
+        (exposure["unprotected_quantities"],),
+    )
+
+
+def _reads(reads: list[dict[str, Any]], entries: list[dict[str, Any]]) -> Section:
+    rows = [
+        (
+            entry["name"],
+            _noise(entry),
+            f"{float(entry['sensitivity']):.4g}",
+            f"{entry['steps']:,}",
+            "; ".join(read["proofs"]) or entry["proof"],
+        )
+        for read, entry in zip(reads, entries, strict=True)
+    ]
+    head = ("release", "noise or cost", "sensitivity", "times", "proof")
+    return Section(
+        "Every read of the private data",
+        lists=([read["description"] for read in reads],),
+        tables=(Table(head, rows),) if rows else (),
+    )
+
+
+def _noise(entry: dict[str, Any]) -> str:
+    mechanism = entry["mechanism"]
+    if mechanism == "gaussian":
+        sample = f", sample rate {entry['sample_rate']:g}" if entry["sample_rate"] < 1 else ""
+        return f"noise multiplier {entry['noise_multiplier']:.4g}{sample}"
+    if mechanism == "non_private":
+        return "none"
+    delta = f", delta {entry['delta']:.4g}" if mechanism == "approximate" else ""
+    return f"epsilon {float(entry['epsilon']):.4g}{delta}"
+
+
+def _errors(reads: list[dict[str, Any]]) -> Section:
+    rows = [
+        (
+            read["name"],
+            read["expected_error"]["noise"],
+            f"{read['expected_error']['mean_absolute_error']:g}",
+            f"{read['expected_error']['half_width_95']:g}",
+        )
+        for read in reads
+        if "expected_error" in read
+    ]
+    if not rows:
+        return Section(
+            "Expected error of the released numbers",
+            (
+                "No released number has an error with a closed form that follows from its noise alone.",
+            ),
+        )
+    text = (
+        "The error of each single number by its noise, before the method makes the numbers consistent. "
+        "It follows from the mechanism and does not depend on the private data."
+    )
+    head = ("release", "noise", "mean absolute error", "not exceeded in 95 % of cases")
+    return Section("Expected error of the released numbers", (text,), tables=(Table(head, rows),))
+
+
+def _evaluation(topic: dict[str, str]) -> Section:
+    lines = [topic["audit"], topic["attack"], topic["utility"]]
+    return Section("Audits, attacks and quality", lists=(lines,))
+
+
+def _accounting(topic: dict[str, str]) -> Section:
+    lines = (topic["composition"], topic["post_processing"], topic["earlier_releases"])
+    return Section("Accounting and earlier releases", lines)
+
+
+def _checks() -> Section:
+    return Section(
+        "How to check this folder",
+        (
+            (
+                "The first command tests that no file was changed. The second one also computes epsilon "
+                "again from all reads, and compares the card, privacy.json and the tensors."
+            ),
+        ),
+        code=("sha256sum --check SHA256SUMS", "python -m lightning_dpg verify FOLDER"),
+        fields=("Name", "Decision", "Date", "Signature"),
+    )

@@ -1,0 +1,36 @@
+"""Public facts of a release that its statement does not hold."""
+
+from typing import Any, NamedTuple
+
+_SECRET_NUMBERS = "The nodes are numbered in a secret random order"
+
+
+class Facts(NamedTuple):
+    """Facts by which the card speaks of a release.
+
+    Attributes:
+        method_path: Dotted path of the method.
+        settings: Hyperparameters of the method.
+        is_set: Whether the private data are a set of graphs.
+        max_occurrences: Number of edges of a set that are one private edge at most; None where it
+            was not recorded.
+        num_graphs: Number of synthetic graphs in the folder; None for features of graphs.
+        date: Day of the release, year first; None where it was not recorded.
+        version: Version of the program; None where it was not recorded.
+        configuration: SHA-256 digest of the configuration file; None without such a file.
+    """
+
+    method_path: str
+    settings: dict[str, Any]
+    is_set: bool
+    max_occurrences: int | None
+    num_graphs: int | None
+    date: str | None
+    version: str | None
+    configuration: str | None
+
+
+def publishes_names(statement: dict[str, Any], facts: Facts) -> bool:
+    """Whether the names of the nodes of one graph are in the release."""
+    numbered = any(line.startswith(_SECRET_NUMBERS) for line in statement["assumptions"])
+    return not facts.is_set and not numbered

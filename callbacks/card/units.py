@@ -1,0 +1,178 @@
+"""Unit of protection in words, for each neighboring relation."""
+
+from typing import Any, NamedTuple
+
+from lightning_dpg.callbacks.card.facts import Facts, publishes_names
+from lightning_dpg.privacy.events import Relation
+
+_EVERYBODY = (
+    "What can be learned about somebody from everybody else: a release says what is common in the "
+    "data, and that may say much about a person whose own part is protected."
+)
+_CONTENT = (
+    "Amounts, dates, directions, texts and repetitions of a relation: the method reads only whether "
+    "two nodes are related."
+)
+
+
+class Unit(NamedTuple):
+    """One unit of protection.
+
+    Attributes:
+        name: The unit, singular.
+        plural: The same, plural.
+        question: What an attacker wants to know of one unit.
+        description: One unit, and when two data sets differ in it.
+        protected: Facts that the guarantee hides.
+        unprotected: Facts that it does not hide.
+        absent: Facts that the release does not hold at all.
+    """
+
+    name: str
+    plural: str
+    question: str
+    description: str
+    protected: list[str]
+    unprotected: list[str]
+    absent: list[str]
+
+
+def unit_of(statement: dict[str, Any], facts: Facts) -> Unit:
+    """Describe the unit of protection of a release."""
+    describe = {
+        Relation.EDGE: _edge,
+        Relation.NODE: _node,
+        Relation.LOCAL_GRAPH: _local,
+    }[Relation(statement["relation"])]
+    unit = describe(statement, facts)
+    if statement["epsilon"] != "inf":
+        return unit
+    return unit._replace(
+        description="There is no unit of protection, since the release has no guarantee.",
+        protected=[],
+        unprotected=["Everything: any fact of the private data may be read off the release."],
+    )
+
+
+def _edge(statement: dict[str, Any], facts: Facts) -> Unit:
+    place, others = "", "all other relations"
+    if facts.is_set:
+        place, others = " of one graph of the set", "all other relations of all graphs"
+    description = (
+        f"One unit is one relation{place}: one undirected edge between two nodes. The guarantee "
+        "compares the release with that of the same data with this one relation added or removed."
+    )
+    if (copies := facts.max_occurrences or 1) > 1:
+        description = (
+            "One unit is one relation of the whole graph, which occurs in up to "
+            f"{copies} graphs of the set: all its copies are added or removed together."
+        )
+    return Unit(
+        name="relation",
+        plural="relations",
+        question="whether a relation exists",
+        description=description,
+        protected=[
+            (
+                f"Whether two given nodes are related, even if an attacker knows {others}, the method "
+                "and its settings, and whatever is published later."
+            )
+        ],
+        unprotected=[
+            _many(statement, "A customer with 50 relations", "relation"),
+            *_nodes(statement, facts),
+            *_same_edge(facts),
+            _EVERYBODY,
+        ],
+        absent=[_CONTENT],
+    )
+
+
+def _node(statement: dict[str, Any], facts: Facts) -> Unit:
+    return Unit(
+        name="node",
+        plural="nodes",
+        question="whether a node has its relations or none",
+        description=(
+            "One unit is all relations of one node. The guarantee compares the release with that of "
+            "the same data in which all relations of this node are removed; the node itself stays."
+        ),
+        protected=[
+            (
+                "Whether a node has any relation, and all its relations together, even if an attacker "
+                "knows the relations among all other nodes."
+            )
+        ],
+        unprotected=[
+            (
+                "A single relation that is added or removed, or a node whose relations are exchanged for "
+                f"others, is two such changes and protected at epsilon {_times(statement, 2)} only."
+            ),
+            _many(statement, "A company of 50 nodes", "node"),
+            *_nodes(statement, facts),
+            _EVERYBODY,
+        ],
+        absent=[_CONTENT],
+    )
+
+
+def _local(statement: dict[str, Any], facts: Facts) -> Unit:
+    return Unit(
+        name="graph of a client",
+        plural="graphs",
+        question="which of two graphs a client has",
+        description=(
+            "One unit is the whole graph of one client, with all its relations and features. The "
+            "guarantee compares the release with that of the same data in which this graph is "
+            "exchanged for any other one."
+        ),
+        protected=[
+            (
+                "Everything in the graph of one client: each relation, each feature of a node, and all of "
+                "them together, even if an attacker knows the graphs of all other clients."
+            )
+        ],
+        unprotected=[
+            (
+                "That a client takes part, the label of its graph, and the size of its graph as far as "
+                "the assumptions below say that it is public."
+            ),
+            _many(statement, "A person in the graphs of 50 clients", "graph"),
+            _EVERYBODY,
+        ],
+        absent=[],
+    )
+
+
+def _many(statement: dict[str, Any], subject: str, unit: str) -> str:
+    return f"{subject} is protected at epsilon {_times(statement, 50)} only: each {unit} counts."
+
+
+def _times(statement: dict[str, Any], count: int) -> str:
+    return f"{count * float(statement['epsilon']):.15g}"
+
+
+def _nodes(statement: dict[str, Any], facts: Facts) -> list[str]:
+    if facts.is_set:
+        return [
+            (
+                "Which graphs there are, how many nodes each of them has, their labels and the features "
+                "of their nodes."
+            )
+        ]
+    if publishes_names(statement, facts):
+        return [
+            (
+                "Who is in the data: all nodes are published by their names. That A is a customer is "
+                "known, with whom A is related is protected."
+            )
+        ]
+    return ["How many nodes there are. Their names are not in the release."]
+
+
+def _same_edge(facts: Facts) -> list[str]:
+    if not facts.is_set or (facts.max_occurrences or 1) > 1:
+        return []
+    return [
+        "The same two nodes in several graphs: a relation in each of them is a unit of its own."
+    ]

@@ -1,6 +1,6 @@
 """Sets of small graphs: all records, or Poisson samples of the edges of all graphs together."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +26,7 @@ from lightning_dpg.datamodules.batches import (
 )
 from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIONS
 from lightning_dpg.datamodules.edge_list import EdgeRecords
+from lightning_dpg.datamodules.loading import GraphSetSource
 from lightning_dpg.datamodules.records import GraphSet
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import GraphFormatError, from_networkx, from_pyg
@@ -62,21 +63,24 @@ class GraphSetDataModule(pl.LightningDataModule):
 
     def __init__(
         self,
-        name: str | Sequence[Data] | Sequence[nx.Graph] = "planted_sets",
+        name: GraphSetSource = "planted_sets",
         *,
         record: Literal["edge"] = "edge",
         sample_rate: float | None = None,
         steps_per_epoch: int | None = None,
+        undirected: bool = False,
         num_graphs: int = 1,
     ) -> None:
         """Store the arguments; ``setup`` checks them and reads the set.
 
         Args:
-            name: Built-in set, or a list of graphs of PyTorch Geometric or networkx.
+            name: Built-in set, a list of graphs of PyTorch Geometric or networkx, or a data set
+                of PyTorch Geometric.
             record: What one record is: an edge of any graph; nothing else is left to choose.
             sample_rate: Earlier place of the method's ``sample_rate``, for one more version.
             steps_per_epoch: Batches per epoch of methods that do not say it themselves; 1 / q
                 rounded up by default.
+            undirected: Drop the directions of directed graphs instead of refusing them.
             num_graphs: Number of graphs to generate in ``predict``, from the seeds 0, 1, ...
         """
         super().__init__()
@@ -85,6 +89,7 @@ class GraphSetDataModule(pl.LightningDataModule):
         self.record = record
         self.sample_rate = sample_rate
         self.steps_per_epoch = steps_per_epoch
+        self.undirected = undirected
         self.num_graphs = num_graphs
         self.assumptions: list[str] = []
         self.preparation: list[str] = []
@@ -93,7 +98,7 @@ class GraphSetDataModule(pl.LightningDataModule):
     def read_graphs(self) -> list[Data]:
         """Return the graphs of the set (private); subclasses read them from elsewhere."""
         if not isinstance(self.source, str):
-            return [_converted(graph, number) for number, graph in enumerate(self.source)]
+            return _converted(self.source, self.undirected)
         if self.source not in BUILT_IN_SETS:
             raise GraphFormatError(
                 f"unknown graph set {self.source!r}\nbuilt in: {', '.join(BUILT_IN_SETS)}\n"
@@ -234,12 +239,35 @@ def split_graphs(union: Data, sizes: Sequence[int]) -> list[Data]:
     ]
 
 
-def _converted(graph: Data | nx.Graph, number: int) -> Data:
+def _converted(graphs: Iterable[Data | nx.Graph], undirected: bool) -> list[Data]:
+    """Check and convert the graphs of a list or of a data set."""
+    kind = type(graphs).__name__
+    if isinstance(graphs, (Data, nx.Graph)):
+        raise GraphFormatError(
+            f"name: a {kind} is one graph\nexpected a list of graphs; of one graph: EdgeListDataModule"
+        )
+    if not isinstance(graphs, Iterable):
+        raise GraphFormatError(
+            f"name: a {kind} is no set of graphs\nexpected the name of a built-in set, or a list of "
+            "graphs of PyTorch Geometric or networkx"
+        )
+    return [_converted_graph(graph, number, undirected) for number, graph in enumerate(graphs)]
+
+
+def _converted_graph(graph: Data | nx.Graph, number: int, undirected: bool) -> Data:
     """Check and convert a graph of a list; it keeps label and features."""
+    if not isinstance(graph, (Data, nx.Graph)):
+        raise GraphFormatError(
+            f"graph {number} of the list: a {type(graph).__name__} is no graph\n"
+            "expected a graph of PyTorch Geometric or networkx"
+        )
     try:
         if isinstance(graph, nx.Graph):
-            return from_networkx(graph) if graph.size() else _without_edges([*map(str, graph)])
-        converted = from_pyg(graph) if graph.num_edges else _edgeless(graph)
+            if graph.size() > nx.number_of_selfloops(graph):
+                return from_networkx(graph, undirected=undirected)
+            return _without_edges([*map(str, graph)])
+        has_edges = graph.num_edges and bool((graph.edge_index[0] != graph.edge_index[1]).any())
+        converted = from_pyg(graph, undirected=undirected) if has_edges else _edgeless(graph)
     except GraphFormatError as error:
         raise GraphFormatError(f"graph {number} of the list: {error}") from error
     if graph.y is not None:
@@ -270,7 +298,13 @@ def _labels(graphs: Sequence[Data]) -> Tensor | None:
     labels = [graph.y for graph in graphs if graph.y is not None]
     if not labels:
         return None
-    if len(labels) < len(graphs) or any(label.numel() != 1 for label in labels):
+    for number, graph in enumerate(graphs):
+        if graph.y is not None and graph.y.numel() != 1:
+            raise GraphFormatError(
+                f"graph {number} has {graph.y.numel()} labels y\nexpected one label of each graph: "
+                "delete y if its entries are classes of nodes"
+            )
+    if len(labels) < len(graphs):
         raise GraphFormatError(
             f"{len(labels)} of {len(graphs)} graphs have a label y\n"
             "expected exactly one for each of them, or for none"

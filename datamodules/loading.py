@@ -50,10 +50,11 @@ if TYPE_CHECKING:
         | Table
         | Sequence[Sequence[Any]]
     )
+    GraphSetSource: TypeAlias = str | Sequence[Data] | Sequence[nx.Graph] | Dataset
 else:
     # Options of the command line are names and paths; its help would list each subclass of the rest.
     GraphSource = str | Data | nx.Graph
-"""Everything that :func:`load_reading` reads."""
+    GraphSetSource = str | Sequence[Data] | Sequence[nx.Graph]
 
 
 def load_graph(source: GraphSource, *, undirected: bool = False) -> Data:

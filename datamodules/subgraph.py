@@ -76,7 +76,11 @@ class SubgraphDataModule(GraphSetDataModule):
             seed: Seed of the choice of nodes and of the coin (public).
         """
         super().__init__(
-            [], sample_rate=sample_rate, steps_per_epoch=steps_per_epoch, num_graphs=num_graphs
+            [],
+            sample_rate=sample_rate,
+            steps_per_epoch=steps_per_epoch,
+            undirected=undirected,
+            num_graphs=num_graphs,
         )
         self.whole = name
         self.kind = kind
@@ -84,7 +88,6 @@ class SubgraphDataModule(GraphSetDataModule):
         self.hops = hops
         self.size = size
         self.max_occurrences = max_occurrences
-        self.undirected = undirected
         self.largest_component = largest_component
         self.seed = seed
 

@@ -6,11 +6,9 @@ no link.
 """
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import networkx as nx
 import numpy as np
 import torch
 from numpy.typing import DTypeLike, NDArray
@@ -19,7 +17,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule, split_graphs
-from lightning_dpg.datamodules.loading import data_root
+from lightning_dpg.datamodules.loading import GraphSetSource, data_root
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import GraphFormatError
 
@@ -33,7 +31,7 @@ class TUGraphDataModule(GraphSetDataModule):
 
     def __init__(
         self,
-        name: str | Sequence[Data] | Sequence[nx.Graph] = "planted_sets",
+        name: GraphSetSource | Path = "planted_sets",
         *,
         record: Literal["edge"] = "edge",
         sample_rate: float | None = None,
@@ -44,8 +42,8 @@ class TUGraphDataModule(GraphSetDataModule):
         """Store the arguments; ``setup`` checks them and reads the set.
 
         Args:
-            name: Built-in set, set under ``$LIGHTNING_DPG_DATA/tu``, path of a folder, or a list of
-                graphs of PyTorch Geometric or networkx.
+            name: Built-in set, set under ``$LIGHTNING_DPG_DATA/tu``, path of a folder, a list of
+                graphs of PyTorch Geometric or networkx, or a data set of PyTorch Geometric.
             record: What one record is: an edge of any graph; nothing else is left to choose.
             sample_rate: Earlier place of the method's ``sample_rate``, for one more version.
             steps_per_epoch: Batches per epoch of methods that do not say it themselves; 1 / q
@@ -59,15 +57,15 @@ class TUGraphDataModule(GraphSetDataModule):
             record=record,
             sample_rate=sample_rate,
             steps_per_epoch=steps_per_epoch,
+            undirected=undirected,
             num_graphs=num_graphs,
         )
-        self.undirected = undirected
 
     def read_graphs(self) -> list[Data]:
         """Return the graphs of the set (private)."""
-        if not isinstance(self.source, str) or self.source in BUILT_IN_SETS:
+        if not isinstance(self.source, (str, Path)) or self.source in BUILT_IN_SETS:
             return super().read_graphs()
-        return read_tu_folder(_find_folder(self.source), undirected=self.undirected)
+        return read_tu_folder(_find_folder(str(self.source)), undirected=self.undirected)
 
 
 def known_sets() -> list[str]:

@@ -8,22 +8,37 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lightning_dpg.auditing.audits import audit
     from lightning_dpg.benchmark import benchmark
     from lightning_dpg.errors import CommandError
+    from lightning_dpg.running.method_list import list_methods
+    from lightning_dpg.running.plan import plan
     from lightning_dpg.running.python_fit import fit
     from lightning_dpg.running.release import Release
     from lightning_dpg.running.releases import open_release
 
 __version__ = "0.2.0"
 
-__all__ = ["CommandError", "Release", "benchmark", "fit", "open_release"]
+__all__ = [
+    "CommandError",
+    "Release",
+    "audit",
+    "benchmark",
+    "fit",
+    "list_methods",
+    "open_release",
+    "plan",
+]
 
 # Start-up time: nothing here imports PyTorch before it is used.
 _MODULES = {
     "CommandError": "errors",
     "Release": "running.release",
+    "audit": "auditing.audits",
     "fit": "running.python_fit",
+    "list_methods": "running.method_list",
     "open_release": "running.releases",
+    "plan": "running.plan",
 }
 
 

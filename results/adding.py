@@ -52,14 +52,14 @@ def _cells(file: Path, date: str, machine: str, commit: str) -> list[Cell]:
         for run in csv.DictReader(lines):
             if run["error"] not in ("", "nan"):  # a failed run, or a query without an answer
                 table = f"{Path(run['graph']).name} at {run['epsilon']} on {date}"
-                names = (name.replace("/", " ") for name in (run["method"], run["query"]))
-                answers[table, *names].append(run)
+                method, query = (run[name].replace("/", " ") for name in ("method", "query"))
+                answers[table, method, query].append(run)
     if not answers:
         raise CommandError(f"{file}: no run has a result")
     return [
         Cell(
             *key,
-            **_summary([float(run["error"]) for run in runs]),
+            *_summary([float(run["error"]) for run in runs]),
             runs=str(len(runs)),
             source="measured",
             date=date,
@@ -72,9 +72,9 @@ def _cells(file: Path, date: str, machine: str, commit: str) -> list[Cell]:
     ]
 
 
-def _summary(errors: list[float]) -> dict[str, str]:
-    deviation = f"{stdev(errors):.2g}" if len(errors) > 1 else ""
-    return {"value": f"{fmean(errors):.4g}", "deviation": deviation}
+def _summary(errors: list[float]) -> tuple[str, str]:
+    """Mean and standard deviation."""
+    return f"{fmean(errors):.4g}", f"{stdev(errors):.2g}" if len(errors) > 1 else ""
 
 
 def _caveats(runs: list[dict[str, str]]) -> list[str]:

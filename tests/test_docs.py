@@ -73,7 +73,7 @@ def test_a_page_of_a_method_has_its_configuration_and_its_arguments():
     text = methods.pages()["methods/HRG.md"]
     assert "**Guarantee:** epsilon, under a condition" in text
     assert (ROOT / "conf/methods/hrg.yaml").read_text().splitlines()[3] in text
-    assert "fit --config hrg --data.init_args.name my-graph.csv" in text
+    assert "fit --config hrg \\\n        --data.init_args.name my-graph.csv" in text
     assert "::: lightning_dpg.methods.HRG" in text
 
 

@@ -17,6 +17,8 @@ _PRIVACY = (
     "sampling",
     "noise",
 )
+# Names that most readers look for, before the others of the interface.
+_FIRST = ("fit", "open_release", "Release")
 _INTERFACE = """\
 # Python interface
 
@@ -82,7 +84,8 @@ def _module(path: str) -> str:
 def _exported(package: str) -> list[str]:
     """Names in ``__all__`` of a package; ``""`` is the whole one."""
     module = source.package()[package] if package else source.package()
-    return [str(name) for name in module.exports or []]
+    names = [str(name) for name in module.exports or []]
+    return sorted(names, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
 
 
 def _defined(path: str) -> list[str]:
@@ -97,4 +100,7 @@ def _defined(path: str) -> list[str]:
 
 
 def _dotted(package: str, name: str) -> str:
-    return ".".join(part for part in ("lightning_dpg", package, name) if part)
+    """Dotted path of a name; of the function where a package and its function share the name."""
+    path = ".".join(part for part in (package, name) if part)
+    is_both = isinstance(source.package()[path], griffe.Module)
+    return f"lightning_dpg.{path}.{name}" if is_both else f"lightning_dpg.{path}"

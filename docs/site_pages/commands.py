@@ -31,9 +31,9 @@ def page() -> str:
 
 
 def help_of(command: str) -> str:
-    """What ``COMMAND --help`` prints on a terminal of 90 columns."""
+    """What ``COMMAND --help`` prints on a terminal of 82 columns."""
     printed = io.StringIO()
-    with redirect_stdout(printed), mock.patch.dict(os.environ, {"COLUMNS": "90"}):
+    with redirect_stdout(printed), mock.patch.dict(os.environ, {"COLUMNS": "82"}):
         main.main([command, "--help"])
     return printed.getvalue()
 

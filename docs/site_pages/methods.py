@@ -229,33 +229,31 @@ def _papers(docstring: griffe.Object, titled: dict[str, str]) -> str:
 
 
 def _examples(one: Method) -> str:
-    """Configuration, command line and Python, in tabs."""
+    """Command line, Python and configuration, in tabs."""
     if not one.configurations:
         return ""
     name, *others = one.configurations
     path = shipped_configs()[name]
-    budget = _settings(path).get("privacy", {})
-    epsilon = str(budget.get("epsilon", 1.0))
-    data = "my-graph.csv" if one.task == "single_graph" else "MY-TU-FOLDER"
-    command = (
-        f"python -m lightning_dpg fit --config {name} --data.init_args.name {data} \\\n"
-        f"    --privacy.epsilon {'.inf' if epsilon == 'inf' else epsilon}"
-    )
-    python = (
-        "import lightning_dpg as dpg\n\n"
-        f'release = dpg.fit("{data}", method="{name}", epsilon={_python(epsilon)})'
-    )
-    if one.task == "single_graph":
-        python += "\ngraph = release.sample(seed=0)"
-    parts = [
-        "## Run it",
-        _tab("Command line", "bash", command),
-        _tab("Python", "python", python),
-        _tab(f"Configuration {name}", "yaml", path.read_text(encoding="utf-8")),
-    ]
+    parts = ["## Run it", *_runs(one, name), _tab(f"{name}.yaml", "yaml", path.read_text("utf-8"))]
     if others:
         parts.append("Other configurations: " + ", ".join(f"`{other}`" for other in others) + ".")
     return "\n\n".join(parts)
+
+
+def _runs(one: Method, name: str) -> list[str]:
+    """A configuration on the reader's data; that of a paper on the data of the paper."""
+    command = f"python -m lightning_dpg fit --config {name}"
+    if name.startswith("papers/"):
+        return [_tab("Command line", "bash", command)]
+    epsilon = str(_settings(shipped_configs()[name])["privacy"]["epsilon"])
+    budget = ".inf" if epsilon == "inf" else epsilon
+    data = "my-graph.csv" if one.task == "single_graph" else "MY-TU-FOLDER"
+    command += f" \\\n    --data.init_args.name {data} --privacy.epsilon {budget}"
+    python = f"release = dpg.fit({data!r}, method={name!r}, epsilon={_python(epsilon)})"
+    if one.task == "single_graph":
+        python += "\ngraph = release.sample(seed=0)"
+    python = "import lightning_dpg as dpg\n\n" + python.replace("'", '"')
+    return [_tab("Command line", "bash", command), _tab("Python", "python", python)]
 
 
 def _python(epsilon: str) -> str:
@@ -269,5 +267,5 @@ def _tab(title: str, language: str, text: str) -> str:
 
 def _measured(name: str) -> str:
     """Rows of the results that name the method."""
-    tables = results.tables_of(name)
-    return "## Measured\n\n" + "\n\n".join(tables) if tables else ""
+    numbers = results.measured(name)
+    return f"## Measured\n\n{numbers}" if numbers else ""

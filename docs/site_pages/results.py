@@ -9,7 +9,7 @@ from results.tables import Study, read_study, study_names
 from site_pages.source import ROOT
 
 # Rows and columns that stand beside those of a method, since its numbers mean little alone.
-_BESIDE = re.compile(r"\b(baseline|training graph|original)\b", re.IGNORECASE)
+_BESIDE = re.compile(r"\b(baseline|training graph|original|ChungLu|ErdosRenyi|ErdosRenyiSet)\b")
 
 
 def pages() -> dict[str, str]:
@@ -65,19 +65,18 @@ def replaced(markdown: str, path: str) -> str:
         raise ValueError(f"docs/{path}: {error}") from error
 
 
-def tables_of(method: str) -> list[str]:
-    """The parts of all tables that name a method, in Markdown.
+def measured(method: str) -> str:
+    """The parts of all tables that name a method, by study, in Markdown.
 
     Args:
         method: Name of the class.
     """
     found = []
     for study in _studies():
-        for table in study.tables:
-            part = part_of(study, table, method)
-            if part:
-                found.append(f"**[{study.title}](../{_path(study)})**\n\n{part}")
-    return found
+        parts = [part for table in study.tables if (part := part_of(study, table, method))]
+        if parts:
+            found += [f"### [{study.title}](../{_path(study)})", *parts]
+    return "\n\n".join(found)
 
 
 def part_of(study: Study, table: str, method: str) -> str:
@@ -101,7 +100,16 @@ def part_of(study: Study, table: str, method: str) -> str:
         for key, cell in study.cells.items()
         if cell.table == table and cell.row in text.rows and cell.column in text.columns
     }
+    text = text._replace(
+        rows=_filled(text.rows, {cell.row for cell in cells.values()}),
+        columns=_filled(text.columns, {cell.column for cell in cells.values()}),
+    )
     return tables.render(study._replace(tables={table: text}, cells=cells), table)
+
+
+def _filled(labels: dict[str, str], used: set[str]) -> dict[str, str]:
+    """Labels of rows or columns with a number."""
+    return {key: label for key, label in labels.items() if key in used}
 
 
 def _kept(labels: dict[str, str], name: re.Pattern[str]) -> dict[str, str]:

@@ -1,12 +1,13 @@
 """A fit on data with canaries, and the attacker's scores of the canaries."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.auditing.audit_arguments import View
 from lightning_dpg.auditing.canaries import default_count, find_sites, spread_non_edges
 from lightning_dpg.auditing.scores.black_box import black_box_score
 from lightning_dpg.auditing.scores.observation import Observation
@@ -18,10 +19,8 @@ from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.running.data_argument import ReadData
 from lightning_dpg.running.fit import fit_without_release
-
-View = Literal["black_box", "white_box"]
-"""Whether the attacker has the release alone, or each noisy value of the run as well."""
 
 
 class CanaryScores(NamedTuple):
@@ -118,6 +117,7 @@ def audited_fit(
     view: View,
     world: bool | None = None,
     seed: int = 0,
+    read: ReadData | None = None,
 ) -> Outcome:
     """Fit a configuration with canaries among the training edges, and leave nothing behind.
 
@@ -128,6 +128,7 @@ def audited_fit(
         view: View of the attacker, ``black_box`` or ``white_box``.
         world: Whether the canaries are in; by default a secret fair coin decides on each.
         seed: Public seed that selects the canary pairs.
+        read: Function that reads the data anew; by default they are those of the configuration.
     """
     planted: list[tuple[Any, Data, Tensor, Tensor]] = []
     attackers: list[WhiteBoxAttacker] = []
@@ -151,7 +152,7 @@ def audited_fit(
             data, known, pairs, _ = planted[0]
             attackers.append(WhiteBoxAttacker(method, data, pairs, known))
 
-    method = fit_without_release(settings, on_data=plant, on_start=watch)
+    method = fit_without_release(settings, on_data=plant, on_start=watch, read=read)
     assert isinstance(method, Synthesizer | GraphFeatureRelease)  # watch has refused others
     (data, known, pairs, inserted), statement = planted[0], privacy_statement(method)
     epsilon, delta = float(statement["epsilon"]), float(statement["delta"])

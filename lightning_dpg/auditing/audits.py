@@ -1,14 +1,14 @@
 """Audits: fits with canaries, and the resulting empirical lower bounds on epsilon."""
 
-import json
-import math
+import warnings
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from lightning_dpg.auditing.audit_arguments import View, check_arguments
+from lightning_dpg.auditing.audit_report import Bound, Report
 from lightning_dpg.auditing.audited_fit import (
     CanaryScores,
     Outcome,
-    View,
     audited_fit,
     pooled,
 )
@@ -19,80 +19,107 @@ from lightning_dpg.auditing.bounds import (
     guess_surest,
     many_runs_lower_bound,
 )
+from lightning_dpg.errors import CommandError
+from lightning_dpg.running.data_argument import ReadData, reader
+from lightning_dpg.running.graph_arguments import name_of_graph
+from lightning_dpg.running.method_choice import Method, choose_method
+from lightning_dpg.running.python_errors import readable_errors
 
 
-class Bound(NamedTuple):
-    """Claim and lower bound of one release, or of all releases together."""
+def audit(
+    data: Any,
+    method: Method = "bter",
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    canaries: int | None = None,
+    runs: int | None = None,
+    view: View = "black_box",
+    confidence: float = 0.95,
+    **settings: Any,
+) -> Report:
+    """Measure how much privacy a method loses at least, and compare that with its claim.
 
-    release: str | None
-    claimed_epsilon: float
-    epsilon_lower_bound: float
-    guesses: int
-    correct: int
+    A secret fair coin inserts each canary, a pair of nodes without an edge, into a copy of the graph.
+    An attacker with the release guesses the coins; more right guesses than epsilon allows refute the
+    claim. Reads the private graph: the numbers are not private.
 
-    @property
-    def refutes(self) -> bool:
-        """Whether the bound exceeds the claim."""
-        return self.epsilon_lower_bound > self.claimed_epsilon
-
-    def values(self) -> dict[str, Any]:
-        """Plain values for strict JSON, with infinite epsilon as a string."""
-        claim = self.claimed_epsilon if math.isfinite(self.claimed_epsilon) else "inf"
-        return self._asdict() | {"claimed_epsilon": claim}
-
-
-class Report(NamedTuple):
-    """Result of an audit.
-
-    Attributes:
-        method: Name of the method.
-        view: View of the attacker.
-        fits: Number of fits.
-        canaries: Number of canaries of all fits, each with a coin of its own.
-        delta: Delta of all claims.
+    Args:
+        data: The graph or the set of graphs, as for :func:`lightning_dpg.fit`.
+        method: Name of a configuration, class of a method, or a method object.
+        epsilon: Budget, which is the claim.
+        delta: Budget; by default that of the method's configuration, 0 for a pure method.
+        canaries: Number of canaries of each fit; by default half the number of nodes, of a set one
+            for each graph, and 1,000 at most.
+        runs: Number of fits, by default 1; without ``canaries``, the number of fits with one canary
+            and of fits without it.
+        view: ``black_box`` for an attacker with the release, ``white_box`` for one with each noisy
+            value of the run as well.
         confidence: Probability with which all bounds hold together.
-        together: Bound by all releases together.
-        apart: Bounds by each scored release, if there are several and one fit tests all canaries.
-        scored: Names of the releases that the attacker scores; none in the view ``black_box``.
-        unscored: Names of the releases that have no score.
-        all_alike: Whether all canaries have the same score.
+        **settings: Arguments of the method's constructor.
+
+    Returns:
+        The bounds; ``str(report)`` is a text for people.
+
+    Raises:
+        CommandError: If the data, the method or an argument is refused.
+
+    Example:
+        >>> import lightning_dpg as dpg
+        >>> report = dpg.audit("karate", "chung_lu", epsilon=1.0)
+        >>> report.canaries, report.together.claimed_epsilon, report.graph.is_public
+        (17, 1.0, True)
     """
+    with readable_errors(), warnings.catch_warnings():
+        chosen = choose_method(method, settings)
+        path = chosen.method.public_path()
+        if "<locals>" in path:
+            raise CommandError(
+                f"{path}: an audit imports the class of a method by its name, and this one is inside "
+                "a function\ndefine it in a module or in a cell of a notebook"
+            )
+        report = audit_settings(
+            chosen.configuration(epsilon, delta, seed=0),
+            canaries=canaries,
+            runs=runs,
+            view=view,
+            confidence=confidence,
+            read=reader(data, chosen),
+        )
+        return report._replace(graph=name_of_graph(data))
 
-    method: str
-    view: str
-    fits: int
-    canaries: int
-    delta: float
-    confidence: float
-    together: Bound
-    apart: list[Bound]
-    scored: list[str]
-    unscored: list[str]
-    all_alike: bool
 
-    @property
-    def refuting(self) -> list[Bound]:
-        """The bounds that exceed their claims."""
-        return [bound for bound in (self.together, *self.apart) if bound.refutes]
+def audit_settings(
+    settings: Mapping[str, Any],
+    *,
+    canaries: int | None = None,
+    runs: int | None = None,
+    view: View = "black_box",
+    confidence: float = 0.95,
+    read: ReadData | None = None,
+) -> Report:
+    """Audit a configuration.
 
-    def to_json(self) -> str:
-        """All values as strict JSON."""
-        values = self.together.values()
-        del values["release"]
-        general = {
-            "method": self.method,
-            "view": self.view,
-            "fits": self.fits,
-            "canaries": self.canaries,
-            "delta": self.delta,
-            "confidence": self.confidence,
-            **values,
-            "refuted": bool(self.refuting),
-            "apart": [bound.values() for bound in self.apart],
-            "scored": self.scored,
-            "unscored": self.unscored,
-        }
-        return json.dumps(general, indent=2) + "\n"
+    Args:
+        settings: Complete configuration of a fit.
+        canaries: Number of canaries of each fit, see :func:`audit`.
+        runs: Number of fits, see :func:`audit`.
+        view: View of the attacker.
+        confidence: Probability with which all bounds hold together.
+        read: Function that reads the data anew; by default they are those of the configuration.
+
+    Raises:
+        CommandError: If an argument is refused.
+    """
+    check_arguments(canaries=canaries, runs=runs, view=view, confidence=confidence)
+    if runs is not None and canaries is None:
+        report = audit_one_canary(settings, view, runs=runs, confidence=confidence, read=read)
+    else:
+        fits = runs or 1
+        report = audit_canaries(
+            settings, view, canaries=canaries, fits=fits, confidence=confidence, read=read
+        )
+    return report._replace(graph=name_of_graph(settings["data"]["init_args"].get("name")))
 
 
 def audit_canaries(
@@ -102,6 +129,7 @@ def audit_canaries(
     canaries: int | None = None,
     fits: int = 1,
     confidence: float = 0.95,
+    read: ReadData | None = None,
 ) -> Report:
     """Audit a configuration by one fit with many canaries, or by several.
 
@@ -112,13 +140,19 @@ def audit_canaries(
             for each graph, and 1,000 at most.
         fits: Number of fits.
         confidence: Probability with which all bounds hold.
+        read: Function that reads the data anew; by default they are those of the configuration.
     """
-    outcomes = [audited_fit(settings, canaries, view, seed=seed) for seed in range(fits)]
+    outcomes = [audited_fit(settings, canaries, view, seed=seed, read=read) for seed in range(fits)]
     return bounded(pooled(outcomes), view, fits, confidence)
 
 
 def audit_one_canary(
-    settings: Mapping[str, Any], view: View = "black_box", *, runs: int, confidence: float = 0.95
+    settings: Mapping[str, Any],
+    view: View = "black_box",
+    *,
+    runs: int,
+    confidence: float = 0.95,
+    read: ReadData | None = None,
 ) -> Report:
     """Audit a configuration by many fits with and without one canary.
 
@@ -129,9 +163,10 @@ def audit_one_canary(
         view: View of the attacker.
         runs: Number of fits with the canary, and of fits without it.
         confidence: Probability with which the bound holds.
+        read: Function that reads the data anew; by default they are those of the configuration.
     """
     fits = {
-        world: pooled([audited_fit(settings, 1, view, world) for _ in range(runs)])
+        world: pooled([audited_fit(settings, 1, view, world, read=read) for _ in range(runs)])
         for world in (True, False)
     }
     scores = {world: fits[world].together.scores for world in fits}

@@ -14,6 +14,7 @@ from lightning_dpg.benchmark.jobs import Job, read_result, run_jobs, write_resul
 from lightning_dpg.benchmark.markdown import markdown
 from lightning_dpg.benchmark.result_folder import locked, whole_file
 from lightning_dpg.benchmark.results import Results, write_csv
+from lightning_dpg.benchmark.study import Arguments, complete
 from lightning_dpg.errors import CommandError
 
 
@@ -22,16 +23,17 @@ class BrokenOffError(CommandError):
 
 
 def benchmark(
-    methods: Sequence[str | Path],
-    graphs: Sequence[str | Path],
-    epsilons: Sequence[float],
-    out: str | Path,
+    methods: Sequence[str | Path] | None = None,
+    graphs: Sequence[str | Path] | None = None,
+    epsilons: Sequence[float] | None = None,
+    out: str | Path | None = None,
     *,
-    seeds: Sequence[int] = range(5),
-    delta: float = 1e-6,
+    study: str | Path | None = None,
+    seeds: Sequence[int] | None = None,
+    delta: float | None = None,
     processes: int = 1,
-    classify: bool = False,
-    undirected: bool = False,
+    classify: bool | None = None,
+    undirected: bool | None = None,
     say: Callable[[str], None] = print,
 ) -> Results:
     """Fit methods on graphs within budgets, and compare their synthetic graphs with the real ones.
@@ -45,9 +47,12 @@ def benchmark(
         methods: Configurations: names of shipped ones, or files.
         graphs: Real graphs, or sets of graphs: names, or paths of files or folders.
         epsilons: Budgets. A method without privacy is fitted once per graph and seed.
-        out: Folder of all results; created if missing.
-        seeds: Public seed of each run; drawn graphs and classifiers are those of seed 0.
-        delta: Delta of all methods that are not pure.
+        out: Folder of all results, which must be given; created if missing.
+        study: File whose section ``benchmark`` has the arguments that are not given here, for
+            instance ``results/shape/study.yaml``.
+        seeds: Public seed of each run; drawn graphs and classifiers are those of seed 0. By default
+            0 to 4.
+        delta: Delta of all methods that are not pure. By default 1e-6.
         processes: Number of processes, of one thread each.
         classify: Whether to also train classifiers of labeled sets of graphs.
         undirected: Whether to drop the directions of directed graphs.
@@ -69,7 +74,24 @@ def benchmark(
         ...     sorted(path.name for path in results.files)
         ['report.html', 'results.csv', 'results.md']
     """
-    epsilons, place = sorted(set(epsilons)), Path(out)
+    if out is None:
+        raise CommandError("benchmark: out missing; give a folder for the results")
+    given = {
+        "methods": methods,
+        "graphs": graphs,
+        "epsilons": epsilons,
+        "seeds": seeds,
+        "delta": delta,
+        "classify": classify,
+        "undirected": undirected,
+    }
+    return _measure(complete(study, given), Path(out), processes, say)
+
+
+def _measure(wanted: Arguments, place: Path, processes: int, say: Callable[[str], None]) -> Results:
+    """Fit missing jobs of a benchmark, and write the results."""
+    methods, graphs, epsilons, seeds, delta, classify, undirected = wanted
+    epsilons = sorted(set(epsilons))
     _check(epsilons, seeds, delta, processes, place)
     with contextlib.ExitStack() as held:
         is_there = place.is_dir()

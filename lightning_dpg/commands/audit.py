@@ -1,16 +1,12 @@
 """``audit``: an empirical lower bound on epsilon, as a test of a claim."""
 
 import argparse
-import math
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from lightning_dpg.auditing.audit_arguments import check_arguments
 from lightning_dpg.errors import CommandError
-
-if TYPE_CHECKING:
-    from lightning_dpg.auditing.audits import Report
 
 DESCRIPTION = """\
 Measure how much privacy a method loses at least, and compare that with what it claims. Options that
@@ -46,25 +42,25 @@ def run(args: list[str]) -> None:
     """
     options, rest = _parse(args)
     # Start-up time: a wrong option is refused before PyTorch is imported.
-    from lightning_dpg.auditing.audits import audit_canaries, audit_one_canary
+    from lightning_dpg.auditing.audits import audit_settings
     from lightning_dpg.running.complete import complete_settings
 
     settings = complete_settings(rest)
     started = time.perf_counter()
-    terms = {"view": options.view, "confidence": options.confidence}
-    if options.runs is not None and options.canaries is None:
-        report = audit_one_canary(settings, runs=options.runs, **terms)
-    else:
-        fits = options.runs or 1
-        report = audit_canaries(settings, canaries=options.canaries, fits=fits, **terms)
-    print("\n".join(_lines(report)))
+    report = audit_settings(
+        settings,
+        canaries=options.canaries,
+        runs=options.runs,
+        view=options.view,
+        confidence=options.confidence,
+    )
+    print(report)
     print(f"time: {time.perf_counter() - started:.1f} s")
     if options.output is not None:
         options.output.mkdir(parents=True, exist_ok=True)
         path = options.output / "audit.json"
         path.write_text(report.to_json(), encoding="utf-8")
         print(path)
-    print("not private: the guesses were compared with the canaries, the attacker knew all edges")
     if report.refuting:
         raise SystemExit(1)
 
@@ -91,50 +87,13 @@ def _parse(args: list[str]) -> tuple[argparse.Namespace, list[str]]:
         options.view = _EARLIER[options.view]
     if not any(arg == "-c" or arg.startswith("--config") for arg in rest):
         raise CommandError("audit needs --config FILE, the configuration of a method")
-    if options.canaries is not None and options.canaries * (options.runs or 1) < 4:
-        raise CommandError(
-            f"--canaries must be at least 4 in all fits together, got {options.canaries}"
-        )
-    if options.runs is not None and options.runs < 4:
-        raise CommandError(f"--runs must be at least 4, got {options.runs}")
-    if not 0 < options.confidence < 1:
-        raise CommandError(f"--confidence must be between 0 and 1, got {options.confidence:g}")
+    check_arguments(
+        canaries=options.canaries,
+        runs=options.runs,
+        view=options.view,
+        confidence=options.confidence,
+        mark="--",
+    )
     if options.output is not None and options.output.exists() and not options.output.is_dir():
         raise CommandError(f"--output {options.output}: not a folder")
     return options, rest
-
-
-def _lines(report: "Report") -> list[str]:
-    together = report.together
-    each = f" in {report.fits} fits" if report.fits > 1 else ""
-    lines = [f"method: {report.method}, view: {report.view}, canaries: {report.canaries}{each}"]
-    if report.view == "white_box":
-        lines += _scored(report)
-    if math.isinf(together.claimed_epsilon):
-        verdict = "nothing is claimed that could be refuted"
-    elif report.refuting:
-        names = {bound.release or "all releases together": None for bound in report.refuting}
-        verdict = f"REFUTED: the method loses more than it claims, by {', '.join(names)}"
-    else:
-        verdict = "not refuted"
-    if report.all_alike:
-        lines.append("all canaries have the same score: try --runs 200, or --view white_box")
-    return [
-        *lines,
-        f"guesses: {together.correct} of {together.guesses} right",
-        f"claimed: epsilon {together.claimed_epsilon:g} at delta {report.delta:g}",
-        f"measured: epsilon at least {together.epsilon_lower_bound:.4f} at {report.confidence:.0%}",
-        f"verdict: {verdict}",
-    ]
-
-
-def _scored(report: "Report") -> list[str]:
-    """List the scored releases with their bounds, and the releases without a score."""
-    total = len(report.scored) + len(report.unscored)
-    not_scored = f", not: {', '.join(report.unscored)}" if report.unscored else ""
-    lines = [f"scored: {len(report.scored)} of {total} releases{not_scored}"]
-    return lines + [
-        f"  {bound.release}: {bound.correct} of {bound.guesses} right, epsilon at least "
-        f"{bound.epsilon_lower_bound:.4f}, claimed up to it: {bound.claimed_epsilon:.4g}"
-        for bound in report.apart
-    ]

@@ -54,11 +54,12 @@ def run(args: list[str]) -> None:
             options.graphs,
             options.epsilons,
             options.out,
-            seeds=range(options.runs),
+            study=options.study,
+            seeds=None if options.runs is None else range(options.runs),
             delta=options.delta,
             processes=options.jobs,
-            classify=options.classify,
-            undirected=options.undirected,
+            classify=options.classify or None,  # without the option, that of the study
+            undirected=options.undirected or None,
             say=partial(print, flush=True),
         )
     except KeyboardInterrupt:
@@ -83,24 +84,29 @@ def run(args: list[str]) -> None:
 def _parse(args: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="lightning_dpg compare",
-        usage="lightning_dpg compare --methods M... --graphs G... --epsilons E... --out DIR [...]",
+        usage="lightning_dpg compare --methods M... --graphs G... --epsilons E... --out DIR [...]\n"
+        "       lightning_dpg compare --study FILE --out DIR [...]",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--methods", nargs="+", required=True, metavar="M", help="names or files")
-    add("--graphs", nargs="+", required=True, metavar="G", help="names or files")
-    add("--epsilons", nargs="+", required=True, type=float, metavar="E", help="budgets")
-    add("--delta", type=float, default=1e-6, help="of methods that are not pure (%(default)s)")
-    add("--runs", type=int, default=5, help="fits of each kind (%(default)s)")
+    add("--methods", nargs="+", metavar="M", help="names or files")
+    add("--graphs", nargs="+", metavar="G", help="names or files")
+    add("--epsilons", nargs="+", type=float, metavar="E", help="budgets")
+    add("--study", type=Path, metavar="FILE", help="study.yaml with what is not given here")
+    add("--delta", type=float, help="of methods that are not pure (1e-6)")
+    add("--runs", type=int, help="fits of each kind (5)")
     add("--jobs", type=int, default=1, help="processes, of one thread each (%(default)s)")
     add("--out", type=Path, required=True, metavar="DIR", help="folder of all results")
     add("--classify", action="store_true", help="also train classifiers of labelled sets")
     add("--undirected", action="store_true", help="drop the directions of directed graphs")
     add("--wandb", action="store_true", help="log results and figures to Weights & Biases")
     options = parser.parse_args(args)
-    for name in ("runs", "jobs"):
-        if getattr(options, name) < 1:
-            raise CommandError(f"--{name} must be positive, got {getattr(options, name)}")
+    required = ("methods", "graphs", "epsilons") if options.study is None else ()
+    if missing := [f"--{name}" for name in required if getattr(options, name) is None]:
+        parser.error(f"the following arguments are required: {', '.join(missing)} (or --study)")
+    for name, number in (("runs", options.runs), ("jobs", options.jobs)):
+        if number is not None and number < 1:
+            raise CommandError(f"--{name} must be positive, got {number}")
     return options

@@ -4,10 +4,9 @@ import argparse
 import ast
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import lightning_dpg
+from lightning_dpg.running.method_list import first_line, list_methods, source_folder
 from lightning_dpg.running.settings import shipped_configs
 
 
@@ -31,29 +30,9 @@ def run(args: list[str]) -> None:
 
 
 def methods() -> list[tuple[str, str]]:
-    """Name and first docstring line of each method, with the relation of its guarantee."""
-    package = ast.parse((_folder("methods") / "__init__.py").read_text(encoding="utf-8"))
-    exported = {
-        alias.name
-        for node in package.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    classes = {
-        node.name: node
-        for path in sorted(_folder("methods").rglob("*.py"))
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.ClassDef)
-    }
-    rows = []
-    for name, node in classes.items():
-        if name not in exported:
-            continue
-        ancestors = list(_ancestors(node, classes))
-        if "PrivateModule" in {base.name for base in ancestors[1:]} and not _is_abstract(ancestors):
-            relation = next(filter(None, map(_relation, ancestors)), "")
-            rows.append((name, f"{_first_line(node)} [{relation}]"))
-    return sorted(rows)
+    """Name and summary of each method, with the relation of its guarantee, if it has one."""
+    rows = list_methods()
+    return [(row.name, f"{row.summary} [{row.relation or 'no guarantee'}]") for row in rows]
 
 
 def data_sets() -> list[tuple[str, str]]:
@@ -73,7 +52,7 @@ def _built_in_sets() -> list[tuple[str, str]]:
     file = "built_in_sets.py"
     functions = {node.name: node for node in _tree(file).body if isinstance(node, ast.FunctionDef)}
     names = _keys(file, "BUILT_IN_SETS")
-    return [(name, _first_line(functions[name]).removesuffix(".")) for name in names]
+    return [(name, first_line(functions[name]).removesuffix(".")) for name in names]
 
 
 def _keys(file: str, constant: str) -> list[str]:
@@ -91,7 +70,7 @@ def _keys(file: str, constant: str) -> list[str]:
 
 def _tree(file: str) -> ast.Module:
     """Parse a data module's file."""
-    return ast.parse((_folder("datamodules") / file).read_text(encoding="utf-8"))
+    return ast.parse((source_folder("datamodules") / file).read_text(encoding="utf-8"))
 
 
 def configs() -> list[tuple[str, str]]:
@@ -100,44 +79,6 @@ def configs() -> list[tuple[str, str]]:
         (name, _sentence(re.findall(r"^# ?(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)))
         for name, path in shipped_configs().items()
     ]
-
-
-def _folder(name: str) -> Path:
-    """A folder of the package."""
-    return Path(lightning_dpg.__file__).parent / name
-
-
-def _ancestors(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> Iterator[ast.ClassDef]:
-    """A class and its bases that are methods."""
-    yield node
-    for base in node.bases:
-        if isinstance(base, ast.Name) and base.id in classes:
-            yield from _ancestors(classes[base.id], classes)
-
-
-def _is_abstract(ancestors: list[ast.ClassDef]) -> bool:
-    """Whether an abstract function remains; the nearest definition counts."""
-    state: dict[str, bool] = {}
-    for node in ancestors:
-        for item in node.body:
-            if isinstance(item, ast.FunctionDef):
-                marks = [mark.id for mark in item.decorator_list if isinstance(mark, ast.Name)]
-                state.setdefault(item.name, "abstractmethod" in marks)
-    return any(state.values())
-
-
-def _relation(node: ast.ClassDef) -> str | None:
-    """The relation that a class declares, such as ``edge``."""
-    for item in node.body:
-        if isinstance(item, ast.Assign | ast.AnnAssign) and isinstance(item.value, ast.Attribute):
-            targets = item.targets if isinstance(item, ast.Assign) else [item.target]
-            if "relation" in [target.id for target in targets if isinstance(target, ast.Name)]:
-                return item.value.attr.lower()
-    return None
-
-
-def _first_line(node: ast.ClassDef | ast.FunctionDef) -> str:
-    return re.sub(r"[*`]", "", (ast.get_docstring(node) or "").partition("\n")[0])
 
 
 def _sentence(comments: list[str]) -> str:

@@ -32,11 +32,11 @@ def run(args: list[str]) -> None:
 
     print(
         plan(
-            options.epsilon,
-            options.delta,
-            options.sample_rate,
-            options.steps,
-            options.noise_multiplier,
+            epsilon=options.epsilon,
+            delta=options.delta,
+            sample_rate=options.sample_rate,
+            steps=options.steps,
+            noise_multiplier=options.noise_multiplier,
         )
     )
     if options.nodes is not None:

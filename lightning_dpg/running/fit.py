@@ -14,6 +14,7 @@ from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.cli.private_cli import PrivateCLI
 from lightning_dpg.cli.quiet import mute_known_warnings, quiet
 from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.running.data_argument import ReadData
 from lightning_dpg.running.release import Release
 from lightning_dpg.running.releases import open_release
 
@@ -45,6 +46,7 @@ def fit_without_release(
     *,
     on_data: Callable[[Any], None],
     on_start: Callable[[PrivateModule], None],
+    read: ReadData | None = None,
 ) -> PrivateModule:
     """Fit a configuration without callbacks, logs, release and files.
 
@@ -52,6 +54,7 @@ def fit_without_release(
         settings: Sections of a configuration: model, data, trainer and privacy.
         on_data: Function called with the data module after its setup, before any check.
         on_start: Function called with the method before the first step.
+        read: Function that reads the data; by default they are those of the configuration.
 
     Raises:
         CommandError: If the configuration or its data are refused.
@@ -60,7 +63,7 @@ def fit_without_release(
         root = Path(stack.enter_context(TemporaryDirectory()))
         stack.enter_context(quiet())
         args = _arguments(settings, root, stack)
-        method: PrivateModule = _BareFit(args, on_data, on_start).model
+        method: PrivateModule = _BareFit(args, on_data, on_start, read).model
         return method
 
 
@@ -104,13 +107,14 @@ class _BareFit(PrivateCLI):
         args: list[str],
         on_data: Callable[[Any], None],
         on_start: Callable[[PrivateModule], None],
+        read: ReadData | None,
     ) -> None:
         """Parse a command line and run it."""
-        self._on_data, self._on_start = on_data, on_start
+        self._on_data, self._on_start, self._read = on_data, on_start, read
         super().__init__(args)
 
     def _read_data(self) -> pl.LightningDataModule:
-        data = super()._read_data()
+        data = super()._read_data() if self._read is None else self._read()
         self._on_data(data)
         return data
 

@@ -1,13 +1,44 @@
-"""Graphs and sets of graphs as arguments of commands without a configuration."""
+"""Graphs and sets of graphs as arguments of commands without a configuration, and their names."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from torch_geometric.data import Data
 
-from lightning_dpg.datamodules.loading import load_graph
+from lightning_dpg.cli.loggers import public_name
+from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS
+from lightning_dpg.datamodules.loading import BUILT_IN, load_graph
 from lightning_dpg.datamodules.tu import TUGraphDataModule
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.edge_columns import NAME_COLUMNS
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import GraphFormatError
+
+
+class GraphName(NamedTuple):
+    """Name of a graph or set of graphs in a report.
+
+    Attributes:
+        name: Name; of a file, its name without folders and suffix.
+        is_public: Whether it is built in, so that everybody has it.
+    """
+
+    name: str
+    is_public: bool
+
+
+def name_of_graph(source: Any) -> GraphName:
+    """Name a graph, which is public only if it is built in.
+
+    Args:
+        source: Name, path, data module or object.
+    """
+    source = getattr(source, "source", source)  # of a data module
+    if isinstance(source, str) and source in {*BUILT_IN, *BUILT_IN_SETS}:
+        return GraphName(source, is_public=True)
+    if isinstance(source, str | Path):
+        return GraphName(public_name(source), is_public=False)
+    return GraphName(f"{type(source).__name__} given in Python", is_public=False)
 
 
 def load(name: str, undirected: bool) -> Data:

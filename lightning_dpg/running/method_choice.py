@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import pytorch_lightning as pl
-import yaml
 
 from lightning_dpg import methods
 from lightning_dpg.callbacks.privacy_accountant import UNASKED_DELTA
@@ -17,6 +16,7 @@ from lightning_dpg.errors import CommandError, nearest
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.running.complete import method_settings
+from lightning_dpg.running.method_list import configured_classes
 from lightning_dpg.running.settings import find_config, shipped_configs
 
 Method = str | type[PrivateModule] | PrivateModule
@@ -144,13 +144,9 @@ def _sections_of_name(name: str) -> dict[str, Any]:
 
 def _sections_of_class(method: type[PrivateModule]) -> dict[str, Any]:
     """Configuration that a class is shipped with, or a general one for a user's class."""
-    for name, path in shipped_configs().items():
-        if "/" in name:  # of a paper, or of data
-            continue
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        shipped = content.get("model", {}).get("class_path", "").rpartition(".")[2]
-        if method.__name__ == shipped and getattr(methods, shipped, None) is method:
-            return method_settings(path)
+    name = configured_classes().get(method.__name__)
+    if name is not None and getattr(methods, method.__name__, None) is method:
+        return method_settings(shipped_configs()[name])
     of_sets = method.reads is GraphSetRecords
     data = "TUGraphDataModule" if of_sets else "EdgeListDataModule"
     trainer = method_settings(find_config("bter"))["trainer"]

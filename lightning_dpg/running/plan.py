@@ -1,7 +1,9 @@
 """The plan of a run: noise, steps, epsilon and delta, without any data."""
 
 import math
+from dataclasses import dataclass
 
+from lightning_dpg.errors import CommandError
 from lightning_dpg.privacy.budget import Budget, digits_up, rounded_up
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier, max_steps
 from lightning_dpg.privacy.composition import entry_of, headline
@@ -10,14 +12,55 @@ from lightning_dpg.privacy.events import Gaussian
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
+@dataclass(frozen=True)
+class Plan:
+    """Noise and cost of the private steps of a run; ``str(plan)`` is a text with a table.
+
+    Attributes:
+        budget: Epsilon and delta of the run.
+        sample_rate: Probability that a step draws a record.
+        steps: Number of private steps.
+        sigma: Noise multiplier.
+        is_calibrated: Whether ``sigma`` is the smallest one that fits the budget.
+        epsilon: Epsilon that the steps spend, rounded up.
+        accountant: Accountant of that epsilon.
+        max_steps: Number of steps that the budget affords with this noise.
+    """
+
+    budget: Budget
+    sample_rate: float
+    steps: int
+    sigma: float
+    is_calibrated: bool
+    epsilon: float
+    accountant: str
+    max_steps: int
+
+    def __str__(self) -> str:
+        """Write the plan as text, with the epsilons of nearby settings."""
+        lines = [
+            f"budget: epsilon {self.budget.epsilon:g} at delta {self.budget.delta:g}",
+            f"plan: {self.steps} private steps at sample rate {self.sample_rate:g}",
+            f"noise multiplier: {self.sigma:g}"
+            + (" (smallest that fits)" if self.is_calibrated else ""),
+            f"epsilon spent: {self.epsilon:.4f} ({self.accountant} accountant, that of the budget)",
+            f"steps that fit with this noise: {self.max_steps}"
+            + (" (OVER BUDGET)" if self.max_steps < self.steps else ""),
+            "",
+            *_table(self.sigma, self.sample_rate, self.steps, self.budget.delta),
+        ]
+        return "\n".join(lines)
+
+
 def plan(
+    *,
     epsilon: float,
     delta: float,
     sample_rate: float,
     steps: int,
     noise_multiplier: float | None = None,
-) -> str:
-    """Write the plan of a run as text.
+) -> Plan:
+    """Plan the noise of a run with Gaussian steps. No data are read.
 
     Args:
         epsilon: Budget.
@@ -25,31 +68,45 @@ def plan(
         sample_rate: Probability that a step draws a record.
         steps: Number of private steps.
         noise_multiplier: Noise to evaluate; by default solved from the budget.
+
+    Returns:
+        The plan, with the attributes ``sigma``, ``epsilon`` and ``max_steps``.
+
+    Raises:
+        CommandError: If a number is out of its range.
+
+    Example:
+        >>> import lightning_dpg as dpg
+        >>> found = dpg.plan(epsilon=2.0, delta=1e-6, sample_rate=0.05, steps=2000)
+        >>> print(f"noise multiplier {found.sigma:.2f}")
+        noise multiplier 5.30
+        >>> found.epsilon <= 2.0 and found.max_steps >= 2000
+        True
+        >>> str(found).splitlines()[0]
+        'budget: epsilon 2 at delta 1e-06'
     """
     if not 0 < epsilon < math.inf or not 0 < delta < 1 or not 0 < sample_rate <= 1 or steps < 1:
-        raise ValueError(
+        raise CommandError(
             "a plan needs epsilon > 0, 0 < delta < 1, 0 < sample rate <= 1 and steps >= 1, "
             f"got {epsilon:g}, {delta:g}, {sample_rate:g} and {steps}"
         )
     if noise_multiplier is not None and not noise_multiplier > 0:
-        raise ValueError(f"the noise multiplier must be positive, got {noise_multiplier:g}")
+        raise CommandError(f"the noise multiplier must be positive, got {noise_multiplier:g}")
     budget = Budget(epsilon, delta)
     sigma = noise_multiplier or calibrate_noise_multiplier(
         budget, sample_rate=sample_rate, steps=steps
     )
     spent, accountant = _headline(sigma, sample_rate, steps, delta)
-    affordable = max_steps(budget, sigma, sample_rate=sample_rate)
-    lines = [
-        f"budget: epsilon {epsilon:g} at delta {delta:g}",
-        f"plan: {steps} private steps at sample rate {sample_rate:g}",
-        f"noise multiplier: {sigma:g}" + ("" if noise_multiplier else " (smallest that fits)"),
-        f"epsilon spent: {rounded_up(spent):.4f} ({accountant} accountant, that of the budget)",
-        f"steps that fit with this noise: {affordable}"
-        + (" (OVER BUDGET)" if affordable < steps else ""),
-        "",
-        *_table(sigma, sample_rate, steps, delta),
-    ]
-    return "\n".join(lines)
+    return Plan(
+        budget,
+        sample_rate,
+        steps,
+        sigma,
+        is_calibrated=noise_multiplier is None,
+        epsilon=rounded_up(spent),
+        accountant=accountant,
+        max_steps=max_steps(budget, sigma, sample_rate=sample_rate),
+    )
 
 
 def _headline(sigma: float, sample_rate: float, steps: int, delta: float) -> tuple[float, str]:

@@ -18,12 +18,12 @@ from pytorch_lightning.utilities.seed import isolate_rng
 
 from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
 from lightning_dpg.callbacks.privacy_accountant import JOURNAL
-from lightning_dpg.classes import find_class
 from lightning_dpg.cli.ends import spent_so_far, spent_too_early
 from lightning_dpg.cli.parser import PrivateParser
 from lightning_dpg.cli.quiet import mute_known_warnings, quiet, without_messages
 from lightning_dpg.errors import CommandError, is_interrupt
 from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.running.data_argument import data_module
 from lightning_dpg.running.method_choice import Method, MethodChoice, choose_method
 from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.release import Release, refuse_foreign_folder
@@ -90,7 +90,7 @@ def fit(
                 f"{chosen.method.__name__} has no shipped configuration that sets its epochs\n"
                 "give trainer=pytorch_lightning.Trainer(max_epochs=...)"
             )
-        module = _data_module(data, chosen)
+        module = data_module(data, chosen)
         made = chosen.build(module)
         with _run_folder(out) as folder:
             if out is not None:
@@ -141,7 +141,7 @@ def _fit_with(
         added.append(ReleaseWriter())
     place = Path(trainer.log_dir or trainer.default_root_dir) / "release"
     refuse_foreign_folder(place)
-    module = _data_module(data, chosen)
+    module = data_module(data, chosen)
     made = chosen.build(module)
     trainer.callbacks = [*added, *before]  # type: ignore[attr-defined]
     try:
@@ -161,20 +161,6 @@ def _run(trainer: pl.Trainer, method: PrivateModule, data: pl.LightningDataModul
         raise
     if line := spent_too_early(trainer, method):
         warnings.warn(line, stacklevel=4)
-
-
-def _data_module(data: Any, chosen: MethodChoice) -> pl.LightningDataModule:
-    """Data module around data, set up for a fit."""
-    module = data
-    if not isinstance(data, pl.LightningDataModule):
-        section = chosen.sections["data"]
-        source = str(data.expanduser()) if isinstance(data, Path) else data
-        arguments = section["init_args"] | {"name": source}
-        module = find_class(section["class_path"])(**arguments)
-    module.prepare_data()
-    module.setup("fit")
-    chosen.method.check_data(module)
-    return module
 
 
 def _stated_source(data: Any, chosen: MethodChoice) -> dict[str, Any]:

@@ -1,11 +1,14 @@
 """The benchmark as a function resumes, returns results, and refuses bad arguments."""
 
 import json
+import re
 
 import pytest
+import yaml
 
 from lightning_dpg.benchmark import benchmark, engine
 from lightning_dpg.benchmark.jobs import fit_and_evaluate
+from lightning_dpg.benchmark.study import complete
 from lightning_dpg.errors import CommandError
 
 
@@ -41,6 +44,61 @@ def test_results_are_those_of_the_folder_and_are_made_once(tmp_path, in_this_pro
     assert len(in_this_process) == 4
     assert again.runs == results.runs
     assert said[-1] == "4 fits, 4 of them done already"
+
+
+STUDY = {"methods": ["erdos_renyi"], "graphs": ["karate"], "epsilons": [0.5, 2], "seeds": [3]}
+
+
+def write_study(folder, changes=None):
+    file = folder / "study.yaml"
+    file.write_text(yaml.safe_dump({"title": "Small", "benchmark": STUDY | (changes or {})}))
+    return file
+
+
+def test_a_study_gives_the_arguments_and_given_ones_win(tmp_path, in_this_process):
+    study = write_study(tmp_path)
+    results = benchmark(study=study, out=tmp_path / "out", epsilons=[1], say=str)
+    assert {(run["graph"], run["epsilon"], run["run"]) for run in results.runs} == {
+        ("karate", 1, 3)
+    }
+    given = {"delta": 1e-5, "epsilons": None}
+    assert complete(study, given) == (
+        ["erdos_renyi"],
+        ["karate"],
+        [0.5, 2],
+        [3],
+        1e-5,
+        False,
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"epsilons": [1, "two"]}, "benchmark: epsilons: must be a list of numbers, got"),
+        ({"seeds": 5}, "benchmark: seeds: must be a list of whole numbers, got 5"),
+        ({"graphs": "karate"}, "benchmark: graphs: must be a list of names, got 'karate'"),
+        ({"classify": 1}, "benchmark: classify: must be true or false, got 1"),
+        ({"epsilon": 1}, "benchmark: epsilon: no such argument, did you mean epsilons?"),
+    ],
+)
+def test_faults_of_a_study_name_file_and_key(tmp_path, changes, said):
+    study = write_study(tmp_path, changes)
+    with pytest.raises(CommandError, match=re.escape(f"study {study}: {said}")):
+        benchmark(study=study, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_no_study_is_refused(tmp_path):
+    (tmp_path / "study.yaml").write_text("title: Measured otherwise\n")
+    for file in ("study.yaml", "missing.yaml"):
+        with pytest.raises(CommandError, match=f"study .*{file}: (no section benchmark|cannot be)"):
+            benchmark(study=tmp_path / file, out=tmp_path / "out")
+    with pytest.raises(CommandError, match="methods, epsilons missing; give them, or a study"):
+        benchmark(graphs=["karate"], out=tmp_path / "out")
+    with pytest.raises(CommandError, match="out missing"):
+        benchmark(study=write_study(tmp_path))
 
 
 @pytest.mark.parametrize(

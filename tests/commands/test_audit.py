@@ -21,6 +21,7 @@ from tests.planting import plant
 
 KEYS = [
     "method",
+    "graph",
     "view",
     "fits",
     "canaries",

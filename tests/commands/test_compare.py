@@ -56,6 +56,25 @@ def asked(monkeypatch):
     return jobs
 
 
+def test_a_study_is_measured_and_options_beside_it_win(tmp_path, asked):
+    study = {"methods": ["erdos_renyi"], "graphs": ["karate"], "epsilons": [1, 2], "seeds": [4, 5]}
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump({"benchmark": study}))
+    options = ["--study", str(tmp_path / "study.yaml"), "--epsilons", "3"]
+    with pytest.raises(SystemExit):  # the pretended jobs have failed
+        compare.run([*options, "--out", str(tmp_path / "out")])
+    assert {(job.graph, job.epsilon, job.run) for job in asked} == {
+        ("karate", 3, 4),
+        ("karate", 3, 5),
+    }
+
+
+def test_without_a_study_three_options_are_required(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        compare.run(["--graphs", "karate", "--out", str(tmp_path / "out")])
+    assert "required: --methods, --epsilons (or --study)" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def read_csv(folder):
     with (folder / "out" / "results.csv").open(newline="") as file:
         return list(csv.DictReader(file))

@@ -119,6 +119,65 @@ def test_edited_statements_are_named_even_under_new_checksums(release, capsys, c
     assert "generator.safetensors" in out or "no privacy statement" in out
 
 
+def belief(content):
+    content["privacy_parameters"]["groups"][0]["belief_at_most"] = 0.5
+
+
+def operator(content):
+    content["administrative"]["operator"] = "Bank Y"
+
+
+def assumption(content):
+    content["exposure"]["unprotected_quantities"] = ["Nothing is public."]
+
+
+def no_unit(content):
+    del content["privacy_unit"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (belief, "its privacy_parameters are not those of its epsilon and delta"),
+        (operator, "the page of this content is not the page in the folder"),
+        (assumption, "its unprotected_quantities are not its assumptions"),
+        (no_unit, "its topics are incomplete (no privacy_unit)"),
+    ],
+)
+def test_edited_topics_are_named_even_under_new_checksums(release, capsys, edit, said):
+    path = release / "privacy.json"
+    content = json.loads(path.read_text())
+    edit(content)
+    path.write_text(json.dumps(content))
+    write_sums(release)
+    code, out = verify(release, capsys)
+    assert code == 1
+    assert f"privacy.json: {said}" in out
+    assert "generator.safetensors" not in out
+
+
+@pytest.mark.parametrize("name", ["MODEL_CARD.md", "MODEL_CARD.html"])
+def test_an_edited_or_missing_card_is_named_even_under_new_checksums(release, capsys, name):
+    path = release / name
+    path.write_text(path.read_text().replace("73.2 %", "50.1 %"))
+    write_sums(release)
+    code, out = verify(release, capsys)
+    assert code == 1
+    assert "of this content is not the" in out
+    path.unlink()
+    write_sums(release)
+    assert f"{name}: missing" in verify(release, capsys)[1]
+
+
+def test_a_card_of_another_version_is_compared_by_its_guarantee(release, capsys):
+    path = release / "privacy.json"
+    path.write_text(path.read_text().replace('"card_lightning_dpg": "', '"card_lightning_dpg": "1'))
+    write_sums(release)
+    code, out = verify(release, capsys)
+    assert code == 0
+    assert "only guarantee and assumptions were compared" in out
+
+
 def test_a_statement_of_a_later_version_is_not_judged(release, capsys):
     edited(release, schema_version=99)
     code, out = verify(release, capsys)

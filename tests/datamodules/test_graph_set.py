@@ -3,19 +3,25 @@
 from types import SimpleNamespace
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch_geometric.data import Data
+from torch_geometric.datasets import FakeDataset, KarateClub
 
+from lightning_dpg.datamodules import TUGraphDataModule
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule, split_graphs
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods import ChungLu
 
 TRIANGLE_AND_PATH = [nx.complete_graph(3), nx.path_graph(4)]
+
+
+LINK = torch.tensor([[0, 1], [1, 0]])
 
 
 def set_up(*args, **kwargs):
@@ -85,6 +91,12 @@ def test_labels_and_features_come_along():
         ({"name": "no set"}, "built in: graph_atlas, planted_sets"),
         ({"name": []}, "no graph"),
         ({"name": [nx.path_graph(3), nx.DiGraph([(0, 1)])]}, "graph 1 of the list: .*directed"),
+        ({"name": nx.path_graph(3)}, "a Graph is one graph.*\n.*EdgeListDataModule"),
+        ({"name": Data(edge_index=LINK)}, "a Data is one graph"),
+        ({"name": None}, "NoneType is no set of graphs"),
+        ({"name": ["karate"]}, "graph 0 of the list: a str is no graph"),
+        ({"name": [np.ones((3, 3))]}, "a ndarray is no graph"),
+        ({"name": KarateClub()}, "graph 0 has 34 labels y"),
         ({"record": "graph"}, "record must be"),
         ({"sample_rate": 0.0}, "sample_rate must lie"),
         ({"steps_per_epoch": 0}, "steps_per_epoch must be positive"),
@@ -93,6 +105,33 @@ def test_labels_and_features_come_along():
 def test_says_what_is_wrong(arguments, message):
     with pytest.raises(ValueError, match=message):
         set_up(**arguments)
+
+
+def test_data_sets_of_many_graphs():
+    graphs = FakeDataset(4, avg_num_nodes=10, edge_dim=0)
+    for module in (GraphSetDataModule(graphs), TUGraphDataModule(graphs)):
+        module.setup("fit")
+        assert module.sizes.tolist() == [graph.num_nodes for graph in graphs]
+        assert module.num_edges == sum(graph.num_edges for graph in graphs) // 2
+        assert module.labels.tolist() == [int(graph.y) for graph in graphs]
+
+
+def test_directions_of_a_list_are_dropped_on_request():
+    directed = [nx.DiGraph([("a", "b"), ("b", "c")]), Data(edge_index=LINK[:, :1], num_nodes=2)]
+    with pytest.raises(ValueError, match="set undirected=True"):
+        set_up(directed)
+    for module in (GraphSetDataModule, TUGraphDataModule):
+        data = module(directed, undirected=True)
+        data.setup("fit")
+        assert data.edges.tolist() == [[0, 1], [1, 2], [3, 4]]
+
+
+def test_a_folder_of_a_set_can_be_a_path(tmp_path):
+    (tmp_path / "S_A.txt").write_text("1, 2\n2, 1\n")
+    (tmp_path / "S_graph_indicator.txt").write_text("1\n1\n")
+    data = TUGraphDataModule(tmp_path)
+    data.setup("fit")
+    assert data.edges.tolist() == [[0, 1]]
 
 
 def test_methods_of_one_graph_are_sent_elsewhere():
@@ -111,7 +150,9 @@ def test_prediction_reads_no_graph():
 def test_graphs_without_edges_are_part_of_a_list():
     triangle, lonely = nx.complete_graph(3), nx.empty_graph(2)
     none = torch.empty(2, 0, dtype=torch.long)
-    data = GraphSetDataModule([lonely, triangle, Data(edge_index=none, num_nodes=1)])
+    loops = [nx.Graph([(0, 0)]), Data(edge_index=LINK[:1].repeat(2, 1), num_nodes=2)]
+    graphs = [lonely, triangle, Data(edge_index=none, num_nodes=1), *loops]
+    data = GraphSetDataModule(graphs)
     data.setup("fit")
-    assert data.sizes.tolist() == [2, 3, 1]
+    assert data.sizes.tolist() == [2, 3, 1, 1, 2]
     assert data.edges.tolist() == [[2, 3], [2, 4], [3, 4]]

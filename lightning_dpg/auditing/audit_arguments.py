@@ -1,0 +1,35 @@
+"""Arguments of an audit, checked before PyTorch is imported."""
+
+from typing import Literal, get_args
+
+from lightning_dpg.errors import CommandError
+
+View = Literal["black_box", "white_box"]
+"""Whether the attacker has the release alone, or each noisy value of the run as well."""
+
+
+def check_arguments(
+    *, canaries: int | None, runs: int | None, view: str, confidence: float, mark: str = ""
+) -> None:
+    """Refuse arguments of an audit whose check needs no data.
+
+    Args:
+        canaries: Number of canaries of each fit.
+        runs: Number of fits.
+        view: View of the attacker.
+        confidence: Probability with which all bounds hold together.
+        mark: Characters before the names of arguments in messages, such as ``--``.
+
+    Raises:
+        CommandError: If one is out of its range.
+    """
+    if canaries is not None and canaries * (runs or 1) < 4:
+        raise CommandError(
+            f"{mark}canaries must be at least 4 in all fits together, got {canaries}"
+        )
+    if runs is not None and runs < 4:
+        raise CommandError(f"{mark}runs must be at least 4, got {runs}")
+    if not 0 < confidence < 1:
+        raise CommandError(f"{mark}confidence must be between 0 and 1, got {confidence:g}")
+    if view not in get_args(View):
+        raise CommandError(f"{mark}view must be {' or '.join(get_args(View))}, got {view!r}")

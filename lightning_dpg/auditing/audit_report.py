@@ -1,0 +1,134 @@
+"""The report of an audit: claims, lower bounds and the verdict."""
+
+import html
+import json
+import math
+from typing import Any, NamedTuple
+
+from lightning_dpg.running.graph_arguments import GraphName
+
+
+class Bound(NamedTuple):
+    """Claim and lower bound of one release, or of all releases together."""
+
+    release: str | None
+    claimed_epsilon: float
+    epsilon_lower_bound: float
+    guesses: int
+    correct: int
+
+    @property
+    def refutes(self) -> bool:
+        """Whether the bound exceeds the claim."""
+        return self.epsilon_lower_bound > self.claimed_epsilon
+
+    def values(self) -> dict[str, Any]:
+        """Plain values for strict JSON, with infinite epsilon as a string."""
+        claim = self.claimed_epsilon if math.isfinite(self.claimed_epsilon) else "inf"
+        return self._asdict() | {"claimed_epsilon": claim}
+
+
+class Report(NamedTuple):
+    """Result of an audit; ``str(report)`` is a text for people. Its numbers are not private.
+
+    Attributes:
+        method: Name of the method.
+        view: View of the attacker.
+        fits: Number of fits.
+        canaries: Number of canaries of all fits, each with a coin of its own.
+        delta: Delta of all claims.
+        confidence: Probability with which all bounds hold together.
+        together: Bound by all releases together.
+        apart: Bounds by each scored release, if there are several and one fit tests all canaries.
+        scored: Names of the releases that the attacker scores; none in the view ``black_box``.
+        unscored: Names of the releases that have no score.
+        all_alike: Whether all canaries have the same score.
+        graph: Name of the audited graph, and whether it is built in and therefore public.
+    """
+
+    method: str
+    view: str
+    fits: int
+    canaries: int
+    delta: float
+    confidence: float
+    together: Bound
+    apart: list[Bound]
+    scored: list[str]
+    unscored: list[str]
+    all_alike: bool
+    graph: GraphName = GraphName("", is_public=False)
+
+    @property
+    def refuting(self) -> list[Bound]:
+        """The bounds that exceed their claims."""
+        return [bound for bound in (self.together, *self.apart) if bound.refutes]
+
+    def to_json(self) -> str:
+        """All values as strict JSON."""
+        values = self.together.values()
+        del values["release"]
+        general = {
+            "method": self.method,
+            "graph": self.graph._asdict(),
+            "view": self.view,
+            "fits": self.fits,
+            "canaries": self.canaries,
+            "delta": self.delta,
+            "confidence": self.confidence,
+            **values,
+            "refuted": bool(self.refuting),
+            "apart": [bound.values() for bound in self.apart],
+            "scored": self.scored,
+            "unscored": self.unscored,
+        }
+        return json.dumps(general, indent=2) + "\n"
+
+    def __str__(self) -> str:
+        """State claims, bounds and verdict."""
+        return "\n".join([*_lines(self), NOT_PRIVATE])
+
+    def _repr_html_(self) -> str:
+        """Show the text in a notebook."""
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+NOT_PRIVATE = (
+    "not private: the guesses were compared with the canaries, the attacker knew all edges"
+)
+
+
+def _lines(report: Report) -> list[str]:
+    together = report.together
+    each = f" in {report.fits} fits" if report.fits > 1 else ""
+    lines = [f"method: {report.method}, view: {report.view}, canaries: {report.canaries}{each}"]
+    if report.view == "white_box":
+        lines += _scored(report)
+    if math.isinf(together.claimed_epsilon):
+        verdict = "nothing is claimed that could be refuted"
+    elif report.refuting:
+        names = {bound.release or "all releases together": None for bound in report.refuting}
+        verdict = f"REFUTED: the method loses more than it claims, by {', '.join(names)}"
+    else:
+        verdict = "not refuted"
+    if report.all_alike:
+        lines.append("all canaries have the same score: try --runs 200, or --view white_box")
+    return [
+        *lines,
+        f"guesses: {together.correct} of {together.guesses} right",
+        f"claimed: epsilon {together.claimed_epsilon:g} at delta {report.delta:g}",
+        f"measured: epsilon at least {together.epsilon_lower_bound:.4f} at {report.confidence:.0%}",
+        f"verdict: {verdict}",
+    ]
+
+
+def _scored(report: Report) -> list[str]:
+    """List the scored releases with their bounds, and the releases without a score."""
+    total = len(report.scored) + len(report.unscored)
+    not_scored = f", not: {', '.join(report.unscored)}" if report.unscored else ""
+    lines = [f"scored: {len(report.scored)} of {total} releases{not_scored}"]
+    return lines + [
+        f"  {bound.release}: {bound.correct} of {bound.guesses} right, epsilon at least "
+        f"{bound.epsilon_lower_bound:.4f}, claimed up to it: {bound.claimed_epsilon:.4g}"
+        for bound in report.apart
+    ]

@@ -1,0 +1,88 @@
+"""Arguments of a benchmark that a study holds: the section ``benchmark:`` of its ``study.yaml``."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from lightning_dpg.errors import CommandError, nearest
+
+
+class Arguments(NamedTuple):
+    """What a benchmark measures; :func:`lightning_dpg.benchmark.benchmark` explains each field."""
+
+    methods: Sequence[str | Path]
+    graphs: Sequence[str | Path]
+    epsilons: Sequence[float]
+    seeds: Sequence[int] = range(5)
+    delta: float = 1e-6
+    classify: bool = False
+    undirected: bool = False
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _all_are(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and bool(value) and all(map(check, value))
+
+
+_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "methods": ("a list of names", _all_are(lambda value: isinstance(value, str))),
+    "graphs": ("a list of names", _all_are(lambda value: isinstance(value, str))),
+    "epsilons": ("a list of numbers", _all_are(_is_number)),
+    "seeds": ("a list of whole numbers", _all_are(lambda value: type(value) is int)),
+    "delta": ("a number", _is_number),
+    "classify": ("true or false", lambda value: isinstance(value, bool)),
+    "undirected": ("true or false", lambda value: isinstance(value, bool)),
+}
+
+
+def complete(study: str | Path | None, given: Mapping[str, Any]) -> Arguments:
+    """Complete the arguments of a benchmark: those given, then those of a study, then defaults.
+
+    Args:
+        study: File with a section ``benchmark``, for instance ``results/links/study.yaml``.
+        given: Arguments by name; None where one is not given.
+
+    Raises:
+        CommandError: If the file is at fault, or if a required argument is neither given nor there.
+    """
+    stated = {} if study is None else read_benchmark(Path(study))
+    found = stated | {key: value for key, value in given.items() if value is not None}
+    required = [key for key in Arguments._fields if key not in Arguments._field_defaults]
+    if missing := [key for key in required if key not in found]:
+        place = "give them, or a study" if study is None else f"{study} has none either"
+        raise CommandError(f"benchmark: {', '.join(missing)} missing; {place}")
+    return Arguments(**found)
+
+
+def read_benchmark(study: Path) -> dict[str, Any]:
+    """Read the section ``benchmark`` of a study.
+
+    Args:
+        study: The file.
+
+    Raises:
+        CommandError: If it is no study, was not measured by a benchmark, or an argument is wrong.
+    """
+    try:
+        content = yaml.safe_load(study.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise CommandError(f"study {study}: cannot be read ({error})") from error
+    section = content.get("benchmark") if isinstance(content, dict) else None
+    if not isinstance(section, dict):
+        raise CommandError(
+            f"study {study}: no section benchmark with methods, graphs and epsilons\n"
+            "where a study was measured otherwise, its section commands says how"
+        )
+    for key, value in section.items():
+        place = f"study {study}: benchmark: {key}"
+        if key not in _KINDS:
+            raise CommandError(f"{place}: no such argument{nearest(str(key), _KINDS)}")
+        kind, is_valid = _KINDS[key]
+        if not is_valid(value):
+            raise CommandError(f"{place}: must be {kind}, got {value!r}")
+    return section

@@ -1,0 +1,166 @@
+"""The shipped methods, read from source files without execution: PyTorch stays out of memory."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+import lightning_dpg
+from lightning_dpg.running.settings import shipped_configs
+
+_TASKS = {
+    "single_graph": "one graph",
+    "graph_set": "set of graphs",
+    "graph_features": "features of graphs",
+}
+"""Task of the methods of each folder."""
+
+
+class MethodInfo(NamedTuple):
+    """A shipped method.
+
+    Attributes:
+        name: Name of its class in ``lightning_dpg.methods``.
+        configuration: Name of its shipped configuration, which ``fit`` takes as well; None if only
+            studies of papers have one.
+        guarantee: ``pure`` for a guarantee with delta 0, ``approximate`` with a delta above 0, or
+            ``none``.
+        relation: Neighboring relation: ``edge``, ``node`` or ``local_graph``; empty without a
+            guarantee.
+        task: What it learns: ``one graph``, ``set of graphs`` or ``features of graphs``.
+        summary: First sentence of its documentation.
+    """
+
+    name: str
+    configuration: str | None
+    guarantee: str
+    relation: str
+    task: str
+    summary: str
+
+
+def list_methods() -> list[MethodInfo]:
+    """List the shipped methods.
+
+    Returns:
+        One row for each method, by name.
+
+    Raises:
+        OSError: If the files of the package cannot be read.
+
+    Example:
+        >>> import lightning_dpg as dpg
+        >>> rows = {row.name: row for row in dpg.list_methods()}
+        >>> rows["BTER"].configuration, rows["BTER"].guarantee, rows["BTER"].task
+        ('bter', 'pure', 'one graph')
+        >>> rows["DPNetGAN"].guarantee, rows["NetGAN"].guarantee
+        ('approximate', 'none')
+    """
+    folder = source_folder("methods")
+    exported = {
+        alias.name
+        for node in ast.parse((folder / "__init__.py").read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    classes: dict[str, ast.ClassDef] = {}
+    tasks: dict[str, str] = {}
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                classes[node.name] = node
+                tasks[node.name] = _TASKS.get(path.relative_to(folder).parts[0], "")
+    configured = configured_classes()
+    rows = []
+    for name in sorted(exported & classes.keys()):
+        ancestors = list(_ancestors(classes[name], classes))
+        if "PrivateModule" in {base.name for base in ancestors[1:]} and not _is_abstract(ancestors):
+            info = MethodInfo(
+                name,
+                configured.get(name),
+                _guarantee(ancestors),
+                _relation(ancestors),
+                tasks[name],
+                first_line(classes[name]),
+            )
+            rows.append(info)
+    return rows
+
+
+def configured_classes() -> dict[str, str]:
+    """Name of the first shipped configuration of each class, studies of papers left out.
+
+    Returns:
+        Names of configurations by names of classes.
+    """
+    found: dict[str, str] = {}
+    for name, path in shipped_configs().items():
+        if "/" not in name:
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+            path_of_class = content.get("model", {}).get("class_path", "")
+            found.setdefault(path_of_class.rpartition(".")[2], name)
+    return found
+
+
+def source_folder(name: str) -> Path:
+    """A folder of the package.
+
+    Args:
+        name: Its name.
+    """
+    return Path(lightning_dpg.__file__).parent / name
+
+
+def first_line(node: ast.ClassDef | ast.FunctionDef) -> str:
+    """First line of a docstring, without marks.
+
+    Args:
+        node: A class or a function.
+    """
+    return re.sub(r"[*`]", "", (ast.get_docstring(node) or "").partition("\n")[0])
+
+
+def _ancestors(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> Iterator[ast.ClassDef]:
+    """A class and its bases that are methods."""
+    yield node
+    for base in node.bases:
+        if isinstance(base, ast.Name) and base.id in classes:
+            yield from _ancestors(classes[base.id], classes)
+
+
+def _is_abstract(ancestors: list[ast.ClassDef]) -> bool:
+    """Whether an abstract function remains; the nearest definition counts."""
+    state: dict[str, bool] = {}
+    for node in ancestors:
+        for item in node.body:
+            if isinstance(item, ast.FunctionDef):
+                marks = [mark.id for mark in item.decorator_list if isinstance(mark, ast.Name)]
+                state.setdefault(item.name, "abstractmethod" in marks)
+    return any(state.values())
+
+
+def _guarantee(ancestors: list[ast.ClassDef]) -> str:
+    if _value(ancestors, "adds_noise") == "False":
+        return "none"
+    return "pure" if _value(ancestors, "is_pure") == "True" else "approximate"
+
+
+def _relation(ancestors: list[ast.ClassDef]) -> str:
+    """The relation that a method declares, such as ``edge``."""
+    if _guarantee(ancestors) == "none":
+        return ""
+    return _value(ancestors, "relation").rpartition(".")[2].lower()
+
+
+def _value(ancestors: list[ast.ClassDef], attribute: str) -> str:
+    """Source text of a class attribute; the nearest definition counts."""
+    for node in ancestors:
+        for item in node.body:
+            if isinstance(item, ast.Assign | ast.AnnAssign) and item.value is not None:
+                targets = item.targets if isinstance(item, ast.Assign) else [item.target]
+                if attribute in [target.id for target in targets if isinstance(target, ast.Name)]:
+                    return ast.unparse(item.value)
+    return ""

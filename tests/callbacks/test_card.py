@@ -1,0 +1,158 @@
+"""Sentences and numbers of the model card, by relation and kind of data."""
+
+import ast
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+import lightning_dpg
+from lightning_dpg.callbacks.card.reads import _place, _proof_names, expected_error, read_of
+from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
+from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian
+from lightning_dpg.privacy.noise import NoiseSource
+from tests.cards import card_of
+
+SOURCES = Path(lightning_dpg.__file__).parent
+
+
+def entry(mechanism="pure", key="num_edges", relation="edge", **amounts):
+    values = {"sensitivity": 1, "proof": "edge_count_sensitivity", "steps": 1, "sample_rate": 1.0}
+    values |= {"name": "number of edges", "key": key, "relation": relation, "mechanism": mechanism}
+    return values | {"record": "undirected edge", "public": {}} | amounts
+
+
+def statement(relation="edge", epsilon=1.0, delta=0.0, entries=None, **changes):
+    """A statement as of a method with one release."""
+    values = {
+        "method": "Any",
+        "mode": "plain",
+        "relation": relation,
+        "epsilon": epsilon,
+        "delta": delta,
+        "conditional": False,
+        "accountant": "sum of pure epsilons",
+        "steps": 0,
+        "guarantee": f"({epsilon}, {delta})-DP",
+        "assumptions": ["The node set is public."],
+        "entries": [entry(relation=relation, epsilon=epsilon)] if entries is None else entries,
+        "noise_source": "os",
+    }
+    return values | changes
+
+
+def rows(card, first):
+    """Cells of the table row that begins with a cell."""
+    lines = [line for line in card.splitlines() if line.startswith(f"| {first} |")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_an_edge_is_the_unit_and_a_person_is_not():
+    card = card_of(statement(epsilon=1.0))
+    assert "One unit is one relation: one undirected edge between two nodes." in card
+    assert "A customer with 50 relations is protected at epsilon 50 only" in card
+    assert "That A is a customer is known" in card
+    assert "Not in the release: Amounts, dates" in card
+    assert "private training steps" not in card
+    assert "noise multiplier" not in card
+
+
+def test_numbered_nodes_are_not_published_by_name():
+    numbered = ["The nodes are numbered in a secret random order; the release holds no name."]
+    card = card_of(statement(assumptions=numbered))
+    assert "Their names are not in the release." in card
+    assert "is a customer" not in card
+
+
+def test_the_table_of_groups_has_rounded_up_bounds():
+    card = card_of(statement(epsilon=1.0))
+    belief = math.exp(1) / (1 + math.exp(1))
+    assert 0.731 < belief < 0.732
+    assert rows(card, 1) == [["1", "1", "0", "73.2 %", "2.8 %"]]
+    assert rows(card, 50) == [["50", "50", "0", "100.0 %", "100.0 %"]]
+    approximate = card_of(statement(epsilon=1.0, delta=1e-5))
+    # 1e-5 (1 + e + e^2 + e^3 + e^4) = 8.58e-4, and e^5 / 100 is beyond the second line.
+    assert rows(approximate, 5) == [["5", "5", "0.000858", "99.4 %", "99.4 %"]]
+    assert rows(approximate, 50) == [["50", "50", "1", "100.0 %", "100.0 %"]]
+    assert "gives the answer away with probability 1e-05" in approximate
+    assert "gives the answer away" not in card
+
+
+def test_the_other_relations_have_units_of_their_own():
+    node = card_of(statement("node", conditional=True, condition="no node has more than 8 links"))
+    assert "One unit is all relations of one node." in node
+    assert "is two such changes and protected at epsilon 2 only" in node
+    assert "The guarantee holds only if no node has more than 8 links." in node
+    local = card_of(statement("local_graph"), is_set=True, num_graphs=None)
+    assert local.startswith("# Features of graphs by Any")
+    assert "One unit is the whole graph of one client" in local
+    assert "| trust model | local: Each client randomizes" in local
+
+
+def test_copies_of_an_edge_in_a_set_are_one_unit():
+    once = card_of(statement(), is_set=True)
+    assert "one relation of one graph of the set" in once
+    assert "a unit of its own" in once
+    twice = card_of(statement(), is_set=True, max_occurrences=2)
+    assert "one relation of the whole graph, which occurs in up to 2 graphs" in twice
+    assert "a unit of its own" not in twice
+
+
+def test_a_release_without_a_guarantee_says_so_in_its_first_line():
+    entries = [entry("non_private", "training", sensitivity="inf", proof="CELL adds no noise")]
+    none = {"guarantee": "none: training: CELL adds no noise.", "noise_source": "none"}
+    card = card_of(statement(epsilon="inf", delta=1e-6, entries=entries, **none))
+    assert card.startswith("# NOT PRIVATE: ")
+    assert "- Protected: " not in card
+    assert "| 50 |" not in card
+    assert "read without protection (CELL adds no noise)" in card
+
+
+def test_reads_are_told_by_their_mechanisms():
+    step = entry("gaussian", "edge_gradient", noise_multiplier=1.5, sample_rate=0.1, steps=20)
+    assert (
+        "in 20 steps, each from a random sample that holds a unit with probability 0.1"
+        in (read_of(step)["description"])
+    )
+    reports = entry(key="edge_reports", epsilon=math.log(99))
+    assert "wrong with probability 0.01." in read_of(reports)["description"]
+
+
+@pytest.mark.parametrize("released", ["discrete_laplace", "gaussian"])
+def test_expected_errors_are_those_of_the_mechanisms(released):
+    ledger, size = PrivacyLedger(Relation.EDGE), 40_000
+    terms = {
+        "key": "degrees",
+        "name": "degrees",
+        "proof": "degree_l1_sensitivity",
+        "sensitivity": 2,
+    }
+    zeros, noise = torch.zeros(size, dtype=torch.long), NoiseSource()
+    if released == "gaussian":
+        drawn = gaussian(zeros, ledger, noise, noise_multiplier=1.3, **terms)
+    else:
+        drawn = discrete_laplace(zeros, ledger, noise, epsilon=0.5, **terms)
+    error = expected_error(ledger.entries[0].to_dict())
+    assert drawn.abs().double().mean() == pytest.approx(error["mean_absolute_error"], rel=0.05)
+    exceeded = (drawn.abs() > error["half_width_95"]).double().mean()
+    assert 0.03 < exceeded < 0.06
+
+
+def test_errors_without_a_closed_form_are_left_out():
+    sampled = entry(key="graphlets_3", epsilon=1.0, proof="amplified_epsilon, graphlet_sensitivity")
+    assert expected_error(sampled) is None
+    assert expected_error(entry(key="joint_degrees", epsilon=1.0)) is None
+    assert expected_error(entry("gaussian", "degrees", noise_multiplier=1.0, steps=2)) is None
+
+
+def test_each_proof_that_a_method_names_has_its_file():
+    named = {"cost_of_reports", "amplified_epsilon", "drawn_epsilon"}
+    for path in (SOURCES / "methods").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and str(node.value).endswith("_sensitivity"):
+                named |= {*_proof_names(str(node.value))}
+    assert len(named) > 20
+    for name in named:
+        _, _, place = _place(name).rstrip(")").partition(" (")
+        assert f"def {name}(" in (SOURCES.parent / place).read_text()

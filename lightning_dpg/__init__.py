@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lightning_dpg.auditing.attacks import attack
     from lightning_dpg.auditing.audits import audit
     from lightning_dpg.benchmark import benchmark
     from lightning_dpg.errors import CommandError
@@ -22,6 +23,7 @@ __version__ = "0.2.0"
 __all__ = [
     "CommandError",
     "Release",
+    "attack",
     "audit",
     "benchmark",
     "fit",
@@ -34,6 +36,7 @@ __all__ = [
 _MODULES = {
     "CommandError": "errors",
     "Release": "running.release",
+    "attack": "auditing.attacks",
     "audit": "auditing.audits",
     "fit": "running.python_fit",
     "list_methods": "running.method_list",

@@ -41,7 +41,9 @@ FOREIGN_OPTIONS |= {"--rows", "--splits", "--model", "--data", "--check", "--str
 # Files of the reader, in examples.
 EXAMPLES = {"my_density.yaml"}
 # Parts that other changes bring.
-needs_interface = pytest.mark.skipif(not hasattr(dpg, "evaluate"), reason="no public interface yet")
+needs_interface = pytest.mark.skipif(
+    not hasattr(dpg, "evaluate"), reason="no public interface yet"
+)
 needs_examples = pytest.mark.skipif(not (ROOT / "examples").is_dir(), reason="no examples yet")
 
 

@@ -12,6 +12,7 @@ from lightning_dpg.callbacks.privacy_accountant import UNASKED_DELTA
 from lightning_dpg.classes import find_class
 from lightning_dpg.cli.method_arguments import fill_num_nodes
 from lightning_dpg.cli.parser import PrivateParser
+from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError, nearest
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
@@ -166,6 +167,9 @@ def _check_names(method: type[PrivateModule], settings: Mapping[str, Any]) -> No
             continue
         if name in inspect.signature(pl.Trainer).parameters:
             way = f"it is one of the trainer: trainer=pytorch_lightning.Trainer({name}=...)"
+        elif name in inspect.signature(EdgeListDataModule).parameters:
+            module = "lightning_dpg.datamodules.EdgeListDataModule"
+            way = f"it is one of the data: {module}(data, {name}=...)"
         else:
             way = f"there are: {', '.join(known) or 'none'}"
         raise CommandError(

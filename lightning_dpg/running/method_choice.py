@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytorch_lightning as pl
 
 from lightning_dpg import methods
@@ -85,10 +86,10 @@ class MethodChoice(NamedTuple):
             delta: Budget; None takes the delta of :meth:`delta`.
             seed: Public seed.
         """
-        budget = {"epsilon": float(epsilon), "delta": self.delta(delta, epsilon)}
+        budget = {"epsilon": float(epsilon), "delta": float(self.delta(delta, epsilon))}
         model = {"class_path": self.method.public_path(), "init_args": self.arguments}
         return self.sections | {
-            "seed_everything": seed,
+            "seed_everything": int(seed),
             "model": model,
             "privacy": self.sections["privacy"] | budget,
         }
@@ -127,6 +128,11 @@ def choose_method(method: Method, settings: Mapping[str, Any]) -> MethodChoice:
             "names: lightning_dpg.list_methods()"
         )
     _check_names(cls, settings)
+    # Numbers of numpy, as of a grid of settings, are written into files.
+    settings = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in settings.items()
+    }
     configured = sections["model"].get("init_args", {})
     return MethodChoice(cls, {**configured, **settings}, sections, None)
 

@@ -8,6 +8,7 @@ import warnings
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,7 @@ def _check_numbers(**numbers: float | None) -> None:
     """Refuse a budget that is no number, by the name of its argument."""
     for name, value in numbers.items():
         is_default = name == "delta" and value is None
-        if not is_default and (isinstance(value, bool) or not isinstance(value, int | float)):
+        if not is_default and (isinstance(value, bool) or not isinstance(value, Real)):
             raise CommandError(f"{name} must be a number, got {value!r}")
 
 

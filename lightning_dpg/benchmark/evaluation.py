@@ -17,7 +17,7 @@ from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.queries import Answer, Profile
 from lightning_dpg.running.graph_arguments import load
-from lightning_dpg.running.releases import Release
+from lightning_dpg.running.release import Release
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +92,15 @@ def evaluate(real: Any, synthetic: Any, *, undirected: bool = False) -> Evaluati
             seed 0.
         undirected: Whether to drop the directions of directed graphs.
 
+    Returns:
+        The answers to all queries; ``str(evaluation)`` is a text for people.
+
     Raises:
         CommandError: If a graph is not readable, or if a release holds no graph.
 
     Example:
-        >>> found = evaluate("karate", "karate")
+        >>> import lightning_dpg as dpg
+        >>> found = dpg.evaluate("karate", "karate")
         >>> found.answers["karate"]["triangles"].real
         45.0
         >>> found.answers["karate"]["edge_overlap"].score

@@ -17,7 +17,7 @@ from lightning_dpg.methods import ErdosRenyi, GraphKernel
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.queries import QUERIES
 from lightning_dpg.running.fit import fit_method
-from lightning_dpg.running.releases import Release
+from lightning_dpg.running.release import Release
 
 KARATE = nx.karate_club_graph()
 GUARANTEE = "edge-level (1, 0)-DP"

@@ -101,12 +101,13 @@ def methods() -> tuple[Method, ...]:
 
 @cache
 def _configurations() -> dict[str, list[str]]:
-    """Names of the shipped configurations by class, those of papers last."""
+    """Names of the shipped configurations by class: of methods, then of baselines and papers."""
     found: dict[str, list[str]] = {}
-    for name, path in shipped_configs().items():
+    shipped = shipped_configs().items()
+    for name, path in sorted(shipped, key=lambda item: item[1].parent.name != "methods"):
         model = _settings(path).get("model") or {}
         found.setdefault(model.get("class_path", ""), []).append(name)
-    return {owner: sorted(names, key=lambda name: "/" in name) for owner, names in found.items()}
+    return found
 
 
 def _settings(path: Path) -> dict[str, dict[str, str]]:
@@ -236,7 +237,7 @@ def _examples(one: Method) -> str:
         return ""
     name, *others = one.configurations
     path = shipped_configs()[name]
-    parts = ["## Run it", *_runs(one, name), _tab(f"{name}.yaml", "yaml", path.read_text("utf-8"))]
+    parts = ["## Run it", *_runs(one, name), _tab("YAML", "yaml", path.read_text("utf-8"))]
     if others:
         parts.append("Other configurations: " + ", ".join(f"`{other}`" for other in others) + ".")
     return "\n\n".join(parts)

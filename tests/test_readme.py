@@ -41,9 +41,7 @@ FOREIGN_OPTIONS |= {"--rows", "--splits", "--model", "--data", "--check", "--str
 # Files of the reader, in examples.
 EXAMPLES = {"my_density.yaml"}
 # Parts that other changes bring.
-needs_interface = pytest.mark.skipif(
-    not hasattr(dpg, "evaluate"), reason="no public interface yet"
-)
+needs_interface = pytest.mark.skipif(not hasattr(dpg, "evaluate"), reason="no public interface yet")
 needs_examples = pytest.mark.skipif(not (ROOT / "examples").is_dir(), reason="no examples yet")
 
 
@@ -237,7 +235,7 @@ def run_blocks(pages, folder, monkeypatch, capsys):
         names = {}
         for block in [text for key, text in python_blocks().items() if key.startswith(f"{page}-")]:
             (folder / f"{page}.py").write_text(block, encoding="utf-8")
-            names = runpy.run_path(f"{page}.py", init_globals=names)
+            names = runpy.run_path(f"{page}.py", init_globals=names, run_name="__main__")
     return capsys.readouterr().out
 
 

@@ -148,7 +148,7 @@ def test_a_number_that_does_not_exist_names_the_page():
 
 def test_the_navigation_names_every_page_once():
     nav = [*paths(configured()["nav"])]
-    nav += [*paths(methods.navigation()), *results.navigation()]
+    nav += [*paths(methods.navigation()), *paths(results.navigation())]
     assert sorted(nav) == sorted(written_pages())
 
 

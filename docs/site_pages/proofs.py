@@ -143,7 +143,8 @@ def _parameters(function: griffe.Object) -> str:
 def _heading(title: str) -> str:
     """A short heading from a module's first line."""
     short = re.split(r"[:;]", title)[0].removesuffix(".")
-    return short.removeprefix("Declared ").capitalize()
+    short = short.removeprefix("Declared ")
+    return short[:1].upper() + short[1:]
 
 
 def _functions(path: str) -> list[Bound]:

@@ -30,9 +30,9 @@ def files() -> dict[str, str]:
     }
 
 
-def navigation() -> list[str]:
-    """Paths of the pages of studies, for the navigation."""
-    return [_path(study) for study in _studies()]
+def navigation() -> list[dict[str, str]]:
+    """Title and path of the page of each study, for the navigation."""
+    return [{study.title: _path(study)} for study in _studies()]
 
 
 def _path(study: Study) -> str:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from lightning_dpg.auditing.attacks import attack
     from lightning_dpg.auditing.audits import audit
     from lightning_dpg.benchmark import benchmark
+    from lightning_dpg.benchmark.evaluation import evaluate
     from lightning_dpg.errors import CommandError
     from lightning_dpg.running.method_list import list_methods
     from lightning_dpg.running.plan import plan
@@ -26,6 +27,7 @@ __all__ = [
     "attack",
     "audit",
     "benchmark",
+    "evaluate",
     "fit",
     "list_methods",
     "open_release",
@@ -38,6 +40,7 @@ _MODULES = {
     "Release": "running.release",
     "attack": "auditing.attacks",
     "audit": "auditing.audits",
+    "evaluate": "benchmark.evaluation",
     "fit": "running.python_fit",
     "list_methods": "running.method_list",
     "open_release": "running.releases",

@@ -8,8 +8,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lightning_dpg.auditing.attacks import attack
     from lightning_dpg.auditing.audits import audit
     from lightning_dpg.benchmark import benchmark
+    from lightning_dpg.benchmark.evaluation import evaluate
     from lightning_dpg.errors import CommandError
     from lightning_dpg.running.method_list import list_methods
     from lightning_dpg.running.plan import plan
@@ -22,8 +24,10 @@ __version__ = "0.2.0"
 __all__ = [
     "CommandError",
     "Release",
+    "attack",
     "audit",
     "benchmark",
+    "evaluate",
     "fit",
     "list_methods",
     "open_release",
@@ -34,7 +38,9 @@ __all__ = [
 _MODULES = {
     "CommandError": "errors",
     "Release": "running.release",
+    "attack": "auditing.attacks",
     "audit": "auditing.audits",
+    "evaluate": "benchmark.evaluation",
     "fit": "running.python_fit",
     "list_methods": "running.method_list",
     "open_release": "running.releases",

@@ -14,8 +14,8 @@ from results.tables import FOLDER, Cell, read_study
 def add(study: str, source: Path, date: str, machine: str, commit: str | None) -> str:
     """Append means and deviations over the runs of a comparison to ``results.csv`` of a study.
 
-    Each graph and budget is a table of its own, whose name has the date: no number replaces one
-    that is there.
+    Each graph and budget is a table of its own, with a row per query and a column per method. Its
+    name has the date: no number replaces one that is there.
 
     Args:
         study: Name of the study.
@@ -53,7 +53,7 @@ def _cells(file: Path, date: str, machine: str, commit: str) -> list[Cell]:
             if run["error"] not in ("", "nan"):  # a failed run, or a query without an answer
                 table = f"{Path(run['graph']).name} at {run['epsilon']} on {date}"
                 method, query = (run[name].replace("/", " ") for name in ("method", "query"))
-                answers[table, method, query].append(run)
+                answers[table, query, method].append(run)
     if not answers:
         raise CommandError(f"{file}: no run has a result")
     return [

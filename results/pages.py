@@ -10,7 +10,10 @@ from results.figures import draw
 from results.tables import FOLDER, Study, read_study, render, study_names
 
 _NUMBER = re.compile(r"\{\{ *results: *([^{}]+?) *\}\}")
-_REGION = re.compile(r"(<!-- results: *(\S+?)/(.+?) *-->\n).*?(<!-- end -->)", re.DOTALL)
+_START = re.compile(r"^<!-- results: *([^\s/]+)/([^\n]+?) *-->\n", re.MULTILINE)
+_REGION = re.compile(
+    rf"({_START.pattern})(?:(?!<!-- results:).)*?^(<!-- end -->)", re.DOTALL | re.MULTILINE
+)
 _WRITTEN = "<!-- Written by `python -m results` from study.yaml and results.csv. -->"
 
 
@@ -35,9 +38,13 @@ def fill_regions(text: str) -> str:
         text: Markdown.
 
     Raises:
-        CommandError: If a table does not exist.
+        CommandError: If a table does not exist, or a region has no end.
     """
-    return _REGION.sub(lambda m: f"{m[1]}{fill(tables.table(m[2], m[3]))}\n{m[4]}", text)
+    filled, count = _REGION.subn(lambda m: f"{m[1]}{fill(tables.table(m[2], m[3]))}\n{m[4]}", text)
+    if (starts := len(_START.findall(text))) > count:
+        faults = starts - count
+        raise CommandError(f"results: {faults} of {starts} regions without <!-- end -->")
+    return filled
 
 
 def page(study: Study) -> str:
@@ -85,7 +92,7 @@ def all_pages() -> dict[Path, str]:
     root = FOLDER.parent
     for path in [*root.glob("*.md"), *root.glob("docs/**/*.md")]:
         text = path.read_text(encoding="utf-8")
-        if _REGION.search(text):
+        if _START.search(text):
             try:
                 pages[path] = fill_regions(text)
             except CommandError as error:

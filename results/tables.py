@@ -226,7 +226,7 @@ def _footnotes(
     explained = [f"<sup>{mark}</sup> {note}." for note, mark in lines.items()]
     return (
         {key: f"<sup>{' '.join(found)}</sup>" for key, found in marks.items()},
-        [*(f"All measured numbers: {note}." for note in common), *explained],
+        [*(f"{note[:1].upper()}{note[1:]}." for note in common), *explained],
     )
 
 

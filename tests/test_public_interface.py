@@ -3,19 +3,25 @@
 import doctest
 import inspect
 import json
+import re
 import subprocess
 import sys
 
 import networkx as nx
+import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
 
 import lightning_dpg as dpg
+from lightning_dpg import methods
 from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.classes import is_abstract
 from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.main import main
 from lightning_dpg.methods import BTER, ChungLu
+from lightning_dpg.running.settings import shipped_configs
 from tests.training import quiet_trainer
 
 CLASSES = [name for name in dpg.__all__ if isinstance(getattr(dpg, name), type)]
@@ -44,7 +50,12 @@ def test_the_import_brings_no_torch_and_shows_all_names():
         _ = dpg.fitt
 
 
-@pytest.mark.parametrize("name", dpg.__all__)
+SLOW = {"benchmark"}  # starts a process
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in dpg.__all__]
+)
 def test_examples_run(name):
     found = doctest.DocTestFinder().find(documented(name), name, globs={})
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
@@ -185,3 +196,92 @@ def test_objects_of_a_class_and_of_data_are_taken():
     release = dpg.fit(data, Own, epsilon=1.0)
     assert type(release.method) is Own
     assert release.sample(0).num_nodes == 6
+
+
+def test_listed_methods_are_those_of_the_classes():
+    """Rows are read from sources; the classes themselves are the truth."""
+    rows = {row.name: row for row in dpg.list_methods()}
+    concrete = {
+        name: cls
+        for name, cls in ((name, getattr(methods, name)) for name in methods.__all__)
+        if not is_abstract(cls) and name != "PrivateModule"
+    }
+    assert set(rows) == set(concrete)
+    for name, cls in concrete.items():
+        kind = ("pure" if cls.is_pure else "approximate") if cls.adds_noise else "none"
+        assert rows[name].guarantee == kind, name
+        assert rows[name].relation == (cls.relation.value if cls.adds_noise else ""), name
+        assert (rows[name].task == "one graph") == (cls.reads is GraphRecords), name
+        if rows[name].configuration:
+            text = shipped_configs()[rows[name].configuration].read_text()
+            assert re.search(rf"class_path: {name}$", text, re.MULTILINE)
+
+
+def test_texts_of_the_owner_stand_in_the_card(tmp_path):
+    card = {"operator": "Registry of clubs"}
+    release = dpg.fit("karate", "chung_lu", epsilon=1.0, card=card)
+    saved = release.save(tmp_path / "out")
+    assert "Registry of clubs" in (saved / "MODEL_CARD.md").read_text()
+    with pytest.raises(dpg.CommandError, match="did you mean operator"):
+        dpg.fit("karate", "chung_lu", epsilon=1.0, card={"operater": "x"})
+
+
+def test_the_end_of_the_budget_is_a_warning(tmp_path):
+    trainer = quiet_trainer(max_epochs=5000, default_root_dir=tmp_path)
+    small = {"batch_size": 8, "generator_dim": 8, "critic_dim": 8, "num_samples": 50}
+    noise = {"noise_multiplier": 3.0, "sample_rate": 0.5}
+    with pytest.warns(UserWarning, match="affords no more"):
+        release = dpg.fit(
+            "karate", "dp_netgan", epsilon=4.0, delta=1e-4, trainer=trainer, **small, **noise
+        )
+    assert release.statement["epsilon"] <= 4.0
+
+
+def test_ctrl_c_reaches_the_caller_and_says_what_was_spent(monkeypatch, tmp_path):
+    def interrupted(self, records, budget):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ChungLu, "release", interrupted)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(KeyboardInterrupt, match="spent for good: epsilon 0 of 1"):
+        dpg.fit("karate", "chung_lu", epsilon=1.0)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_audit_takes_objects_and_leaves_them_as_they_were():
+    data = EdgeListDataModule(nx.path_graph(12))
+    data.setup("fit")
+    edges = data.edges.clone()
+    report = dpg.audit(data, ChungLu, epsilon=1.0, canaries=6, runs=4)
+    assert torch.equal(data.edges, edges)
+    assert (report.fits, report.canaries) == (4, 24)
+    assert report.graph == ("Graph given in Python", False)
+    assert json.loads(report.to_json())["graph"] == report.graph._asdict()
+    assert "not private" in str(report)
+
+
+def test_an_attack_takes_objects_and_fits_the_same_method_again():
+    graph = nx.gnm_random_graph(12, 30, seed=0)
+    release = dpg.fit(graph, "randomized_response", epsilon=30.0)
+    report = dpg.attack(graph, release)
+    values = json.loads(report.to_json())
+    assert values["graph"] == {"name": "Graph given in Python", "is_public": False}
+    assert values["baseline"] == "fitted without the targets"
+    # With next to no noise the release is the graph.
+    first = values["link_stealing"][0]
+    assert first["release"]["auc"]["value"] == 1 > first["baseline"]["auc"]["value"]
+    drawn = dpg.attack(graph, release.sample_many(2))
+    assert drawn.values["baseline"] == "degrees alone"
+    assert drawn.values["graphs"] == 2
+
+
+def test_features_are_read_by_name(tmp_path):
+    graphs = [nx.cycle_graph(size) for size in (5, 6, 7, 8)]
+    release = dpg.fit(graphs, "private_kernel", epsilon=2.0)
+    assert set(release.features) >= {"sizes", "labels"}
+    assert release.features["sizes"].tolist() == [5, 6, 7, 8]
+    assert "4 graphs" in repr(release)
+    with pytest.raises(dpg.CommandError, match=r"release\.features"):
+        release.sample()
+    opened = dpg.open_release(release.save(tmp_path / "out"))
+    assert np.array_equal(opened.features["features"], release.features["features"])

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from lightning_dpg import methods
 from lightning_dpg.datamodules.loading import known_graphs
 from lightning_dpg.datamodules.tu import known_sets
 from lightning_dpg.errors import CommandError
@@ -55,7 +56,7 @@ Errors.
 | *old* |  | *9.0* |
 
 Italic numbers are printed in a paper, or measured by others.  
-All measured numbers: of all.  
+Of all.  
 <sup>1</sup> first.  
 <sup>2</sup> of the row."""
 
@@ -154,6 +155,14 @@ def test_texts_take_numbers_and_tables_by_name():
         f"a\n<!-- results: speed/ratios -->\n{shown}\n<!-- end -->\nb\n"
     )
     assert pages.fill_regions(pages.fill_regions(region)) == pages.fill_regions(region)
+    named = "Write `<!-- results: STUDY/TABLE -->` before a table.\n"
+    assert pages.fill_regions(named) == named
+
+
+def test_a_region_without_an_end_is_refused():
+    region = "<!-- results: speed/ratios -->\n<!-- end -->\n"
+    with pytest.raises(CommandError, match="1 of 2 regions without <!-- end -->"):
+        pages.fill_regions(region.replace("<!-- end -->\n", "kept\n") + region)
 
 
 @pytest.mark.parametrize(
@@ -192,6 +201,18 @@ def test_methods_and_commands_exist(study):
                 find_config(value)
 
 
+@pytest.mark.parametrize("name", STUDIES)
+def test_texts_name_classes_and_files_that_exist(name):
+    text = (tables.FOLDER / name / "study.yaml").read_text(encoding="utf-8")
+    for quoted in re.findall(r"`([\w./]+)`", text):
+        if re.fullmatch(r"[A-Z]+[a-z]\w*[A-Za-z]\w*", quoted):
+            assert hasattr(methods, quoted)
+        elif quoted.startswith("papers/"):
+            find_config(quoted)
+        elif "/" in quoted:
+            assert (ROOT / quoted).exists()
+
+
 @pytest.mark.skipif("LIGHTNING_DPG_DATA" not in os.environ, reason="names real graphs")
 def test_graphs_exist():
     known = {*known_graphs(), *known_sets()}
@@ -215,11 +236,11 @@ def test_a_comparison_is_appended_once(tmp_path, monkeypatch):
         csv.writer(file).writerows([columns, *rows])
     adding.add("small", compared, "2026-03-04", "two cores", "abc")
     study = tables.read_study(tmp_path / "small")
-    found = study.cells["karate.csv at 1.0 on 2026-03-04", "papers x", "triangles"]
+    found = study.cells["karate.csv at 1.0 on 2026-03-04", "triangles", "papers x"]
     assert found[3:] == (
         *("1.5", "0.71", "2", "measured", "2026-03-04", "abc", "two cores", "0 2", ""),
     )
-    other = study.cells["karate.csv at inf on 2026-03-04", "cell", "triangles"]
+    other = study.cells["karate.csv at inf on 2026-03-04", "triangles", "cell"]
     assert (other.value, other.deviation, other.note) == ("0.25", "", "not private")
     assert len(study.cells) == 7
     with pytest.raises(CommandError, match="is there already"):

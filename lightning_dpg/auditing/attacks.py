@@ -1,5 +1,6 @@
 """All attacks on a release of one graph, as a report (reads the private graph)."""
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,6 +9,8 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
+from lightning_dpg.auditing.attack_report import AttackReport
+from lightning_dpg.auditing.graph_set_attacks import attack_set
 from lightning_dpg.auditing.link_stealing import (
     CONFIDENCE,
     SEED,
@@ -20,20 +23,79 @@ from lightning_dpg.auditing.link_stealing import (
     with_degrees_alone,
 )
 from lightning_dpg.auditing.reidentification import reidentify
+from lightning_dpg.classes import find_class
+from lightning_dpg.datamodules.loading import known_graphs
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import write_graph
 from lightning_dpg.graph.pair_indices import num_pairs
+from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.queries import align
 from lightning_dpg.running.complete import method_settings, on_data
 from lightning_dpg.running.fit import fit_settings
+from lightning_dpg.running.graph_arguments import load, load_set, name_of_graph
+from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.release import Release
+from lightning_dpg.running.releases import open_release
+from lightning_dpg.running.settings import find_config, refuse_foreign_code
 
 TARGET_SHARE = 0.05
 MOST_TARGETS = 1000
 HIDDEN_SHARE = 0.2
 NUM_GRAPHS = 10
+
+
+def attack(
+    real: Any, published: Any, *, baseline: str | Path | None = None, undirected: bool = False
+) -> AttackReport:
+    """Attack a release, and compare with a release that has not seen the targets.
+
+    The attacks are link stealing, re-identification of nodes and link prediction; of a set of graphs
+    link prediction alone. Reads the private graph: the numbers are not private.
+
+    Args:
+        real: The real graph, or the set of graphs, as for :func:`lightning_dpg.fit`.
+        published: An open release, the folder of a release or of a run, a synthetic graph, or a list
+            of synthetic graphs.
+        baseline: Name or file of the configuration to fit again with. By default that of the release
+            or of its run, if there is one; otherwise random graphs of the published degrees take
+            the place of a second release.
+        undirected: Whether to drop the directions of directed graphs.
+
+    Returns:
+        All numbers; ``str(report)`` is a text for people.
+
+    Raises:
+        CommandError: If a graph or a release is not readable, or if they do not fit together.
+
+    Example:
+        >>> import lightning_dpg as dpg
+        >>> report = dpg.attack("karate", dpg.fit("karate", "chung_lu", epsilon=1.0))
+        >>> report.values["graph"], report.values["targets"]
+        ({'name': 'karate', 'is_public': True}, 4)
+        >>> report.values["baseline"]
+        'fitted without the targets'
+    """
+    with readable_errors(), warnings.catch_warnings():
+        return attack_published(real, published, baseline=baseline, undirected=undirected)
+
+
+def attack_published(
+    real: Any, published: Any, *, baseline: str | Path | None = None, undirected: bool = False
+) -> AttackReport:
+    """Do what :func:`attack` does, with the errors of the command line."""
+    settings = _baseline_settings(published, baseline)
+    if settings is not None and issubclass(
+        find_class(settings["model"]["class_path"]), GraphSetSynthesizer
+    ):
+        if isinstance(real, str) and real in known_graphs():
+            raise CommandError(f"{real}: a single graph, while the methods learn sets of graphs")
+        values = attack_set(load_set(real, undirected), settings)
+    else:
+        graph = load(real, undirected)
+        values = attack_graph(graph, _view(published, graph, undirected), settings)
+    return AttackReport({"graph": name_of_graph(real)._asdict(), **values})
 
 
 def attack_graph(
@@ -106,17 +168,64 @@ def settings_for_parts(config: Path) -> dict[str, Any]:
     Raises:
         CommandError: If it is not the configuration of a method, or fixes a split of the edges.
     """
-    settings = method_settings(config)
-    data = settings["data"]["init_args"]
+    return _for_parts(method_settings(config), str(config))
+
+
+def _for_parts(settings: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    """Adapt a configuration to parts of the real data."""
+    section = settings["data"]
+    data = dict(section["init_args"])
     if data.get("split") is not None:
         raise CommandError(
-            f"{config}: its split names fixed edges, and the attack has to leave some out\n"
+            f"{origin}: its split names fixed edges, and the attack has to leave some out\n"
             "give a configuration without one: --baseline-config CONF"
         )
     data["undirected"] = False
     if "largest_component" in data:
         data["largest_component"] = False
-    return settings
+    return {**settings, "data": section | {"init_args": data}}
+
+
+def _baseline_settings(published: Any, baseline: str | Path | None) -> dict[str, Any] | None:
+    """Configuration to fit again with; None if there is none."""
+    if baseline is not None:
+        return settings_for_parts(find_config(str(baseline)))
+    if isinstance(published, Release):
+        if published.configuration is not None:
+            return _for_parts(published.configuration, "the configuration of the release")
+        folder = published.folder
+    else:
+        folder = _folder_of(published)
+    config = None if folder is None else _config_of(folder)
+    if config is None:
+        return None
+    refuse_foreign_code(config)
+    return settings_for_parts(config)
+
+
+def _folder_of(published: Any) -> Path | None:
+    """Folder of a release, if published is one."""
+    items = published if isinstance(published, list) else [published]
+    folders = [Path(item) for item in items if isinstance(item, str | Path) and Path(item).is_dir()]
+    if folders and len(items) > 1:
+        raise CommandError(f"{folders[0]}: give one release, or files of graphs")
+    return folders[0] if folders else None
+
+
+def _config_of(folder: Path) -> Path | None:
+    """Find the configuration in the folder of a run or beside a release; None if there is none."""
+    inside = folder if (folder / "release").is_dir() else folder.absolute().parent
+    return inside / "config.yaml" if (inside / "config.yaml").is_file() else None
+
+
+def _view(published: Any, real: Data, undirected: bool) -> Published:
+    """The attacker's view of what was published."""
+    if isinstance(published, Release):
+        return published_release(published, real)
+    if (folder := _folder_of(published)) is not None:
+        return published_release(open_release(folder), real)
+    items = published if isinstance(published, list) else [published]
+    return published_graphs([load(item, undirected) for item in items], real)
 
 
 def published_release(release: Release, real: Data) -> Published:

@@ -12,9 +12,10 @@ from lightning_dpg.benchmark.grid import Grid, check_delta, common_task, read_me
 from lightning_dpg.benchmark.html import page
 from lightning_dpg.benchmark.jobs import Job, read_result, run_jobs, write_result
 from lightning_dpg.benchmark.markdown import markdown
-from lightning_dpg.benchmark.result_folder import locked, whole_file
+from lightning_dpg.benchmark.result_folder import locked
 from lightning_dpg.benchmark.results import Results, write_csv
 from lightning_dpg.benchmark.study import Arguments, complete
+from lightning_dpg.benchmark.whole_files import whole_file
 from lightning_dpg.errors import CommandError
 
 

@@ -1,34 +1,23 @@
 """Comparison of synthetic graphs with the real one (reads the private graph)."""
 
-import csv
 import json
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from torch_geometric.data import Data
 
+from lightning_dpg.benchmark.evaluation_page import page, summary
+from lightning_dpg.benchmark.measured import NOT_PRIVATE, Measured, csv_text, json_text, table
+from lightning_dpg.benchmark.whole_files import write_whole
 from lightning_dpg.callbacks.release_writer import FEATURES, FORMATS, STATEMENT
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics import queries
-from lightning_dpg.metrics.queries import Answer, Comparison, Profile
+from lightning_dpg.metrics.queries import Answer, Profile
 from lightning_dpg.running.graph_arguments import load
-from lightning_dpg.running.releases import Release
-
-NOT_PRIVATE = "not private: the numbers were computed from the real graph"
-
-
-class Measured(NamedTuple):
-    """One synthetic graph, compared with the real graph."""
-
-    name: str
-    """Path or name of the graph."""
-    comparison: Comparison
-    guarantee: str
-    """Guarantee of its release in one sentence; empty if no statement was given."""
+from lightning_dpg.running.release import Release
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +37,14 @@ class Evaluation:
     @property
     def answers(self) -> dict[str, dict[str, Answer]]:
         """Answer to each query, by the name of the synthetic graph and by the query."""
-        return {found.name: found.comparison.answers for found in self.measured}
+        return {found.name: found.answers for found in self.measured}
 
     def table(self) -> list[str]:
         """Lines of a table for each synthetic graph, with an empty line after each."""
         return [
             line
             for found in self.measured
-            for line in (*table(self.name, found.name, found.comparison.answers), "")
+            for line in (*table(self.name, found.name, found.answers), "")
         ]
 
     def __str__(self) -> str:
@@ -64,21 +53,7 @@ class Evaluation:
 
     def to_json(self) -> str:
         """Return all answers as strict JSON, with null for nan, and with their notes."""
-        graphs = [
-            {
-                "path": found.name,
-                "queries": {
-                    name: {
-                        key: value
-                        for key, value in answer.for_json().items()
-                        if key != "note" or value
-                    }
-                    for name, answer in found.comparison.answers.items()
-                },
-            }
-            for found in self.measured
-        ]
-        return json.dumps({"graphs": graphs}, indent=2, allow_nan=False) + "\n"
+        return json_text(self.measured)
 
     def to_csv(self, path: str | Path) -> None:
         """Write a row for each synthetic graph and query.
@@ -86,12 +61,23 @@ class Evaluation:
         Args:
             path: File to write.
         """
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["path", "query", "real", "synthetic", "error", "note"])
-            for found in self.measured:
-                for name, answer in found.comparison.answers.items():
-                    writer.writerow([found.name, name, *answer.for_json().values()])
+        write_whole(Path(path), csv_text(self.measured))
+
+    def to_html(self, path: str | Path) -> None:
+        """Write one page that works without a network: pictures, charts, queries and their meaning.
+
+        Args:
+            path: File to write.
+        """
+        write_whole(Path(path), self.to_html_text())
+
+    def to_html_text(self) -> str:
+        """Return the text of the page of :meth:`to_html`."""
+        return page(self.name, self.real, self.measured)
+
+    def _repr_html_(self) -> str:
+        """Compact tables for notebooks."""
+        return summary(self.name, self.measured)
 
 
 def evaluate(real: Any, synthetic: Any, *, undirected: bool = False) -> Evaluation:
@@ -106,11 +92,15 @@ def evaluate(real: Any, synthetic: Any, *, undirected: bool = False) -> Evaluati
             seed 0.
         undirected: Whether to drop the directions of directed graphs.
 
+    Returns:
+        The answers to all queries; ``str(evaluation)`` is a text for people.
+
     Raises:
         CommandError: If a graph is not readable, or if a release holds no graph.
 
     Example:
-        >>> found = evaluate("karate", "karate")
+        >>> import lightning_dpg as dpg
+        >>> found = dpg.evaluate("karate", "karate")
         >>> found.answers["karate"]["triangles"].real
         45.0
         >>> found.answers["karate"]["edge_overlap"].score
@@ -132,33 +122,6 @@ def evaluate(real: Any, synthetic: Any, *, undirected: bool = False) -> Evaluati
         for name, graph, guarantee in graphs
     )
     return Evaluation(_name(real, "real"), profile, tuple(measured))
-
-
-def table(real: str, synthetic: str, answers: Mapping[str, Answer]) -> list[str]:
-    """Lines of the table for one synthetic graph.
-
-    Args:
-        real: Name of the real graph.
-        synthetic: Name of the synthetic graph.
-        answers: Answer to each query.
-    """
-    width = max(map(len, answers))
-    lines = [
-        f"{synthetic} against {real}",
-        f"{'query':<{width}}  {'real':>12}  {'synthetic':>12}  {'error':>10}",
-    ]
-    for name, answer in answers.items():
-        numbers = f"{cell(answer.real):>12}  {cell(answer.synthetic):>12}"
-        row = f"{name:<{width}}  {numbers}  {cell(answer.score, 4):>10}  {answer.note}"
-        lines.append(row.rstrip())
-    return lines
-
-
-def cell(value: float, digits: int = 8) -> str:
-    """Format a number: ``-`` for nan, and counts in full."""
-    if not math.isfinite(value):
-        return "-"
-    return f"{value:.0f}" if value.is_integer() else f"{value:.{digits}g}"
 
 
 def _name(source: object, otherwise: str) -> str:

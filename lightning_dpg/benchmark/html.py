@@ -1,21 +1,17 @@
 """The report of a benchmark: one page that works without a network."""
 
-import base64
-import io
-import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from matplotlib.image import imsave
-from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from lightning_dpg import __version__
-from lightning_dpg.benchmark.figures import FIGURE_SIZE, aligned, degree_curve, renderer
+from lightning_dpg.benchmark.charts import COLORS, MUTED, REAL, Axis, Series, line_chart
+from lightning_dpg.benchmark.figures import aligned, degree_curve, renderer
+from lightning_dpg.benchmark.pages import NO_NETWORK, explained, fill, image, plural, script_json
 from lightning_dpg.benchmark.result_folder import drawn_by
 from lightning_dpg.benchmark.results import (
     Row,
@@ -32,8 +28,7 @@ from lightning_dpg.benchmark.results import (
 from lightning_dpg.benchmark.tasks import Task
 from lightning_dpg.graph.io import read_graph
 from lightning_dpg.metrics.functional import degrees
-
-TEMPLATE = Path(__file__).with_name("report.html")
+from lightning_dpg.metrics.glossary import GLOSSARY, GROUPS
 
 ERRORS = (
     "Errors, mean ± standard deviation over the runs: 0 is best, or 1 in the rows with ↑. Marked: "
@@ -60,49 +55,64 @@ def page(
     names = [name for name in graphs if any(table.graph == name for table in found)]
     renderers = {name: renderer(graphs[name]) for name in names}
     asked = queries(results, task)
-    drawn: dict[str, list[list[int]]] = {}
+    roles = {row.method: row.role for table in found for row in table.rows}
+    colors = _colors(roles)
+    curves = {name: degree_curve(graphs[name]) for name in names}
     sections = []
     for table in found:
         real = graphs[table.graph]
         render = renderers[table.graph]
-        cards = [_card(table, None, real, render(real))]
+        mine = curves[table.graph]
+        alone = _degrees([Series("original", mine, REAL)])
+        cards = [_card(table, None, real, image(render(real), "Adjacency of the original"), alone)]
         for row in table.rows:
             path = drawn_by(folder, row.first_names)
             if path is not None:
                 graph = read_graph(path)
-                cards.append(_card(table, row, graph, render(aligned(graph, real))))
-                drawn[_key(table, row)] = degree_curve(graph)
+                picture = image(render(aligned(graph, real)), f"Adjacency of {row.method}")
+                drawn = Series(row.method, degree_curve(graph), colors[row.method])
+                both = _degrees([Series("original", mine, REAL, is_dashed=True), drawn])
+                cards.append(_card(table, row, graph, picture, both))
         sections.append(_section(table, cards, asked, task))
-    data = _curves(found, asked, task) | {
-        "degrees": {"real": {name: degree_curve(graphs[name]) for name in names}, "drawn": drawn}
-    }
+    data = _curves(found, asked, task) | {"roles": roles, "colors": colors}
     runs = len({result["run"] for result in results})
     parts = {
-        "LEAD": f"<p>{_count(len(names), task.noun)}, {_count(len(data['roles']), 'row')}, "
-        f"{_count(len(data['epsilons']), 'budget')}, {_count(runs, 'run')} of each. A method is "
+        "LEAD": f"<p>{plural(len(names), task.noun)}, {plural(len(roles), 'row')}, "
+        f"{plural(len(data['epsilons']), 'budget')}, {plural(runs, 'run')} of each. A method is "
         f"worth its budget where it beats the baselines. {_html(task.advice)} A method that is "
         "trained must also beat itself untrained.</p>",
         "SECTIONS": "\n".join(sections),
-        "FOOTER": f"Written by lightning_dpg {__version__}. The page needs no network and sends "
-        "nothing anywhere. All numbers, run by run: <code>results.csv</code>.",
-        # A name such as "</script>" must not end the element that holds the data.
-        "DATA": json.dumps(data, allow_nan=False).replace("<", "\\u003c"),
+        "FOOTER": f"{NO_NETWORK} All numbers, run by run: "
+        '<a href="results.csv">results.csv</a>, in the folder of this page.',
+        "DATA": script_json(data),
     }
-    content = TEMPLATE.read_text(encoding="utf-8")
-    for name, part in parts.items():
-        content = content.replace(f"{{{{{name}}}}}", part)
-    return content
+    return fill("report.html", parts)
+
+
+def _colors(roles: Mapping[str, str]) -> dict[str, str]:
+    """Color of each row; a trained method and its untrained variant share one."""
+    families = [method for method, role in roles.items() if role == "method"]
+    numbers = {method: number % len(COLORS) for number, method in enumerate(families)}
+    return {
+        method: MUTED
+        if role == "baseline"
+        else COLORS[numbers.get(method.removesuffix(" (untrained)"), 0)]
+        for method, role in roles.items()
+    }
+
+
+def _degrees(series: Sequence[Series]) -> str:
+    axes = Axis("degree", is_log=True, low=1), Axis("nodes of at least this degree", True, low=1)
+    return line_chart(series, "Degrees", *axes)
 
 
 def _curves(found: Sequence[Table], asked: Sequence[str], task: Task) -> dict[str, Any]:
     """Data of the chart: means and standard deviations by graph, query and method."""
     utility: dict[str, dict[str, dict[str, list[list[float | None]]]]] = {}
-    roles: dict[str, str] = {}
     is_open: dict[str, bool] = {}
     for table in found:
         queries = utility.setdefault(table.graph, {query: {} for query in asked})
         for row in table.rows:
-            roles[row.method] = row.role
             without = bool(row.done) and row.done[0]["epsilon"] == "inf"
             is_open[row.method] = is_open.get(row.method, False) or without
             for query in asked:
@@ -116,7 +126,6 @@ def _curves(found: Sequence[Table], asked: Sequence[str], task: Task) -> dict[st
         "epsilons": sorted({table.epsilon for table in found if math.isfinite(table.epsilon)}),
         "queries": list(asked),
         "higher": [query for query in asked if query in task.higher_is_better],
-        "roles": roles,
         "open": [method for method, without in is_open.items() if without],
         "utility": utility,
     }
@@ -152,22 +161,27 @@ def _section(table: Table, cards: Sequence[str], asked: Sequence[str], task: Tas
 
 def _query_table(table: Table, title: str, asked: Sequence[str], task: Task) -> list[str]:
     """Table of queries by methods: few columns fit a page, and comparisons need few methods."""
-    heads = "".join(f"<th{_open(row)} scope=col>{_label(row)}</th>" for row in table.rows)
+    heads = "".join(f"<th{_marks(row)} scope=col>{_label(row)}</th>" for row in table.rows)
     lines = [
         f'<div class="scroll" tabindex="0" role="region" aria-label="Errors on {title}">',
         "<table>",
         f"<thead><tr><th scope=col>query</th><th scope=col>real</th>{heads}</tr></thead>",
         "<tbody>",
     ]
-    for query in asked:
+    last = None
+    for query in sorted(asked, key=lambda query: [*GROUPS].index(GLOSSARY[query].group)):
+        if (group := GLOSSARY[query].group) != last:
+            lines.append(f'<tr class="group"><th scope=colgroup>{GROUPS[group]}</th>')
+            lines.append(f"<td colspan={len(table.rows) + 1}></td></tr>")
+            last = group
         winners = best(table.rows, query, task)
-        head = query.replace("_", "_<wbr>") + ("&nbsp;↑" if query in task.higher_is_better else "")
+        head = explained(query, " ↑" if query in task.higher_is_better else "")
         values = f"<td>{original(table.rows, query)}</td>"
         for row in table.rows:
             content = _value(row.score(query), row.asked(query) + len(row.failed))
             if row.method in winners:
                 content = f"<b>{content}</b>"
-            values += f"<td{_open(row)}>{content}</td>"
+            values += f"<td{_marks(row)}>{content}</td>"
         lines.append(f'<tr data-query="{query}"><th scope=row>{head}</th>{values}</tr>')
     return [*lines, "</tbody>", "</table>", "</div>"]
 
@@ -187,28 +201,22 @@ def _cost_table(table: Table, title: str, task: Task) -> list[str]:
         values = f"<td>{wins(table.rows, row, task)}</td>"
         values += "".join(f"<td>{_value(summary, runs)}</td>" for summary in numbers)
         sentence = f'<td class="sentence">{escape(row.guarantee)}</td>'
-        lines.append(f"<tr{_open(row)}><th scope=row>{_label(row)}</th>{values}{sentence}</tr>")
+        lines.append(f"<tr{_marks(row)}><th scope=row>{_label(row)}</th>{values}{sentence}</tr>")
     return [*lines, "</tbody>", "</table>", "</div>"]
 
 
-def _card(table: Table, row: Row | None, graph: Data, pixels: NDArray[Any]) -> str:
-    """Figure of drawn data: caption, adjacency matrices, and a canvas for degrees."""
+def _card(table: Table, row: Row | None, graph: Data, picture: str, degree_chart: str) -> str:
+    """Figure of drawn data: caption, adjacency matrices, and degrees."""
     name = "original" if row is None else row.method
     budget = "not private" if row is None or not row.is_private else f"epsilon {table.epsilon:g}"
     isolated = int((degrees(graph) == 0).sum())
-    facts = _count(graph.num_edges // 2, "edge")
+    facts = plural(graph.num_edges // 2, "edge")
     if isolated:
-        facts += f", {_count(isolated, 'node')} without any"
-    content = io.BytesIO()
-    imsave(content, pixels, format="png")
-    source = base64.b64encode(content.getvalue()).decode()
-    key = "" if row is None else _key(table, row)
+        facts += f", {plural(isolated, 'node')} without any"
     return (
-        f"<figure><figcaption>{escape(name)}<span>{budget}</span><span>{facts}</span></figcaption>"
-        f'<img loading="lazy" width="{FIGURE_SIZE}" height="{FIGURE_SIZE}" '
-        f'alt="Adjacency matrix of {escape(name)}" src="data:image/png;base64,{source}">'
-        f'<div class="degrees" data-graph="{escape(table.graph)}" data-key="{escape(key)}" '
-        f'data-method="{escape(name)}"></div></figure>'
+        f"<figure{'' if row is None else _marks(row)}>"
+        f"<figcaption>{escape(name)}<span>{budget}</span><span>{facts}</span></figcaption>"
+        f'{picture}<div class="degrees">{degree_chart}</div></figure>'
     )
 
 
@@ -217,12 +225,10 @@ def _html(markdown: str) -> str:
     return re.sub(r"`(.*?)`", r"<code>\1</code>", escape(markdown))
 
 
-def _key(table: Table, row: Row) -> str:
-    return f"{table.graph}|{table.epsilon:g}|{row.method}"
-
-
-def _open(row: Row) -> str:
-    return "" if row.is_private else ' class="open"'
+def _marks(row: Row) -> str:
+    """Attributes of everything that belongs to a row, by which the page hides or marks it."""
+    mark = "" if row.is_private else ' class="open"'
+    return f'{mark} data-method="{escape(row.method)}"'
 
 
 def _label(row: Row) -> str:
@@ -236,7 +242,3 @@ def _label(row: Row) -> str:
 def _value(summary: Summary, runs: int) -> str:
     mean, sign, sd = text(summary, runs).partition(" ± ")
     return f"{mean} <small>± {sd}</small>" if sign else mean
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -20,9 +20,9 @@ from lightning_dpg.benchmark.result_folder import (
     earlier_words,
     keep_only,
     record_of,
-    whole_file,
 )
 from lightning_dpg.benchmark.tasks import Task, task_of
+from lightning_dpg.benchmark.whole_files import whole_file
 from lightning_dpg.benchmark.workers import run_calls
 from lightning_dpg.errors import MAX_LINES, explain
 from lightning_dpg.graph.io import write_graph

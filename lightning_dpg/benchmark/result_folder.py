@@ -79,14 +79,3 @@ def keep_only(folder: Path, kept: Sequence[str]) -> None:
                 path.rmdir()
         elif path.name not in kept:
             path.unlink()
-
-
-@contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Yield the path of a scratch file that replaces ``path`` when it is complete."""
-    scratch = path.with_suffix(".part")
-    try:
-        yield scratch
-        scratch.replace(path)
-    finally:
-        scratch.unlink(missing_ok=True)

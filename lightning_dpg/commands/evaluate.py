@@ -4,6 +4,7 @@ import argparse
 import textwrap
 from pathlib import Path
 
+from lightning_dpg.benchmark.whole_files import scratch_of, write_whole
 from lightning_dpg.errors import CommandError
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, GROUPS
 
@@ -27,7 +28,8 @@ def run(args: list[str]) -> None:
     """Print a table for each synthetic graph, and write their numbers to files."""
     parser = argparse.ArgumentParser(
         prog="lightning_dpg evaluate",
-        usage="lightning_dpg evaluate REAL SYNTHETIC... [--json FILE] [--csv FILE] [--undirected]",
+        usage="lightning_dpg evaluate REAL SYNTHETIC... [--json FILE] [--csv FILE] [--html FILE] "
+        "[--undirected]",
         description=DESCRIPTION,
         epilog=_meanings(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -41,25 +43,30 @@ def run(args: list[str]) -> None:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="file for the numbers")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="file for a row per number")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="file for a page with pictures")
     parser.add_argument(
         "--undirected", action="store_true", help="drop the directions of directed graphs"
     )
     options = parser.parse_args(args)
     inputs = [Path(name).absolute() for name in (options.real, *options.synthetic)]
-    for option, path in (("--json", options.json), ("--csv", options.csv)):
+    outputs = {"--json": options.json, "--csv": options.csv, "--html": options.html}
+    for option, path in outputs.items():
         if path is not None:
             _check_output(option, path, inputs)
 
     # Start-up time: a wrong option is refused before PyTorch is imported.
-    from lightning_dpg.benchmark.evaluation import NOT_PRIVATE, evaluate
+    from lightning_dpg.benchmark.evaluation import evaluate
+    from lightning_dpg.benchmark.measured import NOT_PRIVATE
 
     found = evaluate(options.real, options.synthetic, undirected=options.undirected)
     # Write files before the tables, since a reader may stop early, as in `evaluate ... | head`.
     try:
         if options.json is not None:
-            options.json.write_text(found.to_json(), encoding="utf-8")
+            write_whole(options.json, found.to_json())
         if options.csv is not None:
             found.to_csv(options.csv)
+        if options.html is not None:
+            found.to_html(options.html)
     finally:  # print the numbers even if the disk is full
         print("\n".join([*found.table(), NOT_PRIVATE]), flush=True)
 
@@ -84,10 +91,13 @@ def _check_output(option: str, path: Path, inputs: list[Path]) -> None:
         raise CommandError(f"{option} {path}: its folder does not exist")
     if path.absolute() in inputs and path.exists():
         raise CommandError(f"{option} {path}: one of the graphs, which it would replace")
-    is_new = not path.exists()
-    try:
-        path.open("ab").close()
-    except OSError as error:
-        raise CommandError(f"{option} {path}: cannot be written ({error.strerror})") from error
-    if is_new:
-        path.unlink()
+    is_device = path.exists() and not path.is_file()
+    # A file is written beside its place, and then replaces what is there.
+    for place in [path] if is_device else [path, scratch_of(path)]:
+        is_new = not place.exists()
+        try:
+            place.open("ab").close()
+        except OSError as error:
+            raise CommandError(f"{option} {path}: cannot be written ({error.strerror})") from error
+        if is_new:
+            place.unlink()

@@ -41,11 +41,11 @@ def name_of_graph(source: Any) -> GraphName:
     return GraphName(f"{type(source).__name__} given in Python", is_public=False)
 
 
-def load(name: str, undirected: bool) -> Data:
-    """Load a graph by its name or from a file.
+def load(name: Any, undirected: bool) -> Data:
+    """Load a graph by its name or from a file, or take an object.
 
     Args:
-        name: Name or path.
+        name: Name, path, or graph of another library.
         undirected: Whether to drop the directions of a directed graph.
 
     Raises:
@@ -57,11 +57,11 @@ def load(name: str, undirected: bool) -> Data:
         raise CommandError(_in_words_of_commands(error)) from error
 
 
-def load_set(name: str, undirected: bool) -> Data:
-    """Load a set of graphs by its name or from a folder.
+def load_set(name: Any, undirected: bool) -> Data:
+    """Load a set of graphs by its name or from a folder, or take a list.
 
     Args:
-        name: Name or path.
+        name: Name, path, or list of graphs.
         undirected: Whether to read links of one direction as undirected edges.
 
     Returns:

@@ -79,7 +79,7 @@ def plan(
         >>> import lightning_dpg as dpg
         >>> found = dpg.plan(epsilon=2.0, delta=1e-6, sample_rate=0.05, steps=2000)
         >>> print(f"noise multiplier {found.sigma:.2f}")
-        noise multiplier 5.30
+        noise multiplier 5.08
         >>> found.epsilon <= 2.0 and found.max_steps >= 2000
         True
         >>> str(found).splitlines()[0]

@@ -9,6 +9,9 @@ from lightning_dpg.errors import CommandError, explain
 _OPTIONS = (
     (r"--(?:privacy|model\.init_args|data\.init_args)\.(\w+)", r"\1"),
     (r"\b(?:privacy|model\.init_args|data\.init_args)\.(\w+)", r"\1"),
+    (r"--baseline-config CONF", "baseline=NAME"),
+    (r"--undirected\b", "undirected=True"),
+    (r"--method (?=[\w.]+)", "method_class="),
     (r"python -m lightning_dpg list", "lightning_dpg.list_methods()"),
 )
 

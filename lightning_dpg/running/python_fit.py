@@ -6,7 +6,8 @@ import shutil
 import tempfile
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ def fit(
     seed: int = 0,
     trainer: pl.Trainer | None = None,
     out: str | Path | None = None,
+    card: Mapping[str, str] | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> Release:
@@ -57,6 +59,8 @@ def fit(
             added for this fit if it has none; by default one with the settings of the configuration.
         out: New or empty folder of the run, for its release, log and checkpoints; by default the
             run leaves no files.
+        card: Texts of the owner for the model card by name, such as ``operator``, ``purpose`` and
+            ``contact``. They are published with the release.
         progress: Whether to show a progress bar of a method that trains.
         **settings: Arguments of the method's constructor.
 
@@ -82,27 +86,34 @@ def fit(
         mute_known_warnings()
         chosen = choose_method(method, settings)
         pl.seed_everything(seed, verbose=False)
+        writer = ReleaseWriter(card=card)
         budget = PrivacyAccountant(epsilon, chosen.delta(delta, epsilon))
+        config = chosen.configuration(epsilon, delta, seed) | _stated_source(data, chosen)
         if trainer is not None:
-            return _fit_with(trainer, budget, chosen, data, out, has_delta=delta is not None)
-        if chosen.sections["trainer"]["max_epochs"] is None:
+            if out is not None:
+                raise CommandError(
+                    f"out {out}: the trainer has a folder of its own\n"
+                    "leave out away, or set default_root_dir of the trainer"
+                )
+            _check_budgets(trainer, budget, has_delta=delta is not None)
+            return _fit_with(trainer, budget, writer, chosen, data, config)
+        if config["trainer"]["max_epochs"] is None:
             raise CommandError(
                 f"{chosen.method.__name__} has no shipped configuration that sets its epochs\n"
                 "give trainer=pytorch_lightning.Trainer(max_epochs=...)"
             )
         module = data_module(data, chosen)
         made = chosen.build(module)
+        shows_bar = progress and made.is_trained
         with _run_folder(out) as folder:
             if out is not None:
-                config = chosen.configuration(epsilon, delta, seed) | _stated_source(data, chosen)
                 text = yaml.safe_dump(config, sort_keys=False)
                 (folder / "config.yaml").write_text(text, encoding="utf-8")
-            shows_bar = progress and made.is_trained
-            configured = chosen.sections["trainer"]
             with without_messages() if shows_bar else quiet():
-                own = _trainer(configured, folder, out is not None, budget, shows_bar)
+                callbacks = [budget, _Quietly(writer)]
+                own = _trainer(config["trainer"], folder, out is not None, callbacks, shows_bar)
                 _run(own, made, module)
-            release = open_release(folder, type(made))
+            release = replace(open_release(folder, type(made)), configuration=config)
         if out is None:
             weakref.finalize(release, shutil.rmtree, folder, ignore_errors=True)
         return release
@@ -111,44 +122,44 @@ def fit(
 def _fit_with(
     trainer: pl.Trainer,
     accountant: PrivacyAccountant,
+    writer: ReleaseWriter,
     chosen: MethodChoice,
     data: Any,
-    out: str | Path | None,
-    *,
-    has_delta: bool,
+    config: dict[str, Any],
 ) -> Release:
     """Fit with the caller's trainer, which gets back the callbacks that it had."""
-    if out is not None:
-        raise CommandError(
-            f"out {out}: the trainer has a folder of its own\n"
-            "leave out away, or set default_root_dir of the trainer"
-        )
     if trainer.current_epoch or trainer.global_step:
         raise CommandError("this trainer has made a run already: give a new one")
     before: list[Callback] = trainer.callbacks  # type: ignore[attr-defined]
-    added: list[Callback] = []
-    for other in (callback for callback in before if isinstance(callback, PrivacyAccountant)):
-        if other.epsilon != accountant.epsilon or (has_delta and other.delta != accountant.delta):
-            raise CommandError(
-                f"the trainer has a PrivacyAccountant of epsilon {other.epsilon:g} and delta "
-                f"{other.delta}, and fit was asked for epsilon {accountant.epsilon:g} and delta "
-                f"{accountant.delta:g}\nremove it from the trainer, or give its budget"
-            )
-        break
-    else:
-        added.append(accountant)
-    if not any(isinstance(callback, ReleaseWriter) for callback in before):
-        added.append(ReleaseWriter())
+    kinds = {type(callback) for callback in before}
+    if ReleaseWriter in kinds and writer.card.texts():
+        raise CommandError("card: give it to the ReleaseWriter of the trainer")
     place = Path(trainer.log_dir or trainer.default_root_dir) / "release"
     refuse_foreign_folder(place)
     module = data_module(data, chosen)
     made = chosen.build(module)
+    added = [each for each in (accountant, writer) if type(each) not in kinds]
     trainer.callbacks = [*added, *before]  # type: ignore[attr-defined]
     try:
         _run(trainer, made, module)
     finally:
         trainer.callbacks = before  # type: ignore[attr-defined]
-    return open_release(place, type(made))
+    epochs = {"max_epochs": trainer.max_epochs, "max_steps": trainer.max_steps}
+    config = config | {"trainer": config["trainer"] | epochs}
+    return replace(open_release(place, type(made)), configuration=config)
+
+
+def _check_budgets(trainer: pl.Trainer, asked: PrivacyAccountant, *, has_delta: bool) -> None:
+    """Refuse a trainer whose accountant has another budget."""
+    for own in trainer.callbacks:  # type: ignore[attr-defined]
+        if not isinstance(own, PrivacyAccountant):
+            continue
+        if own.epsilon != asked.epsilon or (has_delta and own.delta != asked.delta):
+            raise CommandError(
+                f"the trainer has a PrivacyAccountant of epsilon {own.epsilon:g} and delta "
+                f"{own.delta}, and fit was asked for epsilon {asked.epsilon:g} and delta "
+                f"{asked.delta}\nremove it from the trainer, or ask for its budget"
+            )
 
 
 def _run(trainer: pl.Trainer, method: PrivateModule, data: pl.LightningDataModule) -> None:
@@ -205,7 +216,7 @@ def _trainer(
     settings: dict[str, Any],
     folder: Path,
     leaves_files: bool,
-    accountant: PrivacyAccountant,
+    callbacks: Sequence[Callback],
     shows_bar: bool,
 ) -> pl.Trainer:
     """Trainer with the settings of a configuration."""
@@ -214,18 +225,25 @@ def _trainer(
     parsed = parser.instantiate(parser.parse_object({"trainer": settings})).trainer
     configured = [each for each in parsed.callbacks or () if not isinstance(each, ReleaseWriter)]
     bar = [PrivacyProgressBar()] if shows_bar else []
-    parsed.callbacks = [accountant, _QuietWriter(), *configured, *bar]
+    parsed.callbacks = [*callbacks, *configured, *bar]
     parsed.enable_progress_bar = shows_bar
     parsed.default_root_dir = str(folder)
     parsed.logger = CSVLogger(str(folder), name="", version="") if leaves_files else False
-    parsed.enable_checkpointing = leaves_files and parsed.enable_checkpointing
+    parsed.enable_checkpointing = parsed.enable_checkpointing if leaves_files else False
     return pl.Trainer(**vars(parsed))
 
 
-class _QuietWriter(ReleaseWriter):
+class _Quietly(Callback):
     """Writer that prints nothing: the caller gets the open release."""
 
-    def on_fit_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
+    def __init__(self, writer: ReleaseWriter) -> None:
+        self._writer = writer
+
+    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Check what the release is to hold."""
+        self._writer.on_fit_start(trainer, pl_module)
+
+    def on_fit_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Write the release."""
         with contextlib.redirect_stdout(io.StringIO()):
-            super().on_fit_end(trainer, pl_module)
+            self._writer.on_fit_end(trainer, pl_module)

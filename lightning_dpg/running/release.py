@@ -35,6 +35,8 @@ class Release:
         method: Method around its released tensors, of the class that was fitted.
         statement: Content of ``privacy.json``; empty if the tensors carry none.
         folder: Folder of the files of the release; None if it was opened without one.
+        configuration: Configuration of the fit, if this process has made it. It belongs to the
+            owner, and :meth:`save` does not write it.
 
     Example:
         >>> import lightning_dpg as dpg
@@ -50,6 +52,7 @@ class Release:
     method: Any
     statement: dict[str, Any]
     folder: Path | None = None
+    configuration: dict[str, Any] | None = None
 
     @property
     def guarantee(self) -> str:

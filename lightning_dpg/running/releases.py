@@ -239,7 +239,7 @@ def _find(path: Path, name: str) -> type[PrivateModule]:
         )
     raise CommandError(
         f"{path}: {name} is not one of the shipped methods, and code that a release names is not "
-        f"run\nif you have this method and trust it: --method {name}"
+        f"run\nif you have this method and trust it: --method {name}, in Python method_class"
     )
 
 

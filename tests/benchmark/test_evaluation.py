@@ -9,6 +9,7 @@ import pytest
 
 from lightning_dpg.benchmark import evaluation
 from lightning_dpg.benchmark.evaluation import evaluate, release_folder
+from lightning_dpg.benchmark.measured import cell
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.io import from_networkx, write_graph
@@ -16,7 +17,7 @@ from lightning_dpg.methods import ErdosRenyi, GraphKernel
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.queries import QUERIES
 from lightning_dpg.running.fit import fit_method
-from lightning_dpg.running.releases import Release
+from lightning_dpg.running.release import Release
 
 KARATE = nx.karate_club_graph()
 GUARANTEE = "edge-level (1, 0)-DP"
@@ -73,7 +74,7 @@ def test_table_json_and_csv_hold_the_same_numbers(tmp_path):
     lines = {line.split()[0]: line.split() for line in found.table() if line}
     assert tuple(content) == tuple(rows) == QUERIES
     for query, answer in found.answers["les_miserables"].items():
-        assert lines[query][3] == evaluation.cell(answer.score, 4)
+        assert lines[query][3] == cell(answer.score, 4)
         for key in ("real", "synthetic", "error"):
             assert rows[query][key] == (
                 "" if content[query][key] is None else str(content[query][key])

@@ -3,8 +3,6 @@
 import html
 import json
 import re
-import shutil
-import subprocess
 
 import networkx as nx
 import numpy as np
@@ -19,6 +17,7 @@ from lightning_dpg.benchmark.tracking import track
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx, write_graph
 from lightning_dpg.metrics.functional import degrees
+from lightning_dpg.metrics.glossary import GLOSSARY
 from lightning_dpg.metrics.queries import QUERIES
 
 METHODS = {
@@ -44,6 +43,22 @@ addEventListener("load", () => {
   seen.groups = count();
   document.querySelector("#legend button").click();
   seen.without = count();
+  seen.rows = shownRows();
+  const heads = [...document.querySelectorAll("section.result:not([hidden]) table:not(.cost) thead th")];
+  seen.heads = heads.filter((head) => head.offsetWidth > 0).map((head) => head.dataset.method ?? head.textContent);
+  const cost = document.querySelector("section.result:not([hidden]) table.cost");
+  const order = () => [...cost.tBodies[0].rows].map((row) => row.dataset.method);
+  cost.querySelector("thead button").click();
+  seen.up = order();
+  cost.querySelector("thead button").click();
+  seen.down = order();
+  const meaning = document.querySelector("section.result:not([hidden]) tr[data-query=triangles] details");
+  seen.closed = meaning.querySelector("p").checkVisibility();
+  meaning.querySelector("summary").click();
+  seen.opened = meaning.querySelector("p").checkVisibility();
+  seen.focusable = meaning.querySelector("summary").tabIndex;
+  seen.scrolled = [document.documentElement.scrollWidth, innerWidth];
+  seen.loaded = performance.getEntriesByType("resource").map((entry) => entry.name).filter((name) => !name.startsWith("data:"));
   seen.sections = [...document.querySelectorAll("section.result")].filter((section) => !section.hidden).map((section) => section.dataset.graph + section.dataset.epsilon);
   seen.degrees = document.querySelectorAll("section.result:not([hidden]) .degrees svg").length;
   const shapes = [...document.querySelectorAll("section.result:not([hidden]) figure img")].map((image) => image.getBoundingClientRect());
@@ -113,30 +128,6 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    """A function from a page to its DOM after its scripts have run, and to what it complained."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program = next(filter(None, map(shutil.which, names)), None)
-    if program is None:
-        pytest.skip(f"no browser on PATH, looked for {', '.join(names)}")
-    profile = tmp_path_factory.mktemp("browser")
-
-    def load(url):
-        options = [
-            *("--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"),
-            *("--enable-logging=stderr", "--virtual-time-budget=3000", "--window-size=1280,900"),
-            f"--user-data-dir={profile}",
-        ]
-        done = subprocess.run(
-            [program, *options, url], capture_output=True, text=True, timeout=60, check=True
-        )
-        said = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
-        return done.stdout, said
-
-    return load
-
-
 def probe(folder, browser, page, fragment=""):
     content = (folder / "report.html").read_text().replace("</body>", f"{PROBE}</body>")
     (folder / "probe.html").write_text(content)
@@ -170,6 +161,32 @@ def test_choices_redraw(folder, browser):
     assert abs(seen["footer"]) < 1  # also of a page that is wider than its content
 
 
+def test_hidden_methods_are_hidden_in_tables_and_in_the_saved_numbers(folder, browser):
+    seen = probe(folder, browser, "probe.html", "#query=modularity&graph=karate&epsilon=0.5")
+    kept = list(METHODS)[1:]
+    assert seen["heads"] == ["query", "real", *kept]
+    head, *rows = seen["rows"]
+    assert head == ["graph", "epsilon", "method", "query", "mean", "standard deviation"]
+    assert len(rows) == len(kept) * len(QUERIES)
+    assert {(graph, epsilon) for graph, epsilon, *_ in rows} == {
+        ("karate", 0.5),
+        ("karate", "not private"),
+    }
+    assert seen["up"] == sorted(METHODS)
+    assert seen["down"] == seen["up"][::-1]
+
+
+def test_queries_open_their_meaning(folder, browser):
+    for page in ("probe.html", "narrow.html"):
+        seen = probe(folder, browser, page)
+        assert (seen["closed"], seen["opened"]) == (False, True)
+        assert seen["focusable"] == 0
+        assert seen["loaded"] == []
+        assert seen["scrolled"][0] <= seen["scrolled"][1]
+    content = (folder / "report.html").read_text()
+    assert all(html.escape(GLOSSARY[query].text) in content for query in QUERIES)
+
+
 def test_narrow_page_does_not_scroll_sideways(folder, browser):
     seen = probe(folder, browser, "narrow.html")
     assert seen["width"][1] == 360
@@ -178,7 +195,9 @@ def test_narrow_page_does_not_scroll_sideways(folder, browser):
 
 def test_page_is_complete_without_network_and_script(folder):
     page = (folder / "report.html").read_text()
-    assert not re.search(r'(src|href)="(?!data:)|url\(|@import|fetch\(', page)
+    # A link to the file beside the page loads nothing.
+    loading = page.replace('href="results.csv"', "")
+    assert not re.search(r'(src|href)="(?!data:)|url\(|@import|fetch\(', loading)
     assert "default-src 'none'" in page
     assert "{{" not in page
     assert EVIL not in page

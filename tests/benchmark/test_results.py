@@ -73,7 +73,7 @@ def test_rows_of_conditional_guarantees_are_marked_and_the_mark_is_explained():
     page = report.page(
         results, {"karate": from_networkx(nx.karate_club_graph())}, SINGLE_GRAPHS, Path()
     )
-    assert "<th scope=col>chain †</th>" in page
+    assert '<th data-method="chain" scope=col>chain †</th>' in page
     assert page.count(tables.FOOTNOTE) == 1
 
 

@@ -1,6 +1,7 @@
 """``evaluate`` prints and writes its numbers, and refuses bad input."""
 
 import csv
+import errno
 import json
 from pathlib import Path
 
@@ -85,27 +86,61 @@ def test_directions_are_dropped_on_demand(folder, capsys):
         (["karate", "cycle.edges", "--json", "none/out.json"], "--json none/out.json"),
         (["karate", "cycle.edges", "--json", "cycle.edges"], "one of the graphs"),
         (["karate", "cycle.edges", "--csv", "."], "--csv .: a folder"),
+        (["karate", "cycle.edges", "--html", "none/out.html"], "--html none/out.html: its folder"),
         (["karate", "cycle.edges", "--jsn", "out.json"], "--jsn"),
     ],
 )
 @pytest.mark.usefixtures("folder")
 def test_mistakes(fails, args, said):
-    options = [] if {"--json", "--csv"} & set(args) else ["--json", "out.json", "--csv", "out.csv"]
+    options = (
+        []
+        if {"--json", "--csv", "--html"} & set(args)
+        else ["--json", "out.json", "--csv", "out.csv"]
+    )
     assert said in fails("evaluate", *args, *options)
 
 
-def test_files_that_cannot_be_written_are_refused_before_the_work(folder, fails, monkeypatch):
-    (folder / "lost.json").symlink_to(folder / "nowhere" / "out.json")
+@pytest.mark.parametrize("option", ["--json", "--csv", "--html"])
+def test_files_that_cannot_be_written_are_refused_before_the_work(
+    folder, fails, monkeypatch, option
+):
+    (folder / "lost").symlink_to(folder / "nowhere" / "out")
+    (folder / "other.part").mkdir()  # the place of the scratch file is taken
     with monkeypatch.context() as patch:
         patch.setattr(queries, "profile", None)
-        assert "--json lost.json" in fails(
-            "evaluate", "karate", "cycle.edges", "--json", "lost.json"
-        )
+        for name in ("lost", "other"):
+            assert f"{option} {name}" in fails("evaluate", "karate", "cycle.edges", option, name)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a file that is always full")
-def test_a_full_disk_leaves_the_numbers_on_the_screen(folder, capsys):
-    assert main(["evaluate", "karate", "cycle.edges", "--json", "/dev/full"]) == 2
+@pytest.mark.parametrize("option", ["--json", "--csv", "--html"])
+def test_a_full_disk_leaves_the_numbers_on_the_screen(folder, capsys, option):
+    assert main(["evaluate", "karate", "cycle.edges", option, "/dev/full"]) == 2
     out, err = capsys.readouterr()
     assert "community_ami" in out
     assert "No space left" in err
+
+
+def test_a_write_that_breaks_off_leaves_the_earlier_file(folder, monkeypatch):
+    (folder / "out.html").write_text("earlier")
+
+    def half(path, content, **_):
+        with path.open("w") as file:
+            file.write(content[: len(content) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", half)
+        assert main(["evaluate", "karate", "cycle.edges", "--html", "out.html"]) == 2
+    assert (folder / "out.html").read_text() == "earlier"
+    assert sorted(path.name for path in folder.iterdir()) == ["cycle.edges", "out.html"]
+
+
+def test_a_page_is_written_on_demand_only(folder, capsys):
+    assert main(["evaluate", "karate", "cycle.edges", "--html", "out.html"]) == 0
+    assert "Not private" in (folder / "out.html").read_text()
+    with_page = capsys.readouterr().out
+    (folder / "out.html").unlink()
+    assert main(["evaluate", "karate", "cycle.edges"]) == 0
+    assert capsys.readouterr().out == with_page
+    assert [path.name for path in folder.iterdir()] == ["cycle.edges"]

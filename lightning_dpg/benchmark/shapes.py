@@ -1,0 +1,127 @@
+"""Distributions and pictures of graphs for the page of an evaluation."""
+
+from collections.abc import Sequence
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+from torch_geometric.data import Data
+
+from lightning_dpg.benchmark.charts import NODE_LINK_LIMIT, heat_map, node_link
+from lightning_dpg.benchmark.figures import adjacency_pixels
+from lightning_dpg.benchmark.pages import image
+from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.metrics.figures import MAX_SHOWN_NODES
+from lightning_dpg.metrics.functional import degrees, local_clustering
+from lightning_dpg.metrics.queries import Profile
+
+MAX_POINTS = 60
+MAX_COMMUNITIES = 12
+_LAYOUT_SEED = 0
+
+
+def distance_curve(measured: Profile) -> list[tuple[float, float]]:
+    """Distances from 1 on, with their share of the connected pairs of nodes."""
+    counts = measured.distance_counts[1:]
+    total = counts.sum()
+    return [(distance, count / total) for distance, count in enumerate(counts.tolist(), 1)]
+
+
+def clustering_curve(graph: Data) -> list[tuple[float, float]]:
+    """Degrees from 2 on in logarithmic bins, with the mean local clustering of their nodes."""
+    degree = degrees(graph)
+    kept = degree >= 2  # other nodes have no pair of neighbors
+    if not kept.any():
+        return []
+    ends = np.unique(np.geomspace(2, degree.max() + 1, 16).round().astype(int))
+    place = np.digitize(degree[kept], ends)
+    sizes = np.bincount(place)
+    sums = np.bincount(place, local_clustering(graph)[kept])
+    totals = np.bincount(place, degree[kept])
+    return [
+        (total / size, clustering / size)
+        for total, clustering, size in zip(totals, sums, sizes, strict=True)
+        if size
+    ]
+
+
+def community_curve(measured: Profile) -> list[tuple[float, float]]:
+    """Ranks of the communities, largest first, with their sizes; thinned for a plot."""
+    sizes = np.sort(np.bincount(measured.communities))[::-1]
+    ranks = np.unique(np.geomspace(1, len(sizes), MAX_POINTS).round().astype(int))
+    return [(float(rank), float(sizes[rank - 1])) for rank in ranks]
+
+
+def ranked(communities: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number communities by their size: 0 is the largest one."""
+    order = np.argsort(-np.bincount(communities), kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return rank[communities]
+
+
+def community_matrix(real: Profile, synthetic: Profile, common: NDArray[np.bool_]) -> str:
+    """Draw how the largest communities of the real graph spread over those of a synthetic graph.
+
+    Args:
+        real: Measurements of the real graph.
+        synthetic: Measurements of the synthetic graph, on the same node numbers.
+        common: Mask of the shared nodes.
+    """
+    rows, columns = (ranked(p.communities[common]) for p in (real, synthetic))
+    counts = np.zeros((rows.max() + 1, columns.max() + 1), dtype=np.int64)
+    np.add.at(counts, (rows, columns), 1)
+    sizes = counts.sum(axis=1, keepdims=True)
+    counts, sizes = counts[:MAX_COMMUNITIES], sizes[:MAX_COMMUNITIES]
+    # Columns stand below the row that has most of them, so that equal communities are a diagonal.
+    largest = np.argsort(-counts.sum(axis=0), kind="stable")[:MAX_COMMUNITIES]
+    shown = counts[:, largest]
+    shown = shown[:, np.argsort(shown.argmax(axis=0), kind="stable")]
+    return heat_map(shown / sizes, shown, "Nodes by real and synthetic community")
+
+
+class Drawer:
+    """Pictures of graphs, comparable by one layout or one order of the nodes.
+
+    Args:
+        real: Measurements of the real graph.
+    """
+
+    def __init__(self, real: Profile) -> None:
+        self.real = real
+        self.is_small = real.graph.num_nodes <= NODE_LINK_LIMIT
+        self.places = layout(real.graph) if self.is_small else None
+
+    def draw(self, measured: Profile, title: str, is_shared: bool) -> str:
+        """Draw a graph.
+
+        Args:
+            measured: Measurements of the graph.
+            title: Text for screen readers.
+            is_shared: Whether it has the nodes of the real graph, whose layout it then gets.
+        """
+        graph = measured.graph
+        leader = self.real if is_shared else measured
+        if graph.num_nodes > NODE_LINK_LIMIT or not self.is_small:
+            return image(adjacency_pixels(graph, by_community(leader)), title)
+        places = self.places if is_shared and self.places is not None else layout(graph)
+        names: Sequence[str] = (self.real if is_shared else measured).graph.node_names
+        groups = ranked(leader.communities)
+        return node_link(places, undirected_edges(graph).numpy(), groups, names, title)
+
+
+def layout(graph: Data) -> NDArray[np.float64]:
+    """Place nodes in the unit square by springs along the edges, shape ``(N, 2)``."""
+    linked = nx.empty_graph(graph.num_nodes)
+    linked.add_edges_from(undirected_edges(graph).tolist())
+    found = nx.spring_layout(linked, seed=_LAYOUT_SEED, iterations=80)
+    places = np.array([found[node] for node in range(graph.num_nodes)])
+    spread = np.ptp(places, axis=0)
+    return (places - places.min(axis=0)) / np.where(spread > 0, spread, 1)
+
+
+def by_community(measured: Profile) -> NDArray[np.int64]:
+    """Order the nodes of highest degree: largest community first, in each highest degree first."""
+    degree = degrees(measured.graph)
+    kept = np.argsort(-degree, kind="stable")[:MAX_SHOWN_NODES]
+    return kept[np.lexsort((-degree[kept], ranked(measured.communities)[kept]))]

@@ -1,0 +1,198 @@
+"""The page of ``evaluate`` holds the numbers of the table, works offline, and escapes all names."""
+
+import base64
+import html
+import json
+import re
+from functools import cache
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from lightning_dpg.benchmark.charts import Axis, Series, line_chart
+from lightning_dpg.benchmark.evaluation import Evaluation, evaluate
+from lightning_dpg.benchmark.evaluation_page import MAX_SHOWN, count_close
+from lightning_dpg.benchmark.shapes import (
+    by_community,
+    clustering_curve,
+    community_curve,
+    community_matrix,
+    distance_curve,
+    ranked,
+)
+from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.metrics.glossary import GLOSSARY
+from lightning_dpg.metrics.queries import QUERIES, Answer, profile
+
+EVIL = "</script><script>console.error('evil')</script><img src=x>{{LEAD}}"
+KARATE = nx.karate_club_graph()
+PROBE = """
+<script>
+addEventListener("load", () => {
+  document.querySelectorAll("details").forEach((box) => { box.open = true; });
+  const seen = {
+    width: [document.scrollingElement.scrollWidth, innerWidth],
+    loaded: performance.getEntriesByType("resource").map((entry) => entry.name).filter((name) => !name.startsWith("data:")),
+    unnamed: [...document.querySelectorAll("svg[role=img], img, summary, a")].filter((node) => !(node.getAttribute("aria-label") || node.alt || node.textContent.trim())).length,
+    regions: [...document.querySelectorAll(".scroll")].every((box) => box.tabIndex === 0),
+  };
+  if (parent === window) document.body.dataset.seen = JSON.stringify(seen);
+  else parent.postMessage(JSON.stringify(seen), "*");
+});
+</script>
+"""
+NARROW = """<!doctype html><body><script>
+addEventListener("message", (event) => { document.body.dataset.seen = event.data; });
+</script><iframe src="probe.html" style="border: 0; width: 360px; height: 800px"></iframe>
+"""
+
+
+@cache
+def evaluation():
+    """Karate with hostile names beside a rewired copy, which has a guarantee, and les_miserables."""
+    real = nx.relabel_nodes(KARATE, {0: EVIL})
+    rewired = nx.relabel_nodes(nx.gnm_random_graph(34, 80, seed=2), {0: EVIL})
+    found = evaluate(real, [rewired, nx.les_miserables_graph()])
+    first, second = found.measured
+    named = (
+        first._replace(name=f"runs/{EVIL}.npz", guarantee="edge-level (1, 0)-DP & more"),
+        second,
+    )
+    return Evaluation(EVIL, found.real, named)
+
+
+@pytest.fixture
+def page(tmp_path):
+    evaluation().to_html(tmp_path / "page.html")
+    return (tmp_path / "page.html").read_text()
+
+
+def downloads(page):
+    """The files behind the links of a page, by their names."""
+    links = re.findall(r'download="([^"]*)" href="data:[^"]*;base64,([^"]*)"', page)
+    return {name: base64.b64decode(content).decode() for name, content in links}
+
+
+def test_numbers_are_those_of_json_csv_and_table(page, tmp_path):
+    found = evaluation()
+    files = downloads(page)
+    assert files["evaluation.json"] == found.to_json()
+    found.to_csv(tmp_path / "out.csv")
+    assert files["evaluation.csv"].encode() == (tmp_path / "out.csv").read_bytes()
+    rows = re.findall(r'<tr data-query="(\w+)">(.*?)</tr>', page)
+    assert sorted(name for name, _ in rows) == sorted(QUERIES * 2)
+    content = json.loads(files["evaluation.json"])["graphs"]
+    for number, (name, row) in enumerate(rows):
+        answer = content[number // len(QUERIES)]["queries"][name]
+        cells = re.findall(r"<td[^>]*>([^<&]*)", row)
+        for shown, key in zip(cells, ("real", "synthetic", "error"), strict=True):
+            expected = answer[key]
+            if expected is None:
+                assert shown == "-"
+            else:
+                assert float(shown.replace(",", "")) == pytest.approx(expected, rel=5e-3, abs=5e-4)
+        assert html.escape(GLOSSARY[name].text) in row
+        assert ("↑" in row) == (GLOSSARY[name].better == "higher")
+
+
+def test_guarantee_is_said_or_its_absence(page):
+    assert "Not private." in page
+    assert "<strong>edge-level (1, 0)-DP &amp; more</strong>" in page
+    assert "No statement was given" in page
+
+
+def test_hostile_names_are_text_and_nothing_is_loaded(page):
+    assert EVIL not in page
+    assert html.escape(EVIL) in page  # as the title of a node
+    markup = re.sub(r"&\w+;", "", page)
+    assert not re.search(r'\b(src|href)="(?!data:)|url\(|@import|fetch\(|XMLHttp|WebSocket', markup)
+    assert "default-src 'none'" in page
+    assert page.count("<script") == 1
+
+
+@pytest.mark.parametrize("name", ["probe.html", "narrow.html"])
+def test_in_a_browser(page, tmp_path, browser, name):
+    (tmp_path / "probe.html").write_text(page.replace("</body>", f"{PROBE}</body>"))
+    (tmp_path / "narrow.html").write_text(NARROW)
+    dom, said = browser((tmp_path / name).as_uri())
+    assert not said
+    seen = json.loads(html.unescape(re.search(r'data-seen="([^"]*)"', dom)[1]))
+    assert seen["width"][0] <= seen["width"][1]
+    assert name != "narrow.html" or seen["width"][1] == 360
+    assert seen["loaded"] == []
+    assert seen["unnamed"] == 0
+    assert seen["regions"]
+
+
+def test_large_graphs_are_matrices_and_few_of_many_are_drawn():
+    graph = from_networkx(nx.barabasi_albert_graph(320, 2, seed=0))
+    found = evaluate(graph, graph)
+    many = Evaluation("real", found.real, found.measured * (MAX_SHOWN + 3))
+    content = many.to_html_text()
+    assert content.count("<img ") == MAX_SHOWN + 1
+    assert "<circle" not in content
+    assert content.count('<details class="block"') == MAX_SHOWN + 3
+
+
+def test_summary_for_notebooks_is_short_and_escaped():
+    content = evaluation()._repr_html_()
+    assert EVIL not in content
+    assert "<script" not in content
+    assert content.count("<tr><th style") == 2 * len(QUERIES)
+    assert "not private" in content
+    assert len(content) < 30_000
+
+
+def test_close_is_an_error_to_a_tenth_or_an_agreement_from_nine_tenths():
+    scores = {"max_degree": 0.1, "gini": 0.11, "degree_cosine": 0.9, "wedges": float("nan")}
+    answers = {name: Answer(1.0, 1.0, score) for name, score in scores.items()}
+    assert count_close(answers, "degrees") == (2, 3)
+    assert count_close(answers, "paths") == (0, 0)
+
+
+def test_distributions_against_networkx():
+    graph = nx.barabasi_albert_graph(80, 3, seed=1)
+    graph.add_edges_from((u, v) for u, v in nx.gnm_random_graph(80, 60, seed=3).edges)
+    measured = profile(from_networkx(graph))
+    lengths = dict(nx.all_pairs_shortest_path_length(graph))
+    distances = [d for u in graph for v, d in lengths[u].items() if u != v]
+    for distance, share in distance_curve(measured):
+        assert share == pytest.approx(np.mean(np.array(distances) == distance))
+    clustering = nx.clustering(graph)
+    curve = clustering_curve(from_networkx(graph))
+    alone = {d for _, d in graph.degree if d < 5}  # these degrees have bins of their own
+    for degree in alone:
+        mean = np.mean([clustering[n] for n, d in graph.degree if d == degree])
+        assert dict(curve)[degree] == pytest.approx(mean)
+    sizes = [size for _, size in community_curve(measured)]
+    assert sum(sizes) == 80
+    assert sizes == sorted(sizes, reverse=True)
+    order = by_community(measured)
+    assert sorted(order) == list(range(80))
+    assert (np.diff(ranked(measured.communities)[order]) >= 0).all()
+
+
+def test_equal_communities_are_a_diagonal():
+    measured = profile(from_networkx(nx.planted_partition_graph(4, 20, 0.8, 0.01, seed=0)))
+    shuffled = measured._replace(communities=np.array([2, 0, 3, 1])[measured.communities])
+    picture = community_matrix(measured, shuffled, np.ones(80, dtype=bool))
+    places = re.findall(r'<rect x="(\d+)" y="(\d+)"[^>]*fill-opacity="1.00"', picture)
+    assert [(int(x), int(y)) for x, y in places] == [(24 * k, 24 * k) for k in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("points", "is_log"),
+    [([], False), ([(1, 1)], True), ([(1, 0), (2, 0)], False), ([(0.001, 5), (1e6, 7e7)], True)],
+)
+def test_charts_stay_in_their_frame(points, is_log):
+    picture = line_chart([Series("real", points)], "t", Axis("x", is_log), Axis("y", is_log))
+    assert "nan" not in picture
+    assert "inf" not in picture
+    lines = re.findall(r'points="([^"]*)"', picture)
+    assert len(lines) == bool(points)
+    for line in lines:
+        for place in line.split():
+            x, y = map(float, place.split(","))
+            assert 0 <= x <= 360
+            assert 0 <= y <= 230

@@ -211,8 +211,11 @@ def _picture(one: Method) -> str:
     file = source.ROOT / "docs" / "pictures" / f"{one.name}.png"
     if not file.is_file():
         return ""
-    text = f"The original graph and a graph drawn by {one.name}"
-    return f"## Picture\n\n![{text}](../pictures/{one.name}.png){{ .picture }}\n\n{text}."
+    kind = "graph" if one.info.task == "one graph" else "set"
+    text = (
+        f"A built-in {kind}, and what {one.name} makes of it with the budget of its configuration."
+    )
+    return f"## Picture\n\n![{text}](../pictures/{one.name}.png){{ .picture }}\n\n{text}"
 
 
 def _differences(titled: dict[str, str]) -> str:

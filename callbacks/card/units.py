@@ -3,7 +3,9 @@
 from typing import Any, NamedTuple
 
 from lightning_dpg.callbacks.card.facts import Facts, publishes_names
+from lightning_dpg.privacy.budget import Budget, digits_up
 from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy.meaning import group_budget
 
 _EVERYBODY = (
     "What can be learned about somebody from everybody else: a release says what is common in the "
@@ -106,7 +108,8 @@ def _node(statement: dict[str, Any], facts: Facts) -> Unit:
         unprotected=[
             (
                 "A single relation that is added or removed, or a node whose relations are exchanged for "
-                f"others, is two such changes and protected at epsilon {_times(statement, 2)} only."
+                "others, is two such changes and protected at "
+                f"{_amounts(*_together(statement, 2))} only."
             ),
             _many(statement, "A company of 50 nodes", "node"),
             *_nodes(statement, facts),
@@ -145,11 +148,21 @@ def _local(statement: dict[str, Any], facts: Facts) -> Unit:
 
 
 def _many(statement: dict[str, Any], subject: str, unit: str) -> str:
-    return f"{subject} is protected at epsilon {_times(statement, 50)} only: each {unit} counts."
+    epsilon, delta = _together(statement, 50)
+    if delta >= 1:
+        return (
+            f"{subject} is not protected: each {unit} counts, and for 50 of them together nothing is "
+            f"proved (epsilon {epsilon:.12g}, delta 1)."
+        )
+    return f"{subject} is protected at {_amounts(epsilon, delta)} only: each {unit} counts."
 
 
-def _times(statement: dict[str, Any], count: int) -> str:
-    return f"{count * float(statement['epsilon']):.15g}"
+def _together(statement: dict[str, Any], size: int) -> Budget:
+    return group_budget(float(statement["epsilon"]), float(statement["delta"]), size)
+
+
+def _amounts(epsilon: float, delta: float) -> str:
+    return f"epsilon {epsilon:.12g}" + (f" and delta {digits_up(delta, 3)}" if delta else "")
 
 
 def _nodes(statement: dict[str, Any], facts: Facts) -> list[str]:

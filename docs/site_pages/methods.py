@@ -101,12 +101,13 @@ def methods() -> tuple[Method, ...]:
 
 @cache
 def _configurations() -> dict[str, list[str]]:
-    """Names of the shipped configurations by class, those of papers last."""
+    """Names of the shipped configurations by class: of methods, then of baselines and papers."""
     found: dict[str, list[str]] = {}
-    for name, path in shipped_configs().items():
+    shipped = shipped_configs().items()
+    for name, path in sorted(shipped, key=lambda item: item[1].parent.name != "methods"):
         model = _settings(path).get("model") or {}
         found.setdefault(model.get("class_path", ""), []).append(name)
-    return {owner: sorted(names, key=lambda name: "/" in name) for owner, names in found.items()}
+    return found
 
 
 def _settings(path: Path) -> dict[str, dict[str, str]]:
@@ -210,8 +211,11 @@ def _picture(one: Method) -> str:
     file = source.ROOT / "docs" / "pictures" / f"{one.name}.png"
     if not file.is_file():
         return ""
-    text = f"The original graph and a graph drawn by {one.name}"
-    return f"## Picture\n\n![{text}](../pictures/{one.name}.png){{ .picture }}\n\n{text}."
+    kind = "graph" if one.info.task == "one graph" else "set"
+    text = (
+        f"A built-in {kind}, and what {one.name} makes of it with the budget of its configuration."
+    )
+    return f"## Picture\n\n![{text}](../pictures/{one.name}.png){{ .picture }}\n\n{text}"
 
 
 def _differences(titled: dict[str, str]) -> str:
@@ -236,7 +240,7 @@ def _examples(one: Method) -> str:
         return ""
     name, *others = one.configurations
     path = shipped_configs()[name]
-    parts = ["## Run it", *_runs(one, name), _tab(f"{name}.yaml", "yaml", path.read_text("utf-8"))]
+    parts = ["## Run it", *_runs(one, name), _tab("YAML", "yaml", path.read_text("utf-8"))]
     if others:
         parts.append("Other configurations: " + ", ".join(f"`{other}`" for other in others) + ".")
     return "\n\n".join(parts)

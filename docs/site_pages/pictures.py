@@ -191,13 +191,14 @@ def _draw(
             antialiaseds=False,
         )
     )
-    axes.scatter(*places.T, s=7 + 2.5 * degrees, c=colors, zorder=2, linewidths=0)
+    axes.scatter(places[:, 0], places[:, 1], s=7 + 2.5 * degrees, c=colors, zorder=2, linewidths=0)
     axes.axis("off")
 
 
 def _pale(color: str) -> str:
     """Mix a color with white."""
-    return to_hex(tuple(0.45 * part + 0.55 for part in to_rgb(color)))
+    red, green, blue = (0.45 * part + 0.55 for part in to_rgb(color))
+    return to_hex((red, green, blue))
 
 
 def _set_picture(settings: dict[str, Any]) -> Figure:
@@ -269,8 +270,11 @@ def _matrix_picture(settings: dict[str, Any], method: Any, name: str) -> Figure:
     right.axvline(border, color="white", linewidth=1.2)
     right.set_xticks([])
     right.set_yticks([])
-    title = f"{name} released by {type(method).__name__}, {budget_text(settings, method)}"
-    _title(right, title, "all pairs of graphs by label and size; bright is large")
+    _title(
+        right,
+        f"{type(method).__name__}, {budget_text(settings, method)}",
+        f"{name} by label and size of graphs; bright is large",
+    )
     return figure
 
 
@@ -294,10 +298,8 @@ def _count_picture(settings: dict[str, Any], method: Any) -> Figure:
     for axes, one in zip(panels, (exact, method), strict=True):
         values = one.features.numpy()[:, pair]
         for label, color in enumerate(_BY_LABEL):
-            points = values[labels == label].T
-            axes.scatter(
-                *points, s=16, color=color, alpha=0.75, linewidths=0, label=f"label {label}"
-            )
+            first, second = values[labels == label].T
+            axes.scatter(first, second, s=16, color=color, alpha=0.75, label=f"label {label}")
         axes.set_xlabel(columns[pair[0]], fontsize=9)
         axes.set_ylabel(columns[pair[1]], fontsize=9)
         axes.tick_params(labelsize=8)
@@ -315,7 +317,7 @@ def _count_picture(settings: dict[str, Any], method: Any) -> Figure:
 
 def write(figure: Figure, path: Path) -> None:
     """Write a figure as a small file with a palette of its most frequent colors."""
-    canvas = FigureCanvasAgg(figure)
+    canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     pixels = np.asarray(canvas.buffer_rgba())[..., :3]
     found = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True, return_counts=True)

@@ -204,14 +204,15 @@ class EdgeListDataModule(GraphDataModule):
 
     def _refuse_other_split(self, state: dict[str, Any]) -> None:
         is_prediction = self.trainer is not None and self.trainer.predicting
-        changed = {name: state[name] for name in _SPLIT if getattr(self, name) != state[name]}
+        then_set = {name: state[name] for name in _SPLIT if name in state}
+        changed = {name: old for name, old in then_set.items() if getattr(self, name) != old}
         if set(changed) == {"seed"} and not self._holds_out(state):
             return  # of a coin that decides nothing
         if changed and not is_prediction:
             now = ", ".join(f"{name} {getattr(self, name)}" for name in changed)
             then = ", ".join(f"{name} {old}" for name, old in changed.items())
             raise MisconfigurationException(
-                f"the checkpoint was trained with {then}, and now {now} is set: its held-out edges "
+                f"the method was trained with {then}, and now {now} is set: its held-out edges "
                 "are among those that it has learned from\n"
                 f"set {then} in data.init_args, or fit anew with the other split"
             )

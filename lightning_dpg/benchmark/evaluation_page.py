@@ -45,7 +45,7 @@ _DISTRIBUTIONS: tuple[tuple[str, _Curve, Axis, Axis], ...] = (
         "Sizes of communities",
         community_curve,
         Axis("rank", is_log=True),
-        Axis("nodes", is_log=True, low=1),
+        Axis("nodes of a community", is_log=True, low=1),
     ),
 )
 NO_STATEMENT = "No statement was given: the page says nothing on how these graphs were protected."
@@ -167,7 +167,7 @@ def _pictures(real: Profile, measured: Sequence[Measured], labels: Sequence[str]
     if len(shown) < len(measured):
         lines += f" Here and in the charts: the first {MAX_SHOWN} of {len(measured):,} graphs."
     lines += "</p>"
-    return f'{lines}<div class="cards wide">{"".join(cards)}</div>'
+    return f'{lines}<div class="cards pictures">{"".join(cards)}</div>'
 
 
 def _card(name: str, kind: str, measured: Profile, picture: str) -> str:

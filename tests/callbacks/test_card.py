@@ -9,6 +9,7 @@ import torch
 
 import lightning_dpg
 from lightning_dpg.callbacks.card.reads import _place, _proof_names, expected_error, read_of
+from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian
 from lightning_dpg.privacy.noise import NoiseSource
@@ -59,8 +60,9 @@ def test_an_edge_is_the_unit_and_a_person_is_not():
 
 
 def test_numbered_nodes_are_not_published_by_name():
-    numbered = ["The nodes are numbered in a secret random order; the release holds no name."]
-    card = card_of(statement(assumptions=numbered))
+    data = EdgeListDataModule("karate", names="numbers")
+    data.setup("fit")
+    card = card_of(statement(assumptions=data.assumptions))
     assert "Their names are not in the release." in card
     assert "is a customer" not in card
 

@@ -155,6 +155,7 @@ def test_a_run_folder_holds_no_object(tmp_path, monkeypatch):
         ({"epsilon": -1}, "epsilon must be positive"),
         ({"epsilon": None}, "epsilon must be a number, got None"),
         ({"method": "netgan"}, "NetGAN protects nothing"),
+        ({"method": "dp_netgan", "delta": 0}, "pure epsilon only"),
         ({"data": "karat"}, "did you mean karate"),
         ({"method": "erdos_renyi_set"}, "unknown graph set"),
         ({"method": BTER(34), "count_share": 0.1}, "takes no settings"),

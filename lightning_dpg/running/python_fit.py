@@ -49,8 +49,10 @@ def fit(
 
     Args:
         data: The private graph: name of a built-in graph, path of a file, graph of networkx or
-            PyTorch Geometric, square matrix of numpy or scipy, or a data module. For a method of
-            sets of graphs: name of a set, path of a folder, or a list of graphs.
+            PyTorch Geometric, square matrix of numpy or scipy, DataFrame with the columns ``source``
+            and ``target``, array of shape ``(M, 2)`` or list of pairs with an edge each, or a data
+            module. For a method of sets of graphs: name of a set, path of a folder, data set of
+            PyTorch Geometric, or a list of graphs.
         method: Name of a configuration such as ``"bter"`` (:func:`lightning_dpg.list_methods` lists
             them), class of a method, or a method object that was not fitted.
         epsilon: Budget; ``float("inf")`` for a method without noise.
@@ -114,7 +116,10 @@ def fit(
             with without_messages() if shows_bar else quiet():
                 callbacks = [budget, _Quietly(writer)]
                 own = _trainer(config["trainer"], folder, out is not None, callbacks, shows_bar)
-                budget.check_run(own, made)
+                if (
+                    not made.adds_noise
+                ):  # said before what its callbacks lack, as by the command line
+                    budget.check_run(own, made)
                 _run(own, made, module)
             release = replace(open_release(folder, type(made)), configuration=config)
         if out is None:

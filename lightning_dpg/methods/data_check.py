@@ -78,7 +78,7 @@ def served_records(method: str, reads: type, data: object) -> Records:
         name = type(data).__name__
         raise MisconfigurationException(
             f"{method} learns {learned}, and {name} lacks {', '.join(missing)}\n"
-            f"use {short}: it takes graphs of networkx and PyTorch Geometric and much else\n"
+            f"use {short}, whose docstring lists all that it takes\n"
             f"or derive {name} from {short.partition('(')[0]}, and pass the data to its constructor\n"
             "or add what lightning_dpg.interfaces.ServesRecords asks of a data module"
         )

@@ -48,7 +48,7 @@ NONPRIVATE_CARD = "nonprivate-card.html"
 """Page beside the release with results of audits and attacks that read the private graph."""
 CONFIGURATION = "config.yaml"
 SCHEMA_VERSION = 3
-"""Version of the recipe and of the statement: 3 has topics of a card. 0.1.0 states none, meaning 1."""
+"""Version of the recipe and of the statement: 3 has topics; 0.1.0 states none, meaning 1."""
 RECIPE = "lightning_dpg"
 """Metadata key of the method, its hyperparameters, node names, and privacy."""
 

@@ -229,13 +229,11 @@ def _errors(reads: list[dict[str, Any]]) -> Section:
     if not rows:
         return Section(
             "Expected error of the released numbers",
-            (
-                "No released number has an error with a closed form that follows from its noise alone.",
-            ),
+            ("No released number has an error with a closed form by its noise alone.",),
         )
     text = (
-        "The error of each single number by its noise, before the method makes the numbers consistent. "
-        "It follows from the mechanism and does not depend on the private data."
+        "The error of each single number by its noise, before the method makes the numbers "
+        "consistent. It follows from the mechanism and does not depend on the private data."
     )
     head = ("release", "noise", "mean absolute error", "not exceeded in 95 % of cases")
     return Section("Expected error of the released numbers", (text,), tables=(Table(head, rows),))
@@ -256,8 +254,8 @@ def _checks() -> Section:
         "How to check this folder",
         (
             (
-                "The first command tests that no file was changed. The second one also computes epsilon "
-                "again from all reads, and compares the card, privacy.json and the tensors."
+                "The first command tests that no file was changed. The second one also computes "
+                "epsilon again from all reads, and compares the card, privacy.json and the tensors."
             ),
         ),
         code=("sha256sum --check SHA256SUMS", "python -m lightning_dpg verify FOLDER"),

@@ -60,9 +60,7 @@ def findings(card: Card, method: str) -> Findings:
             private.append(
                 Section(
                     f"Result of the {kind}: must stay with the operator",
-                    (
-                        "These numbers were computed from the private graph. No guarantee covers them.",
-                    ),
+                    ("These numbers read the private graph. No guarantee covers them.",),
                     tables=(Table(("quantity", "value"), rows),),
                 )
             )
@@ -94,15 +92,17 @@ def _public(kind: str, report: dict[str, Any], graph: str) -> str:
         verdict = "the claim is REFUTED" if report.get("refuted") else "the claim is not refuted"
         return (
             f"Audit on the built-in graph {graph}, which is public, by the view "
-            f"{report.get('view')}: {report.get('correct')} of {report.get('guesses')} guesses were "
-            f"right, so that epsilon is at least {report['epsilon_lower_bound']:.4g} at a confidence "
-            f"of {report['confidence']:.0%}; claimed was epsilon {report.get('claimed_epsilon')}: "
-            f"{verdict}. An audit bounds epsilon from below and proves no protection."
+            f"{report.get('view')}: {report.get('correct')} of {report.get('guesses')} guesses "
+            f"were right, so that epsilon is at least {report['epsilon_lower_bound']:.4g} at a "
+            f"confidence of {report['confidence']:.0%}; claimed was epsilon "
+            f"{report.get('claimed_epsilon')}: {verdict}. An audit bounds epsilon from below and "
+            "proves no protection."
         )
     generated = report["link_prediction"]["generated"]["value"]
     return (
         f"Attacks on the built-in graph {graph}, which is public.{_best(report)} Accuracy of "
-        f"predicting hidden links from generated graphs: {percent(generated)}, where chance is 50 %."
+        f"predicting hidden links from generated graphs: {percent(generated)}, where chance is 50 "
+        "%."
     )
 
 
@@ -116,8 +116,8 @@ def _best(report: dict[str, Any]) -> str:
     unseen = "" if not base else f"; {percent(base['found']['value'])} without them in the data"
     return (
         f" The best of {len(rows)} attacks on single links ({best['attack']}) finds "
-        f"{percent(best['release']['found']['value'])} of them at 1 % false alarms, where chance is "
-        f"1 %{unseen}."
+        f"{percent(best['release']['found']['value'])} of them at 1 % false alarms, where chance "
+        f"is 1 %{unseen}."
     )
 
 

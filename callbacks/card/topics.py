@@ -85,7 +85,8 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
             "audit": "No audit was recorded.",
             "attack": "No attack was recorded.",
             "utility": (
-                "A comparison of the release with the private data is itself private, and no part of it."
+                "A comparison of the release with the private data is itself private, and no part "
+                "of it."
             ),
         },
         "administrative": {
@@ -130,8 +131,8 @@ def _product(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
     if facts.num_graphs is None:
         name = f"Features of graphs by {method}"
         description = (
-            "What was released of each graph of a private set, with the public labels: features.npz, "
-            f"to be read with numpy.load. Any classifier may learn from it{cost}."
+            "What was released of each graph of a private set, with the public labels: "
+            f"features.npz, to be read with numpy.load. Any classifier may learn from it{cost}."
         )
     else:
         name = f"Synthetic graphs by {method}"
@@ -167,14 +168,14 @@ def _trust_model(statement: dict[str, Any]) -> dict[str, Any]:
         return {
             "model": "central",
             "description": (
-                "The operator holds the private data and adds the noise, and has to be trusted. The "
-                "recipients of the release need not be trusted, even if they work together."
+                "The operator holds the private data and adds the noise, and has to be trusted. "
+                "The recipients of the release need not be trusted, even if they work together."
             ),
         }
     description = (
-        "Each client randomizes its own report before it leaves the client, so that nobody else has "
-        "to be trusted. If one operator computed the reports of all clients, this operator has seen "
-        "their graphs and has to be trusted."
+        "Each client randomizes its own report before it leaves the client, so that nobody else "
+        "has to be trusted. If one operator computed the reports of all clients, this operator has "
+        "seen their graphs and has to be trusted."
     )
     if any(entry.get("key") == _UPDATES for entry in statement["entries"]):
         description += " A trusted server adds up the updates of the clients and the noise."
@@ -270,15 +271,16 @@ def _accounting(statement: dict[str, Any]) -> dict[str, Any]:
             else "Nothing is composed, since at least one read is not private."
         ),
         "post_processing": (
-            "All files are computed from the noisy values of these reads and from public facts, which "
-            "costs nothing more. The same holds for everything that is computed from the files later."
+            "All files are computed from the noisy values of these reads and from public facts, "
+            "which costs nothing more. The same holds for everything that is computed from the "
+            "files later."
             if is_private
             else "All files are computed from values without a guarantee and have none."
         ),
         "earlier_releases": (
-            "Earlier releases of the same data are not recorded here. Two runs on one graph add up: "
-            "the epsilons and deltas of all releases, and of runs that failed after their first read, "
-            "count together."
+            "Earlier releases of the same data are not recorded here. Two runs on one graph add "
+            "up: the epsilons and deltas of all releases, and of runs that failed after their "
+            "first read, count together."
         ),
     }
 
@@ -295,26 +297,26 @@ def _limits(statement: dict[str, Any]) -> list[str]:
         return ["The release has no guarantee. It must be treated as the private data themselves."]
     known = [
         (
-            "The guarantee is about the files of this folder. Checkpoints, logs and figures of the run "
-            "folder read the private graph and must stay where they are."
+            "The guarantee is about the files of this folder. Checkpoints, logs and figures of the "
+            "run folder read the private graph and must stay where they are."
         ),
         (
-            "The noise source is not protected against somebody who watches the machine of the operator: "
-            "running time, memory and terminal output are no part of the guarantee."
+            "The noise source is not protected against somebody who watches the machine of the "
+            "operator: running time, memory and terminal output are no part of the guarantee."
         ),
         (
-            "Synthetic relations are drawn at random. A synthetic relation may be a real one by chance, "
-            "and most statistics of synthetic graphs differ from those of the private one."
+            "Synthetic relations are drawn at random. A synthetic relation may be a real one by "
+            "chance, and most statistics of synthetic graphs differ from those of the private one."
         ),
     ]
     if any(entry["mechanism"] == "gaussian" for entry in statement["entries"]):
         known.append(
-            "Gaussian noise is drawn as floating-point numbers, whose rounding can leak in principle; "
-            "noise of integers is exact."
+            "Gaussian noise is drawn as floating-point numbers, whose rounding can leak in "
+            "principle; noise of integers is exact."
         )
     if statement.get("claimed_epsilon") is not None:
         known.append(
-            f"The paper of the method counts epsilon {statement['claimed_epsilon']}, which is not what "
-            "is proved here."
+            f"The paper of the method counts epsilon {statement['claimed_epsilon']}, which is not "
+            "what is proved here."
         )
     return known

@@ -12,8 +12,8 @@ _EVERYBODY = (
     "data, and that may say much about a person whose own part is protected."
 )
 _CONTENT = (
-    "Amounts, dates, directions, texts and repetitions of a relation: the method reads only whether "
-    "two nodes are related."
+    "Amounts, dates, directions, texts and repetitions of a relation: the method reads only "
+    "whether two nodes are related."
 )
 
 
@@ -76,8 +76,8 @@ def _edge(statement: dict[str, Any], facts: Facts) -> Unit:
         description=description,
         protected=[
             (
-                f"Whether two given nodes are related, even if an attacker knows {others}, the method "
-                "and its settings, and whatever is published later."
+                f"Whether two given nodes are related, even if an attacker knows {others}, the "
+                "method and its settings, and whatever is published later."
             )
         ],
         unprotected=[
@@ -96,19 +96,20 @@ def _node(statement: dict[str, Any], facts: Facts) -> Unit:
         plural="nodes",
         question="whether a node has its relations or none",
         description=(
-            "One unit is all relations of one node. The guarantee compares the release with that of "
-            "the same data in which all relations of this node are removed; the node itself stays."
+            "One unit is all relations of one node. The guarantee compares the release with that "
+            "of the same data in which all relations of this node are removed; the node itself "
+            "stays."
         ),
         protected=[
             (
-                "Whether a node has any relation, and all its relations together, even if an attacker "
-                "knows the relations among all other nodes."
+                "Whether a node has any relation, and all its relations together, even if an "
+                "attacker knows the relations among all other nodes."
             )
         ],
         unprotected=[
             (
-                "A single relation that is added or removed, or a node whose relations are exchanged for "
-                "others, is two such changes and protected at "
+                "A single relation that is added or removed, or a node whose relations are "
+                "exchanged for others, is two such changes and protected at "
                 f"{_amounts(*_together(statement, 2))} only."
             ),
             _many(statement, "A company of 50 nodes", "node"),
@@ -131,14 +132,14 @@ def _local(statement: dict[str, Any], facts: Facts) -> Unit:
         ),
         protected=[
             (
-                "Everything in the graph of one client: each relation, each feature of a node, and all of "
-                "them together, even if an attacker knows the graphs of all other clients."
+                "Everything in the graph of one client: each relation, each feature of a node, and "
+                "all of them together, even if an attacker knows the graphs of all other clients."
             )
         ],
         unprotected=[
             (
-                "That a client takes part, the label of its graph, and the size of its graph as far as "
-                "the assumptions below say that it is public."
+                "That a client takes part, the label of its graph, and the size of its graph as "
+                "far as the assumptions below say that it is public."
             ),
             _many(statement, "A person in the graphs of 50 clients", "graph"),
             _EVERYBODY,
@@ -151,8 +152,8 @@ def _many(statement: dict[str, Any], subject: str, unit: str) -> str:
     epsilon, delta = _together(statement, 50)
     if delta >= 1:
         return (
-            f"{subject} is not protected: each {unit} counts, and for 50 of them together nothing is "
-            f"proved (epsilon {epsilon:.12g}, delta 1)."
+            f"{subject} is not protected: each {unit} counts, and for 50 of them together nothing "
+            f"is proved (epsilon {epsilon:.12g}, delta 1)."
         )
     return f"{subject} is protected at {_amounts(epsilon, delta)} only: each {unit} counts."
 
@@ -169,15 +170,15 @@ def _nodes(statement: dict[str, Any], facts: Facts) -> list[str]:
     if facts.is_set:
         return [
             (
-                "Which graphs there are, how many nodes each of them has, their labels and the features "
-                "of their nodes."
+                "Which graphs there are, how many nodes each of them has, their labels and the "
+                "features of their nodes."
             )
         ]
     if publishes_names(statement, facts):
         return [
             (
-                "Who is in the data: all nodes are published by their names. That A is a customer is "
-                "known, with whom A is related is protected."
+                "Who is in the data: all nodes are published by their names. That A is a customer "
+                "is known, with whom A is related is protected."
             )
         ]
     return ["How many nodes there are. Their names are not in the release."]

@@ -136,8 +136,7 @@ class PrivacyAccountant(Callback):
         data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
         serves = serves_records(data)
         if stage == "fit" or (stage == "predict" and pl_module.is_inductive):
-            if data is not None:
-                pl_module.check_data(data)
+            pl_module.accept_data(data)
             self.check(
                 min_epochs=trainer.min_epochs,
                 min_steps=trainer.min_steps,

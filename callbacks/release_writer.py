@@ -48,7 +48,7 @@ NONPRIVATE_CARD = "nonprivate-card.html"
 """Page beside the release with results of audits and attacks that read the private graph."""
 CONFIGURATION = "config.yaml"
 SCHEMA_VERSION = 3
-"""Version of the recipe and of the statement: 3 has topics of a card. 0.1.0 states none, meaning 1."""
+"""Version of the recipe and of the statement: 3 has topics; 0.1.0 states none, meaning 1."""
 RECIPE = "lightning_dpg"
 """Metadata key of the method, its hyperparameters, node names, and privacy."""
 
@@ -81,8 +81,9 @@ class ReleaseWriter(Callback):
         self.card = Card.of(card)
 
     def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
-        """Refuse node names and results that the release cannot hold, before anything is spent."""
+        """Refuse what the release could not hold in the end, before anything is spent."""
         findings(self.card, type(pl_module).__name__)
+        today()
         data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
         records = data.records if serves_records(data) else None
         if isinstance(records, GraphRecords) and "edges" in self.formats:
@@ -200,8 +201,14 @@ def write_nonprivate_card(content: dict[str, Any], found: Findings, folder: Path
 
 
 def today() -> str:
-    """The day, year first, by universal time; that of ``SOURCE_DATE_EPOCH`` if it is set."""
+    """The day, year first, by universal time; that of ``SOURCE_DATE_EPOCH`` if it is set.
+
+    Raises:
+        ValueError: If the variable is no number of seconds.
+    """
     seconds = os.environ.get("SOURCE_DATE_EPOCH")
+    if seconds and not seconds.isdecimal():
+        raise ValueError(f"SOURCE_DATE_EPOCH must be a number of seconds, got {seconds!r}")
     now = datetime.fromtimestamp(int(seconds), UTC) if seconds else datetime.now(UTC)
     return now.date().isoformat()
 

@@ -59,8 +59,10 @@ class GraphDataModule(pl.LightningDataModule):
         """Store the arguments; nothing is read yet.
 
         Args:
-            name: Built-in graph, data set under ``$LIGHTNING_DPG_DATA``, path of a file, or a
-                graph of PyTorch Geometric or networkx.
+            name: Built-in graph, data set under ``$LIGHTNING_DPG_DATA``, or path of a file. From
+                Python also a graph of networkx or PyTorch Geometric, a data set of one graph, a
+                square matrix of numpy or scipy, a DataFrame or an array of shape ``(M, 2)`` with an
+                edge per row, or a list of pairs, see :func:`load_reading`.
             undirected: Drop the directions of a directed graph instead of refusing it.
             largest_component: Keep the largest connected component only. It is found by looking
                 at the private edges, which becomes an assumption of the guarantee.
@@ -72,8 +74,8 @@ class GraphDataModule(pl.LightningDataModule):
             node_column: Column of the table of nodes that holds the ids.
             names: ``numbers`` publishes numbers from 0 to N - 1 in a secret random order instead
                 of names, and leaves a key file in the run folder.
-            source_column: Column of an edge list that holds the first id of each edge, by name or
-                by number from 1 on.
+            source_column: Column of an edge list or a table that holds the first id of each edge,
+                by name or by number from 1 on.
             target_column: Column that holds the second id.
         """
         super().__init__()

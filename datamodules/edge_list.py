@@ -83,6 +83,35 @@ class EdgeListDataModule(GraphDataModule):
     The data of a Poisson sample are edges of shape ``(B, 2)``, one row ``i < j`` per undirected edge.
     After ``setup`` these attributes are there, all of them private.
 
+    A DataFrame has an edge per row; its columns of ids are named, or recognized by names such as
+    ``from_account`` and ``to_account``. Repeated edges and loops are dropped, and counted for the
+    owner only:
+
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"payer": ["a", "b", "b"], "at": [9, 8, 7], "payee": ["b", "a", "c"]})
+    >>> data = EdgeListDataModule(table, undirected=True)
+    >>> data.setup("fit")
+    >>> data.edges.tolist(), data.records.node_names
+    ([[0, 1], [1, 2]], ['a', 'b', 'c'])
+    >>> print(data.summary)  # doctest: +NORMALIZE_WHITESPACE
+    read table: 3 nodes, 2 edges (table; columns 'payer' and 'payee' of 3;
+    0 repeated, 0 loops, direction dropped in 1); e.g. a, b, ...
+
+    The ids that occur in edges are private. A public list of nodes makes the guarantee stronger:
+
+    >>> EdgeListDataModule([("a", "b"), ("b", "c")]).graph.num_nodes
+    3
+    >>> EdgeListDataModule([("a", "b"), ("b", "c")], nodes=["a", "b", "c", "d"]).graph.num_nodes
+    4
+
+    Arrays of shape ``(M, 2)`` hold edges, and square ones are adjacency matrices:
+
+    >>> import numpy as np
+    >>> EdgeListDataModule(np.array([[0, 1], [1, 2], [2, 0]])).num_edges
+    3
+    >>> EdgeListDataModule(np.ones((3, 3))).num_edges
+    3
+
     Attributes:
         train_graph: Graph of the training edges, with all nodes.
         edges: Training records of shape ``(M, 2)``.
@@ -117,8 +146,10 @@ class EdgeListDataModule(GraphDataModule):
         """Store the arguments; ``setup`` checks them and reads the graph.
 
         Args:
-            name: Built-in graph, data set under ``$LIGHTNING_DPG_DATA``, path of a file, or a
-                graph of PyTorch Geometric or networkx.
+            name: Built-in graph, data set under ``$LIGHTNING_DPG_DATA``, or path of a file. From
+                Python also a graph of networkx or PyTorch Geometric, a data set of one graph, a
+                square matrix of numpy or scipy, a DataFrame or an array of shape ``(M, 2)`` with an
+                edge per row, or a list of pairs, see :func:`load_reading`.
             sample_rate: Earlier place of the method's ``sample_rate``, for one more version.
             steps_per_epoch: Batches per epoch of methods that do not say it themselves; 1 / q
                 rounded up by default.
@@ -138,8 +169,8 @@ class EdgeListDataModule(GraphDataModule):
             node_column: Column of the table of nodes that holds the ids.
             names: ``numbers`` publishes numbers from 0 to N - 1 in a secret random order instead
                 of names, and leaves a key file in the run folder.
-            source_column: Column of an edge list that holds the first id of each edge, by name or
-                by number from 1 on.
+            source_column: Column of an edge list or a table that holds the first id of each edge,
+                by name or by number from 1 on.
             target_column: Column that holds the second id.
         """
         super().__init__(
@@ -204,14 +235,15 @@ class EdgeListDataModule(GraphDataModule):
 
     def _refuse_other_split(self, state: dict[str, Any]) -> None:
         is_prediction = self.trainer is not None and self.trainer.predicting
-        changed = {name: state[name] for name in _SPLIT if getattr(self, name) != state[name]}
+        then_set = {name: state[name] for name in _SPLIT if name in state}
+        changed = {name: old for name, old in then_set.items() if getattr(self, name) != old}
         if set(changed) == {"seed"} and not self._holds_out(state):
             return  # of a coin that decides nothing
         if changed and not is_prediction:
             now = ", ".join(f"{name} {getattr(self, name)}" for name in changed)
             then = ", ".join(f"{name} {old}" for name, old in changed.items())
             raise MisconfigurationException(
-                f"the checkpoint was trained with {then}, and now {now} is set: its held-out edges "
+                f"the method was trained with {then}, and now {now} is set: its held-out edges "
                 "are among those that it has learned from\n"
                 f"set {then} in data.init_args, or fit anew with the other split"
             )

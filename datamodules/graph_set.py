@@ -41,6 +41,20 @@ class GraphSetDataModule(pl.LightningDataModule):
     The nodes of all graphs are numbered in one sequence, those of the first graph first. The data of
     a Poisson sample are edges in these numbers, shape ``(B, 2)``.
 
+    >>> import networkx as nx
+    >>> data = GraphSetDataModule([nx.path_graph(3), nx.complete_graph(3)])
+    >>> data.setup("fit")
+    >>> data.sizes.tolist(), data.edges.tolist()
+    ([3, 3], [[0, 1], [1, 2], [3, 4], [3, 5], [4, 5]])
+
+    A data set of PyTorch Geometric brings its labels and features along:
+
+    >>> from torch_geometric.datasets import FakeDataset
+    >>> data = GraphSetDataModule(FakeDataset(4, avg_num_nodes=10))
+    >>> data.setup("fit")
+    >>> len(data.graphs), data.labels.shape
+    (4, torch.Size([4]))
+
     Attributes:
         graphs: The G graphs (private), as from ``make_graph``, with ``y`` of shape ``(1,)`` in a
             labeled set, and with node features ``x`` if there are any.

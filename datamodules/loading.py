@@ -85,7 +85,8 @@ def load_reading(
             * an array of shape ``(M, 2)`` with an edge per row, of whole numbers or text;
             * a list of pairs of ids.
 
-            A 2 x 2 array could be two edges or a matrix, and is refused.
+            A 2 x 2 array could be two edges or a matrix, and is refused. Self loops and repeated
+            edges are dropped and counted in the summary, from all of these.
         undirected: Whether to drop the directions of a directed graph instead of refusing it.
         nodes: Ids of all nodes (public), or a file of them; ``from_edges``: ids that occur on
             the lines of an edge list. By default the source's own node table, or ``from_edges``.

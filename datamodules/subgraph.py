@@ -38,6 +38,11 @@ class SubgraphDataModule(GraphSetDataModule):
     The nodes of ``kind: nodes`` are drawn without reading edges. The nodes of ``kind: ego`` are
     found by reading edges, which becomes an assumption of the guarantee: it protects no link of a
     center.
+
+    >>> data = SubgraphDataModule("karate", size=8, num_subgraphs=3)
+    >>> data.setup("fit")
+    >>> data.sizes.tolist()
+    [8, 8, 8]
     """
 
     def __init__(
@@ -60,7 +65,8 @@ class SubgraphDataModule(GraphSetDataModule):
 
         Args:
             name: Built-in graph, data set under ``$LIGHTNING_DPG_DATA``, also in
-                ``planetoid/NAME``, path of a file, or a graph of PyTorch Geometric or networkx.
+                ``planetoid/NAME``, path of a file, or from Python what
+                :class:`EdgeListDataModule` takes.
             kind: Ego graphs of random nodes, or subgraphs on random sets of nodes.
             num_subgraphs: Number of subgraphs G.
             hops: Largest distance from the central node of an ego graph.

@@ -6,6 +6,7 @@ Methods import no data module, callbacks import neither: they meet here. At run 
 from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
+from inspect import getattr_static
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -23,6 +24,7 @@ from torch import Tensor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from pytorch_lightning import Trainer
     from torch_geometric.data import Data
 
     from lightning_dpg.privacy.budget import Budget
@@ -133,10 +135,12 @@ class Released(RequestsBatches, Protocol):
     Attributes:
         ledger: Releases so far.
         assumptions: What the guarantee takes as public, one sentence each.
+        is_pure: Whether a delta of 0 suffices.
         adds_noise: Whether it protects anything at all.
         is_trained: Whether steps change what the releases before them have made.
     """
 
+    is_pure: ClassVar[bool]
     adds_noise: ClassVar[bool]
     is_trained: ClassVar[bool]
     ledger: PrivacyLedger
@@ -247,7 +251,23 @@ class ServesRecords(Protocol):
         """Write which number stands for which name (private); return whether there is a key."""
 
 
+@runtime_checkable
+class KeepsBudget(Protocol):
+    """A callback that hands a budget to the method of a trainer, and holds each step to it."""
+
+    def check_run(self, trainer: Trainer, method: Released) -> None:
+        """Hand the budget to the method, or refuse what both cannot do within it."""
+
+
+_ABSENT = object()
+
+
 def serves_records(data: object) -> TypeGuard[ServesRecords]:
     """Whether a data module serves records. Unlike ``isinstance`` it does not read any of them."""
+    return not missing_parts(data)
+
+
+def missing_parts(data: object) -> list[str]:
+    """Names of what a data module lacks to serve records; it reads none of them."""
     asked = [name for name in vars(ServesRecords) if not name.startswith("_")]
-    return all(hasattr(type(data), name) for name in asked)
+    return [name for name in asked if getattr_static(data, name, _ABSENT) is _ABSENT]

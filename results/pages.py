@@ -113,7 +113,7 @@ def all_figures() -> Mapping[Path, str]:
 def _named(name: str) -> str:
     match [part.strip() for part in name.split("/")]:
         case [study, table]:
-            return tables.table(study, table)
+            return fill(tables.table(study, table))
         case [study, table, row, column]:
             return tables.cell(study, table, row, column)
         case [study, table, row, column, "deviation"]:

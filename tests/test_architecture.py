@@ -175,6 +175,7 @@ def test_wheel_holds_one_name_and_runs(tmp_path):
     assert {top for top in tops if not top.endswith(".dist-info")} == {"lightning_dpg"}
     assert "lightning_dpg/conf/methods/dp_netgan.yaml" in names
     assert "lightning_dpg/py.typed" in names
+    assert "lightning_dpg/callbacks/card/card.html.jinja" in names
     # A user's folder with modules of our packages' names must not get in the way.
     user = tmp_path / "user"
     user.mkdir()

@@ -77,6 +77,12 @@ def test_a_page_of_a_method_has_its_configuration_and_its_arguments():
     assert "::: lightning_dpg.methods.HRG" in text
 
 
+def test_the_configuration_of_a_method_comes_before_those_of_baselines():
+    (kernel,) = [one for one in methods.methods() if one.name == "PrivateGraphKernel"]
+    assert kernel.configurations[0] == "private_kernel"
+    assert {"node_kernel", "papers/dubhashi2015/dd"} <= set(kernel.configurations[1:])
+
+
 def test_a_method_without_privacy_claims_none():
     (netgan,) = [one for one in methods.methods() if one.name == "NetGAN"]
     assert (netgan.guarantee, netgan.protects, netgan.kind) == ("none", "nothing", "not private")

@@ -102,6 +102,9 @@ def test_scores_take_numbers_and_names(release):
 def test_a_saved_release_is_complete_and_replaces_only_a_release(release, tmp_path, capsys):
     folder = release.save(tmp_path / "new" / "out")
     assert main(["verify", str(folder)]) == 0
+    assert release.statement == json.loads((folder / "privacy.json").read_text()) | {
+        "schema_version": release.statement["schema_version"]
+    }
     assert "MODEL_CARD.md" in {path.name for path in folder.iterdir()}
     opened = dpg.open_release(str(folder))
     assert torch.equal(opened.sample(5).edge_index, release.sample(5).edge_index)
@@ -117,13 +120,15 @@ def test_the_page_of_a_release_escapes_names(release):
     assert "<script>" not in page and "&lt;script&gt;" in page
     for entry in release.statement["entries"]:
         assert entry["name"] in page
+    assert not re.search(r"https?://|<script|<link|src=", page)
 
 
 def test_a_run_folder_holds_no_object(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
     (tmp_path / "scratch").mkdir()
     graph = nx.relabel_nodes(nx.karate_club_graph(), {0: "SECRET"})
-    release = dpg.fit(graph, BTER, epsilon=1.0, out=tmp_path / "out", count_share=0.1)
+    settings = {"count_share": np.float64(0.1)}
+    release = dpg.fit(graph, BTER, epsilon=1.0, out=tmp_path / "out", **settings)
     assert release.folder == tmp_path / "out" / "release"
     assert release.method.hparams["count_share"] == 0.1
     config = (tmp_path / "out" / "config.yaml").read_text()
@@ -145,7 +150,12 @@ def test_a_run_folder_holds_no_object(tmp_path, monkeypatch):
         ({"count_share": "much"}, "count_share: expected float, got 'much'"),
         ({"count_share": 0.99}, "shares"),
         ({"num_nodes": 5}, "num_nodes is 5, but the graph has 34 nodes"),
+        ({"undirected": True}, r"EdgeListDataModule\(data, undirected=...\)"),
+        ({"data": nx.DiGraph([(0, 1)])}, "undirected=True of EdgeListDataModule"),
         ({"epsilon": -1}, "epsilon must be positive"),
+        ({"epsilon": None}, "epsilon must be a number, got None"),
+        ({"method": "netgan"}, "NetGAN protects nothing"),
+        ({"method": "dp_netgan", "delta": 0}, "pure epsilon only"),
         ({"data": "karat"}, "did you mean karate"),
         ({"method": "erdos_renyi_set"}, "unknown graph set"),
         ({"method": BTER(34), "count_share": 0.1}, "takes no settings"),

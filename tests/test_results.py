@@ -149,6 +149,7 @@ def test_texts_take_numbers_and_tables_by_name():
     text = f"is {{{{ results: {name} }}}} ± {{{{results: {name}/deviation}}}}."
     assert pages.fill(text) == "is 90.4 ± 1.2."
     assert pages.fill("{{ results: shape/cora_ml }}") == tables.table("shape", "cora_ml")
+    assert "836 target edges" in pages.fill("{{ results: attacks/polblogs }}")  # of its caption
     region = "a\n<!-- results: speed/ratios -->\nold\n<!-- end -->\nb\n"
     shown = tables.table("speed", "ratios")
     assert pages.fill_regions(region) == (

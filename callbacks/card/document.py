@@ -1,5 +1,6 @@
 """The model card as sections of text and tables, for all of its formats."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -93,19 +94,19 @@ def _protected(unit: dict[str, Any]) -> Section:
 
 
 def _meaning(content: dict[str, Any]) -> Section:
-    parameters, name = content["privacy_parameters"], content["privacy_unit"]["unit"]
+    parameters, unit = content["privacy_parameters"], content["privacy_unit"]
     rows = [
         (
             str(group["units"]),
             f"{group['epsilon']:.12g}",
-            _delta(group["delta"]),
+            f"{group['delta']:g}",
             percent(group["belief_at_most"]),
             percent(group["true_positive_rate_at_most"]),
         )
         for group in parameters["groups"]
     ]
     head = (
-        "units together",
+        f"{unit['plural']} together",
         "epsilon",
         "delta",
         "belief after 50 %, at most",
@@ -114,14 +115,10 @@ def _meaning(content: dict[str, Any]) -> Section:
     texts = list(parameters["meaning"])
     if rows:
         texts.append(
-            f"The table is for several units together (one unit: {name}), such as all those of a "
-            "person. A delta of 1 proves nothing."
+            f"The table is for several {unit['plural']} together, such as all those of a person. A "
+            "delta of 1 proves nothing."
         )
     return Section("What epsilon means", tuple(texts), tables=(Table(head, rows),) if rows else ())
-
-
-def _delta(delta: float) -> str:
-    return f"{delta:g}"
 
 
 def _responsible(content: dict[str, Any]) -> Section:
@@ -160,7 +157,7 @@ def _numbers(content: dict[str, Any]) -> Section:
     rows = [
         ("method, mode", f"{content['method']}, {content['mode']}"),
         ("neighboring relation", content["relation"]),
-        ("epsilon, delta", f"{content['epsilon']}, {_delta(content['delta'])}"),
+        ("epsilon, delta", _budget(content)),
     ]
     if content.get("conditional"):
         rows.append(("only if", content["condition"]))
@@ -172,6 +169,11 @@ def _numbers(content: dict[str, Any]) -> Section:
     source = {"os": "operating system", "none": "none"}[content["noise_source"]]
     rows.append(("noise source", source))
     return Section("The guarantee in numbers", tables=(Table(("quantity", "value"), rows),))
+
+
+def _budget(content: dict[str, Any]) -> str:
+    epsilon = float(content["epsilon"])
+    return "none" if math.isinf(epsilon) else f"{epsilon:.15g}, {content['delta']:.15g}"
 
 
 def _public(exposure: dict[str, Any]) -> Section:
@@ -227,13 +229,11 @@ def _errors(reads: list[dict[str, Any]]) -> Section:
     if not rows:
         return Section(
             "Expected error of the released numbers",
-            (
-                "No released number has an error with a closed form that follows from its noise alone.",
-            ),
+            ("No released number has an error with a closed form by its noise alone.",),
         )
     text = (
-        "The error of each single number by its noise, before the method makes the numbers consistent. "
-        "It follows from the mechanism and does not depend on the private data."
+        "The error of each single number by its noise, before the method makes the numbers "
+        "consistent. It follows from the mechanism and does not depend on the private data."
     )
     head = ("release", "noise", "mean absolute error", "not exceeded in 95 % of cases")
     return Section("Expected error of the released numbers", (text,), tables=(Table(head, rows),))
@@ -254,8 +254,8 @@ def _checks() -> Section:
         "How to check this folder",
         (
             (
-                "The first command tests that no file was changed. The second one also computes epsilon "
-                "again from all reads, and compares the card, privacy.json and the tensors."
+                "The first command tests that no file was changed. The second one also computes "
+                "epsilon again from all reads, and compares the card, privacy.json and the tensors."
             ),
         ),
         code=("sha256sum --check SHA256SUMS", "python -m lightning_dpg verify FOLDER"),

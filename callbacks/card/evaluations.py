@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from lightning_dpg.callbacks.card.document import Section, Table
 from lightning_dpg.callbacks.card.texts import Card
+from lightning_dpg.callbacks.card.topics import percent
 from lightning_dpg.errors import CommandError
 
 _COMMANDS = {"audit": "audit --output FOLDER", "attack": "attack --json FILE"}
@@ -59,9 +60,7 @@ def findings(card: Card, method: str) -> Findings:
             private.append(
                 Section(
                     f"Result of the {kind}: must stay with the operator",
-                    (
-                        "These numbers were computed from the private graph. No guarantee covers them.",
-                    ),
+                    ("These numbers read the private graph. No guarantee covers them.",),
                     tables=(Table(("quantity", "value"), rows),),
                 )
             )
@@ -93,30 +92,33 @@ def _public(kind: str, report: dict[str, Any], graph: str) -> str:
         verdict = "the claim is REFUTED" if report.get("refuted") else "the claim is not refuted"
         return (
             f"Audit on the built-in graph {graph}, which is public, by the view "
-            f"{report.get('view')}: {report.get('correct')} of {report.get('guesses')} guesses were "
-            f"right, so that epsilon is at least {report['epsilon_lower_bound']:.4g} at a confidence "
-            f"of {report['confidence']:.0%}; claimed was epsilon {report.get('claimed_epsilon')}: "
-            f"{verdict}. An audit bounds epsilon from below and proves no protection."
+            f"{report.get('view')}: {report.get('correct')} of {report.get('guesses')} guesses "
+            f"were right, so that epsilon is at least {report['epsilon_lower_bound']:.4g} at a "
+            f"confidence of {report['confidence']:.0%}; claimed was epsilon "
+            f"{report.get('claimed_epsilon')}: {verdict}. An audit bounds epsilon from below and "
+            "proves no protection."
         )
-    lines = [
-        f"{row['attack']} ({row['others']}): {row['release']['found']['value']:.3f}{_baseline(row)}"
-        for row in report.get("link_stealing", ())
-    ]
     generated = report["link_prediction"]["generated"]["value"]
-    stealing = (
-        f" Share of the links found at 1 % false alarms, by attack: {'; '.join(lines)}."
-        if lines
-        else ""
-    )
     return (
-        f"Attacks on the built-in graph {graph}, which is public.{stealing} Accuracy of predicting "
-        f"hidden links from generated graphs: {generated:.3f}, where chance is 0.5."
+        f"Attacks on the built-in graph {graph}, which is public.{_best(report)} Accuracy of "
+        f"predicting hidden links from generated graphs: {percent(generated)}, where chance is 50 "
+        "%."
     )
 
 
-def _baseline(row: dict[str, Any]) -> str:
-    base = row.get("baseline")
-    return "" if not base else f", without these links in the data {base['found']['value']:.3f}"
+def _best(report: dict[str, Any]) -> str:
+    """The most successful attack on single links; nothing for sets of graphs."""
+    rows = report.get("link_stealing") or []
+    if not rows:
+        return ""
+    best = max(rows, key=lambda row: row["release"]["found"]["value"])
+    base = best.get("baseline")
+    unseen = "" if not base else f"; {percent(base['found']['value'])} without them in the data"
+    return (
+        f" The best of {len(rows)} attacks on single links ({best['attack']}) finds "
+        f"{percent(best['release']['found']['value'])} of them at 1 % false alarms, where chance "
+        f"is 1 %{unseen}."
+    )
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -64,4 +64,5 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["markdown"] = in_markdown
+    environment.filters["tied"] = lambda text: text.replace(" %", "\N{NO-BREAK SPACE}%")
     return environment

@@ -100,8 +100,8 @@ def _mechanism(entry: dict[str, Any], epsilon: float) -> str:
         )
     if key == _SCALED_NOISE:
         return (
-            "released with integer noise (discrete Laplace), which is larger between nodes of large "
-            "degrees."
+            "released with integer noise (discrete Laplace), which is larger between nodes of "
+            "large degrees."
         )
     if _INTEGER_NOISE.fullmatch(key):
         return "released with integer noise (discrete Laplace)."
@@ -112,7 +112,10 @@ def _gaussian(entry: dict[str, Any]) -> str:
     ratio, rate, steps = float(entry["noise_multiplier"]), entry["sample_rate"], entry["steps"]
     if not ratio:
         return "released without noise, which protects nothing."
-    noise = f"Gaussian noise, whose standard deviation is {ratio:.4g} times the largest change by one unit"
+    noise = (
+        f"Gaussian noise, whose standard deviation is {ratio:.4g} times the largest change by one "
+        "unit"
+    )
     sample = f", each from a random sample that holds a unit with probability {rate:g}"
     if steps == 1:
         return f"released once with {noise}{sample if rate < 1 else ''}."

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
+from unicodedata import category
 
 from lightning_dpg.errors import nearest
 
@@ -42,7 +43,10 @@ class Card:
                 continue
             if not isinstance(value, str):
                 raise TypeError(f"card.{field.name} must be a text, got {value!r}")
-            object.__setattr__(self, field.name, " ".join(value.split()) or None)
+            line = " ".join(value.split())
+            if any(category(character) in ("Cc", "Cs") for character in line):
+                raise ValueError(f"card.{field.name} has a control character: {line!r}")
+            object.__setattr__(self, field.name, line or None)
 
     @classmethod
     def of(cls, texts: "Card | Mapping[str, Any] | None") -> "Card":

@@ -37,6 +37,7 @@ GROUPS = (1, 5, 10, 50)
 """Numbers of units in the table of groups."""
 FALSE_POSITIVES = 0.01
 """Share of false alarms at which the best test is stated."""
+_NEAR = 0.999
 _UPDATES = "client_updates"
 _NOT_GIVEN = "not stated by the operator"
 
@@ -58,6 +59,7 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
         "product": _product(statement, facts),
         "privacy_unit": {
             "unit": unit.name,
+            "plural": unit.plural,
             "description": unit.description,
             "max_occurrences": facts.max_occurrences if facts.is_set else 1,
             "protected": unit.protected,
@@ -70,7 +72,7 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
         "accounting": _accounting(statement),
         "exposure": {
             "published": (
-                "All files of this folder, the noisy values of the reads in the tensors among them."
+                "All files of this folder, and with the tensors the values that the reads released."
             ),
             "unprotected_quantities": list(statement["assumptions"]),
         },
@@ -83,8 +85,8 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
             "audit": "No audit was recorded.",
             "attack": "No attack was recorded.",
             "utility": (
-                "The error of the released numbers follows from the mechanisms and is listed here. A "
-                "comparison with the private data is itself private and no part of a release."
+                "A comparison of the release with the private data is itself private, and no part "
+                "of it."
             ),
         },
         "administrative": {
@@ -124,24 +126,25 @@ def with_texts(known: dict[str, Any], card: Card, evaluation: dict[str, str]) ->
 
 
 def _product(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
-    method = statement["method"]
+    method, is_private = statement["method"], statement["epsilon"] != "inf"
+    cost = " at no further cost of privacy" if is_private else ""
     if facts.num_graphs is None:
         name = f"Features of graphs by {method}"
         description = (
-            "What was released of each graph of a private set, with the public labels: features.npz, "
-            "to be read with numpy.load. Any classifier may learn from it at no further cost of "
-            "privacy."
+            "What was released of each graph of a private set, with the public labels: "
+            f"features.npz, to be read with numpy.load. Any classifier may learn from it{cost}."
         )
     else:
-        graphs = "graph" if facts.num_graphs == 1 else "graphs"
         name = f"Synthetic graphs by {method}"
-        place = "graphs of a private set" if facts.is_set else "nodes of a private graph"
-        description = (
-            f"{facts.num_graphs} synthetic {graphs} on the {place}, and the generator that drew "
-            f"{'it' if facts.num_graphs == 1 else 'them'}. The command generate draws more at no "
-            "further cost of privacy."
+        graphs = "graph" if facts.num_graphs == 1 else "graphs"
+        place = (
+            "after a private set of graphs" if facts.is_set else "on the nodes of a private graph"
         )
-    if statement["epsilon"] == "inf":
+        description = (
+            f"{facts.num_graphs} synthetic {graphs} {place}, and the generator that drew "
+            f"{'it' if facts.num_graphs == 1 else 'them'}. The command generate draws more{cost}."
+        )
+    if not is_private:
         name = f"NOT PRIVATE: {name[0].lower()}{name[1:]}, without a guarantee"
     return {
         "name": name,
@@ -153,18 +156,26 @@ def _product(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
 
 
 def _trust_model(statement: dict[str, Any]) -> dict[str, Any]:
+    if statement["epsilon"] == "inf":
+        return {
+            "model": "none",
+            "description": (
+                "The operator holds the private data, and every recipient of the release has to be "
+                "trusted as the operator is."
+            ),
+        }
     if Relation(statement["relation"]) is not Relation.LOCAL_GRAPH:
         return {
             "model": "central",
             "description": (
-                "The operator holds the private data and adds the noise, and has to be trusted. The "
-                "recipients of the release need not be trusted, even if they work together."
+                "The operator holds the private data and adds the noise, and has to be trusted. "
+                "The recipients of the release need not be trusted, even if they work together."
             ),
         }
     description = (
-        "Each client randomizes its own report before it leaves the client, so that nobody else has "
-        "to be trusted. If one operator computed the reports of all clients, this operator has seen "
-        "their graphs and has to be trusted."
+        "Each client randomizes its own report before it leaves the client, so that nobody else "
+        "has to be trusted. If one operator computed the reports of all clients, this operator has "
+        "seen their graphs and has to be trusted."
     )
     if any(entry.get("key") == _UPDATES for entry in statement["entries"]):
         description += " A trusted server adds up the updates of the clients and the noise."
@@ -226,13 +237,16 @@ def _group(epsilon: float, delta: float, size: int) -> dict[str, Any]:
 
 
 def percent(share: float) -> str:
-    """A share in percent, with one decimal."""
-    return f"{100 * share:.1f} %"
+    """A share in percent, with one decimal, and with three near the whole."""
+    if share == 1:
+        return "100 %"
+    return f"{100 * share:.1f} %" if share < _NEAR else f"{100 * share:.3f} %"
 
 
 def _up(share: float) -> float:
-    """A share rounded up to a tenth of a percent."""
-    return math.ceil(share * 1000 * (1 - 1e-12)) / 1000
+    """A share rounded up to a tenth of a percent, and to a thousandth near the whole."""
+    steps = 1000 if share < _NEAR else 100_000
+    return math.ceil(share * steps * (1 - 1e-12)) / steps
 
 
 _COMPOSITIONS = {
@@ -257,49 +271,52 @@ def _accounting(statement: dict[str, Any]) -> dict[str, Any]:
             else "Nothing is composed, since at least one read is not private."
         ),
         "post_processing": (
-            "All files are computed from the noisy values of these reads and from public facts, which "
-            "costs nothing more. The same holds for everything that is computed from the files later."
+            "All files are computed from the noisy values of these reads and from public facts, "
+            "which costs nothing more. The same holds for everything that is computed from the "
+            "files later."
+            if is_private
+            else "All files are computed from values without a guarantee and have none."
         ),
         "earlier_releases": (
-            "Earlier releases of the same data are not recorded here. Two runs on one graph add up: "
-            "the epsilons and deltas of all releases, and of runs that failed after their first read, "
-            "count together."
+            "Earlier releases of the same data are not recorded here. Two runs on one graph add "
+            "up: the epsilons and deltas of all releases, and of runs that failed after their "
+            "first read, count together."
         ),
     }
 
 
 def _domain(facts: Facts) -> str:
     if facts.is_set:
-        return "A set of undirected graphs without weights, with public numbers of nodes."
+        return "A set of undirected graphs without weights."
     return "One undirected graph without weights on a public set of nodes."
 
 
 def _limits(statement: dict[str, Any]) -> list[str]:
-    """Known limits of every release."""
+    """Known limits, those of every private release among them."""
+    if statement["epsilon"] == "inf":
+        return ["The release has no guarantee. It must be treated as the private data themselves."]
     known = [
         (
-            "The guarantee is about the files of this folder. Checkpoints, logs and figures of the run "
-            "folder read the private graph and must stay where they are."
+            "The guarantee is about the files of this folder. Checkpoints, logs and figures of the "
+            "run folder read the private graph and must stay where they are."
         ),
         (
-            "The noise source is not protected against somebody who watches the machine of the operator: "
-            "running time, memory and terminal output are no part of the guarantee."
+            "The noise source is not protected against somebody who watches the machine of the "
+            "operator: running time, memory and terminal output are no part of the guarantee."
         ),
         (
-            "Synthetic relations are drawn at random. A synthetic relation may be a real one by chance, "
-            "and most statistics of synthetic graphs differ from those of the private one."
+            "Synthetic relations are drawn at random. A synthetic relation may be a real one by "
+            "chance, and most statistics of synthetic graphs differ from those of the private one."
         ),
     ]
     if any(entry["mechanism"] == "gaussian" for entry in statement["entries"]):
         known.append(
-            "Gaussian noise is drawn as floating-point numbers, whose rounding can leak in principle; "
-            "noise of integers is exact."
+            "Gaussian noise is drawn as floating-point numbers, whose rounding can leak in "
+            "principle; noise of integers is exact."
         )
-    if statement["noise_source"] == "none":
-        known.append("No secret noise was drawn in this run.")
     if statement.get("claimed_epsilon") is not None:
         known.append(
-            f"The paper of the method counts epsilon {statement['claimed_epsilon']}, which is not what "
-            "is proved here."
+            f"The paper of the method counts epsilon {statement['claimed_epsilon']}, which is not "
+            "what is proved here."
         )
     return known

@@ -3,15 +3,17 @@
 from typing import Any, NamedTuple
 
 from lightning_dpg.callbacks.card.facts import Facts, publishes_names
+from lightning_dpg.privacy.budget import Budget, digits_up
 from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy.meaning import group_budget
 
 _EVERYBODY = (
     "What can be learned about somebody from everybody else: a release says what is common in the "
     "data, and that may say much about a person whose own part is protected."
 )
 _CONTENT = (
-    "Amounts, dates, directions, texts and repetitions of a relation: the method reads only whether "
-    "two nodes are related."
+    "Amounts, dates, directions, texts and repetitions of a relation: the method reads only "
+    "whether two nodes are related."
 )
 
 
@@ -74,8 +76,8 @@ def _edge(statement: dict[str, Any], facts: Facts) -> Unit:
         description=description,
         protected=[
             (
-                f"Whether two given nodes are related, even if an attacker knows {others}, the method "
-                "and its settings, and whatever is published later."
+                f"Whether two given nodes are related, even if an attacker knows {others}, the "
+                "method and its settings, and whatever is published later."
             )
         ],
         unprotected=[
@@ -94,19 +96,21 @@ def _node(statement: dict[str, Any], facts: Facts) -> Unit:
         plural="nodes",
         question="whether a node has its relations or none",
         description=(
-            "One unit is all relations of one node. The guarantee compares the release with that of "
-            "the same data in which all relations of this node are removed; the node itself stays."
+            "One unit is all relations of one node. The guarantee compares the release with that "
+            "of the same data in which all relations of this node are removed; the node itself "
+            "stays."
         ),
         protected=[
             (
-                "Whether a node has any relation, and all its relations together, even if an attacker "
-                "knows the relations among all other nodes."
+                "Whether a node has any relation, and all its relations together, even if an "
+                "attacker knows the relations among all other nodes."
             )
         ],
         unprotected=[
             (
-                "A single relation that is added or removed, or a node whose relations are exchanged for "
-                f"others, is two such changes and protected at epsilon {_times(statement, 2)} only."
+                "A single relation that is added or removed, or a node whose relations are "
+                "exchanged for others, is two such changes and protected at "
+                f"{_amounts(*_together(statement, 2))} only."
             ),
             _many(statement, "A company of 50 nodes", "node"),
             *_nodes(statement, facts),
@@ -128,14 +132,14 @@ def _local(statement: dict[str, Any], facts: Facts) -> Unit:
         ),
         protected=[
             (
-                "Everything in the graph of one client: each relation, each feature of a node, and all of "
-                "them together, even if an attacker knows the graphs of all other clients."
+                "Everything in the graph of one client: each relation, each feature of a node, and "
+                "all of them together, even if an attacker knows the graphs of all other clients."
             )
         ],
         unprotected=[
             (
-                "That a client takes part, the label of its graph, and the size of its graph as far as "
-                "the assumptions below say that it is public."
+                "That a client takes part, the label of its graph, and the size of its graph as "
+                "far as the assumptions below say that it is public."
             ),
             _many(statement, "A person in the graphs of 50 clients", "graph"),
             _EVERYBODY,
@@ -145,26 +149,36 @@ def _local(statement: dict[str, Any], facts: Facts) -> Unit:
 
 
 def _many(statement: dict[str, Any], subject: str, unit: str) -> str:
-    return f"{subject} is protected at epsilon {_times(statement, 50)} only: each {unit} counts."
+    epsilon, delta = _together(statement, 50)
+    if delta >= 1:
+        return (
+            f"{subject} is not protected: each {unit} counts, and for 50 of them together nothing "
+            f"is proved (epsilon {epsilon:.12g}, delta 1)."
+        )
+    return f"{subject} is protected at {_amounts(epsilon, delta)} only: each {unit} counts."
 
 
-def _times(statement: dict[str, Any], count: int) -> str:
-    return f"{count * float(statement['epsilon']):.15g}"
+def _together(statement: dict[str, Any], size: int) -> Budget:
+    return group_budget(float(statement["epsilon"]), float(statement["delta"]), size)
+
+
+def _amounts(epsilon: float, delta: float) -> str:
+    return f"epsilon {epsilon:.12g}" + (f" and delta {digits_up(delta, 3)}" if delta else "")
 
 
 def _nodes(statement: dict[str, Any], facts: Facts) -> list[str]:
     if facts.is_set:
         return [
             (
-                "Which graphs there are, how many nodes each of them has, their labels and the features "
-                "of their nodes."
+                "Which graphs there are, how many nodes each of them has, their labels and the "
+                "features of their nodes."
             )
         ]
     if publishes_names(statement, facts):
         return [
             (
-                "Who is in the data: all nodes are published by their names. That A is a customer is "
-                "known, with whom A is related is protected."
+                "Who is in the data: all nodes are published by their names. That A is a customer "
+                "is known, with whom A is related is protected."
             )
         ]
     return ["How many nodes there are. Their names are not in the release."]

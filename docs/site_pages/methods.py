@@ -7,37 +7,38 @@ from pathlib import Path
 import griffe
 import yaml
 
-from lightning_dpg import methods as package
-from lightning_dpg.classes import is_abstract
-from lightning_dpg.methods import PrivateModule
-from lightning_dpg.privacy.events import Relation
+from lightning_dpg.running.method_list import MethodInfo, list_methods
 from lightning_dpg.running.settings import shipped_configs
 from site_pages import results, source
 
 TASKS = {
-    "single_graph": "One graph",
-    "graph_set": "Sets of graphs",
-    "graph_features": "Features and labels of graphs",
+    "one graph": "One graph",
+    "set of graphs": "Sets of graphs",
+    "features of graphs": "Features and labels of graphs",
 }
-"""Title of each task, by the folder of ``lightning_dpg/methods`` that holds its methods."""
+"""Title of each task of ``list_methods``, in the order of the site."""
 KINDS = {
     "private": "With a guarantee",
     "as published": "As published, for comparison with a paper",
     "not private": "Without privacy, for comparison",
 }
+GUARANTEES = {"pure": "epsilon", "approximate": "(epsilon, delta)", "none": "none"}
 RELATIONS = {
-    Relation.EDGE: "one edge",
-    Relation.NODE: "all edges of one node",
-    Relation.LOCAL_GRAPH: "the graph of one client",
+    "edge": "one edge",
+    "node": "all edges of one node",
+    "local_graph": "the graph of one client",
+    "": "nothing",
 }
+# Its condition is that there is none.
+_BASE = "PrivateModule"
 # Sections of a class docstring that have a place of their own on the page.
 _SECTIONS = ("When to use", "Privacy", "Cost", "Differences from the paper")
 _INTRODUCTION = """\
 # Methods
 
-Each method is a `LightningModule` and has a configuration of the same task. [Choosing a method](../choosing.md) says which one to take;
-this page lists all of them. *Protects* names what two data sets may differ in without being told apart: one edge,
-all edges of one node, or the whole graph of one client. An *epsilon* guarantee needs no delta.
+[Choosing a method](../choosing.md) says which method to take; this page lists all of them. *Protects* names the
+difference that an attacker cannot tell: one edge, all edges of one node, or the whole graph of one client. A guarantee of
+*epsilon* alone needs no delta.
 """
 
 
@@ -46,20 +47,37 @@ class Method:
     """A method as the site shows it.
 
     Attributes:
-        name: Name of the class.
-        task: Folder of ``lightning_dpg/methods`` that holds it.
-        kind: Key of ``KINDS``.
-        guarantee: Guarantee in a few words.
-        protects: Its neighboring relation in a few words.
+        info: Its row of ``list_methods``.
         configurations: Names of the shipped configurations, those of papers last.
     """
 
-    name: str
-    task: str
-    kind: str
-    guarantee: str
-    protects: str
+    info: MethodInfo
     configurations: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of its class."""
+        return self.info.name
+
+    @property
+    def kind(self) -> str:
+        """A key of ``KINDS``."""
+        if self.name.endswith("AsPublished"):
+            return "as published"
+        return "not private" if self.info.guarantee == "none" else "private"
+
+    @property
+    def guarantee(self) -> str:
+        """Its guarantee in a few words."""
+        found = self.docstring
+        bases = found.mro() if isinstance(found, griffe.Class) else []
+        depends = any("condition" in one.members for one in [found, *bases] if one.name != _BASE)
+        return GUARANTEES[self.info.guarantee] + (", under a condition" if depends else "")
+
+    @property
+    def protects(self) -> str:
+        """Its neighboring relation in a few words."""
+        return RELATIONS[self.info.relation]
 
     @property
     def docstring(self) -> griffe.Object:
@@ -75,37 +93,21 @@ class Method:
 @cache
 def methods() -> tuple[Method, ...]:
     """All methods that can be run, by task and kind, then by name."""
-    classes = [getattr(package, name) for name in package.__all__]
-    found = [_method(one) for one in classes if not is_abstract(one) and one is not PrivateModule]
-    order = [*TASKS, *KINDS]
-    return tuple(sorted(found, key=lambda one: (*map(order.index, (one.task, one.kind)), one.name)))
-
-
-def _method(found: type[PrivateModule]) -> Method:
-    name = found.__name__
-    published = name.endswith("AsPublished")
-    kind = "as published" if published else "private" if found.adds_noise else "not private"
-    guarantee = "epsilon" if found.is_pure else "(epsilon, delta)"
-    if found.condition is not PrivateModule.condition:
-        guarantee += ", under a condition"
-    return Method(
-        name,
-        found.__module__.split(".")[2],
-        kind,
-        guarantee if found.adds_noise else "none",
-        RELATIONS[found.relation] if found.adds_noise else "nothing",
-        tuple(_configurations().get(name, ())),
-    )
+    names = _configurations()
+    found = [Method(info, tuple(names.get(info.name, ()))) for info in list_methods()]
+    tasks, kinds = [*TASKS], [*KINDS]
+    return tuple(sorted(found, key=lambda one: (tasks.index(one.info.task), kinds.index(one.kind))))
 
 
 @cache
 def _configurations() -> dict[str, list[str]]:
-    """Names of the shipped configurations by class, those of papers last."""
+    """Names of the shipped configurations by class: of methods, then of baselines and papers."""
     found: dict[str, list[str]] = {}
-    for name, path in shipped_configs().items():
+    shipped = shipped_configs().items()
+    for name, path in sorted(shipped, key=lambda item: item[1].parent.name != "methods"):
         model = _settings(path).get("model") or {}
         found.setdefault(model.get("class_path", ""), []).append(name)
-    return {owner: sorted(names, key=lambda name: "/" in name) for owner, names in found.items()}
+    return found
 
 
 def _settings(path: Path) -> dict[str, dict[str, str]]:
@@ -126,7 +128,7 @@ def pages() -> dict[str, str]:
 def navigation() -> list[dict[str, list[str]]]:
     """Pages of the methods by task, for the navigation."""
     return [
-        {title: [one.path for one in methods() if one.task == task]}
+        {title: [one.path for one in methods() if one.info.task == task]}
         for task, title in TASKS.items()
     ]
 
@@ -137,9 +139,10 @@ def index() -> str:
     for task, title in TASKS.items():
         parts.append(f"## {title}")
         for kind, heading in KINDS.items():
-            chosen = [one for one in methods() if (one.task, one.kind) == (task, kind)]
+            chosen = [one for one in methods() if (one.info.task, one.kind) == (task, kind)]
             if chosen:
-                parts += [f"### {heading} {{ #{task}-{kind.replace(' ', '-')} }}", _table(chosen)]
+                slug = f"{task}-{kind}".replace(" ", "-")
+                parts += [f"### {heading} {{ #{slug} }}", _table(chosen)]
     return "\n\n".join(parts)
 
 
@@ -196,7 +199,7 @@ _ARGUMENTS = """\
 
 def _facts(one: Method) -> str:
     rows = {
-        "Reads": {"single_graph": "one graph"}.get(one.task, "a set of graphs"),
+        "Reads": "one graph" if one.info.task == "one graph" else "a set of graphs",
         "Guarantee": one.guarantee,
         "Protects": one.protects,
         "Configuration": ", ".join(f"`{name}`" for name in _short(one.configurations)) or "none",
@@ -208,8 +211,11 @@ def _picture(one: Method) -> str:
     file = source.ROOT / "docs" / "pictures" / f"{one.name}.png"
     if not file.is_file():
         return ""
-    text = f"The original graph and a graph drawn by {one.name}"
-    return f"## Picture\n\n![{text}](../pictures/{one.name}.png){{ .picture }}\n\n{text}."
+    kind = "graph" if one.info.task == "one graph" else "set"
+    text = (
+        f"A built-in {kind}, and what {one.name} makes of it with the budget of its configuration."
+    )
+    return f"## Picture\n\n![{text}](../pictures/{one.name}.png){{ .picture }}\n\n{text}"
 
 
 def _differences(titled: dict[str, str]) -> str:
@@ -234,7 +240,7 @@ def _examples(one: Method) -> str:
         return ""
     name, *others = one.configurations
     path = shipped_configs()[name]
-    parts = ["## Run it", *_runs(one, name), _tab(f"{name}.yaml", "yaml", path.read_text("utf-8"))]
+    parts = ["## Run it", *_runs(one, name), _tab("YAML", "yaml", path.read_text("utf-8"))]
     if others:
         parts.append("Other configurations: " + ", ".join(f"`{other}`" for other in others) + ".")
     return "\n\n".join(parts)
@@ -247,10 +253,10 @@ def _runs(one: Method, name: str) -> list[str]:
         return [_tab("Command line", "bash", command)]
     epsilon = str(_settings(shipped_configs()[name])["privacy"]["epsilon"])
     budget = ".inf" if epsilon == "inf" else epsilon
-    data = "my-graph.csv" if one.task == "single_graph" else "MY-TU-FOLDER"
+    data = "my-graph.csv" if one.info.task == "one graph" else "MY-TU-FOLDER"
     command += f" \\\n    --data.init_args.name {data} --privacy.epsilon {budget}"
     python = f"release = dpg.fit({data!r}, method={name!r}, epsilon={_python(epsilon)})"
-    if one.task == "single_graph":
+    if one.info.task == "one graph":
         python += "\ngraph = release.sample(seed=0)"
     python = "import lightning_dpg as dpg\n\n" + python.replace("'", '"')
     return [_tab("Command line", "bash", command), _tab("Python", "python", python)]

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 WIDTH, HEIGHT = 360, 230
-LEFT, RIGHT, TOP, BOTTOM = 46, 10, 10, 40
+LEFT, RIGHT, TOP, BOTTOM = 46, 18, 10, 40
 
 COLORS = tuple(f"var(--s{number})" for number in range(8))
 MUTED = "var(--muted)"

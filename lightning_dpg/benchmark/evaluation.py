@@ -108,7 +108,7 @@ def evaluate(real: Any, synthetic: Any, *, undirected: bool = False) -> Evaluati
     """
     # All graphs are read before anything is measured, so that errors come first.
     original = load(real, undirected)
-    sources = synthetic if isinstance(synthetic, list) else [synthetic]
+    sources = synthetic if _holds_several(synthetic) else [synthetic]
     if not sources:
         raise CommandError("evaluate: no synthetic graph is given")
     graphs = [
@@ -122,6 +122,15 @@ def evaluate(real: Any, synthetic: Any, *, undirected: bool = False) -> Evaluati
         for name, graph, guarantee in graphs
     )
     return Evaluation(_name(real, "real"), profile, tuple(measured))
+
+
+def _holds_several(synthetic: Any) -> bool:
+    """Whether a list holds graphs and releases; a list of pairs is the edges of one graph."""
+    return isinstance(synthetic, list) and not (synthetic and all(map(_is_pair, synthetic)))
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, (list, tuple)) and not isinstance(item, Release)
 
 
 def _name(source: object, otherwise: str) -> str:

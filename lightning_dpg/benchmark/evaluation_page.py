@@ -45,7 +45,7 @@ _DISTRIBUTIONS: tuple[tuple[str, _Curve, Axis, Axis], ...] = (
         "Sizes of communities",
         community_curve,
         Axis("rank", is_log=True),
-        Axis("nodes", is_log=True, low=1),
+        Axis("nodes of a community", is_log=True, low=1),
     ),
 )
 NO_STATEMENT = "No statement was given: the page says nothing on how these graphs were protected."
@@ -64,8 +64,10 @@ def page(name: str, real: Profile, measured: Sequence[Measured]) -> str:
         "evaluation.html",
         {
             "LEAD": _lead(name, real, measured),
-            "DOWNLOADS": download(csv_text(measured), "text/csv", "evaluation.csv", "CSV")
-            + download(json_text(measured), "application/json", "evaluation.json", "JSON"),
+            "DOWNLOADS": download(csv_text(measured), "text/csv", "evaluation.csv", "Numbers (CSV)")
+            + download(
+                json_text(measured), "application/json", "evaluation.json", "Numbers (JSON)"
+            ),
             "SUMMARY": _summary(measured, labels),
             "PICTURES": _pictures(real, measured, labels),
             "CHARTS": _charts(real, measured[:MAX_SHOWN], labels),
@@ -167,7 +169,7 @@ def _pictures(real: Profile, measured: Sequence[Measured], labels: Sequence[str]
     if len(shown) < len(measured):
         lines += f" Here and in the charts: the first {MAX_SHOWN} of {len(measured):,} graphs."
     lines += "</p>"
-    return f'{lines}<div class="cards wide">{"".join(cards)}</div>'
+    return f'{lines}<div class="cards pictures">{"".join(cards)}</div>'
 
 
 def _card(name: str, kind: str, measured: Profile, picture: str) -> str:
@@ -206,7 +208,7 @@ def _queries(found: Measured, label: str, *, is_open: bool) -> str:
     for group, title in GROUPS.items():
         entries = [query for query in GRAPH_GLOSSARY.values() if query.group == group]
         if entries:
-            head = f'{title} <small class="close">{_closeness(found, group)}</small>'
+            head = f"<span>{title} <small>{_closeness(found, group)}</small></span>"
             rows.append(f'<tr class="group"><th scope=colgroup colspan=4>{head}</th></tr>')
         rows += [_query_row(query, found.answers[query.name]) for query in entries]
     return (

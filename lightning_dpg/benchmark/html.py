@@ -171,8 +171,8 @@ def _query_table(table: Table, title: str, asked: Sequence[str], task: Task) -> 
     last = None
     for query in sorted(asked, key=lambda query: [*GROUPS].index(GLOSSARY[query].group)):
         if (group := GLOSSARY[query].group) != last:
-            lines.append(f'<tr class="group"><th scope=colgroup>{GROUPS[group]}</th>')
-            lines.append(f"<td colspan={len(table.rows) + 1}></td></tr>")
+            head = f"<th scope=colgroup colspan={len(table.rows) + 2}><span>{GROUPS[group]}</span></th>"
+            lines.append(f'<tr class="group">{head}</tr>')
             last = group
         winners = best(table.rows, query, task)
         head = explained(query, " ↑" if query in task.higher_is_better else "")

@@ -24,6 +24,7 @@ from lightning_dpg.benchmark.result_folder import (
 from lightning_dpg.benchmark.tasks import Task, task_of
 from lightning_dpg.benchmark.whole_files import whole_file
 from lightning_dpg.benchmark.workers import run_calls
+from lightning_dpg.callbacks.card.topics import statement_of
 from lightning_dpg.errors import MAX_LINES, explain
 from lightning_dpg.graph.io import write_graph
 from lightning_dpg.running.fit import fit_settings
@@ -130,7 +131,7 @@ def fit_and_evaluate(job: Job, folder: Path) -> dict[str, Any]:
 
     started = time.perf_counter()
     release = fit_settings(job.settings, place, is_quiet=False)
-    method, statement = release.method, release.statement
+    method, statement = release.method, statement_of(release.statement)
     fitted = time.perf_counter()
     task = task_of(type(method))
     with torch.no_grad():

@@ -3,6 +3,7 @@
 import csv
 import math
 from collections.abc import Iterable, Sequence
+from html import escape
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 from torch_geometric.data import Data
 
 from lightning_dpg.benchmark.tasks import Task
+from lightning_dpg.metrics.glossary import GLOSSARY
 
 COLUMNS = (
     *("method", "graph", "epsilon", "run", "query", "real", "synthetic", "error", "note"),
@@ -122,6 +124,38 @@ class Results(NamedTuple):
     def tables(self) -> list[Table]:
         """A table for each graph and budget."""
         return tables(self.runs)
+
+    def _repr_html_(self) -> str:
+        """Compact tables for notebooks: the headline queries, and the path of the whole report."""
+        report = next((path for path in self.files if path.suffix == ".html"), self.folder)
+        failed = f" {self.failed} of {len(self.runs)} fits failed." if self.failed else ""
+        lead = f"<p><strong>Not private.</strong>{failed} All queries: {escape(str(report))}</p>"
+        return lead + "".join(
+            f"<details{'' if position else ' open'}><summary>{escape(found.graph)}, epsilon "
+            f"{found.epsilon:g}</summary>{_compact(found, self.task)}</details>"
+            for position, found in enumerate(self.tables)
+        )
+
+
+def _compact(found: Table, task: Task) -> str:
+    """Headline queries by methods, with the best ones in bold."""
+    heads = "".join(f"<th>{escape(row.title)}</th>" for row in found.rows)
+    lines = []
+    for query in task.counted:
+        winners = best(found.rows, query, task)
+        cells = [text(row.score(query), row.asked(query)) for row in found.rows]
+        marked = [
+            f"<td><b>{cell}</b></td>" if row.method in winners else f"<td>{cell}</td>"
+            for row, cell in zip(found.rows, cells, strict=True)
+        ]
+        arrow = " ↑" if query in task.higher_is_better else ""
+        meaning = escape(GLOSSARY[query].text)
+        lines.append(f'<tr><th title="{meaning}">{query}{arrow}</th>{"".join(marked)}</tr>')
+    spent = "".join(f"<td>{text(row.spent(), len(row.done))}</td>" for row in found.rows)
+    return (
+        f"<table><thead><tr><th>error, or agreement ↑</th>{heads}</tr></thead>"
+        f"<tbody>{''.join(lines)}<tr><th>epsilon proved</th>{spent}</tr></tbody></table>"
+    )
 
 
 def summarize(values: Iterable[float | None]) -> Summary:

@@ -6,9 +6,9 @@ from pathlib import Path
 from lightning_dpg.errors import CommandError
 
 DESCRIPTION = """\
-Write the model card of a release again: MODEL_CARD.md, MODEL_CARD.html, the texts of privacy.json and
-SHA256SUMS. It costs nothing, and statement, tensors and graphs stay. Texts that are not given stay as
-they are; fit has the same texts as --card.operator and so on, and as the section card of a
+Write the model card of a release again: MODEL_CARD.md, MODEL_CARD.html, the texts of privacy.json
+and SHA256SUMS. It costs nothing, and statement, tensors and graphs stay. Texts that are not given
+stay as they are; fit has the same texts as --card.operator and so on, and as the section card of a
 configuration. Everything that is given is published, but for results that read the private graph:
 their numbers go to nonprivate-card.html beside the release, for the operator only."""
 

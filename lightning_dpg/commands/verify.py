@@ -7,8 +7,9 @@ from lightning_dpg.errors import CommandError
 
 DESCRIPTION = """\
 Check a release, from its own files alone: checksums of all of them (SHA256SUMS, as sha256sum -c does),
-epsilon as recomputed from every read that privacy.json lists, and what privacy.json, the model card
-and the tensors' metadata say of each other. Runs no code of a method that is not shipped.
+epsilon as recomputed from every read that privacy.json lists, and what privacy.json, both formats
+of the model card and the tensors' metadata say of each other. Runs no code of a method that is not
+shipped.
 
 Exit code 0 if all is well, 1 if not. Checksums tell a release that was damaged or edited by accident;
 somebody who edits on purpose can write new ones: compare those that the sender has published."""

@@ -5,11 +5,18 @@ from typing import Any, ClassVar
 
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.trainer.states import TrainerFn
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 
 from lightning_dpg.interfaces import BatchRequest, GraphRecords, Records, serves_records
-from lightning_dpg.methods.data_check import check_records, data_of, served_records
+from lightning_dpg.methods.data_check import (
+    check_accountant,
+    check_records,
+    data_of,
+    served_records,
+)
 from lightning_dpg.methods.planning import check_plan, prove_steps
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.dpsgd import accumulate
@@ -89,6 +96,17 @@ class PrivateModule(pl.LightningModule):
         """Refuse a data module with records of another kind."""
         check_records(cls.__name__, cls.reads, cls.repeats_edges, data)
 
+    def accept_data(self, data: object) -> None:
+        """Refuse data of another kind, before the budget is planned; loaders of a user's own pass."""
+        if data is not None:
+            self.check_data(data)
+
+    def configure_callbacks(self) -> list[Callback]:
+        """Add no callback; refuse a trainer without a budget, before it reads any data."""
+        if self.is_inductive or not self.trainer.predicting:
+            check_accountant(self.trainer, self)
+        return []
+
     def setup(self, stage: str) -> None:
         """Refuse data of another kind, and batches that the data module cannot serve."""
         data = data_of(self.trainer)
@@ -111,6 +129,27 @@ class PrivateModule(pl.LightningModule):
                 "belong to that release\nmake a new object for another one, or pass ckpt_path to "
                 "fit to go on"
             )
+
+    def check_released(self) -> None:
+        """Refuse to evaluate a method that has released nothing.
+
+        Raises:
+            MisconfigurationException: If neither ``fit`` nor a checkpoint has filled its ledger.
+        """
+        if not self.ledger.entries:
+            raise MisconfigurationException(
+                f"this {type(self).__name__} has released nothing that could be evaluated\n"
+                "fit it first, or pass ckpt_path"
+            )
+
+    def on_test_start(self) -> None:
+        """Refuse an untrained method."""
+        self.check_released()
+
+    def on_validation_start(self) -> None:
+        """Refuse an untrained method, except in ``fit``, which begins with one."""
+        if self.trainer.state.fn == TrainerFn.VALIDATING:
+            self.check_released()
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan every event of a whole run: the final content of the ledger.

@@ -3,15 +3,29 @@
 from pytorch_lightning import Trainer
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from lightning_dpg.interfaces import GraphRecords, GraphSetRecords, Records, serves_records
+from lightning_dpg.interfaces import (
+    GraphRecords,
+    GraphSetRecords,
+    KeepsBudget,
+    Records,
+    Released,
+    missing_parts,
+    serves_records,
+)
 
-_READS: dict[type, tuple[str, str]] = {
-    GraphRecords: ("a single graph", "EdgeListDataModule, or a method for sets: ErdosRenyiSet"),
+_READS: dict[type, tuple[str, str, str]] = {
+    GraphRecords: (
+        "a single graph",
+        "EdgeListDataModule(graph)",
+        "EdgeListDataModule, or a method for sets: ErdosRenyiSet",
+    ),
     GraphSetRecords: (
         "a set of graphs",
+        "GraphSetDataModule(graphs)",
         "GraphSetDataModule, TUGraphDataModule or SubgraphDataModule, or a method for one graph: BTER",
     ),
 }
+"""What a method of each kind learns, the data module for it in short, and all ways out."""
 
 
 def check_records(method: str, reads: type, repeats_edges: bool, data: object) -> None:
@@ -52,16 +66,53 @@ def served_records(method: str, reads: type, data: object) -> Records:
     Raises:
         MisconfigurationException: If it serves no records, or records of another kind.
     """
-    learned, fits = _READS.get(reads, (reads.__name__, "a data module that serves such records"))
-    if not serves_records(data):
+    other = reads.__name__, "a data module that serves such records", "such a data module"
+    learned, short, fits = _READS.get(reads, other)
+    if data is None:
         raise MisconfigurationException(
-            f"{method} learns {learned}, and {type(data).__name__} serves no records\n"
-            f"use {fits}; or add what lightning_dpg.interfaces.ServesRecords asks of a data module"
+            f"{method} learns {learned}, and no data module was passed, or a DataLoader in its place\n"
+            f"pass {short} as the data of the trainer"
+        )
+    missing = missing_parts(data)
+    if missing or not serves_records(data):
+        name = type(data).__name__
+        raise MisconfigurationException(
+            f"{method} learns {learned}, and {name} lacks {', '.join(missing)}\n"
+            f"use {short}, whose docstring lists all that it takes\n"
+            f"or derive {name} from {short.partition('(')[0]}, and pass the data to its constructor\n"
+            "or add what lightning_dpg.interfaces.ServesRecords asks of a data module"
         )
     records = data.records
-    if not isinstance(records, reads):
-        held = next(what for kind, (what, _) in _READS.items() if isinstance(records, kind))
+    if isinstance(records, reads):
+        return records
+    held = next((what for kind, (what, *_) in _READS.items() if isinstance(records, kind)), None)
+    if held is None:
+        lacking = [part for part in reads.__annotations__ if not hasattr(records, part)]
         raise MisconfigurationException(
-            f"{method} learns {learned}, and {type(data).__name__} holds {held}\nuse {fits}"
+            f"{method} learns {learned}, and the records of {type(data).__name__} lack "
+            f"{', '.join(lacking)}\nsee lightning_dpg.interfaces.{reads.__name__}, or use {short}"
         )
-    return records
+    raise MisconfigurationException(
+        f"{method} learns {learned}, and {type(data).__name__} holds {held}\nuse {fits}"
+    )
+
+
+def check_accountant(trainer: Trainer, method: Released) -> None:
+    """Refuse a trainer without a budget, before it reads anything.
+
+    Raises:
+        MisconfigurationException: If no callback holds the method to a budget.
+    """
+    if any(isinstance(callback, KeepsBudget) for callback in trainer.callbacks):  # type: ignore[attr-defined]
+        return
+    name, where = type(method).__name__, "from lightning_dpg.callbacks"
+    without = 'PrivacyAccountant("inf")'
+    lines = [f"{name} reads private graphs, and the trainer has no PrivacyAccountant"]
+    if method.adds_noise:
+        budget = "epsilon=1.0, delta=" + ("0.0" if method.is_pure else "1e-6")
+        lines.append(f"pass Trainer(callbacks=[PrivacyAccountant({budget})]), {where}")
+        lines.append(f"{without} runs it without protection")
+    else:
+        lines.append(f"pass Trainer(callbacks=[{without}]), {where}: {name} protects nothing")
+    lines.append("or call lightning_dpg.fit(data, method, epsilon=...), which adds it")
+    raise MisconfigurationException("\n".join(lines))

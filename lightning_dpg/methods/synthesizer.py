@@ -4,6 +4,7 @@ from abc import abstractmethod
 from typing import Any
 
 import torch
+from pytorch_lightning import LightningDataModule
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch_geometric.data import Data
@@ -11,6 +12,7 @@ from torch_geometric.data import Data
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.methods.data_check import data_of, served_records
 from lightning_dpg.metrics.functional import STATISTICS
 from lightning_dpg.metrics.link_prediction import degree_product, link_prediction
 
@@ -25,6 +27,28 @@ class Synthesizer(PrivateModule):
     def __init__(self) -> None:
         super().__init__()
         self.node_names: list[str] | None = None
+        self._data_state: dict[str, Any] | None = None  # split and numbering (private)
+
+    def accept_data(self, data: object) -> None:
+        """Refuse data of another kind; take the number of nodes, unless it is set."""
+        records = served_records(type(self).__name__, self.reads, data)
+        super().accept_data(data)
+        if not isinstance(records, GraphRecords):
+            return  # methods for sets take facts of their own
+        if self.hparams["num_nodes"] is None:
+            self.take_num_nodes(records.num_nodes)
+        self._check_num_nodes(records.num_nodes)
+
+    def take_num_nodes(self, num_nodes: int) -> None:
+        """Keep the public number of nodes of the data; extended by methods that computed with it."""
+        self.hparams["num_nodes"] = num_nodes
+
+    def _check_num_nodes(self, num_nodes: int) -> None:
+        if num_nodes != self.hparams["num_nodes"]:
+            raise MisconfigurationException(
+                f"num_nodes is {self.hparams['num_nodes']}, but the graph has {num_nodes} "
+                f"nodes: set model.init_args.num_nodes to {num_nodes}, or leave it out"
+            )
 
     @abstractmethod
     def sample_edges(self, generator: torch.Generator) -> Tensor:
@@ -46,16 +70,24 @@ class Synthesizer(PrivateModule):
         """Restore the result of :meth:`released_state`."""
         self.load_state_dict(state, strict=False)
 
+    def setup(self, stage: str) -> None:
+        """Refuse to test on edges that the method was trained on.
+
+        The data module of a test gets the numbering of the nodes and the split of the training, or
+        refuses them. Lightning hands it those of a checkpoint.
+        """
+        super().setup(stage)
+        data = data_of(self.trainer)
+        state = self._data_state if stage in ("validate", "test") else None
+        if state is not None and isinstance(data, LightningDataModule):
+            data.load_state_dict(state)
+
     def on_fit_start(self) -> None:
         """Copy the public facts of the data."""
         self.check_new()
         records = self.records
         assert isinstance(records, GraphRecords)  # methods for sets copy facts of their own
-        if records.num_nodes != self.hparams["num_nodes"]:
-            raise MisconfigurationException(
-                f"num_nodes is {self.hparams['num_nodes']}, but the graph has {records.num_nodes} "
-                f"nodes: set model.init_args.num_nodes to {records.num_nodes}, or leave it out"
-            )
+        self._check_num_nodes(records.num_nodes)
         names = list(records.node_names)
         if self.node_names not in (None, names):
             raise MisconfigurationException(
@@ -64,6 +96,8 @@ class Synthesizer(PrivateModule):
             )
         self.node_names = names
         self.assumptions = list(records.assumptions)
+        data = data_of(self.trainer)
+        self._data_state = data.state_dict() if isinstance(data, LightningDataModule) else None
         # Every rank trains on other public randomness; equal randomness would repeat the work.
         torch.manual_seed(torch.initial_seed() + 1 + self.global_rank)
 
@@ -71,11 +105,13 @@ class Synthesizer(PrivateModule):
         """Keep the public node names with the weights."""
         super().on_save_checkpoint(checkpoint)
         checkpoint["node_names"] = self.node_names
+        checkpoint["data_state"] = self._data_state
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Restore the ledger and the node names."""
         super().on_load_checkpoint(checkpoint)
         self.node_names = checkpoint["node_names"]
+        self._data_state = checkpoint.get("data_state")  # not in checkpoints of earlier versions
 
     def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
         """Link prediction on held-out edges (reads the private graph)."""

@@ -14,8 +14,8 @@ from lightning_dpg.privacy.budget import Budget
 def belief_bound(epsilon: float) -> float:
     r"""Largest belief in a fact after the release, if it was believed to 50 % before.
 
-    Bayes' rule multiplies the odds 1 by a likelihood ratio of at most :math:`e^\epsilon`, so that the
-    belief is at most :math:`e^\epsilon / (1 + e^\epsilon)`; by the theorem above with probability
+    Bayes' rule multiplies the odds 1 by a likelihood ratio of at most :math:`e^\epsilon`, so that
+    the belief is at most :math:`e^\epsilon / (1 + e^\epsilon)`; by the theorem above with probability
     :math:`1 - \delta` at least.
 
     Args:
@@ -28,13 +28,13 @@ def true_positive_bound(epsilon: float, delta: float, false_positive_rate: float
     r"""Largest share of present facts that a test finds at a share :math:`\alpha` of false alarms.
 
     Every test satisfies :math:`\mathrm{TPR} \le \delta + e^\epsilon \alpha` (the definition for the
-    event of an alarm) and :math:`1 - \alpha \le \delta + e^\epsilon (1 - \mathrm{TPR})` (that for the
-    event of no alarm, with the neighbors exchanged). Together, TPR is at most
+    event of an alarm) and :math:`1 - \alpha \le \delta + e^\epsilon (1 - \mathrm{TPR})` (that for
+    the event of no alarm, with the neighbors exchanged). Together, TPR is at most
 
     .. math:: \min(1, \delta + e^\epsilon \alpha, 1 - e^{-\epsilon} (1 - \delta - \alpha)),
 
-    the smaller of two lines, and the release of the theorem above attains it (Wasserman and Zhou, "A
-    statistical framework for differential privacy", 2010; Dong, Roth and Su, "Gaussian differential
+    the smaller of two lines, and the release of the theorem above attains it (Wasserman and Zhou,
+    "A statistical framework for differential privacy", 2010; Dong, Roth and Su, "Gaussian differential
     privacy", 2022, equation 5).
 
     Args:
@@ -49,11 +49,12 @@ def true_positive_bound(epsilon: float, delta: float, false_positive_rate: float
 
 
 def group_budget(epsilon: float, delta: float, size: int) -> Budget:
-    r"""Guarantee for k units together: :math:`k \epsilon` and :math:`\delta (1 + \dots + e^{(k-1) \epsilon})`.
+    r"""Guarantee for k units together: :math:`k \epsilon`, and delta times a geometric sum.
 
-    Between two inputs that differ in k units lie k - 1 others. Step by step, a probability is at most
-    :math:`e^\epsilon` times that of the next input plus delta, so that the deltas
-    :math:`\delta, e^\epsilon \delta, e^{2 \epsilon} \delta, \dots` add up. A delta of 1 proves nothing.
+    Between two inputs that differ in k units lie k - 1 others. Step by step, a probability is at
+    most :math:`e^\epsilon` times that of the next input plus delta, so that the deltas
+    :math:`\delta, e^\epsilon \delta, \dots, e^{(k - 1) \epsilon} \delta` add up. A delta of 1
+    proves nothing.
 
     Args:
         epsilon: Of one unit.

@@ -23,8 +23,8 @@ class NoiseError(NamedTuple):
 def discrete_laplace_error(rate: float) -> NoiseError:
     r"""Error by integer noise with :math:`P(k) = \tanh(t / 2) e^{-t |k|}`.
 
-    With :math:`p = e^{-t}` the mean is :math:`2 p / (1 - p^2) = 1 / \sinh t`, and :math:`|k|` exceeds
-    h with probability :math:`2 p^{h + 1} / (1 + p)`.
+    With :math:`p = e^{-t}` the mean is :math:`2 p / (1 - p^2) = 1 / \sinh t`, and :math:`|k|`
+    exceeds h with probability :math:`2 p^{h + 1} / (1 + p)`.
 
     Args:
         rate: Rate t: epsilon over the sensitivity; infinite without noise.

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytorch_lightning as pl
 from torch_geometric.data import Data
 
 from lightning_dpg.cli.loggers import public_name
@@ -33,7 +34,8 @@ def name_of_graph(source: Any) -> GraphName:
     Args:
         source: Name, path, data module or object.
     """
-    source = getattr(source, "source", source)  # of a data module
+    if isinstance(source, pl.LightningDataModule):
+        source = getattr(source, "source", source)
     if isinstance(source, str) and source in {*BUILT_IN, *BUILT_IN_SETS}:
         return GraphName(source, is_public=True)
     if isinstance(source, str | Path):

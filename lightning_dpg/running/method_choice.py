@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytorch_lightning as pl
 
 from lightning_dpg import methods
@@ -12,6 +13,7 @@ from lightning_dpg.callbacks.privacy_accountant import UNASKED_DELTA
 from lightning_dpg.classes import find_class
 from lightning_dpg.cli.method_arguments import fill_num_nodes
 from lightning_dpg.cli.parser import PrivateParser
+from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError, nearest
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
@@ -84,10 +86,10 @@ class MethodChoice(NamedTuple):
             delta: Budget; None takes the delta of :meth:`delta`.
             seed: Public seed.
         """
-        budget = {"epsilon": float(epsilon), "delta": self.delta(delta, epsilon)}
+        budget = {"epsilon": float(epsilon), "delta": float(self.delta(delta, epsilon))}
         model = {"class_path": self.method.public_path(), "init_args": self.arguments}
         return self.sections | {
-            "seed_everything": seed,
+            "seed_everything": int(seed),
             "model": model,
             "privacy": self.sections["privacy"] | budget,
         }
@@ -126,6 +128,11 @@ def choose_method(method: Method, settings: Mapping[str, Any]) -> MethodChoice:
             "names: lightning_dpg.list_methods()"
         )
     _check_names(cls, settings)
+    # Numbers of numpy, as of a grid of settings, are written into files.
+    settings = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in settings.items()
+    }
     configured = sections["model"].get("init_args", {})
     return MethodChoice(cls, {**configured, **settings}, sections, None)
 
@@ -166,6 +173,9 @@ def _check_names(method: type[PrivateModule], settings: Mapping[str, Any]) -> No
             continue
         if name in inspect.signature(pl.Trainer).parameters:
             way = f"it is one of the trainer: trainer=pytorch_lightning.Trainer({name}=...)"
+        elif name in inspect.signature(EdgeListDataModule).parameters:
+            module = "lightning_dpg.datamodules.EdgeListDataModule"
+            way = f"it is one of the data: {module}(data, {name}=...)"
         else:
             way = f"there are: {', '.join(known) or 'none'}"
         raise CommandError(

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 from lightning_dpg.errors import CommandError, explain
 
+_DIRECTED = "undirected=True of EdgeListDataModule, evaluate or attack"
 _OPTIONS = (
     (r"--(?:privacy|model\.init_args|data\.init_args)\.(\w+)", r"\1"),
     (r"\b(?:privacy|model\.init_args|data\.init_args)\.(\w+)", r"\1"),
     (r"--baseline-config CONF", "baseline=NAME"),
+    (r"undirected=True \(--(?:data\.)?undirected(?: true)?\)", _DIRECTED),
     (r"--undirected\b", "undirected=True"),
+    (r"^name: ", "data: "),
     (r"--method (?=[\w.]+)", "method_class="),
     (r"python -m lightning_dpg list", "lightning_dpg.list_methods()"),
 )

@@ -8,6 +8,7 @@ import warnings
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,10 @@ def fit(
 
     Args:
         data: The private graph: name of a built-in graph, path of a file, graph of networkx or
-            PyTorch Geometric, square matrix of numpy or scipy, or a data module. For a method of
-            sets of graphs: name of a set, path of a folder, or a list of graphs.
+            PyTorch Geometric, square matrix of numpy or scipy, DataFrame with the columns ``source``
+            and ``target``, array of shape ``(M, 2)`` or list of pairs with an edge each, or a data
+            module. For a method of sets of graphs: name of a set, path of a folder, data set of
+            PyTorch Geometric, or a list of graphs.
         method: Name of a configuration such as ``"bter"`` (:func:`lightning_dpg.list_methods` lists
             them), class of a method, or a method object that was not fitted.
         epsilon: Budget; ``float("inf")`` for a method without noise.
@@ -84,6 +87,7 @@ def fit(
     """
     with readable_errors(), isolate_rng(), warnings.catch_warnings():
         mute_known_warnings()
+        _check_numbers(epsilon=epsilon, delta=delta)
         chosen = choose_method(method, settings)
         pl.seed_everything(seed, verbose=False)
         writer = ReleaseWriter(card=card)
@@ -112,11 +116,23 @@ def fit(
             with without_messages() if shows_bar else quiet():
                 callbacks = [budget, _Quietly(writer)]
                 own = _trainer(config["trainer"], folder, out is not None, callbacks, shows_bar)
+                if (
+                    not made.adds_noise
+                ):  # said before what its callbacks lack, as by the command line
+                    budget.check_run(own, made)
                 _run(own, made, module)
             release = replace(open_release(folder, type(made)), configuration=config)
         if out is None:
             weakref.finalize(release, shutil.rmtree, folder, ignore_errors=True)
         return release
+
+
+def _check_numbers(**numbers: float | None) -> None:
+    """Refuse a budget that is no number, by the name of its argument."""
+    for name, value in numbers.items():
+        is_default = name == "delta" and value is None
+        if not is_default and (isinstance(value, bool) or not isinstance(value, Real)):
+            raise CommandError(f"{name} must be a number, got {value!r}")
 
 
 def _fit_with(

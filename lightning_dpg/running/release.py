@@ -33,7 +33,7 @@ class Release:
 
     Attributes:
         method: Method around its released tensors, of the class that was fitted.
-        statement: Content of ``privacy.json``; empty if the tensors carry none.
+        statement: Content of ``privacy.json``; empty in a release without one.
         folder: Folder of the files of the release; None if it was opened without one.
         configuration: Configuration of the fit, if this process has made it. It belongs to the
             owner, and :meth:`save` does not write it.
@@ -183,10 +183,9 @@ class Release:
     def _repr_html_(self) -> str:
         """Show the guarantee and every read of the private graph in a notebook."""
         head = f"Release of {self._name}: {self._size()}"
-        columns = ("name", "mechanism", "sensitivity", "epsilon", "steps")
-        titles = "".join(f"<th>{title}</th>" for title in ("read", *columns[1:]))
+        titles = "".join(f"<th>{title}</th>" for title in ("read", "mechanism", "cost", "steps"))
         rows = "".join(
-            "<tr>" + "".join(f"<td>{_shown(entry.get(name))}</td>" for name in columns) + "</tr>"
+            "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in _cells(entry)) + "</tr>"
             for entry in self.statement.get("entries", [])
         )
         return (
@@ -270,6 +269,13 @@ def _numbers_of(pairs: NDArray[Any], names: Sequence[str]) -> NDArray[np.int64]:
     return np.array(numbers, dtype=np.int64).reshape(pairs.shape)
 
 
-def _shown(value: Any) -> str:
-    """Escaped text of a value of the statement."""
-    return html.escape(f"{value:.6g}" if isinstance(value, float) else str(value))
+def _cells(entry: dict[str, Any]) -> list[str]:
+    """Texts of an entry of the statement: read, mechanism, cost and steps."""
+    if entry["mechanism"] == "non_private":
+        cost = "no protection"
+    elif "noise_multiplier" in entry:
+        cost = f"noise multiplier {float(entry['noise_multiplier']):.4g}"
+    else:
+        cost = f"epsilon {float(entry['epsilon']):.4g}"
+        cost += f", delta {float(entry['delta']):.4g}" if entry.get("delta") else ""
+    return [entry["name"], entry["mechanism"], cost, str(entry["steps"])]

@@ -10,8 +10,15 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from lightning_dpg import __version__, methods
+from lightning_dpg.callbacks.card.topics import TOPICS
 from lightning_dpg.callbacks.checksums import SUMS, digest, read_sums
-from lightning_dpg.callbacks.release_writer import GENERATOR, LEARNER, RECIPE, SCHEMA_VERSION
+from lightning_dpg.callbacks.release_writer import (
+    GENERATOR,
+    LEARNER,
+    RECIPE,
+    SCHEMA_VERSION,
+    STATEMENT,
+)
 from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import PrivateModule
@@ -50,7 +57,9 @@ def open_release(folder: str | Path, method_class: type[PrivateModule] | None = 
     path = released_tensors(Path(folder).expanduser())
     _refuse_changes(path)
     method = rebuild(path, _WRITTEN_BY[path.name], method_class)
-    return Release(method, read_recipe(path)[0].get("privacy") or {}, path.parent)
+    # The copy in the tensors is bound to them: it counts where privacy.json says something else.
+    statement = (read_recipe(path)[0].get("privacy") or {}) | _topics(path.with_name(STATEMENT))
+    return Release(method, statement, path.parent)
 
 
 def released_tensors(folder: Path) -> Path:
@@ -71,8 +80,20 @@ def released_tensors(folder: Path) -> Path:
     raise CommandError(f"{folder}: no release/{GENERATOR} in it{near}")
 
 
+def _topics(path: Path) -> dict[str, Any]:
+    """Topics of a ``privacy.json`` beside the statement; empty in releases of earlier versions."""
+    if not path.is_file():
+        return {}
+    _refuse_changes(path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CommandError(f"{path}: not JSON ({error})") from error
+    return {name: content[name] for name in TOPICS if isinstance(content, dict) and name in content}
+
+
 def _refuse_changes(path: Path) -> None:
-    """Refuse tensors that differ from their checksum, if the release has checksums."""
+    """Refuse a file that differs from its checksum, if the release has checksums."""
     sums = path.with_name(SUMS)
     if not sums.is_file():  # a release of an earlier version
         return

@@ -65,6 +65,15 @@ def test_an_open_release_gives_its_graph_and_its_guarantee():
     assert found.measured[0].guarantee == GUARANTEE
 
 
+@pytest.mark.parametrize(
+    ("synthetic", "count"),
+    [([("0", "1"), ("1", "2")], 1), ([[0, 1], [1, 2]], 1), ([KARATE, KARATE], 2), (["a", "b"], 2)],
+)
+def test_a_list_holds_graphs_or_the_edges_of_one(synthetic, count, monkeypatch):
+    monkeypatch.setattr(evaluation, "load", lambda source, undirected: from_networkx(KARATE))
+    assert len(evaluate("karate", synthetic).measured) == count
+
+
 def test_table_json_and_csv_hold_the_same_numbers(tmp_path):
     found = evaluate("karate", "les_miserables")
     content = json.loads(found.to_json())["graphs"][0]["queries"]

@@ -1,6 +1,7 @@
 """Tables of results equal numbers computed by hand."""
 
 import csv
+import html
 import math
 import statistics
 from pathlib import Path
@@ -14,6 +15,7 @@ from lightning_dpg.benchmark import results as tables
 from lightning_dpg.benchmark.markdown import markdown
 from lightning_dpg.benchmark.tasks import SINGLE_GRAPHS
 from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.metrics.glossary import GLOSSARY
 from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES
 from tests.recorded import result
 
@@ -121,3 +123,20 @@ def test_summary_is_that_of_the_standard_library(tmp_path):
     assert len(rows) == len(QUERIES) + 1
     assert [row["error"] for row in rows if row["query"] == "triangles"] == [""]
     assert rows[-1]["note"] == "failed: why"
+
+
+def test_results_have_compact_tables_for_notebooks(tmp_path):
+    runs = [
+        result("a<b", 0, triangles=0.125),
+        result("a<b", 1, triangles=0.125),
+        result("worse", 0, triangles=0.5),
+        result("gone", 0, failure="broken"),
+    ]
+    found = tables.Results(runs, {}, SINGLE_GRAPHS, tmp_path, [tmp_path / "report.html"])
+    content = found._repr_html_()
+    assert "<td><b>0.125</b></td><td>0.5</td><td>-</td>" in content
+    assert "<th>a&lt;b</th>" in content
+    assert "1 of 4 fits failed" in content
+    assert str(tmp_path / "report.html") in content
+    assert content.count("<tr>") == len(SINGLE_GRAPHS.counted) + 2
+    assert html.escape(GLOSSARY["triangles"].text) in content

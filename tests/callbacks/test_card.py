@@ -9,6 +9,7 @@ import torch
 
 import lightning_dpg
 from lightning_dpg.callbacks.card.reads import _place, _proof_names, expected_error, read_of
+from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian
 from lightning_dpg.privacy.noise import NoiseSource
@@ -59,8 +60,9 @@ def test_an_edge_is_the_unit_and_a_person_is_not():
 
 
 def test_numbered_nodes_are_not_published_by_name():
-    numbered = ["The nodes are numbered in a secret random order; the release holds no name."]
-    card = card_of(statement(assumptions=numbered))
+    data = EdgeListDataModule("karate", names="numbers")
+    data.setup("fit")
+    card = card_of(statement(assumptions=data.assumptions))
     assert "Their names are not in the release." in card
     assert "is a customer" not in card
 
@@ -70,12 +72,13 @@ def test_the_table_of_groups_has_rounded_up_bounds():
     belief = math.exp(1) / (1 + math.exp(1))
     assert 0.731 < belief < 0.732
     assert rows(card, 1) == [["1", "1", "0", "73.2 %", "2.8 %"]]
-    assert rows(card, 50) == [["50", "50", "0", "100.0 %", "100.0 %"]]
+    assert rows(card, 50) == [["50", "50", "0", "100 %", "100 %"]]
     approximate = card_of(statement(epsilon=1.0, delta=1e-5))
     # 1e-5 (1 + e + e^2 + e^3 + e^4) = 8.58e-4, and e^5 / 100 is beyond the second line.
     assert rows(approximate, 5) == [["5", "5", "0.000858", "99.4 %", "99.4 %"]]
-    assert rows(approximate, 50) == [["50", "50", "1", "100.0 %", "100.0 %"]]
+    assert rows(approximate, 50) == [["50", "50", "1", "100 %", "100 %"]]
     assert "gives the answer away with probability 1e-05" in approximate
+    assert "A customer with 50 relations is not protected: each relation counts" in approximate
     assert "gives the answer away" not in card
 
 

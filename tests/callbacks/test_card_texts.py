@@ -17,3 +17,6 @@ def test_an_unknown_text_is_refused_with_the_nearest_name():
         ReleaseWriter(card={"purpos": "research"})
     with pytest.raises(TypeError, match=r"card\.contact must be a text, got 5"):
         Card.of({"contact": 5})
+    for text in ("\x1b[2J", "\ud800"):
+        with pytest.raises(ValueError, match="control character"):
+            Card(operator=text)

@@ -198,3 +198,10 @@ def test_names_that_a_format_cannot_hold_are_refused_before_anything_is_spent(tm
             with pytest.raises(ValueError, match="edge list cannot hold"):
                 trainer.fit(module, data)
         assert bool(module.ledger.entries) is fits
+
+
+def test_a_date_that_is_none_is_refused_before_anything_is_spent(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "today")
+    with pytest.raises(ValueError, match="SOURCE_DATE_EPOCH must be a number of seconds"):
+        fit(tmp_path)
+    assert not list(tmp_path.iterdir())

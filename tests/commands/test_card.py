@@ -117,6 +117,27 @@ def test_numbers_that_read_a_private_graph_stay_beside_the_release(release, is_p
     assert content["evaluation"]["attack"] == "No attack was recorded."
 
 
+def test_the_best_attack_on_a_public_graph_is_published(release, tmp_path):
+    rows = [
+        {
+            "attack": name,
+            "release": {"found": {"value": value}},
+            "baseline": {"found": {"value": 0.02}},
+        }
+        for name, value in (("edges", 0.05), ("scores", 0.25), ("neighbors", 0.1))
+    ]
+    report = {
+        "graph": {"name": "karate", "is_public": True},
+        "link_stealing": rows,
+        "link_prediction": {"generated": {"value": 0.669}},
+    }
+    (tmp_path / "attack.json").write_text(json.dumps(report))
+    said = rewritten(release, "--attack", str(tmp_path / "attack.json"))["evaluation"]["attack"]
+    assert "best of 3 attacks on single links (scores) finds 25.0 %" in said
+    assert "; 2.0 % without them in the data. Accuracy" in said
+    assert "66.9 %" in said
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -11,6 +11,7 @@ import pytest
 from lightning_dpg.graph.io import from_networkx, write_graph
 from lightning_dpg.main import main
 from lightning_dpg.metrics import queries
+from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY
 from lightning_dpg.metrics.queries import QUERIES
 
 
@@ -65,6 +66,21 @@ def test_table_json_and_csv(folder, capsys):
     assert ["max_degree", "17", "2", "0.8824"] in lines
     assert "34 and 77" in printed
     assert "not private" in printed
+
+
+def test_help_explains_every_query(capsys):
+    assert main(["evaluate", "--help"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert all(f" {name}: {GRAPH_GLOSSARY[name].text}" in said for name in QUERIES)
+
+
+def test_the_folder_of_a_release_stands_for_its_graphs(folder, capsys):
+    (folder / "release").mkdir()
+    (folder / "release" / "privacy.json").write_text('{"guarantee": "edge-level (1, 0)-DP"}')
+    write_graph(from_networkx(nx.path_graph(34)), folder / "release" / "synthetic-0.edges")
+    assert main(["evaluate", "karate", ".", "--html", "out.html"]) == 0
+    assert "release/synthetic-0.edges against karate" in capsys.readouterr().out
+    assert "<strong>edge-level (1, 0)-DP</strong>" in (folder / "out.html").read_text()
 
 
 def test_directions_are_dropped_on_demand(folder, capsys):

@@ -256,8 +256,12 @@ def checkpoint(tmp_path):
     return fitted(tmp_path, **SPLIT)
 
 
+def accounted(**options):
+    return quiet_trainer(PrivacyAccountant(1.0, 0.0), **options)
+
+
 def fitted(folder, **split):
-    trainer = quiet_trainer(PrivacyAccountant(1.0, 0.0), num_sanity_val_steps=2)
+    trainer = accounted(num_sanity_val_steps=2)
     trainer.fit(ChungLu(34), EdgeListDataModule("karate", **split))
     trainer.save_checkpoint(folder / "run.ckpt")
     return folder / "run.ckpt"
@@ -272,19 +276,19 @@ def test_held_out_edges_of_another_split_are_refused(checkpoint, changed):
     """They are among those that the method was trained on."""
     (name,) = changed
     other = EdgeListDataModule("karate", **SPLIT | changed)
-    for run in (quiet_trainer().test, quiet_trainer().validate):
+    for run in (accounted().test, accounted().validate):
         with pytest.raises(MisconfigurationException, match=f"trained with {name} {SPLIT[name]}"):
             run(ChungLu(34), other, ckpt_path=checkpoint)
     quiet_trainer().predict(ChungLu(34), other, ckpt_path=checkpoint)  # reads no edge
     same = EdgeListDataModule("karate", **SPLIT)
-    assert quiet_trainer().test(ChungLu(34), same, ckpt_path=checkpoint)
+    assert accounted().test(ChungLu(34), same, ckpt_path=checkpoint)
 
 
 def test_a_test_on_training_edges_is_refused(tmp_path):
     checkpoint = fitted(tmp_path)
     with pytest.raises(MisconfigurationException, match=r"trained with test_fraction 0\.0"):
-        quiet_trainer().test(
+        accounted().test(
             ChungLu(34), EdgeListDataModule("karate", test_fraction=0.1), ckpt_path=checkpoint
         )
     # Without held-out edges the seed decides nothing.
-    quiet_trainer().test(ChungLu(34), EdgeListDataModule("karate", seed=5), ckpt_path=checkpoint)
+    accounted().test(ChungLu(34), EdgeListDataModule("karate", seed=5), ckpt_path=checkpoint)

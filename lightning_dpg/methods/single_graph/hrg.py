@@ -89,6 +89,11 @@ class HRG(OneShotSynthesizer):
         self.register_buffer("dendrogram", torch.empty(0, 3, dtype=torch.long))
         self.register_buffer("counts", torch.empty(0, dtype=torch.long))
 
+    def take_num_nodes(self, num_nodes: int) -> None:
+        """Keep the public number of nodes, also for the chain."""
+        super().take_num_nodes(num_nodes)
+        self.chain = DendrogramChain(num_nodes, self.hparams["steps_per_node"])
+
     def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
         """Make the releases, and log the progress of the chain (private)."""
         super().training_step(batch, batch_idx)

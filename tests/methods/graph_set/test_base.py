@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.subgraph import SubgraphDataModule
@@ -49,7 +50,7 @@ def paths(num_edges=()):
 
 
 def trainer(folder):
-    return quiet_trainer(default_root_dir=folder)
+    return quiet_trainer(PrivacyAccountant("inf"), default_root_dir=folder)
 
 
 def generator(seed=0):

@@ -71,5 +71,5 @@ def test_edges_that_occur_often_cost_more_noise(tmp_path):
 
 
 def test_a_budget_is_asked_for(tmp_path):
-    with pytest.raises(MisconfigurationException, match="needs a budget"):
+    with pytest.raises(MisconfigurationException, match="has no PrivacyAccountant"):
         fit(tmp_path, ErdosRenyiSet(), GraphSetDataModule(GRAPHS), None)

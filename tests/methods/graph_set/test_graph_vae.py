@@ -286,7 +286,7 @@ def test_options_that_cannot_work_are_refused(options, message):
 
 
 def test_large_blocks_and_missing_budgets_are_refused():
-    with pytest.raises(MisconfigurationException, match="needs a budget"):
+    with pytest.raises(MisconfigurationException, match="has no PrivacyAccountant"):
         quiet_trainer().fit(small(DPGVAE), GraphSetDataModule(two_cliques()))
     with pytest.raises(MisconfigurationException, match="lower"):
         fit(small(GVAE), math.inf, None, [nx.path_graph(8200)])

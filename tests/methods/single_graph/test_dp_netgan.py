@@ -177,7 +177,7 @@ def test_batches_of_another_rate_are_refused():
 
 
 def test_auto_without_budget_or_number_of_steps_is_refused():
-    with pytest.raises(MisconfigurationException, match="needs a budget"):
+    with pytest.raises(MisconfigurationException, match="has no PrivacyAccountant"):
         quiet_trainer().fit(make_module(), EdgeListDataModule())
     with pytest.raises(MisconfigurationException, match="max_epochs"):
         fit(make_module(), max_epochs=-1)

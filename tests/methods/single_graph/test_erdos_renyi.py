@@ -82,5 +82,8 @@ def test_any_budget_leaves_a_possible_number_of_edges(epsilon):
 
 
 def test_a_budget_is_asked_for(tmp_path):
+    method = ErdosRenyi(num_nodes=77)
+    with pytest.raises(MisconfigurationException, match="has no PrivacyAccountant"):
+        trainer(tmp_path).fit(method, EdgeListDataModule("les_miserables"))
     with pytest.raises(MisconfigurationException, match="needs a budget"):
-        trainer(tmp_path).fit(ErdosRenyi(num_nodes=77), EdgeListDataModule("les_miserables"))
+        _ = method.budget

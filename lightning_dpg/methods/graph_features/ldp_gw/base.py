@@ -172,7 +172,8 @@ class GromovWassersteinRelease(GraphFeatureRelease):
 
     def configure_callbacks(self) -> list[Callback]:
         """Stop the client processes however the run ends."""
-        return [StopClients(self.shut_down)] if self.hparams["flower_processes"] else []
+        stops = [StopClients(self.shut_down)] if self.hparams["flower_processes"] else []
+        return [*super().configure_callbacks(), *stops]
 
     def on_fit_start(self) -> None:
         """Copy the public facts of the data, and draw the training graphs of the encoder."""

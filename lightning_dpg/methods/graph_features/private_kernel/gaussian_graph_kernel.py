@@ -25,7 +25,8 @@ class GaussianGraphKernel(GraphCounts):
 
     When to use:
         For many counts of each graph, for which this noise is smaller than the Laplace noise of
-        :class:`PrivateGraphKernel`, and where a delta is acceptable.
+        :class:`PrivateGraphKernel`, and where a delta is acceptable. For few counts the Laplace
+        noise is the smaller one.
 
     Privacy:
         (epsilon, delta)-DP at the level of edges: one undirected edge of one graph is added or

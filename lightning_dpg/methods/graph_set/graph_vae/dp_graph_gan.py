@@ -57,8 +57,8 @@ class DPGGAN(GraphSetSynthesizer):
     reconstruction read no edge. The rest is as in :class:`DPGVAE`.
 
     When to use:
-        To compare with the paper. :class:`DPGVAE` is faster and as good within a budget; below an
-        epsilon of 10 :class:`ErdosRenyiSet` is better than both.
+        To compare with the paper. :class:`DPGVAE` is faster and as good within a budget; at an
+        epsilon of 1 and below :class:`ErdosRenyiSet` is better than both in most statistics.
 
     Privacy:
         (epsilon, delta)-DP at the level of edges: one undirected edge of one graph is added or

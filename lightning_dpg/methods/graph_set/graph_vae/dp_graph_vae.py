@@ -43,9 +43,9 @@ class DPGVAE(GraphSetSynthesizer):
     divergence. The number of edges of each graph is released with discrete Laplace noise.
 
     When to use:
-        For a set of graphs from an epsilon of 10 on. Below that :class:`ErdosRenyiSet` comes nearer
-        to the originals, because it spends the whole budget on the numbers of edges. For a single
-        graph take :class:`BTER` or :class:`PrivGraph`.
+        For a set of graphs from an epsilon of 10 on. At 1 and below :class:`ErdosRenyiSet` comes
+        nearer to the originals in most statistics, because it spends the whole budget on the
+        numbers of edges. For a single graph take :class:`BTER` or :class:`PrivGraph`.
 
     Privacy:
         (epsilon, delta)-DP at the level of edges: one undirected edge of one graph is added or

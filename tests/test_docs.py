@@ -161,7 +161,7 @@ def test_the_navigation_names_every_page_once():
 
 
 def test_a_notebook_becomes_a_page_with_its_outputs(tmp_path):
-    table = "<style scoped>\n\np {}</style>\n<table><tr><td>1</td></tr></table>"
+    table = '<style scoped>\n\np {}</style>\n<table border="1" class="dataframe"><tr><td>1</td></tr></table>'
     cells = [
         {
             "cell_type": "markdown",

@@ -11,13 +11,15 @@ from site_pages.source import ROOT
 _INDEX = """\
 # Examples
 
-*Notebooks that run in every test of the project. Each page is a notebook with its outputs; the file behind
-the link runs in Jupyter, with `pip install ipykernel pandas` beside lightning_dpg.*
+*Four notebooks, which the tests of the project run. Each page is a notebook with its outputs, and links to its
+file for Jupyter (`pip install jupyterlab pandas`, beside lightning_dpg).*
 
 | notebook | what it shows |
 |---|---|
 """
+# The theme has a style for tables.
 _STYLE = re.compile(r"<style.*?</style>\s*", re.DOTALL)
+_PANDAS = '<table border="1" class="dataframe">'
 
 
 def pages() -> dict[str, str]:
@@ -96,7 +98,7 @@ def _output(output: dict[str, Any]) -> str:
         text = _joined(data["text/markdown"])
         return f'<div class="output" markdown="1">\n\n{text}\n\n</div>'
     if "text/html" in data:
-        text = _STYLE.sub("", _joined(data["text/html"]))
+        text = _STYLE.sub("", _joined(data["text/html"])).replace(_PANDAS, "<table>")
         return f'<div class="output">\n{text}\n</div>'
     return fenced("text", _joined(data["text/plain"] if data else output["text"]))
 

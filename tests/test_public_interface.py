@@ -267,7 +267,7 @@ def test_an_audit_takes_objects_and_leaves_them_as_they_were():
     assert (report.fits, report.canaries) == (4, 24)
     assert report.graph == ("Graph given in Python", False)
     assert json.loads(report.to_json())["graph"] == report.graph._asdict()
-    assert "not private" in str(report)
+    assert "not private" in str(report) == repr(report)
 
 
 def test_an_attack_takes_objects_and_fits_the_same_method_again():

@@ -88,6 +88,10 @@ class Report(NamedTuple):
         """State claims, bounds and verdict."""
         return "\n".join([*_lines(self), NOT_PRIVATE])
 
+    def __repr__(self) -> str:
+        """The text as well: it is the result."""
+        return str(self)
+
     def _repr_html_(self) -> str:
         """Show the text in a notebook."""
         return f"<pre>{html.escape(str(self))}</pre>"

@@ -20,7 +20,7 @@ from lightning_dpg.running.graph_arguments import load
 from lightning_dpg.running.release import Release
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """Synthetic graphs beside the real graph. All numbers are private: the real graph was read.
 
@@ -50,6 +50,10 @@ class Evaluation:
     def __str__(self) -> str:
         """All tables, and a reminder that they are not private."""
         return "\n".join([*self.table(), NOT_PRIVATE])
+
+    def __repr__(self) -> str:
+        """The tables as well: they are the result."""
+        return str(self)
 
     def to_json(self) -> str:
         """Return all answers as strict JSON, with null for nan, and with their notes."""

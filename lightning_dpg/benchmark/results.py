@@ -125,11 +125,25 @@ class Results(NamedTuple):
         """A table for each graph and budget."""
         return tables(self.runs)
 
+    @property
+    def _report(self) -> Path:
+        return next((path for path in self.files if path.suffix == ".html"), self.folder)
+
+    def __repr__(self) -> str:
+        """Name what was measured, and the path of the whole report."""
+        places = ", ".join(f"{found.graph} at epsilon {found.epsilon:g}" for found in self.tables)
+        return (
+            f"Results of {len(self.runs)} fits, {self.failed} of them failed: tables of {places}\n"
+            f"all numbers: {self._report}\n"
+            "not private: the numbers were computed from the real graphs"
+        )
+
     def _repr_html_(self) -> str:
         """Compact tables for notebooks: the headline queries, and the path of the whole report."""
-        report = next((path for path in self.files if path.suffix == ".html"), self.folder)
         failed = f" {self.failed} of {len(self.runs)} fits failed." if self.failed else ""
-        lead = f"<p><strong>Not private.</strong>{failed} All queries: {escape(str(report))}</p>"
+        lead = (
+            f"<p><strong>Not private.</strong>{failed} All queries: {escape(str(self._report))}</p>"
+        )
         return lead + "".join(
             f"<details{'' if position else ' open'}><summary>{escape(found.graph)}, epsilon "
             f"{found.epsilon:g}</summary>{_compact(found, self.task)}</details>"

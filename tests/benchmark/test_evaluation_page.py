@@ -144,6 +144,10 @@ def test_summary_for_notebooks_is_short_and_escaped():
     assert len(content) < 30_000
 
 
+def test_an_evaluation_shows_its_tables_in_a_terminal():
+    assert repr(evaluation()) == str(evaluation())
+
+
 def test_close_is_an_error_to_a_tenth_or_an_agreement_from_nine_tenths():
     scores = {"max_degree": 0.1, "gini": 0.11, "degree_cosine": 0.9, "wedges": float("nan")}
     answers = {name: Answer(1.0, 1.0, score) for name, score in scores.items()}

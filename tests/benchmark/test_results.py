@@ -140,3 +140,8 @@ def test_results_have_compact_tables_for_notebooks(tmp_path):
     assert str(tmp_path / "report.html") in content
     assert content.count("<tr>") == len(SINGLE_GRAPHS.counted) + 2
     assert html.escape(GLOSSARY["triangles"].text) in content
+    assert repr(found).splitlines() == [
+        "Results of 4 fits, 1 of them failed: tables of karate at epsilon 1",
+        f"all numbers: {tmp_path / 'report.html'}",
+        "not private: the numbers were computed from the real graphs",
+    ]

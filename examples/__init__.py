@@ -1,0 +1,1 @@
+"""Notebooks that show the Python interface; ``python -m examples`` runs them and stores outputs."""

@@ -1,0 +1,62 @@
+"""Runs of the notebooks in a scratch folder, by the Python that runs this code."""
+
+import os
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import nbformat
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+FOLDER = Path(__file__).parent
+SECONDS = 600
+
+
+def notebooks() -> list[Path]:
+    """Paths of all notebooks, in the order of their numbers."""
+    return sorted(FOLDER.glob("*.ipynb"))
+
+
+def executed(path: Path, scratch: Path) -> NotebookNode:
+    """Run a notebook, and return it with its outputs; the file stays as it is.
+
+    Args:
+        path: The notebook.
+        scratch: Empty folder, in which it runs and which gets all files.
+
+    Raises:
+        CellExecutionError: If a cell fails.
+    """
+    notebook = nbformat.read(path, as_version=4)
+    with TemporaryDirectory() as private:
+        manager = AsyncKernelManager(
+            kernel_name="python3",
+            kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),  # the kernel of this Python
+            transport="ipc",  # no port that other users of the machine can reach
+            connection_file=f"{private}/kernel.json",
+        )
+        client = NotebookClient(
+            notebook,
+            km=manager,
+            timeout=SECONDS,
+            resources={"metadata": {"path": str(scratch)}},
+            record_timing=False,
+            coalesce_streams=True,
+        )
+        client.execute(env=_environment(private))
+    notebook.metadata.language_info = {"name": "python"}  # no version of Python
+    return notebook
+
+
+def _environment(private: str) -> dict[str, str]:
+    """Environment of the kernel: this Python, this package, and nothing of the user's home."""
+    places = {"PATH": Path(sys.executable).parent, "PYTHONPATH": FOLDER.parent}
+    first = {
+        name: os.pathsep.join(filter(None, (str(place), os.environ.get(name))))
+        for name, place in places.items()
+    }
+    home = {name: private for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR")}
+    return os.environ | home | first

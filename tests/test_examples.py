@@ -1,0 +1,115 @@
+"""The notebooks in examples/ run, and are stored as they ran."""
+
+import json
+import re
+
+import nbformat
+import pandas as pd
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+import lightning_dpg as dpg
+from examples.running import executed, notebooks
+
+ABSOLUTE = re.compile(r"(?<![\w.:/~])/(?:home|opt|private|root|tmp|usr|Users|var|work)/\S+")
+LARGEST = 300_000  # bytes that a code host shows at once
+
+
+def faults(notebook):
+    """What is wrong with a stored notebook."""
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    if [cell.execution_count for cell in cells] != list(range(1, len(cells) + 1)):
+        yield "not run from top to bottom"
+    for cell in cells:
+        if "execution" in cell.metadata:
+            yield "time stamps"
+        for output in cell.outputs:
+            if output.output_type == "error" or output.get("name") == "stderr":
+                yield "an error or a warning"
+    if found := ABSOLUTE.findall(json.dumps(notebook.cells)):
+        yield f"absolute paths: {found}"
+
+
+def stored():
+    return [pytest.param(path, id=path.stem) for path in notebooks()]
+
+
+@pytest.mark.parametrize("path", stored())
+def test_a_stored_notebook_is_clean_and_small(path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert not list(faults(notebook))
+    assert path.stat().st_size < LARGEST
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"execution_count": 2}, "top to bottom"),
+        ({"metadata": {"execution": {"iopub.execute_input": "2026"}}}, "time stamps"),
+        ({"outputs": [new_output("error", ename="E", evalue="", traceback=[])]}, "an error"),
+        ({"outputs": [new_output("stream", name="stderr", text="odd")]}, "a warning"),
+        ({"outputs": [new_output("stream", text="in /home/me/x")]}, "/home/me/x"),
+    ],
+)
+def test_faults_of_a_stored_notebook_are_found(change, expected):
+    clean = {"execution_count": 1, "outputs": [new_output("stream", text="a/b </tr>")]}
+    assert not list(faults(new_notebook(cells=[new_code_cell("1", **clean)])))
+    (found,) = faults(new_notebook(cells=[new_code_cell("1", **clean | change)]))
+    assert expected in found
+
+
+def text_of(notebook, start):
+    """Text that the cell with this beginning has printed or returned."""
+    (cell,) = [cell for cell in notebook.cells if cell.source.startswith(start)]
+    texts = [output.get("text") or output["data"]["text/plain"] for output in cell.outputs]
+    return "\n".join(texts)
+
+
+def publishes(notebook, folder):
+    said = text_of(notebook, "!python -m lightning_dpg verify")
+    assert "7 files have their checksums\nepsilon 2.0 is what the 5 entries prove" in said
+    assert dpg.open_release(folder / "published").sample(0).num_nodes == 600
+    assert "<title>" in (folder / "evaluation.html").read_text()
+
+
+def compares(notebook, folder):
+    numbers = pd.read_csv(folder / "compared" / "results.csv")
+    assert numbers["note"].dropna().str.startswith("failed").sum() == 0
+    assert set(zip(numbers["epsilon"], numbers["run"], strict=True)) == {
+        (epsilon, run) for epsilon in (1.0, 5.0) for run in (0, 1)
+    }
+    assert "privgraph" in text_of(notebook, "mine = ")
+
+
+def labels(notebook, folder):
+    lines = text_of(notebook, "def features_of").splitlines()[2:]
+    rows = {name: [float(value) for value in values] for name, *values in map(str.split, lines)}
+    # At epsilon 10 the structure tells far more than sizes, which tell nothing.
+    assert rows["private_kernel"][-1] > 0.75
+    assert max(rows["size_kernel"] + rows["node_kernel"]) < 0.6
+    own = text_of(notebook, "def graph_of").splitlines()[-1].split()
+    assert own[0] == "node_kernel" and float(own[-1]) > 0.95
+
+
+def audits(notebook, folder):
+    assert "verdict: REFUTED" in text_of(notebook, "found = ")
+    told = text_of(notebook, 'first = told.values["link_stealing"]')
+    release, baseline = (float(number) for number in re.findall(r"\d\.\d+", told))
+    assert release > 0.95
+    assert baseline < 0.6
+
+
+CHECKS = dict(zip("1234", (publishes, compares, labels, audits), strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", stored())
+def test_a_notebook_runs(path, tmp_path):
+    notebook = executed(path, tmp_path)
+    assert not list(faults(notebook))
+    CHECKS[path.stem[0]](notebook, tmp_path)
+
+
+def test_there_is_a_check_of_each_notebook():
+    assert [path.stem[0] for path in notebooks()] == sorted(CHECKS)

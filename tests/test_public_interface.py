@@ -225,6 +225,9 @@ def test_listed_methods_are_those_of_the_classes():
         if rows[name].configuration:
             text = shipped_configs()[rows[name].configuration].read_text()
             assert re.search(rf"class_path: {name}$", text, re.MULTILINE)
+    # Baselines such as node_kernel have classes of methods, too.
+    assert rows["PrivateGraphKernel"].configuration == "private_kernel"
+    assert rows["ErdosRenyi"].configuration == "erdos_renyi"
 
 
 def test_texts_of_the_owner_stand_in_the_card(tmp_path):

@@ -93,11 +93,14 @@ def list_methods() -> list[MethodInfo]:
 def configured_classes() -> dict[str, str]:
     """Name of the first shipped configuration of each class, studies of papers left out.
 
+    A baseline such as ``node_kernel`` may configure the class of a method: it comes after all others.
+
     Returns:
         Names of configurations by names of classes.
     """
     found: dict[str, str] = {}
-    for name, path in shipped_configs().items():
+    shipped = shipped_configs().items()
+    for name, path in sorted(shipped, key=lambda item: item[1].parent.name == "baselines"):
         if "/" not in name:
             content = yaml.safe_load(path.read_text(encoding="utf-8"))
             path_of_class = content.get("model", {}).get("class_path", "")

@@ -221,6 +221,8 @@ def test_listed_methods_are_those_of_the_classes():
         kind = ("pure" if cls.is_pure else "approximate") if cls.adds_noise else "none"
         assert rows[name].guarantee == kind, name
         assert rows[name].relation == (cls.relation.value if cls.adds_noise else ""), name
+        has_condition = cls.condition is not methods.PrivateModule.condition
+        assert rows[name].is_conditional == has_condition, name
         assert (rows[name].task == "one graph") == (cls.reads is GraphRecords), name
         if rows[name].configuration:
             text = shipped_configs()[rows[name].configuration].read_text()

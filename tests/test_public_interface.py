@@ -221,10 +221,15 @@ def test_listed_methods_are_those_of_the_classes():
         kind = ("pure" if cls.is_pure else "approximate") if cls.adds_noise else "none"
         assert rows[name].guarantee == kind, name
         assert rows[name].relation == (cls.relation.value if cls.adds_noise else ""), name
+        has_condition = cls.condition is not methods.PrivateModule.condition
+        assert rows[name].is_conditional == has_condition, name
         assert (rows[name].task == "one graph") == (cls.reads is GraphRecords), name
         if rows[name].configuration:
             text = shipped_configs()[rows[name].configuration].read_text()
             assert re.search(rf"class_path: {name}$", text, re.MULTILINE)
+    # Baselines such as node_kernel have classes of methods, too.
+    assert rows["PrivateGraphKernel"].configuration == "private_kernel"
+    assert rows["ErdosRenyi"].configuration == "erdos_renyi"
 
 
 def test_texts_of_the_owner_stand_in_the_card(tmp_path):

@@ -64,12 +64,14 @@ def page(
         render = renderers[table.graph]
         mine = curves[table.graph]
         alone = _degrees([Series("original", mine, REAL)])
-        cards = [_card(table, None, real, image(render(real), "Adjacency of the original"), alone)]
+        cards = [
+            _card(table, None, real, image(render(real), "Adjacency matrix of original"), alone)
+        ]
         for row in table.rows:
             path = drawn_by(folder, row.first_names)
             if path is not None:
                 graph = read_graph(path)
-                picture = image(render(aligned(graph, real)), f"Adjacency of {row.method}")
+                picture = image(render(aligned(graph, real)), f"Adjacency matrix of {row.method}")
                 drawn = Series(row.method, degree_curve(graph), colors[row.method])
                 both = _degrees([Series("original", mine, REAL, is_dashed=True), drawn])
                 cards.append(_card(table, row, graph, picture, both))

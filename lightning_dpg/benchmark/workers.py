@@ -11,9 +11,10 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def run_calls(
     Closing the iterator ends the processes.
 
     Args:
-        call: Function of a module, or a partial of one.
+        call: Function of an importable module, or a partial of one; the calling script is not
+            imported.
         items: Its arguments, one for each call.
         processes: Number of processes, of one thread each.
         log_of: Log file for the standard output and error of a call.
@@ -69,7 +71,7 @@ def run_calls(
                 try:
                     result: R | Exception = ready.recv()
                     idle.append((ready, process))
-                except EOFError:
+                except (EOFError, ConnectionResetError):
                     process.join()
                     result = ProcessDiedError(f"its process ended with code {process.exitcode}")
                     clean_up(item)
@@ -88,11 +90,23 @@ def _start(context: "SpawnContext") -> "tuple[Connection, SpawnProcess]":
     # Only the waiting process handles Ctrl-C, also while workers import modules.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        process.start()
+        with _without_script():
+            process.start()
     finally:
         signal.signal(signal.SIGINT, before)
     theirs.close()  # so that the pipe ends with the process
     return ours, process
+
+
+@contextlib.contextmanager
+def _without_script() -> Iterator[None]:
+    """Hide the script of the caller, which new processes would run once more at their start."""
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 def _serve(connection: Connection) -> None:

@@ -36,6 +36,24 @@ def alive(group):
     return states
 
 
+UNGUARDED = """
+import operator, sys
+from pathlib import Path
+from lightning_dpg.benchmark.workers import run_calls
+
+print("run by", __name__)
+calls = run_calls(operator.neg, [1, 2], 1, log_of=lambda _: Path(sys.argv[1]), clean_up=print)
+print(list(calls))
+"""
+
+
+class Fatal:
+    """Ends the process that unpickles it."""
+
+    def __reduce__(self):
+        return os._exit, (3,)
+
+
 QUICK = [
     *("compare", "--methods", "erdos_renyi", "--graphs", "karate", "--epsilons", "1"),
     *("--runs", "500", "--jobs", "2"),
@@ -90,3 +108,24 @@ def test_a_dead_process_costs_one_job(tmp_path, monkeypatch):
     assert (first["method"], first["failure"]) == ("bad", "its process ended with code 9")
     assert (second["method"], second["failure"]) == ("good", None)
     assert [path.name for path in (tmp_path / "runs").iterdir()] == [good.name]
+
+
+def test_a_script_without_a_main_guard_is_run_once(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(UNGUARDED)
+    log = tmp_path / "log"
+    done = subprocess.run(
+        [sys.executable, script, log], cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )  # fmt: skip
+    assert done.stdout == "run by __main__\n[(1, -1), (2, -2)]\n", done.stderr
+    assert log.read_text() == ""
+
+
+def test_a_process_that_dies_before_it_reads_its_call_costs_one_call():
+    cleaned = []
+    calls = workers.run_calls(abs, [1], 1, log_of=lambda _: Fatal(), clean_up=cleaned.append)
+    ((item, result),) = calls
+    assert (item, cleaned) == (1, [1])
+    assert isinstance(result, workers.ProcessDiedError)
+    assert str(result) == "its process ended with code 3"

@@ -50,6 +50,16 @@ def test_the_import_brings_no_torch_and_shows_all_names():
         _ = dpg.fitt
 
 
+def test_a_notebook_without_ipywidgets_gets_no_warning():
+    code = (
+        "import sys, types; sys.modules['ipywidgets'] = None;"
+        "shell = types.SimpleNamespace(config={'IPKernelApp': {}});"
+        "sys.modules['IPython'] = types.SimpleNamespace(get_ipython=lambda: shell);"
+        "import lightning_dpg, tqdm.auto"  # as Lightning does
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
 SLOW = {"benchmark"}  # starts a process
 
 

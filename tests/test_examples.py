@@ -79,7 +79,7 @@ def compares(notebook, folder):
     assert set(zip(numbers["epsilon"], numbers["run"], strict=True)) == {
         (epsilon, run) for epsilon in (1.0, 5.0) for run in (0, 1, 2)
     }
-    assert "privgraph" in text_of(notebook, "mine = ")
+    assert "privgraph" in text_of(notebook, "numbers = ")
 
 
 def labels(notebook, folder):

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from fractions import Fraction
 
 import networkx as nx
 import numpy as np
@@ -170,6 +171,9 @@ def test_a_run_folder_holds_no_object(tmp_path, monkeypatch):
         ({"data": "karat"}, "did you mean karate"),
         ({"method": "erdos_renyi_set"}, "unknown graph set"),
         ({"method": BTER(34), "count_share": 0.1}, "takes no settings"),
+        ({"method": BTER(34, Fraction(1, 5))}, "BTER: count_share is no plain value"),
+        ({"data": ["a", "b"], "method": "bter"}, "expected pairs of ids"),
+        ({"data": [nx.path_graph(3)] * 2}, "a set is for methods of sets"),
         ({"method": dict}, "expected a name"),
     ],
 )
@@ -179,6 +183,16 @@ def test_bad_input_gets_one_message_and_leaves_no_folder(arguments, why, tmp_pat
         dpg.fit(**good | arguments)
     assert len(str(caught.value).splitlines()) <= 5
     assert not list(tmp_path.iterdir())
+
+
+def test_a_setting_that_no_release_can_hold_is_refused_before_it_costs(tmp_path):
+    trainer = quiet_trainer(default_root_dir=tmp_path)
+    method = BTER(34, Fraction(1, 5))
+    with pytest.raises(dpg.CommandError, match="BTER: count_share is no plain value"):
+        dpg.fit("karate", method, epsilon=1.0, trainer=trainer)
+    assert not method.ledger.entries and not list(tmp_path.iterdir())
+    given = dpg.fit("karate", BTER(34, np.float64(0.2)), epsilon=1.0, out=tmp_path / "out")
+    assert given.method.hparams["count_share"] == 0.2
 
 
 def test_an_own_trainer_gets_what_it_lacks_and_keeps_its_callbacks(tmp_path):

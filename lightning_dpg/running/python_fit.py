@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import shutil
 import tempfile
 import warnings
@@ -20,6 +21,7 @@ from pytorch_lightning.utilities.seed import isolate_rng
 
 from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
 from lightning_dpg.callbacks.privacy_accountant import JOURNAL
+from lightning_dpg.callbacks.release_writer import check_settings
 from lightning_dpg.cli.ends import spent_so_far, spent_too_early
 from lightning_dpg.cli.parser import PrivateParser
 from lightning_dpg.cli.quiet import mute_known_warnings, quiet, without_messages
@@ -108,10 +110,12 @@ def fit(
             )
         module = data_module(data, chosen)
         made = chosen.build(module)
+        check_settings(made)
         shows_bar = progress and made.is_trained
         with _run_folder(out) as folder:
             if out is not None:
-                text = yaml.safe_dump(config, sort_keys=False)
+                plain = json.loads(json.dumps(config))  # YAML refuses the float64 of numpy
+                text = yaml.safe_dump(plain, sort_keys=False)
                 (folder / "config.yaml").write_text(text, encoding="utf-8")
             with without_messages() if shows_bar else quiet():
                 callbacks = [budget, _Quietly(writer)]

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -17,10 +18,11 @@ import lightning_dpg as dpg
 from lightning_dpg import methods
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.classes import is_abstract
-from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, TUGraphDataModule
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.main import main
 from lightning_dpg.methods import BTER, ChungLu
+from lightning_dpg.running.graph_arguments import name_of_graph
 from lightning_dpg.running.settings import shipped_configs
 from tests.training import quiet_trainer
 
@@ -268,6 +270,29 @@ def test_an_audit_takes_objects_and_leaves_them_as_they_were():
     assert report.graph == ("Graph given in Python", False)
     assert json.loads(report.to_json())["graph"] == report.graph._asdict()
     assert "not private" in str(report) == repr(report)
+
+
+class Disguised(EdgeListDataModule):
+    """Data module of a user, with the name of a built-in graph and other edges."""
+
+
+@pytest.mark.parametrize(
+    ("data", "data_class", "is_public"),
+    [
+        ("karate", EdgeListDataModule, True),
+        (EdgeListDataModule("karate"), EdgeListDataModule, True),
+        ("planted_sets", TUGraphDataModule, True),
+        (Disguised("karate"), EdgeListDataModule, False),
+        ("karate", Disguised, False),
+        ("karate", TUGraphDataModule, False),  # a folder
+        ("planted_sets", EdgeListDataModule, False),  # a file
+        ("ego_sets", TUGraphDataModule, False),  # cut from files
+        (Path("karate"), EdgeListDataModule, False),
+        (nx.karate_club_graph(), EdgeListDataModule, False),
+    ],
+)
+def test_only_built_in_graphs_are_public(data, data_class, is_public):
+    assert name_of_graph(data, data_class).is_public == is_public
 
 
 def test_an_attack_takes_objects_and_fits_the_same_method_again():

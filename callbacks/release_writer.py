@@ -100,7 +100,11 @@ class ReleaseWriter(Callback):
         data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
         if serves_records(data) and data.write_key(Path(folder) / KEY):
             print(f"names of the node numbers, for you only: {Path(folder) / KEY}")
-        facts = self._facts(pl_module, data.records if serves_records(data) else None, Path(folder))
+        # Without a logger the folder is one of the user, and so is a file of that name.
+        path = Path(folder) / CONFIGURATION
+        configuration = digest(path) if trainer.loggers and path.is_file() else None
+        records = data.records if serves_records(data) else None
+        facts = self._facts(pl_module, records, configuration)
         found = findings(self.card, statement["method"])
         content = statement | with_texts(topics(statement, facts), self.card, found.topic)
         write_folder(release, lambda place: self._fill(place, pl_module, statement, content))
@@ -136,9 +140,10 @@ class ReleaseWriter(Callback):
             write_folder(place, fill)
             print(f"predictions: {place}\nguarantee: {full_sentence(statement)}")
 
-    def _facts(self, module: Any, records: Records | None, folder: Path) -> Facts:
+    def _facts(
+        self, module: Any, records: Records | None, configuration: str | None
+    ) -> Facts:
         arrays = module.released_arrays() if isinstance(module, PublishesFeatures) else None
-        configuration = folder / CONFIGURATION
         return Facts(
             method_path=type(module).public_path(),
             settings=plain_settings(module),
@@ -147,7 +152,7 @@ class ReleaseWriter(Callback):
             num_graphs=self.num_graphs if arrays is None else None,
             date=today(),
             version=__version__,
-            configuration=digest(configuration) if configuration.is_file() else None,
+            configuration=configuration,
         )
 
     def _fill(

@@ -35,8 +35,8 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
 
     A graph reports the signs of a few entries of its rows by the multi-bit encoder, whose law
     changes by at most :math:`e^\epsilon` for any two graphs. A server computes the
-    Gromov-Wasserstein discrepancies of the reported rows. At epsilon 1 an entry of 18 rows has a
-    standard deviation of 48.
+    Gromov-Wasserstein discrepancies of the reported rows. At epsilon 1 an entry of a graph with
+    18 nodes has a standard deviation of 51 at the default width; true entries lie in [0, 1].
 
     With ``weights: random`` the encoder has public random weights. With ``weights: private`` it is
     trained by federated averaging: the sum of clipped updates has Gaussian noise, paid from the

@@ -225,7 +225,7 @@ def plain_settings(method: Rebuilt) -> dict[str, Any]:
     return {key: value for key, value in method.hparams.items() if not key.startswith("_")}
 
 
-def check_settings(method: Rebuilt) -> None:
+def check_settings(method: Any) -> None:
     """Refuse hyperparameters that the files of a release cannot hold.
 
     Args:

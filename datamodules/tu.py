@@ -82,6 +82,12 @@ def _find_folder(name: str) -> Path:
     for folder in (*named, Path(name).expanduser()):
         if folder.is_dir():
             return folder / "raw" if (folder / "raw").is_dir() else folder
+    if Path(name).expanduser().is_file():
+        raise GraphFormatError(
+            f"{name}: a file, and the method reads a set of graphs\n"
+            "expected a folder of TU text files, or the name of a set\n"
+            "a single graph is for other methods: BTER, PrivGraph, ChungLu, ..."
+        )
     where = "LIGHTNING_DPG_DATA is not set" if root is None else f"{root / 'tu' / name}"
     raise GraphFormatError(
         f"unknown graph set {name!r}\nknown: {', '.join(known_sets())}\n"

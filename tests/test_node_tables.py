@@ -282,7 +282,7 @@ def test_matrices_and_data_sets_of_one_graph():
         (["--data.name", "e.json"], ["e.json: .json is no known format"]),
         (["--data.name", "e.npz"], ["e.npz: not a graph", "zip file"]),
         (["--data.name", "null"], ["name"]),
-        (["--data.name", "folder"], ["folder: a folder"]),
+        (["--data.name", "folder"], ["folder: a folder", "a set of graphs"]),
         (["--data.name", "e.csv", "--data.source_column", "a"], ["both source_column"]),
         (["--data.name", "e.csv"], ["line 2", "'null' is a missing value"]),
         (["--data.names", "shuffled"], ["names"]),

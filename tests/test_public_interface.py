@@ -172,6 +172,7 @@ def test_a_run_folder_holds_no_object(tmp_path, monkeypatch):
         ({"method": "dp_netgan", "delta": 0}, "pure epsilon only"),
         ({"data": "karat"}, "did you mean karate"),
         ({"method": "erdos_renyi_set"}, "unknown graph set"),
+        ({"method": "erdos_renyi_set", "data": __file__}, "a file, and the method reads a set"),
         ({"method": BTER(34), "count_share": 0.1}, "takes no settings"),
         ({"method": BTER(34, Fraction(1, 5))}, "BTER: count_share is no plain value"),
         ({"data": ["a", "b"], "method": "bter"}, "expected pairs of ids"),

@@ -91,10 +91,14 @@ def read(
         columns: Names or numbers of the columns of an edge list that hold its two ids.
     """
     path = Path(path)
+    if path.is_dir():
+        raise GraphFormatError(
+            f"{path}: a folder\nexpected an edge list, .npz, .graphml, .gexf or .gml file\n"
+            "a folder of TU text files is a set of graphs: for methods of sets, and for compare"
+        )
     if not path.is_file():
         raise GraphFormatError(
-            f"{path}: {'a folder' if path.is_dir() else 'no such file'}\n"
-            "expected an edge list, .npz, .graphml, .gexf or .gml file"
+            f"{path}: no such file\nexpected an edge list, .npz, .graphml, .gexf or .gml file"
         )
     kind = path.name.lower()
     suffix = next((end for end in _READERS if kind.removesuffix(".gz").endswith(end)), None)

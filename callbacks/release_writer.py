@@ -79,10 +79,12 @@ class ReleaseWriter(Callback):
         self.num_graphs = num_graphs
         self.formats = tuple(formats)
         self.card = Card.of(card)
+        self._found = Findings({}, [])
 
     def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Refuse what the release could not hold in the end, before anything is spent."""
-        findings(self.card, type(pl_module).__name__)
+        # Read once: a file that is gone in the end would cost the release of a budget that is spent.
+        self._found = findings(self.card, type(pl_module).__name__)
         today()
         data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
         records = data.records if serves_records(data) else None
@@ -104,7 +106,7 @@ class ReleaseWriter(Callback):
         configuration = digest(path) if trainer.loggers and path.is_file() else None
         records = data.records if serves_records(data) else None
         facts = self._facts(pl_module, records, configuration)
-        found = findings(self.card, statement["method"])
+        found = self._found
         content = statement | with_texts(topics(statement, facts), self.card, found.topic)
         write_folder(release, lambda place: self._fill(place, pl_module, statement, content))
         print(f"run folder: {folder}\nrelease: {release}")

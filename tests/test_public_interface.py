@@ -18,7 +18,7 @@ import lightning_dpg as dpg
 from lightning_dpg import methods
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.classes import is_abstract
-from lightning_dpg.datamodules import EdgeListDataModule, TUGraphDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, SubgraphDataModule, TUGraphDataModule
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.main import main
 from lightning_dpg.methods import BTER, ChungLu
@@ -336,6 +336,7 @@ class Disguised(EdgeListDataModule):
         ("planted_sets", TUGraphDataModule, True),
         (Disguised("karate"), EdgeListDataModule, False),
         ("karate", Disguised, False),
+        ("karate", SubgraphDataModule, False),  # a folder planetoid/karate comes first
         ("karate", TUGraphDataModule, False),  # a folder
         ("planted_sets", EdgeListDataModule, False),  # a file
         ("ego_sets", TUGraphDataModule, False),  # cut from files

@@ -83,6 +83,11 @@ class ReleaseWriter(Callback):
 
     def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Refuse what the release could not hold in the end, before anything is spent."""
+        if trainer.log_dir is None and not trainer.fast_dev_run:  # type: ignore[attr-defined]
+            raise MisconfigurationException(
+                f"{type(trainer.logger).__name__} has no folder for the release\n"
+                "give it one (save_dir), or put a CSVLogger first in the list of loggers"
+            )
         # Read once: a file that is gone in the end would cost the release of a budget that is spent.
         self._found = findings(self.card, type(pl_module).__name__)
         today()

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.loggers.logger import DummyLogger
 
 import lightning_dpg as dpg
 from lightning_dpg import methods
@@ -196,6 +197,17 @@ def test_a_trainer_that_cannot_release_is_refused_before_it_reads(options, why, 
         dpg.fit("karate", method, epsilon=1.0, trainer=trainer)
     assert not method.ledger.entries
     assert {path: path.read_bytes() for path in earlier.iterdir()} == files
+
+
+def test_a_logger_without_a_folder_is_refused_before_anything_is_spent(tmp_path):
+    class Remote(DummyLogger):
+        """Logger with a server, and without a folder."""
+
+    method = ChungLu(num_nodes=34)
+    trainer = quiet_trainer(logger=Remote(), default_root_dir=tmp_path)
+    with pytest.raises(dpg.CommandError, match="Remote has no folder"):
+        dpg.fit("karate", method, epsilon=1.0, trainer=trainer)
+    assert not method.ledger.entries
 
 
 def test_a_release_whose_files_were_replaced_is_not_saved(tmp_path):

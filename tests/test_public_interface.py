@@ -17,15 +17,13 @@ import torch
 
 import lightning_dpg as dpg
 from lightning_dpg import methods
-from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.classes import is_abstract
-from lightning_dpg.datamodules import EdgeListDataModule, TUGraphDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, SubgraphDataModule, TUGraphDataModule
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.main import main
 from lightning_dpg.methods import BTER, ChungLu
 from lightning_dpg.running.graph_arguments import name_of_graph
 from lightning_dpg.running.settings import shipped_configs
-from tests.training import quiet_trainer
 
 CLASSES = [name for name in dpg.__all__ if isinstance(getattr(dpg, name), type)]
 FUNCTIONS = sorted({*dpg.__all__} - {*CLASSES})
@@ -198,77 +196,6 @@ def test_a_setting_that_no_release_can_hold_is_refused_before_it_costs(tmp_path)
     assert given.method.hparams["count_share"] == 0.2
 
 
-def test_an_own_trainer_gets_what_it_lacks_and_keeps_its_callbacks(tmp_path):
-    trainer = quiet_trainer(default_root_dir=tmp_path)
-    before = [*trainer.callbacks]
-    release = dpg.fit("karate", "chung_lu", epsilon=1.0, trainer=trainer)
-    assert release.folder == tmp_path / "release"
-    assert json.loads((tmp_path / "release" / "privacy.json").read_text())["epsilon"] == 1.0
-    assert trainer.callbacks == before
-    with pytest.raises(dpg.CommandError, match="made a run already"):
-        dpg.fit("karate", "chung_lu", epsilon=1.0, trainer=trainer)
-
-
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [({"fast_dev_run": True}, "fast_dev_run writes no release"), ({"max_epochs": 0}, "no step")],
-)
-def test_a_trainer_that_cannot_release_is_refused_before_it_reads(options, why, tmp_path):
-    earlier = dpg.fit("davis", "chung_lu", epsilon=9.0).save(tmp_path / "release")
-    files = {path: path.read_bytes() for path in earlier.iterdir()}
-    method = ChungLu(num_nodes=34)
-    trainer = quiet_trainer(default_root_dir=tmp_path, **options)
-    with pytest.raises(dpg.CommandError, match=why):
-        dpg.fit("karate", method, epsilon=1.0, trainer=trainer)
-    assert not method.ledger.entries
-    assert {path: path.read_bytes() for path in earlier.iterdir()} == files
-
-
-def test_a_release_whose_files_were_replaced_is_not_saved(tmp_path):
-    first, _ = (
-        dpg.fit("karate", "chung_lu", epsilon=1.0, trainer=quiet_trainer(default_root_dir=tmp_path))
-        for _ in range(2)
-    )
-    with pytest.raises(dpg.CommandError, match="replaced since it was opened"):
-        first.save(tmp_path / "first")
-    assert not (tmp_path / "first").exists()
-
-
-def test_callbacks_of_a_derived_class_are_not_doubled(tmp_path):
-    class Writer(ReleaseWriter):
-        """Writer of a user."""
-
-    class Accountant(PrivacyAccountant):
-        """Accountant of a user."""
-
-    own = [Accountant(1.0, 0.001), Writer(num_graphs=2, formats=["npz"])]
-    trainer = quiet_trainer(*own, default_root_dir=tmp_path)
-    with pytest.raises(dpg.CommandError, match="give it to the ReleaseWriter"):
-        dpg.fit("karate", "chung_lu", epsilon=1.0, trainer=trainer, card={"operator": "x"})
-    release = dpg.fit("karate", "chung_lu", epsilon=1.0, trainer=trainer)
-    assert sorted(path.name for path in release.folder.glob("synthetic*")) == [
-        "synthetic-0.npz",
-        "synthetic-1.npz",
-    ]
-    # The budget of a baseline that an attack fits again.
-    assert release.configuration["privacy"]["delta"] == 0.001
-
-
-def test_a_file_of_the_same_name_is_not_the_configuration(tmp_path):
-    (tmp_path / "config.yaml").write_text("private notes")
-    trainer = quiet_trainer(default_root_dir=tmp_path)
-    release = dpg.fit("karate", "chung_lu", epsilon=1.0, trainer=trainer)
-    assert release.statement["administrative"]["configuration_sha256"] is None
-
-
-def test_a_trainer_with_another_budget_is_refused(tmp_path):
-    trainer = quiet_trainer(PrivacyAccountant(2.0, 0.0), default_root_dir=tmp_path)
-    with pytest.raises(dpg.CommandError, match=r"epsilon 2 .*asked for epsilon 1"):
-        dpg.fit("karate", "chung_lu", epsilon=1.0, trainer=trainer)
-    assert not list(tmp_path.iterdir())
-    assert dpg.fit("karate", "chung_lu", epsilon=2.0, trainer=trainer).statement["epsilon"] == 2
-
-
 def test_a_fit_leaves_the_random_numbers_of_the_caller():
     torch.manual_seed(5)
     expected = torch.rand(2)
@@ -321,17 +248,6 @@ def test_texts_of_the_owner_stand_in_the_card(tmp_path):
         dpg.fit("karate", "chung_lu", epsilon=1.0, card={"operater": "x"})
 
 
-def test_the_end_of_the_budget_is_a_warning(tmp_path):
-    trainer = quiet_trainer(max_epochs=5000, default_root_dir=tmp_path)
-    small = {"batch_size": 8, "generator_dim": 8, "critic_dim": 8, "num_samples": 50}
-    noise = {"noise_multiplier": 3.0, "sample_rate": 0.5}
-    with pytest.warns(UserWarning, match="affords no more"):
-        release = dpg.fit(
-            "karate", "dp_netgan", epsilon=4.0, delta=1e-4, trainer=trainer, **small, **noise
-        )
-    assert release.statement["epsilon"] <= 4.0
-
-
 def test_ctrl_c_reaches_the_caller_and_says_what_was_spent(monkeypatch, tmp_path):
     def interrupted(self, records, budget):
         raise KeyboardInterrupt
@@ -367,6 +283,7 @@ class Disguised(EdgeListDataModule):
         ("planted_sets", TUGraphDataModule, True),
         (Disguised("karate"), EdgeListDataModule, False),
         ("karate", Disguised, False),
+        ("karate", SubgraphDataModule, False),  # a folder planetoid/karate comes first
         ("karate", TUGraphDataModule, False),  # a folder
         ("planted_sets", EdgeListDataModule, False),  # a file
         ("ego_sets", TUGraphDataModule, False),  # cut from files

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytorch_lightning as pl
 import torch
 from torch_geometric.data import Data
 
@@ -87,6 +88,7 @@ def attack_published(
 ) -> AttackReport:
     """Do what :func:`attack` does, with the errors of the command line."""
     settings = _baseline_settings(published, baseline)
+    data_class: type[pl.LightningDataModule]
     if settings is not None and issubclass(
         find_class(settings["model"]["class_path"]), GraphSetSynthesizer
     ):

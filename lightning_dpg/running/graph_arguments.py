@@ -11,7 +11,6 @@ from lightning_dpg.datamodules import (
     EdgeListDataModule,
     GraphSetDataModule,
     RandomWalkDataModule,
-    SubgraphDataModule,
 )
 from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIONS
 from lightning_dpg.datamodules.loading import BUILT_IN, load_graph
@@ -26,11 +25,14 @@ _PUBLIC_SETS = {*BUILT_IN_SETS} - {*SET_ASSUMPTIONS}
 _PUBLIC: dict[type, set[str]] = {
     EdgeListDataModule: {*BUILT_IN},
     RandomWalkDataModule: {*BUILT_IN},
-    SubgraphDataModule: {*BUILT_IN},
     GraphSetDataModule: _PUBLIC_SETS,
     TUGraphDataModule: _PUBLIC_SETS,
 }
-"""Names under which each data module reads a public graph; a class of a user may read any other."""
+"""Names under which each data module reads a public graph.
+
+A class of a user may read any other graph, and so does ``SubgraphDataModule`` from a folder of real
+data with a graph of that name.
+"""
 
 
 class GraphName(NamedTuple):

@@ -91,6 +91,8 @@ def test_the_other_relations_have_units_of_their_own():
     assert "is two such changes and protected at epsilon 2 only" in node
     assert "The guarantee holds only if no node has more than 8 links." in node
     assert "All of this holds only if no node has more than 8 links.\n\n- Protected: " in node
+    nothing = card_of(statement("node", epsilon=500.0, delta=1e-4))
+    assert "is two such changes, for which nothing is proved (epsilon 1000, delta 1)." in nothing
     local = card_of(statement("local_graph"), is_set=True, num_graphs=None)
     assert local.startswith("# Features of graphs by Any")
     assert "One unit is the whole graph of one client" in local

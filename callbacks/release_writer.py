@@ -82,6 +82,7 @@ class ReleaseWriter(Callback):
 
     def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Refuse what the release could not hold in the end, before anything is spent."""
+        check_settings(pl_module)
         findings(self.card, type(pl_module).__name__)
         today()
         data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
@@ -99,7 +100,11 @@ class ReleaseWriter(Callback):
         data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
         if serves_records(data) and data.write_key(Path(folder) / KEY):
             print(f"names of the node numbers, for you only: {Path(folder) / KEY}")
-        facts = self._facts(pl_module, data.records if serves_records(data) else None, Path(folder))
+        # Without a logger the folder is one of the user, and so is a file of that name.
+        path = Path(folder) / CONFIGURATION
+        configuration = digest(path) if trainer.loggers and path.is_file() else None
+        records = data.records if serves_records(data) else None
+        facts = self._facts(pl_module, records, configuration)
         found = findings(self.card, statement["method"])
         content = statement | with_texts(topics(statement, facts), self.card, found.topic)
         write_folder(release, lambda place: self._fill(place, pl_module, statement, content))
@@ -135,9 +140,10 @@ class ReleaseWriter(Callback):
             write_folder(place, fill)
             print(f"predictions: {place}\nguarantee: {full_sentence(statement)}")
 
-    def _facts(self, module: Any, records: Records | None, folder: Path) -> Facts:
+    def _facts(
+        self, module: Any, records: Records | None, configuration: str | None
+    ) -> Facts:
         arrays = module.released_arrays() if isinstance(module, PublishesFeatures) else None
-        configuration = folder / CONFIGURATION
         return Facts(
             method_path=type(module).public_path(),
             settings=plain_settings(module),
@@ -146,7 +152,7 @@ class ReleaseWriter(Callback):
             num_graphs=self.num_graphs if arrays is None else None,
             date=today(),
             version=__version__,
-            configuration=digest(configuration) if configuration.is_file() else None,
+            configuration=configuration,
         )
 
     def _fill(
@@ -219,6 +225,25 @@ def plain_settings(method: Rebuilt) -> dict[str, Any]:
     return {key: value for key, value in method.hparams.items() if not key.startswith("_")}
 
 
+def check_settings(method: Rebuilt) -> None:
+    """Refuse hyperparameters that the files of a release cannot hold.
+
+    Args:
+        method: The method.
+
+    Raises:
+        MisconfigurationException: If one is no plain value.
+    """
+    for name, value in plain_settings(method).items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise MisconfigurationException(
+                f"{type(method).__name__}: {name} is no plain value ({error})\n"
+                "a release holds numbers, texts, and lists or mappings of them"
+            ) from error
+
+
 def write_graphs(
     method: PublishesGraphs, seeds: Iterable[int], folder: Path, formats: Sequence[Format] = FORMATS
 ) -> list[Path]:
@@ -248,6 +273,7 @@ def save_generator(method: Rebuilt, statement: dict[str, Any], path: Path) -> No
         name: tensor.detach().cpu().contiguous().clone()
         for name, tensor in method.released_state().items()
     }
+    check_settings(method)
     recipe = {
         "schema_version": SCHEMA_VERSION,
         "method": type(method).public_path(),
@@ -255,12 +281,7 @@ def save_generator(method: Rebuilt, statement: dict[str, Any], path: Path) -> No
         "node_names": method.node_names,
         "privacy": statement,
     }
-    try:
-        text = json.dumps(recipe, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise MisconfigurationException(
-            f"{type(method).__name__}: hyperparameters have to be plain values ({error})"
-        ) from error
+    text = json.dumps(recipe, allow_nan=False)
     # One key: safetensors writes several in random order, and equal releases would differ.
     # Written by Python: safetensors would make the file readable by its owner only.
     path.write_bytes(save(tensors, metadata={RECIPE: text}))

@@ -132,12 +132,15 @@ def _converted(source: object, undirected: bool, columns: tuple[str, str] | None
         return _read_array(source, undirected)
     if isinstance(source, (list, tuple)) and not _holds_graphs(source):
         return read_pairs(source, undirected=undirected)
-    kind = "list of graphs" if _holds_graphs(source) else type(source).__name__
+    if _holds_graphs(source):
+        raise GraphFormatError(
+            "name: a list of graphs is a set, expected one graph\n"
+            "a set is for methods of sets, such as ErdosRenyiSet, and for GraphSetDataModule"
+        )
     raise GraphFormatError(
-        f"name: a {kind} is no graph\n"
+        f"name: an object of type {type(source).__name__} is no graph\n"
         "expected a name or path, a graph of networkx or PyTorch Geometric, a square matrix, or\n"
-        "edges: a DataFrame, an array of shape (M, 2) or a list of pairs\n"
-        "of a set of graphs: GraphSetDataModule"
+        "edges: a DataFrame, an array of shape (M, 2) or a list of pairs"
     )
 
 

@@ -30,7 +30,7 @@ def executed(path: Path, scratch: Path) -> NotebookNode:
     Raises:
         CellExecutionError: If a cell fails.
     """
-    notebook = nbformat.read(path, as_version=4)
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     with TemporaryDirectory() as private:
         manager = AsyncKernelManager(
             kernel_name="python3",

@@ -172,6 +172,7 @@ def test_missing_section(fails, config, section, said):
         (["fits"], ["unknown command 'fits'", "did you mean fit?"]),
         (["fit", "--config", "dp_netgann.yaml"], ["no such file", "did you mean dp_netgan?"]),
         (["generate", "--run", "nowhere"], ["nowhere", "generator.safetensors"]),
+        (["fit", "--data.init_args.name", "a.csv"], ["data has no class", "give a configuration"]),
         (["plan", "--epsilon", "1", "--delta", "1e-5"], ["--sample-rate, --steps"]),
         (["plan", "--epsilon=1", "--delta=1e-5", "--sample-rate=5", "--steps=9"], ["sample rate"]),
     ],

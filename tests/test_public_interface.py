@@ -6,6 +6,8 @@ import json
 import re
 import subprocess
 import sys
+from fractions import Fraction
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -15,12 +17,13 @@ import torch
 
 import lightning_dpg as dpg
 from lightning_dpg import methods
-from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.classes import is_abstract
-from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, TUGraphDataModule
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.main import main
 from lightning_dpg.methods import BTER, ChungLu
+from lightning_dpg.running.graph_arguments import name_of_graph
 from lightning_dpg.running.settings import shipped_configs
 from tests.training import quiet_trainer
 
@@ -48,6 +51,17 @@ def test_the_import_brings_no_torch_and_shows_all_names():
     assert set(dpg.__all__) < set(dir(dpg))
     with pytest.raises(AttributeError, match="no attribute 'fitt'"):
         _ = dpg.fitt
+
+
+def test_a_notebook_without_ipywidgets_gets_no_warning():
+    code = (
+        "import sys, types; sys.modules['ipywidgets'] = None;"
+        "sys.modules['ipykernel.zmqshell'] = types.ModuleType('ipykernel.zmqshell');"
+        "sys.modules['IPython'] = types.SimpleNamespace(get_ipython=lambda: None);"
+        "import lightning_dpg, tqdm.auto"  # as Lightning does
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
 
 
 SLOW = {"benchmark"}  # starts a process
@@ -159,6 +173,9 @@ def test_a_run_folder_holds_no_object(tmp_path, monkeypatch):
         ({"data": "karat"}, "did you mean karate"),
         ({"method": "erdos_renyi_set"}, "unknown graph set"),
         ({"method": BTER(34), "count_share": 0.1}, "takes no settings"),
+        ({"method": BTER(34, Fraction(1, 5))}, "BTER: count_share is no plain value"),
+        ({"data": ["a", "b"], "method": "bter"}, "expected pairs of ids"),
+        ({"data": [nx.path_graph(3)] * 2}, "a set is for methods of sets"),
         ({"method": dict}, "expected a name"),
     ],
 )
@@ -170,6 +187,16 @@ def test_bad_input_gets_one_message_and_leaves_no_folder(arguments, why, tmp_pat
     assert not list(tmp_path.iterdir())
 
 
+def test_a_setting_that_no_release_can_hold_is_refused_before_it_costs(tmp_path):
+    trainer = quiet_trainer(default_root_dir=tmp_path)
+    method = BTER(34, Fraction(1, 5))
+    with pytest.raises(dpg.CommandError, match="BTER: count_share is no plain value"):
+        dpg.fit("karate", method, epsilon=1.0, trainer=trainer)
+    assert not method.ledger.entries and not list(tmp_path.iterdir())
+    given = dpg.fit("karate", BTER(34, np.float64(0.2)), epsilon=1.0, out=tmp_path / "out")
+    assert given.method.hparams["count_share"] == 0.2
+
+
 def test_an_own_trainer_gets_what_it_lacks_and_keeps_its_callbacks(tmp_path):
     trainer = quiet_trainer(default_root_dir=tmp_path)
     before = [*trainer.callbacks]
@@ -179,6 +206,58 @@ def test_an_own_trainer_gets_what_it_lacks_and_keeps_its_callbacks(tmp_path):
     assert trainer.callbacks == before
     with pytest.raises(dpg.CommandError, match="made a run already"):
         dpg.fit("karate", "chung_lu", epsilon=1.0, trainer=trainer)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [({"fast_dev_run": True}, "fast_dev_run writes no release"), ({"max_epochs": 0}, "no step")],
+)
+def test_a_trainer_that_cannot_release_is_refused_before_it_reads(options, why, tmp_path):
+    earlier = dpg.fit("davis", "chung_lu", epsilon=9.0).save(tmp_path / "release")
+    files = {path: path.read_bytes() for path in earlier.iterdir()}
+    method = ChungLu(num_nodes=34)
+    trainer = quiet_trainer(default_root_dir=tmp_path, **options)
+    with pytest.raises(dpg.CommandError, match=why):
+        dpg.fit("karate", method, epsilon=1.0, trainer=trainer)
+    assert not method.ledger.entries
+    assert {path: path.read_bytes() for path in earlier.iterdir()} == files
+
+
+def test_a_release_whose_files_were_replaced_is_not_saved(tmp_path):
+    first, _ = (
+        dpg.fit("karate", "chung_lu", epsilon=1.0, trainer=quiet_trainer(default_root_dir=tmp_path))
+        for _ in range(2)
+    )
+    with pytest.raises(dpg.CommandError, match="replaced since it was opened"):
+        first.save(tmp_path / "first")
+    assert not (tmp_path / "first").exists()
+
+
+def test_callbacks_of_a_derived_class_are_not_doubled(tmp_path):
+    class Writer(ReleaseWriter):
+        """Writer of a user."""
+
+    class Accountant(PrivacyAccountant):
+        """Accountant of a user."""
+
+    own = [Accountant(1.0, 0.001), Writer(num_graphs=2, formats=["npz"])]
+    trainer = quiet_trainer(*own, default_root_dir=tmp_path)
+    with pytest.raises(dpg.CommandError, match="give it to the ReleaseWriter"):
+        dpg.fit("karate", "chung_lu", epsilon=1.0, trainer=trainer, card={"operator": "x"})
+    release = dpg.fit("karate", "chung_lu", epsilon=1.0, trainer=trainer)
+    assert sorted(path.name for path in release.folder.glob("synthetic*")) == [
+        "synthetic-0.npz",
+        "synthetic-1.npz",
+    ]
+    # The budget of a baseline that an attack fits again.
+    assert release.configuration["privacy"]["delta"] == 0.001
+
+
+def test_a_file_of_the_same_name_is_not_the_configuration(tmp_path):
+    (tmp_path / "config.yaml").write_text("private notes")
+    trainer = quiet_trainer(default_root_dir=tmp_path)
+    release = dpg.fit("karate", "chung_lu", epsilon=1.0, trainer=trainer)
+    assert release.statement["administrative"]["configuration_sha256"] is None
 
 
 def test_a_trainer_with_another_budget_is_refused(tmp_path):
@@ -221,10 +300,15 @@ def test_listed_methods_are_those_of_the_classes():
         kind = ("pure" if cls.is_pure else "approximate") if cls.adds_noise else "none"
         assert rows[name].guarantee == kind, name
         assert rows[name].relation == (cls.relation.value if cls.adds_noise else ""), name
+        has_condition = cls.condition is not methods.PrivateModule.condition
+        assert rows[name].is_conditional == has_condition, name
         assert (rows[name].task == "one graph") == (cls.reads is GraphRecords), name
         if rows[name].configuration:
             text = shipped_configs()[rows[name].configuration].read_text()
             assert re.search(rf"class_path: {name}$", text, re.MULTILINE)
+    # Baselines such as node_kernel have classes of methods, too.
+    assert rows["PrivateGraphKernel"].configuration == "private_kernel"
+    assert rows["ErdosRenyi"].configuration == "erdos_renyi"
 
 
 def test_texts_of_the_owner_stand_in_the_card(tmp_path):
@@ -268,6 +352,29 @@ def test_an_audit_takes_objects_and_leaves_them_as_they_were():
     assert report.graph == ("Graph given in Python", False)
     assert json.loads(report.to_json())["graph"] == report.graph._asdict()
     assert "not private" in str(report) == repr(report)
+
+
+class Disguised(EdgeListDataModule):
+    """Data module of a user, with the name of a built-in graph and other edges."""
+
+
+@pytest.mark.parametrize(
+    ("data", "data_class", "is_public"),
+    [
+        ("karate", EdgeListDataModule, True),
+        (EdgeListDataModule("karate"), EdgeListDataModule, True),
+        ("planted_sets", TUGraphDataModule, True),
+        (Disguised("karate"), EdgeListDataModule, False),
+        ("karate", Disguised, False),
+        ("karate", TUGraphDataModule, False),  # a folder
+        ("planted_sets", EdgeListDataModule, False),  # a file
+        ("ego_sets", TUGraphDataModule, False),  # cut from files
+        (Path("karate"), EdgeListDataModule, False),
+        (nx.karate_club_graph(), EdgeListDataModule, False),
+    ],
+)
+def test_only_built_in_graphs_are_public(data, data_class, is_public):
+    assert name_of_graph(data, data_class).is_public == is_public
 
 
 def test_an_attack_takes_objects_and_fits_the_same_method_again():

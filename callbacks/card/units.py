@@ -48,7 +48,9 @@ def unit_of(statement: dict[str, Any], facts: Facts) -> Unit:
     }[Relation(statement["relation"])]
     unit = describe(statement, facts)
     if statement["epsilon"] != "inf":
-        return unit
+        condition = statement.get("condition")
+        only = f" All of this holds only if {condition}." if condition else ""
+        return unit._replace(description=unit.description + only)
     return unit._replace(
         description="There is no unit of protection, since the release has no guarantee.",
         protected=[],

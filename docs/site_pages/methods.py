@@ -29,8 +29,6 @@ RELATIONS = {
     "local_graph": "the graph of one client",
     "": "nothing",
 }
-# Its condition is that there is none.
-_BASE = "PrivateModule"
 # Sections of a class docstring that have a place of their own on the page.
 _SECTIONS = ("When to use", "Privacy", "Cost", "Differences from the paper")
 _INTRODUCTION = """\
@@ -69,10 +67,8 @@ class Method:
     @property
     def guarantee(self) -> str:
         """Its guarantee in a few words."""
-        found = self.docstring
-        bases = found.mro() if isinstance(found, griffe.Class) else []
-        depends = any("condition" in one.members for one in [found, *bases] if one.name != _BASE)
-        return GUARANTEES[self.info.guarantee] + (", under a condition" if depends else "")
+        depends = ", under a condition" if self.info.is_conditional else ""
+        return GUARANTEES[self.info.guarantee] + depends
 
     @property
     def protects(self) -> str:

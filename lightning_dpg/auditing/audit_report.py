@@ -116,7 +116,7 @@ def _lines(report: Report) -> list[str]:
     else:
         verdict = "not refuted"
     if report.all_alike:
-        lines.append("all canaries have the same score: try --runs 200, or --view white_box")
+        lines.append("all canaries have the same score: try 200 runs, or the view white_box")
     return [
         *lines,
         f"guesses: {together.correct} of {together.guesses} right",

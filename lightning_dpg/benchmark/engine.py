@@ -3,7 +3,7 @@
 import contextlib
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -17,6 +17,7 @@ from lightning_dpg.benchmark.results import Results, write_csv
 from lightning_dpg.benchmark.study import Arguments, complete
 from lightning_dpg.benchmark.whole_files import whole_file
 from lightning_dpg.errors import CommandError
+from lightning_dpg.running.python_errors import readable_errors
 
 
 class BrokenOffError(CommandError):
@@ -75,8 +76,6 @@ def benchmark(
         ...     sorted(path.name for path in results.files)
         ['report.html', 'results.csv', 'results.md']
     """
-    if out is None:
-        raise CommandError("benchmark: out missing; give a folder for the results")
     given = {
         "methods": methods,
         "graphs": graphs,
@@ -86,7 +85,29 @@ def benchmark(
         "classify": classify,
         "undirected": undirected,
     }
-    return _measure(complete(study, given), Path(out), processes, say)
+    with readable_errors():
+        if out is None:
+            raise CommandError("benchmark: out missing; give a folder for the results")
+        return measure(study, given, Path(out), processes, say)
+
+
+def measure(
+    study: str | Path | None,
+    given: Mapping[str, Any],
+    out: Path,
+    processes: int,
+    say: Callable[[str], None],
+) -> Results:
+    """Do what :func:`benchmark` does, with the errors of the command line.
+
+    Args:
+        study: File with arguments that are not given.
+        given: Arguments of the benchmark by name; None where one is not given.
+        out: Folder of all results.
+        processes: Number of processes.
+        say: Function that receives lines on the progress.
+    """
+    return _measure(complete(study, given), out, processes, say)
 
 
 def _measure(wanted: Arguments, place: Path, processes: int, say: Callable[[str], None]) -> Results:

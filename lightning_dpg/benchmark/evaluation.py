@@ -17,6 +17,7 @@ from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.queries import Answer, Profile
 from lightning_dpg.running.graph_arguments import load
+from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.release import Release
 
 
@@ -110,6 +111,12 @@ def evaluate(real: Any, synthetic: Any, *, undirected: bool = False) -> Evaluati
         >>> found.answers["karate"]["edge_overlap"].score
         1.0
     """
+    with readable_errors():
+        return evaluate_graphs(real, synthetic, undirected=undirected)
+
+
+def evaluate_graphs(real: Any, synthetic: Any, *, undirected: bool = False) -> Evaluation:
+    """Do what :func:`evaluate` does, with the errors of the command line."""
     # All graphs are read before anything is measured, so that errors come first.
     original = load(real, undirected)
     sources = synthetic if _holds_several(synthetic) else [synthetic]

@@ -50,6 +50,11 @@ def complete(study: str | Path | None, given: Mapping[str, Any]) -> Arguments:
     Raises:
         CommandError: If the file is at fault, or if a required argument is neither given nor there.
     """
+    for key in ("methods", "graphs"):
+        _check_names(key, given.get(key))
+    for key in ("epsilons", "seeds"):
+        if isinstance(given.get(key), (int, float)):
+            raise CommandError(f"{key} must be a list of numbers, got {given[key]!r}")
     stated = {} if study is None else read_benchmark(Path(study))
     found = stated | {key: value for key, value in given.items() if value is not None}
     required = [key for key in Arguments._fields if key not in Arguments._field_defaults]
@@ -57,6 +62,18 @@ def complete(study: str | Path | None, given: Mapping[str, Any]) -> Arguments:
         place = "give them, or a study" if study is None else f"{study} has none either"
         raise CommandError(f"benchmark: {', '.join(missing)} missing; {place}")
     return Arguments(**found)
+
+
+def _check_names(key: str, given: Any) -> None:
+    """Refuse a single name, and objects: fits run in processes that read files."""
+    if isinstance(given, (str, Path)):
+        raise CommandError(f"{key} must be a list of names, such as [{str(given)!r}]")
+    for item in given or ():
+        if not isinstance(item, (str, Path)):
+            raise CommandError(
+                f"{key} must be names or files, got an object of type {type(item).__name__}\n"
+                "write a graph to a file: networkx.write_graphml(graph, 'graph.graphml')"
+            )
 
 
 def read_benchmark(study: Path) -> dict[str, Any]:

@@ -30,6 +30,8 @@ def explain_parsing(message: str, options: Iterable[str]) -> str:
         return f"{first}: unknown class {name}{near or _listed(_ours(message))}"
     if name := _first(r"Option '([^']+)' is not accepted", message):
         taker, known = _parameters(message)
+        if name in known and first in _MISSING:  # settings of a class that no configuration names
+            return f"{first} has no class\n{_MISSING[first]}"
         return f"{first}: {taker} has no option {name!r}{nearest(name, known) or _listed(known)}"
     if name := _first(r"does not accept option '([^']+)'", message):
         return f"unknown option {name!r}{nearest(name, options)}"

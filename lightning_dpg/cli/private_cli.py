@@ -189,6 +189,8 @@ class PrivateCLI(LightningCLI):
             callbacks.append(PrivacyProgressBar())
         assert self._folder is not None  # reserved before any file is written
         loggers = [self._folder.logger, *configured]
+        if not self.model.is_trained:  # it would show a table of zeros
+            kwargs["enable_model_summary"] = False
         try:
             return super().instantiate_trainer(callbacks=callbacks, logger=loggers, **kwargs)
         except (TypeError, ValueError) as error:  # contradictory settings

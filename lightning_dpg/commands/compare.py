@@ -39,7 +39,7 @@ def run(args: list[str]) -> None:
     """
     options = _parse(args)
     # Start-up time: a wrong option is refused before PyTorch is imported.
-    from lightning_dpg.benchmark.engine import BrokenOffError, benchmark
+    from lightning_dpg.benchmark.engine import BrokenOffError, measure
     from lightning_dpg.benchmark.result_folder import count_records
 
     def way_on() -> str:
@@ -49,18 +49,20 @@ def run(args: list[str]) -> None:
         return f"{kept}\ngo on with: {command}"
 
     try:
-        results = benchmark(
-            options.methods,
-            options.graphs,
-            options.epsilons,
+        results = measure(
+            options.study,
+            {
+                "methods": options.methods,
+                "graphs": options.graphs,
+                "epsilons": options.epsilons,
+                "seeds": None if options.runs is None else range(options.runs),
+                "delta": options.delta,
+                "classify": options.classify or None,  # without the option, that of the study
+                "undirected": options.undirected or None,
+            },
             options.out,
-            study=options.study,
-            seeds=None if options.runs is None else range(options.runs),
-            delta=options.delta,
-            processes=options.jobs,
-            classify=options.classify or None,  # without the option, that of the study
-            undirected=options.undirected or None,
-            say=partial(print, flush=True),
+            options.jobs,
+            partial(print, flush=True),
         )
     except KeyboardInterrupt:
         print(f"interrupted: {way_on()}", file=sys.stderr)

@@ -55,10 +55,10 @@ def run(args: list[str]) -> None:
             _check_output(option, path, inputs)
 
     # Start-up time: a wrong option is refused before PyTorch is imported.
-    from lightning_dpg.benchmark.evaluation import evaluate
+    from lightning_dpg.benchmark.evaluation import evaluate_graphs
     from lightning_dpg.benchmark.measured import NOT_PRIVATE
 
-    found = evaluate(options.real, options.synthetic, undirected=options.undirected)
+    found = evaluate_graphs(options.real, options.synthetic, undirected=options.undirected)
     # Write files before the tables, since a reader may stop early, as in `evaluate ... | head`.
     try:
         if options.json is not None:
@@ -69,6 +69,9 @@ def run(args: list[str]) -> None:
             found.to_html(options.html)
     finally:  # print the numbers even if the disk is full
         print("\n".join([*found.table(), NOT_PRIVATE]), flush=True)
+    for path in outputs.values():
+        if path is not None and path.is_file():
+            print(path)
 
 
 def _meanings() -> str:

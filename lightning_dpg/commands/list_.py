@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from lightning_dpg.running.method_list import first_line, list_methods, source_folder
+from lightning_dpg.running.method_list import MethodInfo, first_line, list_methods, source_folder
 from lightning_dpg.running.settings import shipped_configs
 
 
@@ -31,8 +31,12 @@ def run(args: list[str]) -> None:
 
 def methods() -> list[tuple[str, str]]:
     """Name and summary of each method, with the relation of its guarantee, if it has one."""
-    rows = list_methods()
-    return [(row.name, f"{row.summary} [{row.relation or 'no guarantee'}]") for row in rows]
+    return [(row.name, f"{row.summary} [{_protected(row)}]") for row in list_methods()]
+
+
+def _protected(row: MethodInfo) -> str:
+    """The relation of a guarantee, with a word where it has a condition."""
+    return (row.relation or "no guarantee") + (", under a condition" if row.is_conditional else "")
 
 
 def data_sets() -> list[tuple[str, str]]:

@@ -30,6 +30,7 @@ class MethodInfo(NamedTuple):
             ``none``.
         relation: Neighboring relation: ``edge``, ``node`` or ``local_graph``; empty without a
             guarantee.
+        is_conditional: Whether the guarantee holds only if something is so that nobody checks.
         task: What it learns: ``one graph``, ``set of graphs`` or ``features of graphs``.
         summary: First sentence of its documentation.
     """
@@ -38,6 +39,7 @@ class MethodInfo(NamedTuple):
     configuration: str | None
     guarantee: str
     relation: str
+    is_conditional: bool
     task: str
     summary: str
 
@@ -83,6 +85,7 @@ def list_methods() -> list[MethodInfo]:
                 configured.get(name),
                 _guarantee(ancestors),
                 _relation(ancestors),
+                _is_conditional(ancestors),
                 tasks[name],
                 first_line(classes[name]),
             )
@@ -93,11 +96,14 @@ def list_methods() -> list[MethodInfo]:
 def configured_classes() -> dict[str, str]:
     """Name of the first shipped configuration of each class, studies of papers left out.
 
+    A baseline such as ``node_kernel`` may configure the class of a method: it comes after all others.
+
     Returns:
         Names of configurations by names of classes.
     """
     found: dict[str, str] = {}
-    for name, path in shipped_configs().items():
+    shipped = shipped_configs().items()
+    for name, path in sorted(shipped, key=lambda item: item[1].parent.name == "baselines"):
         if "/" not in name:
             content = yaml.safe_load(path.read_text(encoding="utf-8"))
             path_of_class = content.get("model", {}).get("class_path", "")
@@ -153,6 +159,16 @@ def _relation(ancestors: list[ast.ClassDef]) -> str:
     if _guarantee(ancestors) == "none":
         return ""
     return _value(ancestors, "relation").rpartition(".")[2].lower()
+
+
+def _is_conditional(ancestors: list[ast.ClassDef]) -> bool:
+    """Whether a class states a condition; that of the base class is that there is none."""
+    return any(
+        isinstance(item, ast.FunctionDef) and item.name == "condition"
+        for node in ancestors
+        if node.name != "PrivateModule"
+        for item in node.body
+    )
 
 
 def _value(ancestors: list[ast.ClassDef], attribute: str) -> str:

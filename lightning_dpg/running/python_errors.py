@@ -6,13 +6,15 @@ from collections.abc import Iterator
 
 from lightning_dpg.errors import CommandError, explain
 
-_DIRECTED = "undirected=True of EdgeListDataModule, evaluate or attack"
 _OPTIONS = (
     (r"--(?:privacy|model\.init_args|data\.init_args)\.(\w+)", r"\1"),
     (r"\b(?:privacy|model\.init_args|data\.init_args)\.(\w+)", r"\1"),
     (r"--baseline-config CONF", "baseline=NAME"),
-    (r"undirected=True \(--(?:data\.)?undirected(?: true)?\)", _DIRECTED),
-    (r"--undirected\b", "undirected=True"),
+    (r"undirected=True \(--data\.undirected true\)", "undirected=True of EdgeListDataModule"),
+    (r"undirected=True \(--undirected\)", "undirected=True"),
+    (r"\n\(--data\.source_column NAME --data\.target_column NAME\)", " of EdgeListDataModule"),
+    (r" \(--data\.node_column NAME\)", ""),
+    (r"set --canaries to", "set canaries to"),
     (r"^name: ", "data: "),
     (r"--method (?=[\w.]+)", "method_class="),
     (r"python -m lightning_dpg list", "lightning_dpg.list_methods()"),
@@ -34,7 +36,8 @@ def readable_errors() -> Iterator[None]:
         text = explain(error)
         if text is None:  # a fault of the program, whose traceback helps more
             raise
-        raise CommandError(_in_words_of_python(text.removeprefix("error: "))) from None
+        kind = type(error) if isinstance(error, CommandError) else CommandError
+        raise kind(_in_words_of_python(text.removeprefix("error: "))) from None
 
 
 def _in_words_of_python(text: str) -> str:

@@ -3,6 +3,7 @@
 import json
 import re
 
+import networkx as nx
 import pytest
 import yaml
 
@@ -108,10 +109,16 @@ def test_what_is_no_study_is_refused(tmp_path):
         ({"processes": 0}, "a process or more, got 0"),
         ({"epsilons": [0]}, "epsilons must be positive and finite, got 0"),
         ({"graphs": ["karat"]}, "did you mean karate"),
-        ({"methods": ["bte"]}, "methods bte: no such file"),
+        ({"methods": ["bte"]}, r"methods bte: no such file[^-]+lightning_dpg.list_methods\(\)$"),
+        ({"methods": "bter"}, r"methods must be a list of names, such as \['bter'\]"),
+        ({"epsilons": 1.0}, "epsilons must be a list of numbers, got 1.0"),
+        ({"graphs": [nx.karate_club_graph()]}, "of type Graph\nwrite a graph to a file"),
+        ({"graphs": ["directed.graphml"]}, "set undirected=True to drop the directions$"),
     ],
 )
-def test_refused_arguments_leave_no_folder(tmp_path, changes, said):
+def test_refused_arguments_leave_no_folder(tmp_path, monkeypatch, changes, said):
+    monkeypatch.chdir(tmp_path)
+    nx.write_graphml(nx.DiGraph([("0", "1"), ("1", "2")]), "directed.graphml")
     given = {"methods": ["bter"], "graphs": ["karate"], "epsilons": [1], "out": tmp_path / "out"}
     with pytest.raises(CommandError, match=said):
         benchmark(**given | changes)

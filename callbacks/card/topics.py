@@ -306,8 +306,8 @@ def _limits(statement: dict[str, Any]) -> list[str]:
             "operator: running time, memory and terminal output are no part of the guarantee."
         ),
         (
-            "Synthetic relations are drawn at random. A synthetic relation may be a real one by "
-            "chance, and most statistics of synthetic graphs differ from those of the private one."
+            "A synthetic relation may be a real one; by some methods and at a large epsilon "
+            "most of them are. Most statistics of synthetic graphs differ from the private ones."
         ),
     ]
     if any(entry["mechanism"] == "gaussian" for entry in statement["entries"]):

@@ -43,8 +43,8 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
     same budget, under the same relation, and from its delta.
 
     When to use:
-        To study local privacy, where no curator may see a graph. Below an epsilon of hundreds the
-        only remaining signal is the number of nodes, if that is public.
+        To study local privacy, where no curator may see a graph. Up to an epsilon of 10,000 hardly
+        any signal but the number of nodes remains, if that is public.
         :class:`CentralGromovWasserstein` protects an edge and has a signal;
         :class:`GromovWassersteinFeatures` is the baseline without protection.
 

@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from fractions import Fraction
 from pathlib import Path
 
 import networkx as nx
@@ -184,16 +183,6 @@ def test_bad_input_gets_one_message_and_leaves_no_folder(arguments, why, tmp_pat
         dpg.fit(**good | arguments)
     assert len(str(caught.value).splitlines()) <= 5
     assert not list(tmp_path.iterdir())
-
-
-def test_a_setting_that_no_release_can_hold_is_refused_before_it_costs(tmp_path):
-    trainer = quiet_trainer(default_root_dir=tmp_path)
-    method = BTER(34, Fraction(1, 5))
-    with pytest.raises(dpg.CommandError, match="BTER: count_share is no plain value"):
-        dpg.fit("karate", method, epsilon=1.0, trainer=trainer)
-    assert not method.ledger.entries and not list(tmp_path.iterdir())
-    given = dpg.fit("karate", BTER(34, np.float64(0.2)), epsilon=1.0, out=tmp_path / "out")
-    assert given.method.hparams["count_share"] == 0.2
 
 
 def test_a_fit_leaves_the_random_numbers_of_the_caller():

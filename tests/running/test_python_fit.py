@@ -1,13 +1,15 @@
 """Fits of Python with a trainer of the caller: what it lacks is added or refused."""
 
 import json
+from fractions import Fraction
 
+import numpy as np
 import pytest
 from pytorch_lightning.loggers.logger import DummyLogger
 
 import lightning_dpg as dpg
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
-from lightning_dpg.methods import ChungLu
+from lightning_dpg.methods import BTER, ChungLu
 from tests.training import quiet_trainer
 
 
@@ -102,3 +104,13 @@ def test_the_end_of_the_budget_is_a_warning(tmp_path):
             "karate", "dp_netgan", epsilon=4.0, delta=1e-4, trainer=trainer, **small, **noise
         )
     assert release.statement["epsilon"] <= 4.0
+
+
+def test_a_setting_that_no_release_can_hold_is_refused_before_it_costs(tmp_path):
+    trainer = quiet_trainer(default_root_dir=tmp_path)
+    method = BTER(34, Fraction(1, 5))
+    with pytest.raises(dpg.CommandError, match="BTER: count_share is no plain value"):
+        dpg.fit("karate", method, epsilon=1.0, trainer=trainer)
+    assert not method.ledger.entries and not list(tmp_path.iterdir())
+    given = dpg.fit("karate", BTER(34, np.float64(0.2)), epsilon=1.0, out=tmp_path / "out")
+    assert given.method.hparams["count_share"] == 0.2

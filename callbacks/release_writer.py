@@ -79,11 +79,18 @@ class ReleaseWriter(Callback):
         self.num_graphs = num_graphs
         self.formats = tuple(formats)
         self.card = Card.of(card)
+        self._found = Findings({}, [])
 
     def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Refuse what the release could not hold in the end, before anything is spent."""
         check_settings(pl_module)
-        findings(self.card, type(pl_module).__name__)
+        if trainer.log_dir is None and not trainer.fast_dev_run:  # type: ignore[attr-defined]
+            raise MisconfigurationException(
+                f"{type(trainer.logger).__name__} has no folder for the release\n"
+                "give it one (save_dir), or put a CSVLogger first in the list of loggers"
+            )
+        # Read once: a file that is gone in the end would cost the release of a budget that is spent.
+        self._found = findings(self.card, type(pl_module).__name__)
         today()
         data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
         records = data.records if serves_records(data) else None
@@ -100,8 +107,12 @@ class ReleaseWriter(Callback):
         data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
         if serves_records(data) and data.write_key(Path(folder) / KEY):
             print(f"names of the node numbers, for you only: {Path(folder) / KEY}")
-        facts = self._facts(pl_module, data.records if serves_records(data) else None, Path(folder))
-        found = findings(self.card, statement["method"])
+        # Without a logger the folder is one of the user, and so is a file of that name.
+        path = Path(folder) / CONFIGURATION
+        configuration = digest(path) if trainer.loggers and path.is_file() else None
+        records = data.records if serves_records(data) else None
+        facts = self._facts(pl_module, records, configuration)
+        found = self._found
         content = statement | with_texts(topics(statement, facts), self.card, found.topic)
         write_folder(release, lambda place: self._fill(place, pl_module, statement, content))
         print(f"run folder: {folder}\nrelease: {release}")
@@ -136,9 +147,8 @@ class ReleaseWriter(Callback):
             write_folder(place, fill)
             print(f"predictions: {place}\nguarantee: {full_sentence(statement)}")
 
-    def _facts(self, module: Any, records: Records | None, folder: Path) -> Facts:
+    def _facts(self, module: Any, records: Records | None, configuration: str | None) -> Facts:
         arrays = module.released_arrays() if isinstance(module, PublishesFeatures) else None
-        configuration = folder / CONFIGURATION
         return Facts(
             method_path=type(module).public_path(),
             settings=plain_settings(module),
@@ -147,7 +157,7 @@ class ReleaseWriter(Callback):
             num_graphs=self.num_graphs if arrays is None else None,
             date=today(),
             version=__version__,
-            configuration=digest(configuration) if configuration.is_file() else None,
+            configuration=configuration,
         )
 
     def _fill(

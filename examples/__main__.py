@@ -23,7 +23,8 @@ def main() -> None:
         if path.name.startswith(names or ""):
             with TemporaryDirectory() as scratch:
                 start = time.perf_counter()
-                nbformat.write(executed(path, Path(scratch)), path)
+                notebook = executed(path, Path(scratch))
+                nbformat.write(notebook, path)  # type: ignore[no-untyped-call]
                 print(f"{path.name}: {time.perf_counter() - start:.1f} s")
 
 

@@ -30,7 +30,7 @@ def executed(path: Path, scratch: Path) -> NotebookNode:
     Raises:
         CellExecutionError: If a cell fails.
     """
-    notebook = nbformat.read(path, as_version=4)
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     with TemporaryDirectory() as private:
         manager = AsyncKernelManager(
             kernel_name="python3",
@@ -47,6 +47,10 @@ def executed(path: Path, scratch: Path) -> NotebookNode:
             coalesce_streams=True,
         )
         client.execute(env=_environment(private))
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if "text" in output:  # a shell command has the line ends of a terminal
+                output["text"] = output["text"].replace("\r\n", "\n")
     notebook.metadata.language_info = {"name": "python"}  # no version of Python
     return notebook
 

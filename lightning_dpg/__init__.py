@@ -5,6 +5,7 @@ Modules, methods and callbacks keep their names as well; everything else can mov
 """
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ __all__ = [
     "open_release",
     "plan",
 ]
+
+# Lightning imports a progress bar that asks for ipywidgets in notebooks; without them it is of text.
+warnings.filterwarnings("ignore", "IProgress not found")
 
 # Start-up time: nothing here imports PyTorch before it is used.
 _MODULES = {

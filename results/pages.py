@@ -128,5 +128,5 @@ def _provenance(study: Study) -> str:
     span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     return (
         f"Recorded {span}; machine: {'; '.join(machines) or 'not recorded'}. "
-        "[results.csv](results.csv) has the date, the commit, the seeds and the runs of each number."
+        "[results.csv](results.csv) has date and commit of each record, and runs and seeds if known."
     )

@@ -1,5 +1,6 @@
 """The documentation site holds all methods, proofs and commands, and asks nothing of the network."""
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 import yaml
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
-from site_pages import api, bound_tests, commands, hook, methods, proofs, results, roles
+from site_pages import api, bound_tests, commands, examples, hook, methods, proofs, results, roles
 from site_pages.source import ROOT
 
 from lightning_dpg.main import LIGHTNING_COMMANDS, OWN_COMMANDS
@@ -154,8 +155,38 @@ def test_a_number_that_does_not_exist_names_the_page():
 
 def test_the_navigation_names_every_page_once():
     nav = [*paths(configured()["nav"])]
-    nav += [*paths(methods.navigation()), *paths(results.navigation())]
+    for pages in (methods, results, examples):
+        nav += paths(pages.navigation())
     assert sorted(nav) == sorted(written_pages())
+
+
+def test_a_notebook_becomes_a_page_with_its_outputs(tmp_path):
+    table = '<style scoped>\n\np {}</style>\n<table border="1" class="dataframe"><tr><td>1</td></tr></table>'
+    cells = [
+        {
+            "cell_type": "markdown",
+            "source": ["# A title\n", "\n", "One thing. More [there](2_b.ipynb)."],
+        },
+        {
+            "cell_type": "code",
+            "source": "print(1)",
+            "outputs": [
+                {"output_type": "stream", "name": "stdout", "text": ["1\n", "2\n"]},
+                {"output_type": "display_data", "data": {"text/plain": "x", "text/html": table}},
+                {"output_type": "execute_result", "data": {"text/plain": ["'y'"]}},
+            ],
+        },
+        {"cell_type": "code", "source": "!ls", "outputs": []},
+    ]
+    path = tmp_path / "1_a.ipynb"
+    path.write_text(json.dumps({"cells": cells}))
+    assert (examples.title(path), examples.lead(path)) == ("A title", "One thing.")
+    assert examples.page(path).split("\n\n") == [
+        *("# A title", "One thing. More [there](2_b.md).", "[The notebook itself](1_a.ipynb)"),
+        *("```python\nprint(1)\n```", "```text\n1\n2\n```"),
+        '<div class="output">\n<table><tr><td>1</td></tr></table>\n</div>',
+        *("```text\n'y'\n```", "```console\n$ ls\n```\n"),
+    ]
 
 
 def test_every_command_has_its_help():

@@ -77,9 +77,9 @@ def compares(notebook, folder):
     numbers = pd.read_csv(folder / "compared" / "results.csv")
     assert numbers["note"].dropna().str.startswith("failed").sum() == 0
     assert set(zip(numbers["epsilon"], numbers["run"], strict=True)) == {
-        (epsilon, run) for epsilon in (1.0, 5.0) for run in (0, 1)
+        (epsilon, run) for epsilon in (1.0, 5.0) for run in (0, 1, 2)
     }
-    assert "privgraph" in text_of(notebook, "mine = ")
+    assert "privgraph" in text_of(notebook, "numbers = ")
 
 
 def labels(notebook, folder):
@@ -88,7 +88,7 @@ def labels(notebook, folder):
     # At epsilon 10 the structure tells far more than sizes, which tell nothing.
     assert rows["private_kernel"][-1] > 0.75
     assert max(rows["size_kernel"] + rows["node_kernel"]) < 0.6
-    own = text_of(notebook, "def graph_of").splitlines()[-1].split()
+    own = text_of(notebook, "from torch_geometric").splitlines()[-1].split()
     assert own[0] == "node_kernel" and float(own[-1]) > 0.95
 
 

@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from fractions import Fraction
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -16,14 +16,13 @@ import torch
 
 import lightning_dpg as dpg
 from lightning_dpg import methods
-from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.classes import is_abstract
-from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, SubgraphDataModule, TUGraphDataModule
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.main import main
 from lightning_dpg.methods import BTER, ChungLu
+from lightning_dpg.running.graph_arguments import name_of_graph
 from lightning_dpg.running.settings import shipped_configs
-from tests.training import quiet_trainer
 
 CLASSES = [name for name in dpg.__all__ if isinstance(getattr(dpg, name), type)]
 FUNCTIONS = sorted({*dpg.__all__} - {*CLASSES})
@@ -49,6 +48,17 @@ def test_the_import_brings_no_torch_and_shows_all_names():
     assert set(dpg.__all__) < set(dir(dpg))
     with pytest.raises(AttributeError, match="no attribute 'fitt'"):
         _ = dpg.fitt
+
+
+def test_a_notebook_without_ipywidgets_gets_no_warning():
+    code = (
+        "import sys, types; sys.modules['ipywidgets'] = None;"
+        "sys.modules['ipykernel.zmqshell'] = types.ModuleType('ipykernel.zmqshell');"
+        "sys.modules['IPython'] = types.SimpleNamespace(get_ipython=lambda: None);"
+        "import lightning_dpg, tqdm.auto"  # as Lightning does
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
 
 
 SLOW = {"benchmark"}  # starts a process
@@ -175,35 +185,6 @@ def test_bad_input_gets_one_message_and_leaves_no_folder(arguments, why, tmp_pat
     assert not list(tmp_path.iterdir())
 
 
-def test_a_setting_that_no_release_can_hold_is_refused_before_it_costs(tmp_path):
-    trainer = quiet_trainer(default_root_dir=tmp_path)
-    method = BTER(34, Fraction(1, 5))
-    with pytest.raises(dpg.CommandError, match="BTER: count_share is no plain value"):
-        dpg.fit("karate", method, epsilon=1.0, trainer=trainer)
-    assert not method.ledger.entries and not list(tmp_path.iterdir())
-    given = dpg.fit("karate", BTER(34, np.float64(0.2)), epsilon=1.0, out=tmp_path / "out")
-    assert given.method.hparams["count_share"] == 0.2
-
-
-def test_an_own_trainer_gets_what_it_lacks_and_keeps_its_callbacks(tmp_path):
-    trainer = quiet_trainer(default_root_dir=tmp_path)
-    before = [*trainer.callbacks]
-    release = dpg.fit("karate", "chung_lu", epsilon=1.0, trainer=trainer)
-    assert release.folder == tmp_path / "release"
-    assert json.loads((tmp_path / "release" / "privacy.json").read_text())["epsilon"] == 1.0
-    assert trainer.callbacks == before
-    with pytest.raises(dpg.CommandError, match="made a run already"):
-        dpg.fit("karate", "chung_lu", epsilon=1.0, trainer=trainer)
-
-
-def test_a_trainer_with_another_budget_is_refused(tmp_path):
-    trainer = quiet_trainer(PrivacyAccountant(2.0, 0.0), default_root_dir=tmp_path)
-    with pytest.raises(dpg.CommandError, match=r"epsilon 2 .*asked for epsilon 1"):
-        dpg.fit("karate", "chung_lu", epsilon=1.0, trainer=trainer)
-    assert not list(tmp_path.iterdir())
-    assert dpg.fit("karate", "chung_lu", epsilon=2.0, trainer=trainer).statement["epsilon"] == 2
-
-
 def test_a_fit_leaves_the_random_numbers_of_the_caller():
     torch.manual_seed(5)
     expected = torch.rand(2)
@@ -256,17 +237,6 @@ def test_texts_of_the_owner_stand_in_the_card(tmp_path):
         dpg.fit("karate", "chung_lu", epsilon=1.0, card={"operater": "x"})
 
 
-def test_the_end_of_the_budget_is_a_warning(tmp_path):
-    trainer = quiet_trainer(max_epochs=5000, default_root_dir=tmp_path)
-    small = {"batch_size": 8, "generator_dim": 8, "critic_dim": 8, "num_samples": 50}
-    noise = {"noise_multiplier": 3.0, "sample_rate": 0.5}
-    with pytest.warns(UserWarning, match="affords no more"):
-        release = dpg.fit(
-            "karate", "dp_netgan", epsilon=4.0, delta=1e-4, trainer=trainer, **small, **noise
-        )
-    assert release.statement["epsilon"] <= 4.0
-
-
 def test_ctrl_c_reaches_the_caller_and_says_what_was_spent(monkeypatch, tmp_path):
     def interrupted(self, records, budget):
         raise KeyboardInterrupt
@@ -288,6 +258,30 @@ def test_an_audit_takes_objects_and_leaves_them_as_they_were():
     assert report.graph == ("Graph given in Python", False)
     assert json.loads(report.to_json())["graph"] == report.graph._asdict()
     assert "not private" in str(report) == repr(report)
+
+
+class Disguised(EdgeListDataModule):
+    """Data module of a user, with the name of a built-in graph and other edges."""
+
+
+@pytest.mark.parametrize(
+    ("data", "data_class", "is_public"),
+    [
+        ("karate", EdgeListDataModule, True),
+        (EdgeListDataModule("karate"), EdgeListDataModule, True),
+        ("planted_sets", TUGraphDataModule, True),
+        (Disguised("karate"), EdgeListDataModule, False),
+        ("karate", Disguised, False),
+        ("karate", SubgraphDataModule, False),  # a folder planetoid/karate comes first
+        ("karate", TUGraphDataModule, False),  # a folder
+        ("planted_sets", EdgeListDataModule, False),  # a file
+        ("ego_sets", TUGraphDataModule, False),  # cut from files
+        (Path("karate"), EdgeListDataModule, False),
+        (nx.karate_club_graph(), EdgeListDataModule, False),
+    ],
+)
+def test_only_built_in_graphs_are_public(data, data_class, is_public):
+    assert name_of_graph(data, data_class).is_public == is_public
 
 
 def test_an_attack_takes_objects_and_fits_the_same_method_again():

@@ -109,7 +109,7 @@ def _meaning(content: dict[str, Any]) -> Section:
         f"{unit['plural']} together",
         "epsilon",
         "delta",
-        "belief after 50 %, at most",
+        f"{'mean ' if parameters['delta'] else ''}belief after 50 %, at most",
         "found at 1 % false alarms, at most",
     )
     texts = list(parameters["meaning"])

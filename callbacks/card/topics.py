@@ -209,7 +209,7 @@ def _meaning(statement: dict[str, Any], unit: Unit) -> list[str]:
         (
             f"An attacker who knows everything else and asks {unit.question}, with both answers "
             f"equally likely (50 %), believes in one of them to at most {belief} after reading the "
-            "release."
+            f"release{', on average over its noise' if delta else ''}."
         ),
         (
             "A test with false alarms in 1 % of the cases without the fact recognizes at most "
@@ -218,8 +218,9 @@ def _meaning(statement: dict[str, Any], unit: Unit) -> list[str]:
     ]
     if delta:
         sentences.append(
-            f"The bound on the belief leaves delta aside: the release shows no more than one that "
-            f"gives the answer away with probability {delta:g} and otherwise keeps to the bound."
+            "Single beliefs can exceed their average. The release shows no more than one that gives "
+            f"the answer away with probability {delta:g} and otherwise leaves a belief of at most "
+            f"{percent(_up(belief_bound(epsilon)))}."
         )
     return sentences
 
@@ -231,7 +232,7 @@ def _group(epsilon: float, delta: float, size: int) -> dict[str, Any]:
         "units": size,
         "epsilon": float(f"{together.epsilon:.12g}"),
         "delta": float(digits_up(together.delta, 3)),
-        "belief_at_most": 1.0 if together.delta == 1 else _up(belief_bound(together.epsilon)),
+        "belief_at_most": _up(belief_bound(*together)),
         "true_positive_rate_at_most": _up(found),
     }
 
@@ -305,8 +306,8 @@ def _limits(statement: dict[str, Any]) -> list[str]:
             "operator: running time, memory and terminal output are no part of the guarantee."
         ),
         (
-            "Synthetic relations are drawn at random. A synthetic relation may be a real one by "
-            "chance, and most statistics of synthetic graphs differ from those of the private one."
+            "A synthetic relation may be a real one; by some methods and at a large epsilon "
+            "most of them are. Most statistics of synthetic graphs differ from the private ones."
         ),
     ]
     if any(entry["mechanism"] == "gaussian" for entry in statement["entries"]):

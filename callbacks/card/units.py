@@ -48,7 +48,9 @@ def unit_of(statement: dict[str, Any], facts: Facts) -> Unit:
     }[Relation(statement["relation"])]
     unit = describe(statement, facts)
     if statement["epsilon"] != "inf":
-        return unit
+        condition = statement.get("condition")
+        only = f" All of this holds only if {condition}." if condition else ""
+        return unit._replace(description=unit.description + only)
     return unit._replace(
         description="There is no unit of protection, since the release has no guarantee.",
         protected=[],
@@ -107,11 +109,7 @@ def _node(statement: dict[str, Any], facts: Facts) -> Unit:
             )
         ],
         unprotected=[
-            (
-                "A single relation that is added or removed, or a node whose relations are "
-                "exchanged for others, is two such changes and protected at "
-                f"{_amounts(*_together(statement, 2))} only."
-            ),
+            _twice(statement),
             _many(statement, "A company of 50 nodes", "node"),
             *_nodes(statement, facts),
             _EVERYBODY,
@@ -145,6 +143,19 @@ def _local(statement: dict[str, Any], facts: Facts) -> Unit:
             _EVERYBODY,
         ],
         absent=[],
+    )
+
+
+def _twice(statement: dict[str, Any]) -> str:
+    """State the protection against two changes of a node."""
+    epsilon, delta = _together(statement, 2)
+    if delta >= 1:
+        proved = f", for which nothing is proved (epsilon {epsilon:.12g}, delta 1)."
+    else:
+        proved = f" and protected at {_amounts(epsilon, delta)} only."
+    return (
+        "A single relation that is added or removed, or a node whose relations are exchanged for "
+        f"others, is two such changes{proved}"
     )
 
 

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # `site_pages` and `results` are no installed packages.
 sys.path[:0] = [str(ROOT / "docs"), str(ROOT)]
 
-from site_pages import api, changelog, commands, methods, proofs, queries, results
+from site_pages import api, changelog, commands, examples, methods, proofs, queries, results
 from site_pages.roles import RoleExtension
 
 
@@ -33,6 +33,7 @@ def generated() -> dict[str, str]:
     return {
         **methods.pages(),
         **results.pages(),
+        **examples.pages(),
         **api.pages(),
         "proofs.md": proofs.page(),
         "commands.md": commands.page(),
@@ -43,7 +44,7 @@ def generated() -> dict[str, str]:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages, and name them in the navigation."""
-    for path, text in {**generated(), **results.files()}.items():
+    for path, text in {**generated(), **results.files(), **examples.files()}.items():
         files.append(File.generated(config, path, content=text))
     for section in config.nav or []:
         for title, children in section.items():
@@ -51,6 +52,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
                 children += methods.navigation()
             elif title == "Results":
                 children += results.navigation()
+            elif title == "Examples":
+                children += examples.navigation()
     return files
 
 

@@ -60,7 +60,7 @@ def _lines(report: dict[str, Any]) -> list[str]:
             f"   chance {row['chance']:.4f}"
         )
     text += [
-        "  A node that is found in a graph is no link that is told: edges of synthetic graphs were",
+        "  A node that is found in a graph reveals no link of it: edges of synthetic graphs were",
         "  drawn. Degrees are published on purpose, and names mostly with them.",
         "",
     ]

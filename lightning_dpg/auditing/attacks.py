@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytorch_lightning as pl
 import torch
 from torch_geometric.data import Data
 
@@ -24,6 +25,7 @@ from lightning_dpg.auditing.link_stealing import (
 )
 from lightning_dpg.auditing.reidentification import reidentify
 from lightning_dpg.classes import find_class
+from lightning_dpg.datamodules import EdgeListDataModule, TUGraphDataModule
 from lightning_dpg.datamodules.loading import known_graphs
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.graph import make_graph, undirected_edges
@@ -86,16 +88,18 @@ def attack_published(
 ) -> AttackReport:
     """Do what :func:`attack` does, with the errors of the command line."""
     settings = _baseline_settings(published, baseline)
+    data_class: type[pl.LightningDataModule]
     if settings is not None and issubclass(
         find_class(settings["model"]["class_path"]), GraphSetSynthesizer
     ):
         if isinstance(real, str) and real in known_graphs():
             raise CommandError(f"{real}: a single graph, while the methods learn sets of graphs")
-        values = attack_set(load_set(real, undirected), settings)
+        values, data_class = attack_set(load_set(real, undirected), settings), TUGraphDataModule
     else:
+        data_class = EdgeListDataModule
         graph = load(real, undirected)
         values = attack_graph(graph, _view(published, graph, undirected), settings)
-    return AttackReport({"graph": name_of_graph(real)._asdict(), **values})
+    return AttackReport({"graph": name_of_graph(real, data_class)._asdict(), **values})
 
 
 def attack_graph(

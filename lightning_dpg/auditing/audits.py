@@ -19,6 +19,7 @@ from lightning_dpg.auditing.bounds import (
     guess_surest,
     many_runs_lower_bound,
 )
+from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.running.data_argument import ReadData, reader
 from lightning_dpg.running.graph_arguments import name_of_graph
@@ -86,7 +87,8 @@ def audit(
             confidence=confidence,
             read=reader(data, chosen),
         )
-        return report._replace(graph=name_of_graph(data))
+        data_class = find_class(chosen.sections["data"]["class_path"])
+        return report._replace(graph=name_of_graph(data, data_class))
 
 
 def audit_settings(
@@ -119,7 +121,9 @@ def audit_settings(
         report = audit_canaries(
             settings, view, canaries=canaries, fits=fits, confidence=confidence, read=read
         )
-    return report._replace(graph=name_of_graph(settings["data"]["init_args"].get("name")))
+    data = settings["data"]
+    graph = name_of_graph(data["init_args"].get("name"), find_class(data["class_path"]))
+    return report._replace(graph=graph)
 
 
 def audit_canaries(

@@ -8,13 +8,13 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.running.settings import find_config
 
 DESCRIPTION = """\
-Attack a release as those would whom the owner of the data fears. Reads the private graph, to know
-who is right: the numbers are not private.
+Attack a release: look for relations and names in it. Reads the private graph, to know which guesses
+are right: the numbers are not private.
 
 Link stealing: a public random choice of 5 % of the real edges, at most 1,000, against ten times as
 many pairs without an edge: any, and such whose ends have the degrees of the edges. The first column
-of a release is to be held against the second: the same attack on the same method fitted without these
-edges, which knows of them only what the rest of the graph says. Nobody can ask for less.
+of a release is compared with the second: the same attack on the same method fitted without these
+edges, which knows of them only what the rest of the graph says. The difference is due to the release.
 Re-identification: names are removed, and nodes are looked for by what is known of them.
 Link prediction (Yang et al., 2021, figure 3): fitted on 80 % of the edges; nodes are identified by
 their degrees; a spectral predictor is asked for the other 20 %.

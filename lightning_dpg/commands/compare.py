@@ -20,7 +20,7 @@ has the seed K. The same command line again does what is missing or failed.
 With methods of sets of graphs, or of their labels, --graphs names sets, built in, under $LIGHTNING_DPG_DATA/tu or folders
 of TU text files. Their baseline is erdos_renyi_set, also with exact numbers of edges. Each drawn graph
 is compared with the one that it stands for. With --classify networks learn from the graphs of run 0
-to tell the labels of the real ones: 10,000 steps for each row, which can take a quarter of an hour.
+to predict the labels of the real ones: 10,000 steps for each row, which can take a quarter of an hour.
 
 Methods that learn labels are compared by the accuracy of a support vector machine on what they have
 released, in ten folds, drawn anew for each run. Their baselines are node_kernel, which knows the public
@@ -101,7 +101,7 @@ def _parse(args: list[str]) -> argparse.Namespace:
     add("--runs", type=int, help="fits of each kind (5)")
     add("--jobs", type=int, default=1, help="processes, of one thread each (%(default)s)")
     add("--out", type=Path, required=True, metavar="DIR", help="folder of all results")
-    add("--classify", action="store_true", help="also train classifiers of labelled sets")
+    add("--classify", action="store_true", help="also train classifiers of labeled sets")
     add("--undirected", action="store_true", help="drop the directions of directed graphs")
     add("--wandb", action="store_true", help="log results and figures to Weights & Biases")
     options = parser.parse_args(args)

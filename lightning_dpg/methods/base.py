@@ -109,6 +109,8 @@ class PrivateModule(pl.LightningModule):
 
     def setup(self, stage: str) -> None:
         """Refuse data of another kind, and batches that the data module cannot serve."""
+        if self.is_inductive or stage != "predict":
+            check_accountant(self.trainer, self)  # a derived class may replace configure_callbacks
         data = data_of(self.trainer)
         if data is None or (stage == "predict" and not self.is_inductive):
             return

@@ -11,17 +11,21 @@ import math
 from lightning_dpg.privacy.budget import Budget
 
 
-def belief_bound(epsilon: float) -> float:
-    r"""Largest belief in a fact after the release, if it was believed to 50 % before.
+def belief_bound(epsilon: float, delta: float = 0.0) -> float:
+    r"""Largest mean belief in the likelier answer after the release, if both had 50 % before.
 
-    Bayes' rule multiplies the odds 1 by a likelihood ratio of at most :math:`e^\epsilon`, so that
-    the belief is at most :math:`e^\epsilon / (1 + e^\epsilon)`; by the theorem above with probability
-    :math:`1 - \delta` at least.
+    The mean is the probability of a right guess, (TPR + 1 - FPR) / 2, which is largest at
+    :math:`\mathrm{FPR} = (1 - \delta) / (1 + e^\epsilon)`, where both lines of
+    :func:`true_positive_bound` meet: :math:`(e^\epsilon + \delta) / (1 + e^\epsilon)`. Without
+    delta, no single belief is larger either: Bayes' rule multiplies the odds 1 by a likelihood
+    ratio of at most :math:`e^\epsilon`. With delta, single beliefs can be larger, with a
+    probability above delta.
 
     Args:
         epsilon: Of the guarantee, not negative.
+        delta: Of the guarantee, from 0 to 1.
     """
-    return 1 / (1 + math.exp(-epsilon))
+    return (1 + delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon))
 
 
 def true_positive_bound(epsilon: float, delta: float, false_positive_rate: float) -> float:

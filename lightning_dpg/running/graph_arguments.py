@@ -7,13 +7,32 @@ import pytorch_lightning as pl
 from torch_geometric.data import Data
 
 from lightning_dpg.cli.loggers import public_name
-from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS
+from lightning_dpg.datamodules import (
+    EdgeListDataModule,
+    GraphSetDataModule,
+    RandomWalkDataModule,
+)
+from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIONS
 from lightning_dpg.datamodules.loading import BUILT_IN, load_graph
 from lightning_dpg.datamodules.tu import TUGraphDataModule
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.edge_columns import NAME_COLUMNS
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import GraphFormatError
+
+# Sets with an assumption are cut from files in the folder of real data, whatever these hold.
+_PUBLIC_SETS = {*BUILT_IN_SETS} - {*SET_ASSUMPTIONS}
+_PUBLIC: dict[type, set[str]] = {
+    EdgeListDataModule: {*BUILT_IN},
+    RandomWalkDataModule: {*BUILT_IN},
+    GraphSetDataModule: _PUBLIC_SETS,
+    TUGraphDataModule: _PUBLIC_SETS,
+}
+"""Names under which each data module reads a public graph.
+
+A class of a user may read any other graph, and so does ``SubgraphDataModule`` from a folder of real
+data with a graph of that name.
+"""
 
 
 class GraphName(NamedTuple):
@@ -28,15 +47,16 @@ class GraphName(NamedTuple):
     is_public: bool
 
 
-def name_of_graph(source: Any) -> GraphName:
+def name_of_graph(source: Any, data_class: type) -> GraphName:
     """Name a graph, which is public only if it is built in.
 
     Args:
         source: Name, path, data module or object.
+        data_class: Class that reads it, unless it is a data module.
     """
     if isinstance(source, pl.LightningDataModule):
-        source = getattr(source, "source", source)
-    if isinstance(source, str) and source in {*BUILT_IN, *BUILT_IN_SETS}:
+        data_class, source = type(source), getattr(source, "source", source)
+    if isinstance(source, str) and source in _PUBLIC.get(data_class, ()):
         return GraphName(source, is_public=True)
     if isinstance(source, str | Path):
         return GraphName(public_name(source), is_public=False)

@@ -30,7 +30,7 @@ class MethodInfo(NamedTuple):
             ``none``.
         relation: Neighboring relation: ``edge``, ``node`` or ``local_graph``; empty without a
             guarantee.
-        is_conditional: Whether the guarantee holds only if something is so that nobody checks.
+        is_conditional: Whether the guarantee holds only under a condition that no release proves.
         task: What it learns: ``one graph``, ``set of graphs`` or ``features of graphs``.
         summary: First sentence of its documentation.
     """

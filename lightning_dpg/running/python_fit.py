@@ -19,9 +19,10 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.utilities.seed import isolate_rng
 
-from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
+from lightning_dpg.callbacks import Card, PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
 from lightning_dpg.callbacks.privacy_accountant import JOURNAL
 from lightning_dpg.callbacks.release_writer import check_settings
+from lightning_dpg.callbacks.trainer_check import check_trainer
 from lightning_dpg.cli.ends import spent_so_far, spent_too_early
 from lightning_dpg.cli.parser import PrivateParser
 from lightning_dpg.cli.quiet import mute_known_warnings, quiet, without_messages
@@ -151,22 +152,36 @@ def _fit_with(
     if trainer.current_epoch or trainer.global_step:
         raise CommandError("this trainer has made a run already: give a new one")
     before: list[Callback] = trainer.callbacks  # type: ignore[attr-defined]
-    kinds = {type(callback) for callback in before}
-    if ReleaseWriter in kinds and writer.card.texts():
+    if trainer.fast_dev_run:  # type: ignore[attr-defined]
+        raise CommandError(
+            "trainer.fast_dev_run writes no release, and spends budget\nleave it out"
+        )
+    added = [each for each in (accountant, writer) if not _has(trainer, type(each))]
+    if writer not in added and writer.card != Card():
         raise CommandError("card: give it to the ReleaseWriter of the trainer")
     place = Path(trainer.log_dir or trainer.default_root_dir) / "release"
     refuse_foreign_folder(place)
     module = data_module(data, chosen)
     made = chosen.build(module)
-    added = [each for each in (accountant, writer) if type(each) not in kinds]
+    check_trainer(trainer, made)  # before a logger makes its folder
     trainer.callbacks = [*added, *before]  # type: ignore[attr-defined]
     try:
         _run(trainer, made, module)
     finally:
         trainer.callbacks = before  # type: ignore[attr-defined]
     epochs = {"max_epochs": trainer.max_epochs, "max_steps": trainer.max_steps}
-    config = config | {"trainer": config["trainer"] | epochs}
+    kept = next(each for each in (*before, accountant) if isinstance(each, PrivacyAccountant))
+    config = config | {
+        "trainer": config["trainer"] | epochs,
+        "privacy": config["privacy"] | kept.budget._asdict(),
+    }
     return replace(open_release(place, type(made)), configuration=config)
+
+
+def _has(trainer: pl.Trainer, kind: type[Callback]) -> bool:
+    """Whether a trainer has a callback of a class or of one derived from it."""
+    callbacks: list[Callback] = trainer.callbacks  # type: ignore[attr-defined]
+    return any(isinstance(callback, kind) for callback in callbacks)
 
 
 def _check_budgets(trainer: pl.Trainer, asked: PrivacyAccountant, *, has_delta: bool) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.callbacks.checksums import SUMS, files_of, write_sums
+from lightning_dpg.callbacks.checksums import SUMS, digest, files_of, write_sums
 from lightning_dpg.callbacks.release_writer import GENERATOR, LEARNER, STATEMENT, write_folder
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.graph import undirected_edges
@@ -37,6 +37,7 @@ class Release:
         folder: Folder of the files of the release; None if it was opened without one.
         configuration: Configuration of the fit, if this process has made it. It belongs to the
             owner, and :meth:`save` does not write it.
+        checksum: SHA-256 digest of the file of the tensors, when the release was opened.
 
     Example:
         >>> import lightning_dpg as dpg
@@ -53,6 +54,7 @@ class Release:
     statement: dict[str, Any]
     folder: Path | None = None
     configuration: dict[str, Any] | None = None
+    checksum: str | None = None
 
     @property
     def guarantee(self) -> str:
@@ -163,11 +165,15 @@ class Release:
             The folder.
 
         Raises:
-            CommandError: If the folder holds anything but a release.
+            CommandError: If the folder holds anything but a release, or if another release was
+                written in place of this one.
         """
         source, target = self.folder, Path(folder).expanduser()
         if source is None or not source.is_dir():
             raise CommandError(f"{target}: the files of this release are no longer there to save")
+        tensors = [source / name for name in (GENERATOR, LEARNER) if (source / name).is_file()]
+        if [digest(path) for path in tensors] != [self.checksum]:
+            raise CommandError(f"{source}: the release in it was replaced since it was opened")
         refuse_foreign_folder(target)
         if not (target.exists() and target.samefile(source)):
             write_folder(target, lambda made: _copy(source, made))

@@ -59,7 +59,7 @@ def open_release(folder: str | Path, method_class: type[PrivateModule] | None = 
     method = rebuild(path, _WRITTEN_BY[path.name], method_class)
     # The copy in the tensors is bound to them: it counts where privacy.json says something else.
     statement = (read_recipe(path)[0].get("privacy") or {}) | _topics(path.with_name(STATEMENT))
-    return Release(method, statement, path.parent)
+    return Release(method, statement, path.parent, checksum=digest(path))
 
 
 def released_tensors(folder: Path) -> Path:

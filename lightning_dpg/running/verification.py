@@ -29,7 +29,10 @@ ROUNDING = 1e-4
 SEARCH = 2e-6  # relative tolerance of the search for the proved epsilon, twice
 # Statements have schema versions since tight epsilons are stated, and topics of a card since 3.
 TIGHT, WITH_TOPICS = 2, 3
-_INCOMPLETE = (ValueError, TypeError, KeyError, AttributeError, UndefinedError)
+_INCOMPLETE = (
+    *(ValueError, TypeError, KeyError, AttributeError),
+    *(ArithmeticError, UndefinedError),  # of numbers that are too large, and of the card
+)
 
 
 def faults(release: Path, *, with_cards: bool = True) -> list[str]:
@@ -102,13 +105,17 @@ def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
         proved = _proved(statement)
         stated = float(statement["epsilon"])
         sentence, assumptions = statement["guarantee"], list(statement["assumptions"])
+        if wrong := [text for text in (sentence, *assumptions) if not isinstance(text, str)]:
+            raise TypeError(f"{wrong[0]!r} is no text")
+        claim = f"({stated:.15g}, {statement['delta']:.15g})-DP"
+        earlier = f"({stated:g}, {statement['delta']:g})-DP"  # up to version 0.1.0
     except FileNotFoundError:
         yield f"{STATEMENT}: missing"
         return
     except CommandError as error:
         yield str(error)
         return
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except _INCOMPLETE as error:
         yield f"{STATEMENT}: no privacy statement ({type(error).__name__}: {error})"
         return
     # An earlier version may have stated more than the current sharper accounting proves.
@@ -117,8 +124,7 @@ def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
         yield f"{STATEMENT}: states epsilon {stated:g}, but its entries prove no less than {proved:g}"
     elif is_ours and math.isfinite(stated) and stated > proved + 2 * ROUNDING:
         yield f"{STATEMENT}: states epsilon {stated:g}, but its entries prove {proved:g}"
-    claim = f"({stated:.15g}, {statement['delta']:.15g})-DP" if math.isfinite(stated) else "none: "
-    earlier = f"({stated:g}, {statement['delta']:g})-DP"  # up to version 0.1.0
+    claim = claim if math.isfinite(stated) else "none: "
     if claim not in sentence and earlier not in sentence:
         yield f"{STATEMENT}: its guarantee does not say {claim!r}"
     if has_topics(content):

@@ -79,7 +79,10 @@ def test_the_table_of_groups_has_rounded_up_bounds():
     assert rows(approximate, 50) == [["50", "50", "1", "100 %", "100 %"]]
     assert "gives the answer away with probability 1e-05" in approximate
     assert "A customer with 50 relations is not protected: each relation counts" in approximate
-    assert "gives the answer away" not in card
+    assert "gives the answer away" not in card and "on average" not in card
+    assert "to at most 73.2 % after reading the release, on average over its noise." in approximate
+    # (e + 0.9) / (1 + e) = 97.31 %
+    assert rows(card_of(statement(epsilon=1.0, delta=0.9)), 1)[0][3] == "97.4 %"
 
 
 def test_the_other_relations_have_units_of_their_own():
@@ -87,6 +90,9 @@ def test_the_other_relations_have_units_of_their_own():
     assert "One unit is all relations of one node." in node
     assert "is two such changes and protected at epsilon 2 only" in node
     assert "The guarantee holds only if no node has more than 8 links." in node
+    assert "All of this holds only if no node has more than 8 links.\n\n- Protected: " in node
+    nothing = card_of(statement("node", epsilon=500.0, delta=1e-4))
+    assert "is two such changes, for which nothing is proved (epsilon 1000, delta 1)." in nothing
     local = card_of(statement("local_graph"), is_set=True, num_graphs=None)
     assert local.startswith("# Features of graphs by Any")
     assert "One unit is the whole graph of one client" in local

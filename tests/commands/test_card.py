@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from pytorch_lightning import Callback
 
 from lightning_dpg.callbacks import Card, PrivacyAccountant, ReleaseWriter
 from lightning_dpg.commands.card import FILES, TEXTS
@@ -69,6 +70,22 @@ def test_given_texts_are_replaced_and_all_else_stays(release, monkeypatch):
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {"MODEL_CARD.md", "MODEL_CARD.html", "SHA256SUMS", "privacy.json"}
     assert after.keys() == before.keys()
+
+
+def test_a_result_that_is_gone_at_the_end_does_not_cost_the_release(tmp_path):
+    file = tmp_path / "audit.json"
+    file.write_text(json.dumps(AUDIT | {"graph": {"name": "karate", "is_public": True}}))
+
+    class Gone(Callback):
+        """Somebody who cleans up during the run."""
+
+        def on_train_start(self, trainer, pl_module):
+            file.unlink()
+
+    writer = ReleaseWriter(formats=["npz"], card={"audit": str(file)})
+    trainer = quiet_trainer(PrivacyAccountant(1.0, 0.0), writer, Gone(), default_root_dir=tmp_path)
+    trainer.fit(ChungLu(34), EdgeListDataModule("karate"))
+    assert "9 of 16 guesses" in (tmp_path / "release" / "MODEL_CARD.md").read_text()
 
 
 def test_a_card_that_was_edited_or_lost_is_written_again(release):

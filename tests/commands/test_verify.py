@@ -156,6 +156,27 @@ def test_edited_topics_are_named_even_under_new_checksums(release, capsys, edit,
     assert "generator.safetensors" not in out
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("guarantee", None),
+        ("guarantee", []),
+        ("assumptions", [None]),
+        ("delta", "-inf"),
+        ("delta", 10**400),
+        ("epsilon", 10**400),
+        ("epsilon", -1000),
+        ("entries", {}),
+    ],
+    ids=map(str, range(8)),
+)
+def test_values_of_wrong_types_are_faults_and_no_errors(release, capsys, field, value):
+    edited(release, **{field: value})
+    code, out = verify(release, capsys)
+    assert code == 1
+    assert "privacy.json: " in out
+
+
 @pytest.mark.parametrize("name", ["MODEL_CARD.md", "MODEL_CARD.html"])
 def test_an_edited_or_missing_card_is_named_even_under_new_checksums(release, capsys, name):
     path = release / name

@@ -42,6 +42,15 @@ def test_no_method_reads_data_without_an_accountant(name, run, tmp_path):
     assert not method.ledger.entries and not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("name", ["DPNetGAN", "CELL"])
+def test_a_derived_class_with_callbacks_of_its_own_is_held_to_a_budget(name, monkeypatch):
+    method = made(name, SHORT | {"num_nodes": N})
+    monkeypatch.setattr(method, "configure_callbacks", list)
+    with pytest.raises(MisconfigurationException, match="PrivacyAccountant"):
+        quiet_trainer().fit(method, EdgeListDataModule(GRAPH))
+    assert not method.ledger.entries
+
+
 @pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].is_inductive])
 def test_graphs_to_classify_are_not_read_without_an_accountant(name):
     with pytest.raises(MisconfigurationException, match="PrivacyAccountant"):

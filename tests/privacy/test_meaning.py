@@ -47,6 +47,22 @@ def test_belief_is_that_after_the_report_of_the_extreme_release(epsilon):
     assert belief_bound(1e6) == 1.0
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), GUARANTEES)
+def test_mean_belief_of_the_extreme_release_attains_the_bound(epsilon, delta):
+    present, absent = extreme_release(epsilon, delta)
+    mean = np.maximum(present, absent).sum() / 2  # of both answers with equal chances
+    assert belief_bound(epsilon, delta) == pytest.approx(mean, abs=1e-14)
+    assert belief_bound(1e6, delta) == 1.0
+
+
+def test_beliefs_above_that_of_epsilon_are_likelier_than_delta():
+    """A release that merges two outcomes is (1, 0.02)-DP, and its likelier outcome is beyond."""
+    present, absent = extreme_release(1.0, 0.02)
+    belief = present[:2].sum() / (present + absent)[:2].sum()
+    assert belief_bound(1.0) < belief == pytest.approx(belief_bound(1.0, 0.02))
+    assert present[:2].sum() > 0.7
+
+
 def test_groups_cost_what_the_geometric_series_says():
     for size in (1, 2, 5, 10):
         epsilon, delta = group_budget(0.3, 1e-6, size)

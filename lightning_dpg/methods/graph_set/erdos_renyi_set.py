@@ -20,7 +20,8 @@ class ErdosRenyiSet(GraphSetSynthesizer):
 
     When to use:
         For a set of graphs below an epsilon of 10: at 1 and below it comes nearer to the originals
-        than :class:`DPGVAE` and :class:`DPGGAN` in most statistics. And as a baseline: a method
+        than :class:`DPGVAE` and :class:`DPGGAN` on one of the two sets that were tried, and about
+        as near on the other. And as a baseline: a method
         that does not beat it has learned nothing beyond the numbers of edges. For a single graph
         take :class:`ErdosRenyi`.
 

@@ -58,7 +58,8 @@ class DPGGAN(GraphSetSynthesizer):
 
     When to use:
         To compare with the paper. :class:`DPGVAE` is faster and as good within a budget; at an
-        epsilon of 1 and below :class:`ErdosRenyiSet` is better than both in most statistics.
+        epsilon of 1 and below :class:`ErdosRenyiSet` is better than both on one of the two sets
+        that were tried, and about as good on the other.
 
     Privacy:
         (epsilon, delta)-DP at the level of edges: one undirected edge of one graph is added or

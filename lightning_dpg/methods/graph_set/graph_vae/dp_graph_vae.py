@@ -44,8 +44,8 @@ class DPGVAE(GraphSetSynthesizer):
 
     When to use:
         For a set of graphs from an epsilon of 10 on. At 1 and below :class:`ErdosRenyiSet` comes
-        nearer to the originals in most statistics, because it spends the whole budget on the
-        numbers of edges. For a single graph take :class:`BTER` or :class:`PrivGraph`.
+        nearer to the originals on one of the two sets that were tried, and about as near on the
+        other, because it spends the whole budget on the numbers of edges. For a single graph take :class:`BTER` or :class:`PrivGraph`.
 
     Privacy:
         (epsilon, delta)-DP at the level of edges: one undirected edge of one graph is added or

@@ -13,6 +13,7 @@ _OPTIONS = (
     (r"--baseline-config CONF", "baseline=NAME"),
     (r"undirected=True \(--(?:data\.)?undirected(?: true)?\)", _DIRECTED),
     (r"--undirected\b", "undirected=True"),
+    (r"--canaries\b", "canaries"),
     (r"^name: ", "data: "),
     (r"--method (?=[\w.]+)", "method_class="),
     (r"python -m lightning_dpg list", "lightning_dpg.list_methods()"),

@@ -310,3 +310,16 @@ def test_features_are_read_by_name(tmp_path):
         release.sample()
     opened = dpg.open_release(release.save(tmp_path / "out"))
     assert np.array_equal(opened.features["features"], release.features["features"])
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (lambda: dpg.plan(epsilon=1, delta=1e-5, sample_rate=0.1, steps=1.5), "whole number"),
+        (lambda: dpg.attack("karate", []), "holds no synthetic graph"),
+        (lambda: dpg.audit("karate", "chung_lu", epsilon=1, canaries=999), "set canaries to 241"),
+    ],
+)
+def test_arguments_without_a_meaning_are_refused(call, why):
+    with pytest.raises(dpg.CommandError, match=why):
+        call()

@@ -99,7 +99,7 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
             "card_lightning_dpg": __version__,
             **{name: _NOT_GIVEN for name in _ADMINISTRATIVE},
         },
-        "limitations": {"known": _limits(statement)},
+        "limitations": {"known": _limits(statement, facts)},
     }
 
 
@@ -292,7 +292,7 @@ def _domain(facts: Facts) -> str:
     return "One undirected graph without weights on a public set of nodes."
 
 
-def _limits(statement: dict[str, Any]) -> list[str]:
+def _limits(statement: dict[str, Any], facts: Facts) -> list[str]:
     """Known limits, those of every private release among them."""
     if statement["epsilon"] == "inf":
         return ["The release has no guarantee. It must be treated as the private data themselves."]
@@ -305,11 +305,12 @@ def _limits(statement: dict[str, Any]) -> list[str]:
             "The noise source is not protected against somebody who watches the machine of the "
             "operator: running time, memory and terminal output are no part of the guarantee."
         ),
-        (
+    ]
+    if facts.num_graphs is not None:
+        known.append(
             "A synthetic relation may be a real one; by some methods and at a large epsilon "
             "most of them are. Most statistics of synthetic graphs differ from the private ones."
-        ),
-    ]
+        )
     if any(entry["mechanism"] == "gaussian" for entry in statement["entries"]):
         known.append(
             "Gaussian noise is drawn as floating-point numbers, whose rounding can leak in "

@@ -79,7 +79,7 @@ def _edge(statement: dict[str, Any], facts: Facts) -> Unit:
         protected=[
             (
                 f"Whether two given nodes are related, even if an attacker knows {others}, the "
-                "method and its settings, and whatever is published later."
+                "method and its settings."
             )
         ],
         unprotected=[

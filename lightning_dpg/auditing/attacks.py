@@ -210,6 +210,8 @@ def _baseline_settings(published: Any, baseline: str | Path | None) -> dict[str,
 def _folder_of(published: Any) -> Path | None:
     """Folder of a release, if published is one."""
     items = published if isinstance(published, list) else [published]
+    if not items:
+        raise CommandError("published: the list holds no synthetic graph")
     folders = [Path(item) for item in items if isinstance(item, str | Path) and Path(item).is_dir()]
     if folders and len(items) > 1:
         raise CommandError(f"{folders[0]}: give one release, or files of graphs")
@@ -229,6 +231,8 @@ def _view(published: Any, real: Data, undirected: bool) -> Published:
     if (folder := _folder_of(published)) is not None:
         return published_release(open_release(folder), real)
     items = published if isinstance(published, list) else [published]
+    if not items:
+        raise CommandError("published: the list holds no synthetic graph")
     return published_graphs([load(item, undirected) for item in items], real)
 
 

@@ -1,6 +1,7 @@
 """The plan of a run: noise, steps, epsilon and delta, without any data."""
 
 import math
+from numbers import Integral
 from dataclasses import dataclass
 
 from lightning_dpg.errors import CommandError
@@ -85,6 +86,8 @@ def plan(
         >>> str(found).splitlines()[0]
         'budget: epsilon 2 at delta 1e-06'
     """
+    if isinstance(steps, bool) or not isinstance(steps, Integral):
+        raise CommandError(f"steps must be a whole number, got {steps!r}")
     if not 0 < epsilon < math.inf or not 0 < delta < 1 or not 0 < sample_rate <= 1 or steps < 1:
         raise CommandError(
             "a plan needs epsilon > 0, 0 < delta < 1, 0 < sample rate <= 1 and steps >= 1, "

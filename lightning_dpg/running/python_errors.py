@@ -10,11 +10,17 @@ _OPTIONS = (
     (r"--(?:privacy|model\.init_args|data\.init_args)\.(\w+)", r"\1"),
     (r"\b(?:privacy|model\.init_args|data\.init_args)\.(\w+)", r"\1"),
     (r"--baseline-config CONF", "baseline=NAME"),
+<<<<<<< HEAD
     (r"undirected=True \(--data\.undirected true\)", "undirected=True of EdgeListDataModule"),
     (r"undirected=True \(--undirected\)", "undirected=True"),
     (r"\n\(--data\.source_column NAME --data\.target_column NAME\)", " of EdgeListDataModule"),
     (r" \(--data\.node_column NAME\)", ""),
     (r"set --canaries to", "set canaries to"),
+=======
+    (r"undirected=True \(--(?:data\.)?undirected(?: true)?\)", _DIRECTED),
+    (r"--undirected\b", "undirected=True"),
+    (r"--canaries\b", "canaries"),
+>>>>>>> reader
     (r"^name: ", "data: "),
     (r"--method (?=[\w.]+)", "method_class="),
     (r"python -m lightning_dpg list", "lightning_dpg.list_methods()"),

@@ -97,6 +97,7 @@ def test_the_other_relations_have_units_of_their_own():
     assert local.startswith("# Features of graphs by Any")
     assert "One unit is the whole graph of one client" in local
     assert "| trust model | local: Each client randomizes" in local
+    assert "Synthetic relations" in node and "Synthetic relations" not in local
 
 
 def test_copies_of_an_edge_in_a_set_are_one_unit():

@@ -1,8 +1,8 @@
 """The plan of a run: noise, steps, epsilon and delta, without any data."""
 
 import math
-from numbers import Integral
 from dataclasses import dataclass
+from numbers import Integral
 
 from lightning_dpg.errors import CommandError
 from lightning_dpg.privacy.budget import Budget, digits_up, rounded_up

@@ -146,9 +146,7 @@ class ReleaseWriter(Callback):
             write_folder(place, fill)
             print(f"predictions: {place}\nguarantee: {full_sentence(statement)}")
 
-    def _facts(
-        self, module: Any, records: Records | None, configuration: str | None
-    ) -> Facts:
+    def _facts(self, module: Any, records: Records | None, configuration: str | None) -> Facts:
         arrays = module.released_arrays() if isinstance(module, PublishesFeatures) else None
         return Facts(
             method_path=type(module).public_path(),

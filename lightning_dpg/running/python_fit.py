@@ -121,9 +121,8 @@ def fit(
             with without_messages() if shows_bar else quiet():
                 callbacks = [budget, _Quietly(writer)]
                 own = _trainer(config["trainer"], folder, out is not None, callbacks, shows_bar)
-                if (
-                    not made.adds_noise
-                ):  # said before what its callbacks lack, as by the command line
+                # Said before what the callbacks lack, as by the command line.
+                if not made.adds_noise:
                     budget.check_run(own, made)
                 _run(own, made, module)
             release = replace(open_release(folder, type(made)), configuration=config)

@@ -187,7 +187,7 @@ def test_missing_noise_of_one_release_is_caught_and_named(audit, monkeypatch, ca
 def test_equal_scores_lead_to_many_runs(audit, capsys):
     code, result = audit("--config", "erdos_renyi", "--privacy.epsilon", "1")
     assert code == 0 and result["epsilon_lower_bound"] < 1
-    assert "try --runs" in capsys.readouterr().out
+    assert "try 200 runs" in capsys.readouterr().out
 
 
 def sites(graph):

@@ -40,7 +40,6 @@ FOREIGN_OPTIONS = {"--ckpt_path", "--config", "--extra-index-url", "--help", "--
 FOREIGN_OPTIONS |= {"--rows", "--splits", "--model", "--data", "--check", "--strict"}
 # Files of the reader, in examples.
 EXAMPLES = {"my_density.yaml"}
-needs_examples = pytest.mark.skipif(not (ROOT / "examples").is_dir(), reason="no examples yet")
 
 
 def code(text):
@@ -247,7 +246,6 @@ def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     assert run_blocks([page], tmp_path, monkeypatch, capsys)
 
 
-@needs_examples
 @pytest.mark.parametrize("path", [path for path in FILES if path.parent == ROOT], ids=str)
 def test_links_lead_to_files(path):
     links = re.findall(r"\]\(([\w./-]+)\)", path.read_text(encoding="utf-8"))

@@ -1,9 +1,17 @@
 """A browser for the reports."""
 
+import html
+import json
+import re
 import shutil
 import subprocess
 
 import pytest
+
+NARROW = """<!doctype html><body><script>
+addEventListener("message", (event) => { document.body.dataset.seen = event.data; });
+</script><iframe src="probe.html" style="border: 0; width: 360px; height: 800px"></iframe>
+"""
 
 
 @pytest.fixture(scope="module")
@@ -28,3 +36,17 @@ def browser(tmp_path_factory):
         return done.stdout, said
 
     return load
+
+
+@pytest.fixture(scope="module")
+def probed(browser):
+    """A function from a page and a script to what the script has seen, alone or in 360 pixels."""
+
+    def look(folder, content, script, name, fragment=""):
+        (folder / "probe.html").write_text(content.replace("</body>", f"{script}</body>"))
+        (folder / "narrow.html").write_text(NARROW)
+        dom, said = browser(f"{(folder / name).as_uri()}{fragment}")
+        assert not said
+        return json.loads(html.unescape(re.search(r'data-seen="([^"]*)"', dom)[1]))
+
+    return look

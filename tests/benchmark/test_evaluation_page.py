@@ -42,10 +42,6 @@ addEventListener("load", () => {
 });
 </script>
 """
-NARROW = """<!doctype html><body><script>
-addEventListener("message", (event) => { document.body.dataset.seen = event.data; });
-</script><iframe src="probe.html" style="border: 0; width: 360px; height: 800px"></iframe>
-"""
 
 
 @cache
@@ -112,12 +108,8 @@ def test_hostile_names_are_text_and_nothing_is_loaded(page):
 
 
 @pytest.mark.parametrize("name", ["probe.html", "narrow.html"])
-def test_in_a_browser(page, tmp_path, browser, name):
-    (tmp_path / "probe.html").write_text(page.replace("</body>", f"{PROBE}</body>"))
-    (tmp_path / "narrow.html").write_text(NARROW)
-    dom, said = browser((tmp_path / name).as_uri())
-    assert not said
-    seen = json.loads(html.unescape(re.search(r'data-seen="([^"]*)"', dom)[1]))
+def test_in_a_browser(page, tmp_path, probed, name):
+    seen = probed(tmp_path, page, PROBE, name)
     assert seen["width"][0] <= seen["width"][1]
     assert name != "narrow.html" or seen["width"][1] == 360
     assert seen["loaded"] == []

@@ -70,10 +70,6 @@ addEventListener("load", () => {
 });
 </script>
 """
-NARROW = """<!doctype html><body><script>
-addEventListener("message", (event) => { document.body.dataset.seen = event.data; });
-</script><iframe src="probe.html" style="border: 0; width: 360px; height: 800px"></iframe>
-"""
 
 
 def recorded(method, graph, epsilon, run, error):
@@ -128,13 +124,8 @@ def folder(tmp_path_factory):
     return folder
 
 
-def probe(folder, browser, page, fragment=""):
-    content = (folder / "report.html").read_text().replace("</body>", f"{PROBE}</body>")
-    (folder / "probe.html").write_text(content)
-    (folder / "narrow.html").write_text(NARROW)
-    dom, said = browser(f"{(folder / page).as_uri()}{fragment}")
-    assert not said
-    return json.loads(html.unescape(re.search(r'data-seen="([^"]*)"', dom)[1]))
+def probe(folder, probed, page, fragment=""):
+    return probed(folder, (folder / "report.html").read_text(), PROBE, page, fragment)
 
 
 def test_page_draws_without_complaint(folder, browser):
@@ -148,8 +139,8 @@ def test_page_draws_without_complaint(folder, browser):
     assert EVIL not in dom
 
 
-def test_choices_redraw(folder, browser):
-    seen = probe(folder, browser, "probe.html", "#query=modularity&graph=karate&epsilon=0.5")
+def test_choices_redraw(folder, probed):
+    seen = probe(folder, probed, "probe.html", "#query=modularity&graph=karate&epsilon=0.5")
     assert (seen["first"], seen["second"]) == ("modularity", "triangles")
     assert seen["lines"] != seen["redrawn"]
     assert "query=triangles" in seen["hash"]
@@ -161,8 +152,8 @@ def test_choices_redraw(folder, browser):
     assert abs(seen["footer"]) < 1  # also of a page that is wider than its content
 
 
-def test_hidden_methods_are_hidden_in_tables_and_in_the_saved_numbers(folder, browser):
-    seen = probe(folder, browser, "probe.html", "#query=modularity&graph=karate&epsilon=0.5")
+def test_hidden_methods_are_hidden_in_tables_and_in_the_saved_numbers(folder, probed):
+    seen = probe(folder, probed, "probe.html", "#query=modularity&graph=karate&epsilon=0.5")
     kept = list(METHODS)[1:]
     assert seen["heads"] == ["query", "real", *kept]
     head, *rows = seen["rows"]
@@ -176,9 +167,9 @@ def test_hidden_methods_are_hidden_in_tables_and_in_the_saved_numbers(folder, br
     assert seen["down"] == seen["up"][::-1]
 
 
-def test_queries_open_their_meaning(folder, browser):
+def test_queries_open_their_meaning(folder, probed):
     for page in ("probe.html", "narrow.html"):
-        seen = probe(folder, browser, page)
+        seen = probe(folder, probed, page)
         assert (seen["closed"], seen["opened"]) == (False, True)
         assert seen["focusable"] == 0
         assert seen["loaded"] == []
@@ -187,8 +178,8 @@ def test_queries_open_their_meaning(folder, browser):
     assert all(html.escape(GLOSSARY[query].text) in content for query in QUERIES)
 
 
-def test_narrow_page_does_not_scroll_sideways(folder, browser):
-    seen = probe(folder, browser, "narrow.html")
+def test_narrow_page_does_not_scroll_sideways(folder, probed):
+    seen = probe(folder, probed, "narrow.html")
     assert seen["width"][1] == 360
     assert seen["width"][0] <= 360
 

@@ -52,6 +52,30 @@ class GraphRecords(Protocol):
 
 
 @runtime_checkable
+class AttributedGraphRecords(GraphRecords, Protocol):
+    """The training records of one graph (private), with attributes of its nodes (public).
+
+    Attributes:
+        attributes: Attributes of the N nodes, shape ``(N, F)`` (public).
+        attribute_names: Names of the F columns (public).
+    """
+
+    attributes: Tensor
+    attribute_names: list[str]
+
+
+@runtime_checkable
+class HoldsPrivateAttributes(Protocol):
+    """Records whose owner has marked attributes of nodes as private.
+
+    Attributes:
+        private_attributes: Names of these columns (public); their values are not in the records.
+    """
+
+    private_attributes: list[str]
+
+
+@runtime_checkable
 class GraphSetRecords(Protocol):
     """The training records of a set of G graphs (private): the undirected edges of all of them.
 
@@ -80,7 +104,7 @@ class GraphSetRecords(Protocol):
 
 
 Records = GraphRecords | GraphSetRecords
-"""What a method reads; :attr:`PrivateModule.reads` says which of both."""
+"""What a method reads; :attr:`PrivateModule.reads` says which, or ``AttributedGraphRecords``."""
 
 
 class BatchRequest(NamedTuple):

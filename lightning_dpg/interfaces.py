@@ -191,6 +191,14 @@ class Released(RequestsBatches, Protocol):
         """Hold the ledger to a budget, which a plan that does not fit is refused for."""
 
 
+@runtime_checkable
+class PublishesAttributes(Protocol):
+    """A method whose synthetic graphs carry public attributes of their nodes."""
+
+    def attribute_arrays(self) -> dict[str, Any]:
+        """Arrays of a release by name; empty without attributes."""
+
+
 class Rebuilt(Released, Protocol):
     """A method that a release can rebuild.
 

@@ -56,6 +56,19 @@ def stored(attributes: NodeAttributes) -> dict[str, Any]:
     return arrays
 
 
+def packed(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Make plain values of arrays, for a checkpoint that is read without running code."""
+    return {
+        name: array.tolist() if array.dtype.kind == "U" else torch.from_numpy(array)
+        for name, array in arrays.items()
+    }
+
+
+def unpacked(values: Mapping[str, Any]) -> NodeAttributes:
+    """Return the attributes that :func:`packed` has made plain values of."""
+    return restored({name: np.asarray(value) for name, value in values.items()})
+
+
 def restored(archive: Mapping[str, NDArray[Any]]) -> NodeAttributes:
     """Return the attributes of arrays that :func:`stored` has made.
 

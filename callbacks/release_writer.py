@@ -298,11 +298,12 @@ def save_generator(method: Rebuilt, statement: dict[str, Any], path: Path) -> No
     path.write_bytes(save(tensors, metadata={RECIPE: text}))
 
 
-def write_attributes(method: object, folder: Path) -> None:
+def write_attributes(method: Rebuilt, folder: Path) -> None:
     """Write the public attributes of the nodes into a release, if there are any."""
     attributes = method.attribute_arrays() if isinstance(method, PublishesAttributes) else {}
     if attributes:
-        np.savez_compressed(folder / ATTRIBUTES, **attributes)
+        names = np.array(method.node_names)
+        np.savez_compressed(folder / ATTRIBUTES, node_names=names, **attributes)
 
 
 def _statement(module: Any) -> dict[str, Any]:

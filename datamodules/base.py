@@ -31,6 +31,7 @@ from lightning_dpg.graph.attributes import (
     attributes_of,
     encode,
     private_columns,
+    share_attributes,
 )
 from lightning_dpg.graph.conversion import GraphReading, NodeSet
 from lightning_dpg.graph.graph import largest_component, make_graph
@@ -172,10 +173,7 @@ class GraphDataModule(pl.LightningDataModule):
     def _on_nodes(self, edges: Tensor) -> Data:
         """Build a graph of some of the edges, with all nodes and their public attributes."""
         made = make_graph(edges, self.num_nodes, self.graph.node_names)
-        attributes = None if self.node_attributes is None else attributes_of(self.graph)
-        if attributes is not None:
-            attach(made, attributes)
-        return made
+        return share_attributes(made, self.graph)
 
     def _columns(self) -> tuple[str, str] | None:
         given = (self.source_column, self.target_column)

@@ -90,14 +90,14 @@ def _decoded(path: Path) -> str:
 def _read_parquet(path: Path) -> Table:
     try:
         import pandas  # optional
+
+        frame: Table = pandas.read_parquet(path)
     except ImportError as error:
         raise GraphFormatError(
             f"{path}: pandas and pyarrow read Parquet, and are not installed\n"
             "pip install pandas pyarrow, or export the table as CSV"
         ) from error
-    try:
-        frame: Table = pandas.read_parquet(path)
-    except (ImportError, OSError, ValueError) as error:
+    except (OSError, ValueError) as error:
         problem = str(error).partition("\n")[0][:100]
         raise GraphFormatError(f"{path}: cannot be read ({problem})\nor export as CSV") from error
     return frame

@@ -107,6 +107,14 @@ def attach(graph: Data, attributes: NodeAttributes) -> None:
     graph.y = attributes.y
 
 
+def share_attributes(graph: Data, source: Data) -> Data:
+    """Give a graph the attributes of another one on the same nodes; return it."""
+    attributes = attributes_of(source)
+    if attributes is not None:
+        attach(graph, attributes)
+    return graph
+
+
 def private_columns(table: AttributeTable, policies: Mapping[str, str]) -> list[str]:
     """Return the columns that are private by a policy."""
     return [name for name in table.all_names if policies.get(name) == "private"]

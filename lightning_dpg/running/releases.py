@@ -109,11 +109,11 @@ def _attributes(path: Path, nodes: list[str] | None) -> NodeAttributes | None:
     _refuse_changes(path)
     try:
         with np.load(path, allow_pickle=False) as archive:
-            found = restored(archive)
+            found, rows = restored(archive), archive["node_names"].tolist()
     except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise CommandError(f"{path}: no attributes of nodes ({first_line(error)})") from error
-    if nodes is None or len(nodes) != len(found.x):
-        raise CommandError(f"{path}: {len(found.x)} rows, but {len(nodes or ())} nodes have names")
+    if nodes != rows or len(rows) != len(found.x):
+        raise CommandError(f"{path}: its rows are not those of the nodes of the release")
     return found
 
 

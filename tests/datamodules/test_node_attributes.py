@@ -7,6 +7,7 @@ import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch_geometric.data import Data
 
+from lightning_dpg.auditing.canaries import find_sites
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.node_attributes import NAMED_BY_ATTRIBUTES, PUBLIC_ATTRIBUTES
 from lightning_dpg.graph.node_names import GraphFormatError
@@ -117,6 +118,16 @@ def test_a_method_that_needs_attributes_says_how_to_give_them(people):
     given.setup("fit")
     check_records("Encoder", AttributedGraphRecords, False, given)
     check_records("ChungLu", GraphRecords, False, given)
+
+
+def test_canaries_of_an_audit_leave_the_attributes(people):
+    data = EdgeListDataModule(EDGES, node_attributes=people)
+    data.setup("fit")
+    before = data.records
+    find_sites(data).insert(torch.tensor([[0, 4]]))
+    assert len(data.records.edges) == 4
+    assert data.records.attributes is before.attributes
+    assert data.records.graph.y is before.graph.y
 
 
 def test_a_policy_without_attributes_is_refused():

@@ -134,6 +134,23 @@ def test_tables_of_all_kinds_are_read_alike(tmp_path, people):
         assert made.names == expected.names and torch.equal(made.x, expected.x)
 
 
+def test_parquet_is_read_by_pandas_where_it_is_there(tmp_path, people, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    path = tmp_path / "people.parquet"
+    path.write_bytes(b"PAR1")
+    frame = pandas.read_csv(people)
+    monkeypatch.setattr(pandas, "read_parquet", lambda given: frame if given == path else None)
+    made = encode(read_attributes(path), ["b", "a"], {})
+    assert torch.equal(made.x, encode(read_attributes(people), ["b", "a"], {}).x)
+
+    def refuse(given):
+        raise ImportError("Unable to find a usable engine")
+
+    monkeypatch.setattr(pandas, "read_parquet", refuse)
+    with pytest.raises(GraphFormatError, match="pip install pandas pyarrow"):
+        read_attributes(path)
+
+
 @pytest.mark.parametrize("suffix", ["graphml", "npz"])
 def test_written_graphs_hold_their_attributes(tmp_path, suffix):
     graph = make_graph(torch.tensor([[0, 1], [1, 2]]), 3, ["b", "a10", "a2"])

@@ -33,7 +33,7 @@ from lightning_dpg.graph.attributes import (
     private_columns,
     share_attributes,
 )
-from lightning_dpg.graph.conversion import GraphReading, NodeSet
+from lightning_dpg.graph.conversion import GraphReading, NodeSet, holds_attributes
 from lightning_dpg.graph.graph import largest_component, make_graph
 from lightning_dpg.graph.pair_indices import num_pairs
 
@@ -156,6 +156,8 @@ class GraphDataModule(pl.LightningDataModule):
         self.assumptions.append(f"{fact} {_NODE_SETS[reading.node_set].format(shows=shows)}")
         if self.node_attributes is not None:
             self._add_attributes(graph, reading, table)
+        elif holds_attributes(reading) and reading.node_set is not NodeSet.BUILT_IN:
+            self.summary += "; attributes of nodes left out (public: node_attributes from_graph)"
         return graph if self.names == "keep" else self._numbered(graph)
 
     def _add_attributes(

@@ -55,7 +55,7 @@ def own_attributes(reading: GraphReading) -> AttributeTable:
     Raises:
         GraphFormatError: If it holds none.
     """
-    table = reading.attributes()
+    table = reading.attributes()  # None as well if none is a single value
     if table is None:
         raise GraphFormatError(
             f"node_attributes: {FROM_GRAPH}, and the graph holds no attributes of nodes\n"

@@ -15,6 +15,9 @@ from scipy.sparse import csr_array
 
 from lightning_dpg.graph.attributes import LABELS, Matrix, NodeAttributes
 
+ATTRIBUTE_KEYS = {"attr_data", "attr_matrix", "labels"}
+"""Keys of which an archive with attributes of nodes has one."""
+
 _PARTS = ("data", "indices", "indptr", "shape")
 
 

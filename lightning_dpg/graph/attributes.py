@@ -4,6 +4,7 @@ Vocabularies, categories and missing values are found in the table of attributes
 public as a whole: nothing here reads an edge.
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -31,7 +32,6 @@ POLICIES: tuple[Policy, ...] = (
 )
 LABELS = "y"
 """Column of whole numbers that holds classes unless a policy says otherwise, as in PyG."""
-SET_POLICY = "--data.init_args.attribute_policy"
 
 _MOST_VALUES = 256
 """Largest number of values of a column that is taken for categories without being asked."""
@@ -91,6 +91,13 @@ class _Part(NamedTuple):
 
     matrix: Matrix
     names: list[str]
+
+
+def policy_option(column: str, policy: str) -> str:
+    """Return the option of the command line that sets the policy of a column."""
+    if column.isidentifier():
+        return f"--data.init_args.attribute_policy.{column} {policy}"
+    return f"--data.init_args.attribute_policy '{json.dumps({column: policy})}'"
 
 
 def attributes_of(graph: Data) -> NodeAttributes | None:
@@ -237,8 +244,8 @@ def _kind(origin: str, name: str, cells: Sequence[object], policy: str) -> str:
     if (count := len(set(texts))) > _MOST_VALUES:
         raise GraphFormatError(
             f"{origin}: column {name!r} has {count:,} different values, too many for categories\n"
-            f"leave it out: {SET_POLICY}.{name} drop\n"
-            f"or take it as text, or as categories all the same: {SET_POLICY}.{name} text"
+            f"leave it out: {policy_option(name, 'drop')}\n"
+            f"or take it as text, or as category: {policy_option(name, 'text')}"
         )
     return "category"
 
@@ -265,7 +272,7 @@ def _numbers(origin: str, name: str, cells: Sequence[object]) -> _Part:
         elif number is None or not math.isfinite(number) or abs(number) > 3e38:
             raise GraphFormatError(
                 f"{origin}: {str(cell)[:40]!r} in column {name!r} is no finite number\n"
-                f"set {SET_POLICY}.{name} to category or drop"
+                f"take it as category, or leave it out: {policy_option(name, 'drop')}"
             )
         else:
             values[row] = number
@@ -284,7 +291,7 @@ def _words(origin: str, name: str, cells: Sequence[object]) -> _Part:
         weights = csr_array(vectorizer.fit_transform(texts))
     except ValueError as error:
         raise GraphFormatError(
-            f"{origin}: column {name!r} holds no words\nset {SET_POLICY}.{name} to drop"
+            f"{origin}: column {name!r} holds no words\nleave it out: {policy_option(name, 'drop')}"
         ) from error
     return _Part(weights, [f"{name}:{word}" for word in vectorizer.get_feature_names_out()])
 

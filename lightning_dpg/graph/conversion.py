@@ -52,6 +52,11 @@ class GraphReading(NamedTuple):
     """Read the attributes of nodes that the source holds itself; they are not read unasked."""
 
 
+def holds_attributes(reading: GraphReading) -> bool:
+    """Return whether the source holds attributes of nodes, without reading them."""
+    return reading.attributes is not _no_attributes
+
+
 def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) -> GraphReading:
     """Put a graph on a given set of nodes in natural order; nodes without edges may go."""
     graph = reading.graph
@@ -84,6 +89,8 @@ def read_networkx(
     pairs = torch.tensor([(number[u], number[v]) for u, v in graph.edges()], dtype=torch.long)
     names = [str(node) for node in number]
     reading = checked(pairs.view(-1, 2), names, origin, form, is_directed=graph.is_directed())
+    if not any(attributes for _, attributes in graph.nodes(data=True)):
+        return reading
     return reading._replace(attributes=lambda: _attributes_of_networkx(graph, names, origin, form))
 
 
@@ -129,6 +136,8 @@ def read_pyg(data: Data, *, undirected: bool = False) -> GraphReading:
     for key in {"x", "y"} & set(data.keys()):
         if isinstance(data[key], Tensor) and data[key].shape[:1] == (num_nodes,):
             reading.graph[key] = data[key][order]
+    if data.get("x") is None and data.get("y") is None:
+        return reading
     return reading._replace(attributes=lambda: _attributes_of_pyg(data, names))
 
 

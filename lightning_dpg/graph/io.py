@@ -19,7 +19,13 @@ import torch
 from scipy.sparse import csr_array, load_npz
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.attribute_files import graphml_keys, graphml_nodes, read_stored, stored
+from lightning_dpg.graph.attribute_files import (
+    ATTRIBUTE_KEYS,
+    graphml_keys,
+    graphml_nodes,
+    read_stored,
+    stored,
+)
 from lightning_dpg.graph.attributes import AttributeTable, attributes_of
 from lightning_dpg.graph.conversion import (
     GraphReading,
@@ -183,6 +189,7 @@ def _read_npz(path: Path, undirected: bool) -> GraphReading:
             else:
                 matrix = csr_array(load_npz(path))
             matrix.check_format(full_check=True)
+            has_attributes = not ATTRIBUTE_KEYS.isdisjoint(archive.files)
             stored = archive["node_names"].tolist() if "node_names" in archive.files else None
     except (
         KeyError,
@@ -205,6 +212,8 @@ def _read_npz(path: Path, undirected: bool) -> GraphReading:
     names = None if stored is None else [str(name).rstrip("\n") for name in stored]
     reading = read_matrix(matrix, undirected=undirected, origin=path, names=names, form="npz")
     ids = [str(i) for i in range(matrix.shape[0])] if names is None else names
+    if not has_attributes:
+        return reading
     return reading._replace(attributes=lambda: _attributes_of_npz(path, ids))
 
 

@@ -3,6 +3,7 @@
 from pytorch_lightning import Trainer
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from lightning_dpg.graph.attributes import policy_option
 from lightning_dpg.interfaces import (
     AttributedGraphRecords,
     GraphRecords,
@@ -57,7 +58,7 @@ def check_records(method: str, reads: type, repeats_edges: bool, data: object) -
         column = records.private_attributes[0]
         raise MisconfigurationException(
             f"node attribute {column!r} is private, and {method} protects edges only\n"
-            f"leave it out of the run: --data.init_args.attribute_policy.{column} drop"
+            f"leave it out of the run: {policy_option(column, 'drop')}"
         )
     occurrences = records.max_occurrences if isinstance(records, GraphSetRecords) else 1
     if occurrences > 1 and not repeats_edges:

@@ -7,9 +7,11 @@ import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch_geometric.data import Data
 
+import lightning_dpg as dpg
 from lightning_dpg.auditing.canaries import find_sites
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.node_attributes import NAMED_BY_ATTRIBUTES, PUBLIC_ATTRIBUTES
+from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.interfaces import AttributedGraphRecords, GraphRecords
 from lightning_dpg.methods import ChungLu
@@ -73,7 +75,12 @@ def test_attributes_of_the_graph_itself_are_used_when_the_owner_says_so():
     graph = nx.Graph(EDGES)
     nx.set_node_attributes(graph, dict(graph.degree), "Degree")  # computed from private edges
     nx.set_node_attributes(graph, AGES, "age")
-    unasked = records_of(graph)
+    data = EdgeListDataModule(graph)
+    data.setup("fit")
+    unasked = data.records
+    assert data.summary.endswith(
+        "attributes of nodes left out (public: node_attributes from_graph)"
+    )
     assert not isinstance(unasked, AttributedGraphRecords)
     assert "x" not in unasked.graph and PUBLIC_ATTRIBUTES not in unasked.assumptions
     asked = records_of(graph, node_attributes="from_graph", attribute_policy={"Degree": "drop"})
@@ -128,6 +135,16 @@ def test_canaries_of_an_audit_leave_the_attributes(people):
     assert len(data.records.edges) == 4
     assert data.records.attributes is before.attributes
     assert data.records.graph.y is before.graph.y
+
+
+def test_errors_of_python_name_its_arguments(people):
+    for policy, message in (
+        ({"age": "private"}, r'attribute_policy=\{"age": "drop"\}$'),
+        ({"age": "number", "y y": "drop"}, "has no column 'y y'"),
+    ):
+        data = EdgeListDataModule(EDGES, node_attributes=people, attribute_policy=policy)
+        with pytest.raises(CommandError, match=message):
+            dpg.fit(data, "chung_lu", epsilon=1.0)
 
 
 def test_a_policy_without_attributes_is_refused():

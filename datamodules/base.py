@@ -169,7 +169,7 @@ class GraphDataModule(pl.LightningDataModule):
         self.private_attributes = private_columns(read, policy)
         attributes = encode(read, graph.node_names, policy)
         attach(graph, attributes)
-        self.summary = f"{self.summary}; {described(read, attributes, graph.node_names)}"
+        self.summary = f"{self.summary}; {described(read, policy, attributes, graph.node_names)}"
         self.assumptions.append(PUBLIC_ATTRIBUTES)
 
     def _on_nodes(self, edges: Tensor) -> Data:

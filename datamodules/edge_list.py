@@ -209,7 +209,8 @@ class EdgeListDataModule(GraphDataModule):
     @property
     def records(self) -> OneGraph:
         """Return the training records (private), after ``setup``."""
-        kind = AttributedGraph if self.train_graph.get("attribute_names") else OneGraph
+        has_attributes = getattr(self.train_graph, "attribute_names", None)
+        kind = AttributedGraph if has_attributes else OneGraph
         return kind(self.train_graph, self.edges, self.assumptions, self.private_attributes)
 
     def state_dict(self) -> dict[str, Any]:

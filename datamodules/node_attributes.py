@@ -19,6 +19,9 @@ NAMED_BY_ATTRIBUTES = (
     "table names its node."
 )
 
+_MOST_SHOWN = 10
+"""Names in the line for the owner."""
+
 if TYPE_CHECKING:
     AttributeSource: TypeAlias = str | Path | Table
 else:
@@ -64,9 +67,19 @@ def own_attributes(reading: GraphReading) -> AttributeTable:
     return table
 
 
-def described(table: AttributeTable, attributes: NodeAttributes, nodes: Sequence[str]) -> str:
-    """Summarize the attributes for the owner."""
+def described(
+    table: AttributeTable,
+    policy: Mapping[str, str],
+    attributes: NodeAttributes,
+    nodes: Sequence[str],
+) -> str:
+    """Name the attributes that become public, in a line for the owner."""
+    public = [name for name in table.all_names if policy.get(name) not in ("drop", "private")]
+    more = f" and {len(public) - _MOST_SHOWN:,} more" if len(public) > _MOST_SHOWN else ""
     ids = set(table.ids)
     without = sum(name not in ids for name in nodes)
-    text = f"{len(table.all_names):,} attributes of nodes as {len(attributes.names):,} numbers"
-    return text + (f", {without:,} nodes without a row" if without else "")
+    return (
+        f"public attributes: {', '.join(public[:_MOST_SHOWN])}{more}, as "
+        f"{len(attributes.names):,} numbers"
+        + (f"; {without:,} nodes without a row" if without else "")
+    )

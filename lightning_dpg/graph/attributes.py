@@ -102,10 +102,10 @@ def policy_option(column: str, policy: str) -> str:
 
 def attributes_of(graph: Data) -> NodeAttributes | None:
     """Return the attributes that a graph carries; None if it carries none."""
-    names = graph.get("attribute_names")
+    names = getattr(graph, "attribute_names", None)
     if names is None:
         return None
-    return NodeAttributes(graph.x, list(names), graph.get("y"))
+    return NodeAttributes(graph.x, list(names), graph.y)
 
 
 def attach(graph: Data, attributes: NodeAttributes) -> None:
@@ -333,7 +333,8 @@ def _is_absent(cell: object) -> bool:
 
 def _number(cell: object) -> float | None:
     try:
-        return float(str(cell) if not isinstance(cell, (int, float)) else cell)
+        text = str(cell)
+        return None if "_" in text else float(text)  # Python reads 1_2 as 12
     except (ValueError, OverflowError):
         return None
 

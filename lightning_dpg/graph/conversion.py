@@ -136,19 +136,19 @@ def read_pyg(data: Data, *, undirected: bool = False) -> GraphReading:
     for key in {"x", "y"} & set(data.keys()):
         if isinstance(data[key], Tensor) and data[key].shape[:1] == (num_nodes,):
             reading.graph[key] = data[key][order]
-    if data.get("x") is None and data.get("y") is None:
+    if data.x is None and data.y is None:
         return reading
     return reading._replace(attributes=lambda: _attributes_of_pyg(data, names))
 
 
 def _attributes_of_pyg(data: Data, names: list[str]) -> AttributeTable | None:
     """Return features ``x``, with the names ``attribute_names`` if there are any, and classes."""
-    x, y = (data[key] if isinstance(data.get(key), Tensor) else None for key in ("x", "y"))
+    x, y = (value if isinstance(value, Tensor) else None for value in (data.x, data.y))
     matrix = None if x is None or x.shape[:1] != (len(names),) else x.numpy(force=True)
     labels = None if y is None or y.shape != (len(names),) else y.numpy(force=True)
     if labels is not None and labels.dtype.kind not in "iu":
         labels = None
-    return numbers_of_nodes("Data", names, matrix, data.get("attribute_names"), labels)
+    return numbers_of_nodes("Data", names, matrix, getattr(data, "attribute_names", None), labels)
 
 
 def numbers_of_nodes(

@@ -175,8 +175,6 @@ class Synthesizer(PrivateModule):
 def _public_attributes(records: GraphRecords) -> NodeAttributes | None:
     """Return the attributes that records serve as public; None without any."""
     if isinstance(records, AttributedGraphRecords):
-        return NodeAttributes(
-            records.attributes, list(records.attribute_names), records.graph.get("y")
-        )
+        return NodeAttributes(records.attributes, list(records.attribute_names), records.graph.y)
     # Classes may be public without any other attribute.
     return attributes_of(records.graph) if isinstance(records, HoldsPrivateAttributes) else None

@@ -78,6 +78,7 @@ def test_policies_set_the_kind_of_a_column():
         (["1", "2"], {"other": "drop"}, "no column 'other'\nits columns are age"),
         (["1", "2"], {"age": "hide"}, "age is 'hide'\nexpected one of public, number"),
         (["1", "x"], {"age": "number"}, "'x' in column 'age' is no finite number"),
+        (["1", "1_2"], {"age": "number"}, "'1_2' in column 'age' is no finite number"),
         (["1", "inf"], {}, "'inf' in column 'age' is no finite number"),
         (["1", "2"], {"age": "drop"}, "no public attribute is left"),
         (["-1", "2"], {"age": "label"}, "a class below 0"),

@@ -114,6 +114,23 @@ def test_a_release_without_attributes_has_no_file_of_them(tmp_path):
     assert not release.to_networkx(0).nodes["0"]
 
 
+def test_classes_are_released_without_other_attributes(tmp_path, tables):
+    edges, people = tables
+    policy = {"age": "drop", "branch": "label", "y": "drop"}
+    data = EdgeListDataModule(
+        edges, node_attributes=people, node_column="who", attribute_policy=policy
+    )
+    dpg.fit(data, "chung_lu", epsilon=1.0, out=tmp_path / "out")
+    graph = dpg.open_release(tmp_path / "out").sample(0)
+    assert graph.x.shape == (20, 0)
+    classes = dict(zip(graph.node_names, graph.y.tolist(), strict=True))
+    assert classes == dict(zip(NAMES, [0, 1] * 10, strict=True))
+    again = EdgeListDataModule(
+        str(tmp_path / "out" / "release" / "synthetic-0.graphml"), node_attributes="from_graph"
+    )
+    assert torch.equal(again.graph.y, graph.y)
+
+
 def test_a_checkpoint_draws_graphs_with_attributes(tmp_path, tables):
     edges, people = tables
     data = EdgeListDataModule(edges, node_attributes=people, node_column="who")

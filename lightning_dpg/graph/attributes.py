@@ -40,6 +40,8 @@ _MOST_WORDS = 1000
 _WORDS_OF_TEXT = 3
 """A column whose cells have more words than this on average is text."""
 
+_LARGEST = float(np.finfo(np.float32).max)
+
 Matrix: TypeAlias = csr_array | NDArray[Any]
 
 
@@ -149,11 +151,19 @@ def encode(
     if policies.get(LABELS) in ("drop", "private"):
         labels = None
     for name, cells in table.columns.items():
-        kind = _kind(table.origin, name, cells, policies.get(name, "public"))
+        policy = policies.get(name, "public")
+        if policy in ("drop", "private"):
+            continue
+        numbers = [_number(cell) for cell in cells]
+        kind = _kind(table.origin, name, cells, numbers) if policy == "public" else policy
         if kind == "label":
-            labels = _classes(table.origin, name, cells)
-        elif kind not in ("drop", "private"):
-            parts.append(_encoded(table.origin, name, cells, kind))
+            labels = _classes(table.origin, name, cells, numbers)
+        elif kind == "number":
+            parts.append(_numbers(table.origin, name, cells, numbers))
+        elif kind == "text":
+            parts.append(_words(table.origin, name, cells))
+        else:
+            parts.append(_one_hot(name, cells))
     if table.matrix is not None:
         parts.append(_kept(table.matrix, table.names, policies))
     names = [name for part in parts for name in part.names]
@@ -229,15 +239,11 @@ def _kept(matrix: Matrix, names: Sequence[str], policies: Mapping[str, str]) -> 
     return _Part(matrix, [names[i] for i in kept])
 
 
-def _kind(origin: str, name: str, cells: Sequence[object], policy: str) -> str:
-    """Return how a column is encoded: its policy, or what its cells look like."""
-    if policy != "public":
-        return policy
-    there = [cell for cell in cells if not _is_absent(cell)]
-    numbers = [_number(cell) for cell in there]
+def _kind(origin: str, name: str, cells: Sequence[object], numbers: Sequence[float | None]) -> str:
+    """Return how a column is encoded by the look of its cells."""
     if None not in numbers:
-        whole = all(number is not None and number.is_integer() for number in numbers)
-        return "label" if name == LABELS and whole else "number"
+        return "label" if name == LABELS and _are_whole(numbers) else "number"
+    there = [cell for cell in cells if not _is_absent(cell)]
     texts = [str(cell) for cell in there]
     if sum(len(text.split()) for text in texts) > _WORDS_OF_TEXT * len(texts):
         return "text"
@@ -250,11 +256,7 @@ def _kind(origin: str, name: str, cells: Sequence[object], policy: str) -> str:
     return "category"
 
 
-def _encoded(origin: str, name: str, cells: Sequence[object], kind: str) -> _Part:
-    if kind == "number":
-        return _numbers(origin, name, cells)
-    if kind == "text":
-        return _words(origin, name, cells)
+def _one_hot(name: str, cells: Sequence[object]) -> _Part:
     values, codes = _categories(cells)
     rows = np.flatnonzero(codes >= 0)
     ones = np.ones(len(rows), dtype=np.float32)
@@ -262,23 +264,21 @@ def _encoded(origin: str, name: str, cells: Sequence[object], kind: str) -> _Par
     return _Part(matrix, [f"{name}={value}" for value in values])
 
 
-def _numbers(origin: str, name: str, cells: Sequence[object]) -> _Part:
-    values = np.zeros(len(cells), dtype=np.float32)
-    missing = np.zeros(len(cells), dtype=np.float32)
-    for row, cell in enumerate(cells):
-        number = None if _is_absent(cell) else _number(cell)
-        if _is_absent(cell):
-            missing[row] = 1
-        elif number is None or not math.isfinite(number) or abs(number) > 3e38:
-            raise GraphFormatError(
-                f"{origin}: {str(cell)[:40]!r} in column {name!r} is no finite number\n"
-                f"take it as category, or leave it out: {policy_option(name, 'drop')}"
-            )
-        else:
-            values[row] = number
+def _numbers(
+    origin: str, name: str, cells: Sequence[object], numbers: Sequence[float | None]
+) -> _Part:
+    values = np.array([math.inf if number is None else number for number in numbers])
+    missing, odd = np.isnan(values), np.flatnonzero(np.abs(values) > _LARGEST)
+    if len(odd):
+        raise GraphFormatError(
+            f"{origin}: {str(cells[odd[0]])[:40]!r} in column {name!r} is no finite number\n"
+            f"take it as category, or leave it out: {policy_option(name, 'drop')}"
+        )
+    column = np.where(missing, 0, values).astype(np.float32)
     if missing.any():
-        return _Part(np.stack([values, missing], axis=1), [name, f"{name} is missing"])
-    return _Part(values[:, None], [name])
+        both = np.stack([column, missing.astype(np.float32)], axis=1)
+        return _Part(both, [name, f"{name} is missing"])
+    return _Part(column[:, None], [name])
 
 
 def _words(origin: str, name: str, cells: Sequence[object]) -> _Part:
@@ -296,20 +296,23 @@ def _words(origin: str, name: str, cells: Sequence[object]) -> _Part:
     return _Part(weights, [f"{name}:{word}" for word in vectorizer.get_feature_names_out()])
 
 
-def _classes(origin: str, name: str, cells: Sequence[object]) -> NDArray[np.int64]:
+def _classes(
+    origin: str, name: str, cells: Sequence[object], numbers: Sequence[float | None]
+) -> NDArray[np.int64]:
     """Return numbers of classes: the cells if they are whole numbers, else their categories."""
-    there = [None if _is_absent(cell) else _number(cell) for cell in cells]
-    if any(number is not None and number < 0 for number in there):
+    if None in numbers or not _are_whole(numbers):
+        return _categories(cells)[1]
+    values = np.array(numbers, dtype=np.float64)
+    if (values < 0).any():
         raise GraphFormatError(
             f"{origin}: column {name!r} has a class below 0\nexpected classes from 0 on"
         )
-    are_numbers = all(
-        _is_absent(cell) or (number is not None and number.is_integer())
-        for cell, number in zip(cells, there, strict=True)
-    )
-    if are_numbers:
-        return np.array([-1 if number is None else int(number) for number in there])
-    return _categories(cells)[1]
+    return np.where(np.isnan(values), -1, values).astype(np.int64)
+
+
+def _are_whole(numbers: Sequence[float | None]) -> bool:
+    """Return whether all numbers that are not missing are whole."""
+    return all(n is not None and (math.isnan(n) or n.is_integer()) for n in numbers)
 
 
 def _categories(cells: Sequence[object]) -> tuple[list[str], NDArray[np.int64]]:
@@ -332,11 +335,12 @@ def _is_absent(cell: object) -> bool:
 
 
 def _number(cell: object) -> float | None:
+    """Return the number in a cell: NaN for a missing one, None for anything else."""
+    text = str(cell)
     try:
-        text = str(cell)
         return None if "_" in text else float(text)  # Python reads 1_2 as 12
-    except (ValueError, OverflowError):
-        return None
+    except ValueError:
+        return math.nan if cell is None or is_missing(text) else None
 
 
 def _shown(names: Sequence[str]) -> str:

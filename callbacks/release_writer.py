@@ -29,6 +29,7 @@ from lightning_dpg.graph.io import check_edge_list_names, write_graph
 from lightning_dpg.interfaces import (
     GraphRecords,
     GraphSetRecords,
+    PublishesAttributes,
     PublishesFeatures,
     PublishesGraphs,
     Rebuilt,
@@ -43,6 +44,10 @@ LEARNER = "learner.safetensors"
 KEY = "node_names.csv"
 """Key file of numbers and node names, in the run folder and outside of the release."""
 FEATURES = "features.npz"
+ATTRIBUTES = "node_attributes.npz"
+"""Public attributes of the nodes of a release, which has synthetic graphs. They are a file of their
+own: the file of the tensors stays what the method has released, earlier versions open a release
+without looking at them, and a bag of words is sparse, which tensors there are not."""
 STATEMENT = "privacy.json"
 NONPRIVATE_CARD = "nonprivate-card.html"
 """Page beside the release with results of audits and attacks that read the private graph."""
@@ -172,6 +177,7 @@ class ReleaseWriter(Callback):
         else:
             write_graphs(module, range(self.num_graphs), folder, self.formats)
             save_generator(module, statement, folder / GENERATOR)
+            write_attributes(module, folder)
         write_card(content, folder)
 
 
@@ -290,6 +296,14 @@ def save_generator(method: Rebuilt, statement: dict[str, Any], path: Path) -> No
     # One key: safetensors writes several in random order, and equal releases would differ.
     # Written by Python: safetensors would make the file readable by its owner only.
     path.write_bytes(save(tensors, metadata={RECIPE: text}))
+
+
+def write_attributes(method: Rebuilt, folder: Path) -> None:
+    """Write the public attributes of the nodes into a release, if there are any."""
+    attributes = method.attribute_arrays() if isinstance(method, PublishesAttributes) else {}
+    if attributes:
+        names = np.array(method.node_names)
+        np.savez_compressed(folder / ATTRIBUTES, node_names=names, **attributes)
 
 
 def _statement(module: Any) -> dict[str, Any]:

@@ -16,7 +16,24 @@ from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.batches import Batches
 from lightning_dpg.datamodules.loading import GraphSource, load_reading
-from lightning_dpg.graph.conversion import NodeSet
+from lightning_dpg.datamodules.node_attributes import (
+    NAMED_BY_ATTRIBUTES,
+    PUBLIC_ATTRIBUTES,
+    AttributeSource,
+    attribute_table,
+    described,
+    own_attributes,
+)
+from lightning_dpg.graph.attributes import (
+    AttributeTable,
+    Policy,
+    attach,
+    attributes_of,
+    encode,
+    private_columns,
+    share_attributes,
+)
+from lightning_dpg.graph.conversion import GraphReading, NodeSet, holds_attributes
 from lightning_dpg.graph.graph import largest_component, make_graph
 from lightning_dpg.graph.pair_indices import num_pairs
 
@@ -55,6 +72,8 @@ class GraphDataModule(pl.LightningDataModule):
         names: Literal["keep", "numbers"] = "keep",
         source_column: str | int | None = None,
         target_column: str | int | None = None,
+        node_attributes: AttributeSource | None = None,
+        attribute_policy: dict[str, Policy] | None = None,
     ) -> None:
         """Store the arguments; nothing is read yet.
 
@@ -77,6 +96,13 @@ class GraphDataModule(pl.LightningDataModule):
             source_column: Column of an edge list or a table that holds the first id of each edge,
                 by name or by number from 1 on.
             target_column: Column that holds the second id.
+            node_attributes: Public attributes of the nodes: a table in CSV, TSV or Parquet with a
+                row per node, whose ids are also the nodes unless ``nodes`` is given; or
+                ``from_graph``: those in the graph itself. By default none are used or published.
+            attribute_policy: Policy of each column by its name. ``public``, the default, finds out
+                whether it holds numbers, categories or text; ``number``, ``category``, ``text`` and
+                ``label`` (classes) say so; ``drop`` leaves it out; ``private`` refuses methods that
+                cannot protect it.
         """
         super().__init__()
         # No save_hyperparameters: a graph object among them would end in checkpoints and logs.
@@ -89,6 +115,9 @@ class GraphDataModule(pl.LightningDataModule):
         self.names = names
         self.source_column = source_column
         self.target_column = target_column
+        self.node_attributes = node_attributes
+        self.attribute_policy = attribute_policy
+        self.private_attributes: list[str] = []
         self.assumptions: list[str] = []
         self.summary: str | None = None
         self._graph: Data | None = None
@@ -105,10 +134,11 @@ class GraphDataModule(pl.LightningDataModule):
     def _read_graph(self) -> Data:
         if self.names not in ("keep", "numbers"):
             raise ValueError(f"names must be 'keep' or 'numbers', got {self.names!r}")
+        table = attribute_table(self.node_attributes, self.attribute_policy, self.node_column)
         reading = load_reading(
             self.source,
             undirected=self.undirected,
-            nodes=self.nodes,
+            nodes=table.ids if self.nodes is None and table is not None else self.nodes,
             node_column=self.node_column,
             columns=self._columns(),
         )
@@ -124,7 +154,28 @@ class GraphDataModule(pl.LightningDataModule):
         if self.names == "numbers":
             fact, shows = f"The number of nodes ({graph.num_nodes})", "is counted"
         self.assumptions.append(f"{fact} {_NODE_SETS[reading.node_set].format(shows=shows)}")
+        if self.node_attributes is not None:
+            self._add_attributes(graph, reading, table)
+        elif holds_attributes(reading) and reading.node_set is not NodeSet.BUILT_IN:
+            self.summary += "; attributes of nodes left out (public: node_attributes from_graph)"
         return graph if self.names == "keep" else self._numbered(graph)
+
+    def _add_attributes(
+        self, graph: Data, reading: GraphReading, table: AttributeTable | None
+    ) -> None:
+        """Give the nodes of a graph their public attributes."""
+        policy = self.attribute_policy or {}
+        read = own_attributes(reading) if table is None else table
+        self.private_attributes = private_columns(read, policy)
+        attributes = encode(read, graph.node_names, policy)
+        attach(graph, attributes)
+        self.summary = f"{self.summary}; {described(read, policy, attributes, graph.node_names)}"
+        self.assumptions.append(PUBLIC_ATTRIBUTES)
+
+    def _on_nodes(self, edges: Tensor) -> Data:
+        """Build a graph of some of the edges, with all nodes and their public attributes."""
+        made = make_graph(edges, self.num_nodes, self.graph.node_names)
+        return share_attributes(made, self.graph)
 
     def _columns(self) -> tuple[str, str] | None:
         given = (self.source_column, self.target_column)
@@ -150,7 +201,12 @@ class GraphDataModule(pl.LightningDataModule):
         self.assumptions.append(
             "The nodes are numbered in a secret random order; the release holds no name."
         )
-        return make_graph(number[graph.edge_index.T], graph.num_nodes)
+        made = make_graph(number[graph.edge_index.T], graph.num_nodes)
+        attributes = attributes_of(graph)
+        if attributes is not None:
+            attach(made, attributes.of_nodes(torch.tensor(self._numbering)))
+            self.assumptions.append(NAMED_BY_ATTRIBUTES)
+        return made
 
     def write_key(self, path: Path) -> bool:
         """Write the key file of numbers and names, for the owner only (private).

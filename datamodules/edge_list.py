@@ -1,7 +1,7 @@
 """One graph: all records, Poisson samples or walks of them, and held-out edges."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -22,10 +22,12 @@ from lightning_dpg.datamodules.batches import (
     poisson_loader,
     request_of,
 )
-from lightning_dpg.datamodules.held_out import public_coin, read_split
+from lightning_dpg.datamodules.held_out import LinkBatch, public_coin, read_split
 from lightning_dpg.datamodules.loading import GraphSource
-from lightning_dpg.datamodules.records import OneGraph
+from lightning_dpg.datamodules.node_attributes import AttributeSource
+from lightning_dpg.datamodules.records import AttributedGraph, OneGraph
 from lightning_dpg.datamodules.walk_batches import WalkBatches
+from lightning_dpg.graph.attributes import Policy
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.negative_sampling import degree_matched_non_edges, uniform_non_edges
 from lightning_dpg.interfaces import BatchRequest
@@ -33,21 +35,6 @@ from lightning_dpg.privacy.sampling import PoissonBatch
 
 _SPLIT = ("val_fraction", "test_fraction", "split", "seed")
 """Arguments that choose the held-out edges."""
-
-
-class LinkBatch(NamedTuple):
-    """Node pairs to classify (private); each pair is a row ``i < j``.
-
-    Attributes:
-        edges: Held-out edges of shape ``(P, 2)``.
-        non_edges: Pairs without an edge of shape ``(Q, 2)``, uniform or published.
-        matched_non_edges: Pairs without an edge of shape ``(P, 2)`` whose ends have the same
-            degrees as the ends of the held-out edges.
-    """
-
-    edges: Tensor
-    non_edges: Tensor
-    matched_non_edges: Tensor
 
 
 class EdgeRecords(PoissonRecords):
@@ -142,6 +129,8 @@ class EdgeListDataModule(GraphDataModule):
         names: Literal["keep", "numbers"] = "keep",
         source_column: str | int | None = None,
         target_column: str | int | None = None,
+        node_attributes: AttributeSource | None = None,
+        attribute_policy: dict[str, Policy] | None = None,
     ) -> None:
         """Store the arguments; ``setup`` checks them and reads the graph.
 
@@ -172,6 +161,10 @@ class EdgeListDataModule(GraphDataModule):
             source_column: Column of an edge list or a table that holds the first id of each edge,
                 by name or by number from 1 on.
             target_column: Column that holds the second id.
+            node_attributes: Public attributes of the nodes: a table with a row per node, or
+                ``from_graph``; see :class:`GraphDataModule`. By default none are used or published.
+            attribute_policy: Policy of each column by its name: ``public``, a kind such as ``text``,
+                ``drop`` or ``private``.
         """
         super().__init__(
             name,
@@ -183,6 +176,8 @@ class EdgeListDataModule(GraphDataModule):
             names=names,
             source_column=source_column,
             target_column=target_column,
+            node_attributes=node_attributes,
+            attribute_policy=attribute_policy,
         )
         self.sample_rate = sample_rate
         self.steps_per_epoch = steps_per_epoch
@@ -208,13 +203,15 @@ class EdgeListDataModule(GraphDataModule):
             self._split_by_coin()
         else:
             self._split_as_published(self.split)
-        self.train_graph = make_graph(self.edges, self.num_nodes, self.graph.node_names)
+        self.train_graph = self._on_nodes(self.edges)
         self._is_set_up = True
 
     @property
     def records(self) -> OneGraph:
         """Return the training records (private), after ``setup``."""
-        return OneGraph(self.train_graph, self.edges, self.assumptions)
+        has_attributes = getattr(self.train_graph, "attribute_names", None)
+        kind = AttributedGraph if has_attributes else OneGraph
+        return kind(self.train_graph, self.edges, self.assumptions, self.private_attributes)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the numbering of the nodes and the settings of the split (public)."""

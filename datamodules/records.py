@@ -16,14 +16,45 @@ class OneGraph:
         graph: Graph of the training edges, with all nodes (private).
         edges: Its edges, shape ``(M, 2)``, rows ``i < j`` that occur once (private).
         assumptions: What a guarantee takes as public.
+        private_attributes: Names of attributes of nodes that the owner has marked as private.
     """
 
-    def __init__(self, graph: Data, edges: Tensor, assumptions: list[str]) -> None:
+    def __init__(
+        self,
+        graph: Data,
+        edges: Tensor,
+        assumptions: list[str],
+        private_attributes: Sequence[str] = (),
+    ) -> None:
+        self.private_attributes = list(private_attributes)
         self.graph = graph
         self.edges = edges
         self.num_nodes = int(graph.num_nodes)
         self.node_names: list[str] = list(graph.node_names)
         self.assumptions = assumptions
+
+
+class AttributedGraph(OneGraph):
+    """The training records of one graph whose nodes have public attributes.
+
+    Args:
+        graph: Graph of the training edges (private), with ``x`` of shape ``(N, F)`` and
+            ``attribute_names`` (both public).
+        edges: Its edges, shape ``(M, 2)``, rows ``i < j`` that occur once (private).
+        assumptions: What a guarantee takes as public.
+        private_attributes: Names of attributes of nodes that the owner has marked as private.
+    """
+
+    def __init__(
+        self,
+        graph: Data,
+        edges: Tensor,
+        assumptions: list[str],
+        private_attributes: Sequence[str] = (),
+    ) -> None:
+        super().__init__(graph, edges, assumptions, private_attributes)
+        self.attributes: Tensor = graph.x
+        self.attribute_names: list[str] = list(graph.attribute_names)
 
 
 class GraphSet:

@@ -52,6 +52,30 @@ class GraphRecords(Protocol):
 
 
 @runtime_checkable
+class AttributedGraphRecords(GraphRecords, Protocol):
+    """The training records of one graph (private), with attributes of its nodes (public).
+
+    Attributes:
+        attributes: Attributes of the N nodes, shape ``(N, F)`` (public).
+        attribute_names: Names of the F columns (public).
+    """
+
+    attributes: Tensor
+    attribute_names: list[str]
+
+
+@runtime_checkable
+class HoldsPrivateAttributes(Protocol):
+    """Records whose owner has marked attributes of nodes as private.
+
+    Attributes:
+        private_attributes: Names of these columns (public); their values are not in the records.
+    """
+
+    private_attributes: list[str]
+
+
+@runtime_checkable
 class GraphSetRecords(Protocol):
     """The training records of a set of G graphs (private): the undirected edges of all of them.
 
@@ -80,7 +104,7 @@ class GraphSetRecords(Protocol):
 
 
 Records = GraphRecords | GraphSetRecords
-"""What a method reads; :attr:`PrivateModule.reads` says which of both."""
+"""What a method reads; :attr:`PrivateModule.reads` says which, or ``AttributedGraphRecords``."""
 
 
 class BatchRequest(NamedTuple):
@@ -165,6 +189,14 @@ class Released(RequestsBatches, Protocol):
 
     def accept_budget(self, budget: Budget, steps: int = 1) -> None:
         """Hold the ledger to a budget, which a plan that does not fit is refused for."""
+
+
+@runtime_checkable
+class PublishesAttributes(Protocol):
+    """A method whose synthetic graphs carry public attributes of their nodes."""
+
+    def attribute_arrays(self) -> dict[str, Any]:
+        """Arrays of a release by name; empty without attributes."""
 
 
 class Rebuilt(Released, Protocol):

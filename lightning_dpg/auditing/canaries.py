@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 from lightning_dpg.datamodules import GraphSetDataModule, SubgraphDataModule
 from lightning_dpg.datamodules.graph_set import split_graphs
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.attributes import share_attributes
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.pair_indices import num_pairs
 
@@ -130,7 +131,8 @@ def _sites_in_graph(data: Any) -> CanarySites:
 
     def insert(pairs: Tensor) -> None:
         edges, names = torch.cat([data.edges, pairs]), data.train_graph.node_names
-        data.train_graph = make_graph(edges, len(nodes), names)
+        made = make_graph(edges, len(nodes), names)
+        data.train_graph = share_attributes(made, data.train_graph)
         data.edges = undirected_edges(data.train_graph)
 
     part_of = torch.zeros_like(nodes)

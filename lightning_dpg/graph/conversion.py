@@ -4,18 +4,20 @@ Nodes are always in the natural order of their names: the order in which an obje
 them may follow the private edges, and would reach the release.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.graph.attributes import AttributeTable, Matrix
 from lightning_dpg.graph.edge_columns import directed
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.node_names import GraphFormatError, is_missing, natural_order
@@ -34,6 +36,11 @@ class NodeSet(Enum):
     LARGEST = "numbers up to the largest id"
 
 
+def _no_attributes() -> AttributeTable | None:
+    """Return nothing: the source holds no attributes of nodes."""
+    return None
+
+
 class GraphReading(NamedTuple):
     """A graph and a summary of its source, all of it private."""
 
@@ -41,6 +48,13 @@ class GraphReading(NamedTuple):
     node_set: NodeSet
     summary: str
     """Line for the owner: exact counts and two names, which must not be published."""
+    attributes: Callable[[], AttributeTable | None] = _no_attributes
+    """Read the attributes of nodes that the source holds itself; they are not read unasked."""
+
+
+def holds_attributes(reading: GraphReading) -> bool:
+    """Return whether the source holds attributes of nodes, without reading them."""
+    return reading.attributes is not _no_attributes
 
 
 def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) -> GraphReading:
@@ -56,7 +70,8 @@ def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) ->
             f"{len(nodes):,} ids of nodes\nexpected edges between ids of the node list only"
         )
     made = make_graph(edges, len(nodes), nodes)
-    return GraphReading(made, NodeSet.LIST, f"{reading.summary}; {len(nodes):,} nodes by list")
+    summary = f"{reading.summary}; {len(nodes):,} nodes by list"
+    return GraphReading(made, NodeSet.LIST, summary, reading.attributes)
 
 
 def from_networkx(graph: nx.Graph, *, undirected: bool = False, origin: str = "graph") -> Data:
@@ -73,7 +88,32 @@ def read_networkx(
     number = {node: i for i, node in enumerate(graph)}
     pairs = torch.tensor([(number[u], number[v]) for u, v in graph.edges()], dtype=torch.long)
     names = [str(node) for node in number]
-    return checked(pairs.view(-1, 2), names, origin, form, is_directed=graph.is_directed())
+    reading = checked(pairs.view(-1, 2), names, origin, form, is_directed=graph.is_directed())
+    if not any(attributes for _, attributes in graph.nodes(data=True)):
+        return reading
+    return reading._replace(attributes=lambda: _attributes_of_networkx(graph, names, origin, form))
+
+
+def _attributes_of_networkx(
+    graph: nx.Graph, names: list[str], origin: str, form: str
+) -> AttributeTable | None:
+    """Collect the attributes of nodes that are single values."""
+    usual = graph.graph.get("node_default", {})  # networkx leaves defaults of GraphML out of nodes
+    held = [{**usual, **attributes} for _, attributes in graph.nodes(data=True)]
+    columns = sorted({str(name) for attributes in held for name in attributes})
+    nested = {
+        str(name)
+        for attributes in held
+        for name, value in attributes.items()
+        if not isinstance(value, str | int | float | np.number | np.bool_ | None)
+    }
+    left_out = nested | ({"label"} if form == "GEXF" else set())  # GEXF's own name of a node
+    cells = {
+        name: [attributes.get(name) for attributes in held]
+        for name in columns
+        if name not in left_out
+    }
+    return AttributeTable(str(origin), names, cells) if cells else None
 
 
 def from_pyg(data: Data, *, undirected: bool = False) -> Data:
@@ -96,7 +136,57 @@ def read_pyg(data: Data, *, undirected: bool = False) -> GraphReading:
     for key in {"x", "y"} & set(data.keys()):
         if isinstance(data[key], Tensor) and data[key].shape[:1] == (num_nodes,):
             reading.graph[key] = data[key][order]
-    return reading
+    if data.x is None and data.y is None:
+        return reading
+    return reading._replace(attributes=lambda: _attributes_of_pyg(data, names))
+
+
+def _attributes_of_pyg(data: Data, names: list[str]) -> AttributeTable | None:
+    """Return features ``x``, with the names ``attribute_names`` if there are any, and classes."""
+    x, y = (value if isinstance(value, Tensor) else None for value in (data.x, data.y))
+    matrix = None if x is None or x.shape[:1] != (len(names),) else x.numpy(force=True)
+    labels = None if y is None or y.shape != (len(names),) else y.numpy(force=True)
+    if labels is not None and labels.dtype.kind not in "iu":
+        labels = None
+    return numbers_of_nodes("Data", names, matrix, getattr(data, "attribute_names", None), labels)
+
+
+def numbers_of_nodes(
+    origin: str | Path,
+    ids: Sequence[str],
+    matrix: Matrix | None,
+    names: Sequence[str] | None,
+    labels: NDArray[Any] | None,
+) -> AttributeTable | None:
+    """Build a table of numbers that have no columns of a table, and of classes.
+
+    Args:
+        origin: Place that an error names.
+        ids: Names of the nodes.
+        matrix: Numbers of shape ``(N, F)`` or ``(N,)``.
+        names: Names of the F columns; ``x0``, ``x1``, ... by default.
+        labels: Classes of shape ``(N,)``.
+    """
+    if matrix is None and labels is None:
+        return None
+    classes = None if labels is None else labels.astype(np.int64)
+    if matrix is None:
+        return AttributeTable(str(origin), ids, {}, labels=classes)
+    if matrix.ndim == 1:
+        matrix = matrix[:, None]
+    values = matrix if isinstance(matrix, np.ndarray) else matrix.data
+    if matrix.ndim != 2 or matrix.shape[0] != len(ids) or values.dtype.kind not in "biuf":
+        raise GraphFormatError(
+            f"{origin}: attributes of shape {matrix.shape} and type {values.dtype}\n"
+            f"expected numbers of shape ({len(ids)}, F), one row per node"
+        )
+    if not np.isfinite(values).all():
+        raise GraphFormatError(f"{origin}: attributes that are not finite\nexpected numbers")
+    width = matrix.shape[1]
+    columns = [str(name) for name in names] if names is not None else []
+    if len(columns) != width:
+        columns = [f"x{i}" for i in range(width)]
+    return AttributeTable(str(origin), ids, {}, matrix, columns, classes)
 
 
 def read_matrix(

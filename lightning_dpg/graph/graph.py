@@ -84,4 +84,6 @@ def largest_component(graph: Data) -> Data:
     component = make_graph(torch.from_numpy(edges), len(kept), names)
     for name in {"x", "y"} & set(graph.keys()):
         component[name] = graph[name][torch.from_numpy(kept)]
+    if "attribute_names" in graph:
+        component.attribute_names = graph.attribute_names
     return component

@@ -19,11 +19,20 @@ import torch
 from scipy.sparse import csr_array, load_npz
 from torch_geometric.data import Data
 
+from lightning_dpg.graph.attribute_files import (
+    ATTRIBUTE_KEYS,
+    graphml_keys,
+    graphml_nodes,
+    read_stored,
+    stored,
+)
+from lightning_dpg.graph.attributes import AttributeTable, attributes_of
 from lightning_dpg.graph.conversion import (
     GraphReading,
     NodeSet,
     from_networkx,
     from_pyg,
+    numbers_of_nodes,
     on_nodes,
     read_edges,
     read_matrix,
@@ -180,6 +189,7 @@ def _read_npz(path: Path, undirected: bool) -> GraphReading:
             else:
                 matrix = csr_array(load_npz(path))
             matrix.check_format(full_check=True)
+            has_attributes = not ATTRIBUTE_KEYS.isdisjoint(archive.files)
             stored = archive["node_names"].tolist() if "node_names" in archive.files else None
     except (
         KeyError,
@@ -200,7 +210,24 @@ def _read_npz(path: Path, undirected: bool) -> GraphReading:
         )
     # NetGAN's archives end each name with a line end.
     names = None if stored is None else [str(name).rstrip("\n") for name in stored]
-    return read_matrix(matrix, undirected=undirected, origin=path, names=names, form="npz")
+    reading = read_matrix(matrix, undirected=undirected, origin=path, names=names, form="npz")
+    ids = [str(i) for i in range(matrix.shape[0])] if names is None else names
+    if not has_attributes:
+        return reading
+    return reading._replace(attributes=lambda: _attributes_of_npz(path, ids))
+
+
+def _attributes_of_npz(path: Path, ids: Sequence[str]) -> AttributeTable | None:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            stored_attributes = read_stored(archive)
+    except (ValueError, TypeError, IndexError) as error:
+        problem = str(error).partition("\n")[0][:100]
+        raise GraphFormatError(
+            f"{path}: attributes that cannot be read ({problem})\n"
+            "expected attr_data, attr_indices, attr_indptr, attr_shape, or a matrix attr_matrix"
+        ) from error
+    return numbers_of_nodes(path, ids, *stored_attributes)
 
 
 def _read_markup(
@@ -245,12 +272,14 @@ def _listed_nodes(path: Path) -> set[str]:
 
 def _write_graphml(graph: Data, file: BinaryIO) -> None:
     names = [quoteattr(name) for name in graph.node_names]
+    attributes = attributes_of(graph)
     file.write(
         b'<?xml version="1.0" encoding="utf-8"?>\n'
         b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
-        b'<graph edgedefault="undirected">\n'
     )
-    file.writelines(f"<node id={name}/>\n".encode() for name in names)
+    file.writelines(graphml_keys(attributes))
+    file.write(b'<graph edgedefault="undirected">\n')
+    file.writelines(graphml_nodes(names, attributes))
     file.writelines(
         f"<edge source={names[i]} target={names[j]}/>\n".encode()
         for i, j in undirected_edges(graph).tolist()
@@ -259,7 +288,7 @@ def _write_graphml(graph: Data, file: BinaryIO) -> None:
 
 
 def _write_npz(graph: Data, file: BinaryIO) -> None:
-    matrix = adjacency(graph)
+    matrix, attributes = adjacency(graph), attributes_of(graph)
     np.savez_compressed(
         file,
         data=matrix.data,
@@ -268,4 +297,5 @@ def _write_npz(graph: Data, file: BinaryIO) -> None:
         shape=np.array(matrix.shape),
         format=np.array(b"csr"),
         node_names=np.array(graph.node_names),
+        **({} if attributes is None else stored(attributes)),
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 _MISSING = {"", "nan", "nat", "none", "null", "<na>", "n/a", "#n/a"}
-_ID_HEADERS = {"id", "ids", "node", "nodes", "name", "node_id", "node id", "nodeid", "label"}
+ID_HEADERS = {"id", "ids", "node", "nodes", "name", "node_id", "node id", "nodeid", "label"}
 
 
 class GraphFormatError(ValueError):
@@ -80,7 +80,7 @@ def _read_names(path: Path, column: str | None) -> list[str]:
             "name the one that holds the ids: node_column (--data.node_column NAME)"
         )
     position = 0 if column is None else first.index(column)
-    has_header = column is not None or first[0].casefold() in _ID_HEADERS
+    has_header = column is not None or first[0].casefold() in ID_HEADERS
     names = []
     for line, row in rest if has_header else rows:
         if len(row) != len(first) or is_missing(row[position]):

@@ -39,7 +39,8 @@ class PrivateModule(pl.LightningModule):
         removed_tensors: Released tensors of earlier versions that the method no longer reads.
         renamed_tensors: Current names of released tensors, by their names in earlier versions.
         assumptions: Facts that the guarantee treats as public, one sentence each.
-        reads: Protocol of the records: ``GraphRecords`` or ``GraphSetRecords``.
+        reads: Protocol of the records: ``GraphRecords``, ``AttributedGraphRecords`` or
+            ``GraphSetRecords``.
         repeats_edges: Whether the method multiplies its sensitivities by ``max_occurrences`` of a
             set; otherwise data with repeated edges are refused.
         is_inductive: Whether ``predict`` reads graphs, whose labels the method predicts.

@@ -3,9 +3,12 @@
 from pytorch_lightning import Trainer
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from lightning_dpg.graph.attributes import policy_option
 from lightning_dpg.interfaces import (
+    AttributedGraphRecords,
     GraphRecords,
     GraphSetRecords,
+    HoldsPrivateAttributes,
     KeepsBudget,
     Records,
     Released,
@@ -14,6 +17,14 @@ from lightning_dpg.interfaces import (
 )
 
 _READS: dict[type, tuple[str, str, str]] = {
+    AttributedGraphRecords: (
+        "a graph with public node attributes",
+        'EdgeListDataModule(graph, node_attributes="people.csv")',
+        (
+            "EdgeListDataModule with node attributes:\n--data.init_args.node_attributes people.csv, "
+            "or from_graph for those of the graph itself"
+        ),
+    ),
     GraphRecords: (
         "a single graph",
         "EdgeListDataModule(graph)",
@@ -39,9 +50,16 @@ def check_records(method: str, reads: type, repeats_edges: bool, data: object) -
         data: A data module that has been set up.
 
     Raises:
-        MisconfigurationException: If its records are of another kind, or repeat edges.
+        MisconfigurationException: If its records are of another kind, hold private attributes, or
+            repeat edges.
     """
     records = served_records(method, reads, data)
+    if isinstance(records, HoldsPrivateAttributes) and records.private_attributes:
+        column = records.private_attributes[0]
+        raise MisconfigurationException(
+            f"node attribute {column!r} is private, and {method} protects edges only\n"
+            f"leave it out of the run: {policy_option(column, 'drop')}"
+        )
     occurrences = records.max_occurrences if isinstance(records, GraphSetRecords) else 1
     if occurrences > 1 and not repeats_edges:
         raise MisconfigurationException(

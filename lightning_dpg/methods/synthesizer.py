@@ -9,8 +9,14 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.graph.attribute_files import packed, stored, unpacked
+from lightning_dpg.graph.attributes import NodeAttributes, attach, attributes_of
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.interfaces import GraphRecords
+from lightning_dpg.interfaces import (
+    AttributedGraphRecords,
+    GraphRecords,
+    HoldsPrivateAttributes,
+)
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.data_check import data_of, served_records
 from lightning_dpg.metrics.functional import STATISTICS
@@ -22,11 +28,16 @@ class Synthesizer(PrivateModule):
 
     :meth:`sample` and :meth:`score` read released tensors only; so do ``predict`` and the release.
     Validation and test compare with the private graph, and log under ``nonprivate/``.
+
+    Attributes:
+        node_names: Names of the nodes (public).
+        node_attributes: Attributes of the nodes (public), which all synthetic graphs carry.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.node_names: list[str] | None = None
+        self.node_attributes: NodeAttributes | None = None
         self._data_state: dict[str, Any] | None = None  # split and numbering (private)
 
     def accept_data(self, data: object) -> None:
@@ -63,8 +74,16 @@ class Synthesizer(PrivateModule):
         """Tensors that :meth:`sample` and :meth:`score` read, by name in the state dict."""
 
     def sample(self, generator: torch.Generator) -> Data:
-        """Draw a synthetic graph on the public nodes."""
-        return make_graph(self.sample_edges(generator), self.hparams["num_nodes"], self.node_names)
+        """Draw a synthetic graph on the public nodes, with their public attributes."""
+        edges = self.sample_edges(generator)
+        graph = make_graph(edges, self.hparams["num_nodes"], self.node_names)
+        if self.node_attributes is not None:
+            attach(graph, self.node_attributes)
+        return graph
+
+    def attribute_arrays(self) -> dict[str, Any]:
+        """Arrays of the public attributes for a release; empty without attributes."""
+        return {} if self.node_attributes is None else stored(self.node_attributes)
 
     def load_released_state(self, state: dict[str, Tensor]) -> None:
         """Restore the result of :meth:`released_state`."""
@@ -95,6 +114,7 @@ class Synthesizer(PrivateModule):
                 "the data and the setting of names that the first run had"
             )
         self.node_names = names
+        self.node_attributes = _public_attributes(records)
         self.assumptions = list(records.assumptions)
         data = data_of(self.trainer)
         self._data_state = data.state_dict() if isinstance(data, LightningDataModule) else None
@@ -102,15 +122,18 @@ class Synthesizer(PrivateModule):
         torch.manual_seed(torch.initial_seed() + 1 + self.global_rank)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Keep the public node names with the weights."""
+        """Keep the public names and attributes of the nodes with the weights."""
         super().on_save_checkpoint(checkpoint)
         checkpoint["node_names"] = self.node_names
+        checkpoint["node_attributes"] = packed(self.attribute_arrays())
         checkpoint["data_state"] = self._data_state
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Restore the ledger and the node names."""
+        """Restore the ledger, and names and attributes of the nodes."""
         super().on_load_checkpoint(checkpoint)
         self.node_names = checkpoint["node_names"]
+        kept = checkpoint.get("node_attributes")  # not in checkpoints of earlier versions
+        self.node_attributes = unpacked(kept) if kept else None
         self._data_state = checkpoint.get("data_state")  # not in checkpoints of earlier versions
 
     def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
@@ -147,3 +170,11 @@ class Synthesizer(PrivateModule):
     def predict_step(self, seed: Tensor, batch_idx: int) -> Data:
         """Draw one synthetic graph per seed."""
         return self.sample(torch.Generator().manual_seed(int(seed)))
+
+
+def _public_attributes(records: GraphRecords) -> NodeAttributes | None:
+    """Return the attributes that records serve as public; None without any."""
+    if isinstance(records, AttributedGraphRecords):
+        return NodeAttributes(records.attributes, list(records.attribute_names), records.graph.y)
+    # Classes may be public without any other attribute.
+    return attributes_of(records.graph) if isinstance(records, HoldsPrivateAttributes) else None

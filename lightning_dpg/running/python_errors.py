@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from lightning_dpg.errors import CommandError, explain
 
 _OPTIONS = (
+    (r"--data\.init_args\.attribute_policy\.(\w+) (\w+)", r'attribute_policy={"\1": "\2"}'),
+    (r"--data\.init_args\.attribute_policy '({.*})'", r"attribute_policy=\1"),
+    (r"--data\.init_args\.(node_attributes|node_column) ([\w.]+)", r'\1="\2"'),
     (r"--(?:privacy|model\.init_args|data\.init_args)\.(\w+)", r"\1"),
     (r"\b(?:privacy|model\.init_args|data\.init_args)\.(\w+)", r"\1"),
     (r"--baseline-config CONF", "baseline=NAME"),

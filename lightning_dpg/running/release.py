@@ -17,6 +17,7 @@ from torch_geometric.data import Data
 from lightning_dpg.callbacks.checksums import SUMS, digest, files_of, write_sums
 from lightning_dpg.callbacks.release_writer import GENERATOR, LEARNER, STATEMENT, write_folder
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.attributes import LABELS, attributes_of
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
@@ -68,7 +69,8 @@ class Release:
             seed: Public seed: equal seeds draw equal graphs.
 
         Returns:
-            The graph, with ``edge_index`` in both directions and ``node_names``.
+            The graph, with ``edge_index`` in both directions and ``node_names``; where attributes of
+            nodes are public also with ``x``, ``attribute_names`` and ``y``, which all samples share.
 
         Raises:
             CommandError: If the method releases features of graphs, and draws none.
@@ -102,7 +104,8 @@ class Release:
             seed: Public seed, as for :meth:`sample`.
 
         Returns:
-            A graph whose nodes are the names in the release, which are strings.
+            A graph whose nodes are the names in the release, which are strings. Attributes of nodes
+            are those other than 0; ``graph.graph["node_default"]`` holds the zeros.
 
         Raises:
             CommandError: If the method releases features of graphs, and draws none.
@@ -110,6 +113,7 @@ class Release:
         drawn = self.sample(seed)
         graph = nx.Graph()
         graph.add_nodes_from(drawn.node_names)
+        _set_attributes(graph, drawn)
         names = np.array(drawn.node_names, dtype=object)
         graph.add_edges_from(names[undirected_edges(drawn).numpy()].tolist())
         return graph
@@ -264,6 +268,22 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copy(source / name, target / name)
     if not (target / SUMS).is_file():  # a release of an earlier version
         write_sums(target)
+
+
+def _set_attributes(graph: nx.Graph, drawn: Data) -> None:
+    """Copy attributes of nodes to networkx, in the form in which it reads GraphML."""
+    attributes = attributes_of(drawn)
+    if attributes is None:
+        return
+    graph.graph["node_default"] = dict.fromkeys(attributes.names, 0.0)
+    rows, columns = attributes.x.nonzero(as_tuple=True)
+    cells = zip(rows.tolist(), columns.tolist(), attributes.x[rows, columns].tolist(), strict=True)
+    for row, column, value in cells:
+        graph.nodes[drawn.node_names[row]][attributes.names[column]] = value
+    if attributes.y is not None:
+        for name, label in zip(drawn.node_names, attributes.y.tolist(), strict=True):
+            if label >= 0:
+                graph.nodes[name][LABELS] = label
 
 
 def _numbers_of(pairs: NDArray[Any], names: Sequence[str]) -> NDArray[np.int64]:

@@ -2,9 +2,11 @@
 
 import json
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
@@ -13,6 +15,7 @@ from lightning_dpg import __version__, methods
 from lightning_dpg.callbacks.card.topics import TOPICS
 from lightning_dpg.callbacks.checksums import SUMS, digest, read_sums
 from lightning_dpg.callbacks.release_writer import (
+    ATTRIBUTES,
     GENERATOR,
     LEARNER,
     RECIPE,
@@ -21,6 +24,8 @@ from lightning_dpg.callbacks.release_writer import (
 )
 from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.attribute_files import restored
+from lightning_dpg.graph.attributes import NodeAttributes
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.earlier import translate
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
@@ -57,6 +62,8 @@ def open_release(folder: str | Path, method_class: type[PrivateModule] | None = 
     path = released_tensors(Path(folder).expanduser())
     _refuse_changes(path)
     method = rebuild(path, _WRITTEN_BY[path.name], method_class)
+    if path.name == GENERATOR:
+        method.node_attributes = _attributes(path.with_name(ATTRIBUTES), method.node_names)
     # The copy in the tensors is bound to them: it counts where privacy.json says something else.
     statement = (read_recipe(path)[0].get("privacy") or {}) | _topics(path.with_name(STATEMENT))
     return Release(method, statement, path.parent, checksum=digest(path))
@@ -90,6 +97,24 @@ def _topics(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise CommandError(f"{path}: not JSON ({error})") from error
     return {name: content[name] for name in TOPICS if isinstance(content, dict) and name in content}
+
+
+def _attributes(path: Path, nodes: list[str] | None) -> NodeAttributes | None:
+    """Public attributes of the nodes of a release; None if it has none."""
+    sums = path.with_name(SUMS)
+    if not path.is_file():
+        if sums.is_file() and path.name in read_sums(sums):
+            raise CommandError(f"{path}: missing, and {SUMS} has its checksum")
+        return None
+    _refuse_changes(path)
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            found, rows = restored(archive), archive["node_names"].tolist()
+    except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise CommandError(f"{path}: no attributes of nodes ({first_line(error)})") from error
+    if nodes != rows or len(rows) != len(found.x):
+        raise CommandError(f"{path}: its rows are not those of the nodes of the release")
+    return found
 
 
 def _refuse_changes(path: Path) -> None:

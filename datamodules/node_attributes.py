@@ -1,0 +1,85 @@
+"""Public attributes of nodes: of a table beside the edges, or of the graph itself."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from lightning_dpg.graph.attribute_tables import read_attributes
+from lightning_dpg.graph.attributes import AttributeTable, NodeAttributes
+from lightning_dpg.graph.conversion import GraphReading
+from lightning_dpg.graph.edge_tables import Table
+from lightning_dpg.graph.node_names import GraphFormatError
+
+FROM_GRAPH = "from_graph"
+PUBLIC_ATTRIBUTES = "Node attributes are public and were not computed from the edges."
+NAMED_BY_ATTRIBUTES = (
+    "The attributes of the numbered nodes are in the release: a row that occurs once in another "
+    "table names its node."
+)
+
+_MOST_SHOWN = 10
+"""Names in the line for the owner."""
+
+if TYPE_CHECKING:
+    AttributeSource: TypeAlias = str | Path | Table
+else:
+    # An option of the command line is a path; its help would list each subclass of the rest.
+    AttributeSource = str
+
+
+def attribute_table(
+    source: AttributeSource | None, policy: Mapping[str, str] | None, id_column: str | None
+) -> AttributeTable | None:
+    """Read the table of attributes beside the edges; None if there is none.
+
+    Raises:
+        MisconfigurationException: If there are policies, and no attributes.
+        GraphFormatError: If the table cannot be read.
+    """
+    if source is None and policy:
+        raise MisconfigurationException(
+            f"attribute_policy names {next(iter(policy))!r}, and no attributes are used\n"
+            "set node_attributes to a table (--data.init_args.node_attributes people.csv), or to "
+            f"{FROM_GRAPH}"
+        )
+    if source is None or (isinstance(source, str) and source == FROM_GRAPH):
+        return None
+    return read_attributes(source, id_column)
+
+
+def own_attributes(reading: GraphReading) -> AttributeTable:
+    """Read the attributes of the nodes that a graph holds itself.
+
+    They are used when the owner says so, and not unasked: files of other programs often hold
+    degrees, communities or positions of nodes that were computed from the private edges.
+
+    Raises:
+        GraphFormatError: If it holds none.
+    """
+    table = reading.attributes()  # None as well if none is a single value
+    if table is None:
+        raise GraphFormatError(
+            f"node_attributes: {FROM_GRAPH}, and the graph holds no attributes of nodes\n"
+            "give a table: --data.init_args.node_attributes people.csv"
+        )
+    return table
+
+
+def described(
+    table: AttributeTable,
+    policy: Mapping[str, str],
+    attributes: NodeAttributes,
+    nodes: Sequence[str],
+) -> str:
+    """Name the attributes that become public, in a line for the owner."""
+    public = [name for name in table.all_names if policy.get(name) not in ("drop", "private")]
+    more = f" and {len(public) - _MOST_SHOWN:,} more" if len(public) > _MOST_SHOWN else ""
+    ids = set(table.ids)
+    without = sum(name not in ids for name in nodes)
+    return (
+        f"public attributes: {', '.join(public[:_MOST_SHOWN])}{more}, as "
+        f"{len(attributes.names):,} numbers"
+        + (f"; {without:,} nodes without a row" if without else "")
+    )

@@ -1,0 +1,348 @@
+"""Public attributes of nodes as numbers: columns of a table become columns of a matrix.
+
+Vocabularies, categories and missing values are found in the table of attributes alone, which is
+public as a whole: nothing here reads an edge.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.graph.node_names import GraphFormatError, is_missing, natural_key
+
+Policy = Literal["public", "number", "category", "text", "label", "drop", "private"]
+"""What may happen to a column: ``public`` finds its kind, the next four set it."""
+
+POLICIES: tuple[Policy, ...] = (
+    "public",
+    "number",
+    "category",
+    "text",
+    "label",
+    "drop",
+    "private",
+)
+LABELS = "y"
+"""Column of whole numbers that holds classes unless a policy says otherwise, as in PyG."""
+
+_MOST_VALUES = 256
+"""Largest number of values of a column that is taken for categories without being asked."""
+_MOST_WORDS = 1000
+"""Largest vocabulary of a column of text: its most frequent words."""
+_WORDS_OF_TEXT = 3
+"""A column whose cells have more words than this on average is text."""
+
+_LARGEST = float(np.finfo(np.float32).max)
+
+Matrix: TypeAlias = csr_array | NDArray[Any]
+
+
+class AttributeTable(NamedTuple):
+    """Attributes of nodes as their source holds them, one row per id.
+
+    Attributes:
+        origin: Source, which errors name.
+        ids: Names of the nodes of the rows, each once.
+        columns: Cells of each column of a table.
+        matrix: Numbers that come without a table, shape ``(len(ids), F)``.
+        names: Names of the F columns of the matrix.
+        labels: Class of each row; None if the source has none apart from its columns.
+    """
+
+    origin: str
+    ids: Sequence[str]
+    columns: Mapping[str, Sequence[object]]
+    matrix: Matrix | None = None
+    names: Sequence[str] = ()
+    labels: NDArray[np.int64] | None = None
+
+    @property
+    def all_names(self) -> list[str]:
+        """Names of all columns."""
+        return [*self.columns, *self.names, *([] if self.labels is None else [LABELS])]
+
+
+class NodeAttributes(NamedTuple):
+    """Public attributes of N nodes.
+
+    Attributes:
+        x: Numbers of shape ``(N, F)``.
+        names: Names of the F columns.
+        y: Class of each node, shape ``(N,)``, -1 where it is missing; None without classes.
+    """
+
+    x: Tensor
+    names: list[str]
+    y: Tensor | None
+
+    def of_nodes(self, nodes: Tensor) -> "NodeAttributes":
+        """Return the rows of some nodes, in their order."""
+        return NodeAttributes(self.x[nodes], self.names, None if self.y is None else self.y[nodes])
+
+
+class _Part(NamedTuple):
+    """Numbers made of one column, one row per row of the table."""
+
+    matrix: Matrix
+    names: list[str]
+
+
+def policy_option(column: str, policy: str) -> str:
+    """Return the option of the command line that sets the policy of a column."""
+    if column.isidentifier():
+        return f"--data.init_args.attribute_policy.{column} {policy}"
+    return f"--data.init_args.attribute_policy '{json.dumps({column: policy})}'"
+
+
+def attributes_of(graph: Data) -> NodeAttributes | None:
+    """Return the attributes that a graph carries; None if it carries none."""
+    names = getattr(graph, "attribute_names", None)
+    if names is None:
+        return None
+    return NodeAttributes(graph.x, list(names), graph.y)
+
+
+def attach(graph: Data, attributes: NodeAttributes) -> None:
+    """Set ``x``, ``y`` and ``attribute_names`` of a graph, by reference."""
+    graph.x, graph.attribute_names = attributes.x, attributes.names
+    graph.y = attributes.y
+
+
+def share_attributes(graph: Data, source: Data) -> Data:
+    """Give a graph the attributes of another one on the same nodes; return it."""
+    attributes = attributes_of(source)
+    if attributes is not None:
+        attach(graph, attributes)
+    return graph
+
+
+def private_columns(table: AttributeTable, policies: Mapping[str, str]) -> list[str]:
+    """Return the columns that are private by a policy."""
+    return [name for name in table.all_names if policies.get(name) == "private"]
+
+
+def encode(
+    table: AttributeTable, nodes: Sequence[str], policies: Mapping[str, str]
+) -> NodeAttributes:
+    """Make numbers of the public columns of a table, in the order of the nodes.
+
+    A column of numbers stays as it is, with a column ``NAME is missing`` if a cell is missing.
+    Categories become a column each, and words of a text their tf-idf weights. A missing cell is 0
+    everywhere else, and so are all cells of a node without a row.
+
+    Args:
+        table: The table, with rows of other nodes as well.
+        nodes: Names of the nodes.
+        policies: Policy of each column by its name; ``public`` by default.
+
+    Raises:
+        GraphFormatError: If a policy is unknown, or does not fit its column.
+    """
+    _check_policies(table, policies)
+    parts, labels = [], table.labels
+    if policies.get(LABELS) in ("drop", "private"):
+        labels = None
+    for name, cells in table.columns.items():
+        policy = policies.get(name, "public")
+        if policy in ("drop", "private"):
+            continue
+        numbers = [_number(cell) for cell in cells]
+        kind = _kind(table.origin, name, cells, numbers) if policy == "public" else policy
+        if kind == "label":
+            labels = _classes(table.origin, name, cells, numbers)
+        elif kind == "number":
+            parts.append(_numbers(table.origin, name, cells, numbers))
+        elif kind == "text":
+            parts.append(_words(table.origin, name, cells))
+        else:
+            parts.append(_one_hot(name, cells))
+    if table.matrix is not None:
+        parts.append(_kept(table.matrix, table.names, policies))
+    names = [name for part in parts for name in part.names]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise GraphFormatError(f"{table.origin}: two attributes would be named {twice!r}")
+    if not names and labels is None and not private_columns(table, policies):
+        raise GraphFormatError(
+            f"{table.origin}: no public attribute is left\n"
+            f"its columns are {_shown(table.all_names)}"
+        )
+    return _in_order(table, nodes, parts, names, labels)
+
+
+def _in_order(
+    table: AttributeTable,
+    nodes: Sequence[str],
+    parts: Sequence[_Part],
+    names: list[str],
+    labels: NDArray[np.int64] | None,
+) -> NodeAttributes:
+    """Arrange the rows of all parts in the order of the nodes."""
+    row_of = {name: row for row, name in enumerate(table.ids)}
+    rows = np.array([row_of.get(name, -1) for name in nodes], dtype=np.int64)
+    there = np.flatnonzero(rows >= 0)
+    if not len(there):
+        raise GraphFormatError(
+            f"{table.origin}: no row is that of a node\nits first id is {table.ids[0]!r}, and the "
+            f"first node is {nodes[0]!r}"
+        )
+    # Filled in place, so that the numbers are in memory once as floats.
+    x, start = np.zeros((len(nodes), len(names)), dtype=np.float32), 0
+    for matrix, own_names in parts:
+        if isinstance(matrix, np.ndarray):
+            x[there, start : start + len(own_names)] = matrix[rows[there]]
+        else:
+            block = matrix[rows[there]].tocoo()
+            x[there[block.row], start + block.col] = block.data
+        start += len(own_names)
+    y = None
+    if labels is not None:
+        found = np.full(len(nodes), -1, dtype=np.int64)
+        found[there] = labels[rows[there]]
+        y = torch.from_numpy(found)
+    return NodeAttributes(torch.from_numpy(x), names, y)
+
+
+def _check_policies(table: AttributeTable, policies: Mapping[str, str]) -> None:
+    known = set(table.all_names)
+    for name, policy in policies.items():
+        if policy not in POLICIES:
+            raise GraphFormatError(
+                f"attribute_policy: {name} is {policy!r}\nexpected one of {', '.join(POLICIES)}"
+            )
+        if name not in known:
+            raise GraphFormatError(
+                f"attribute_policy: {table.origin} has no column {name!r}\n"
+                f"its columns are {_shown(table.all_names)}"
+            )
+        made_as = {"number", "public", "drop", "private"} | ({"label"} if name == LABELS else set())
+        if name not in table.columns and policy not in made_as:
+            raise GraphFormatError(
+                f"attribute_policy: {name} is a column of numbers, and cannot be {policy}\n"
+                "expected public, drop or private"
+            )
+
+
+def _kept(matrix: Matrix, names: Sequence[str], policies: Mapping[str, str]) -> _Part:
+    """Return the columns of a matrix that no policy leaves out."""
+    kept = [i for i, name in enumerate(names) if policies.get(name) not in ("drop", "private")]
+    if len(kept) < len(names):
+        matrix = matrix[:, kept]
+    return _Part(matrix, [names[i] for i in kept])
+
+
+def _kind(origin: str, name: str, cells: Sequence[object], numbers: Sequence[float | None]) -> str:
+    """Return how a column is encoded by the look of its cells."""
+    if None not in numbers:
+        return "label" if name == LABELS and _are_whole(numbers) else "number"
+    there = [cell for cell in cells if not _is_absent(cell)]
+    texts = [str(cell) for cell in there]
+    if sum(len(text.split()) for text in texts) > _WORDS_OF_TEXT * len(texts):
+        return "text"
+    if (count := len(set(texts))) > _MOST_VALUES:
+        raise GraphFormatError(
+            f"{origin}: column {name!r} has {count:,} different values, too many for categories\n"
+            f"leave it out: {policy_option(name, 'drop')}\n"
+            f"or take it as text, or as category: {policy_option(name, 'text')}"
+        )
+    return "category"
+
+
+def _one_hot(name: str, cells: Sequence[object]) -> _Part:
+    values, codes = _categories(cells)
+    rows = np.flatnonzero(codes >= 0)
+    ones = np.ones(len(rows), dtype=np.float32)
+    matrix = csr_array((ones, (rows, codes[rows])), shape=(len(cells), len(values)))
+    return _Part(matrix, [f"{name}={value}" for value in values])
+
+
+def _numbers(
+    origin: str, name: str, cells: Sequence[object], numbers: Sequence[float | None]
+) -> _Part:
+    values = np.array([math.inf if number is None else number for number in numbers])
+    missing, odd = np.isnan(values), np.flatnonzero(np.abs(values) > _LARGEST)
+    if len(odd):
+        raise GraphFormatError(
+            f"{origin}: {str(cells[odd[0]])[:40]!r} in column {name!r} is no finite number\n"
+            f"take it as category, or leave it out: {policy_option(name, 'drop')}"
+        )
+    column = np.where(missing, 0, values).astype(np.float32)
+    if missing.any():
+        both = np.stack([column, missing.astype(np.float32)], axis=1)
+        return _Part(both, [name, f"{name} is missing"])
+    return _Part(column[:, None], [name])
+
+
+def _words(origin: str, name: str, cells: Sequence[object]) -> _Part:
+    # Takes a while to import, and most tables have no text.
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    texts = ["" if _is_absent(cell) else str(cell) for cell in cells]
+    vectorizer = TfidfVectorizer(max_features=_MOST_WORDS, dtype=np.float32)
+    try:
+        weights = csr_array(vectorizer.fit_transform(texts))
+    except ValueError as error:
+        raise GraphFormatError(
+            f"{origin}: column {name!r} holds no words\nleave it out: {policy_option(name, 'drop')}"
+        ) from error
+    return _Part(weights, [f"{name}:{word}" for word in vectorizer.get_feature_names_out()])
+
+
+def _classes(
+    origin: str, name: str, cells: Sequence[object], numbers: Sequence[float | None]
+) -> NDArray[np.int64]:
+    """Return numbers of classes: the cells if they are whole numbers, else their categories."""
+    if None in numbers or not _are_whole(numbers):
+        return _categories(cells)[1]
+    values = np.array(numbers, dtype=np.float64)
+    if (values < 0).any():
+        raise GraphFormatError(
+            f"{origin}: column {name!r} has a class below 0\nexpected classes from 0 on"
+        )
+    return np.where(np.isnan(values), -1, values).astype(np.int64)
+
+
+def _are_whole(numbers: Sequence[float | None]) -> bool:
+    """Return whether all numbers that are not missing are whole."""
+    return all(n is not None and (math.isnan(n) or n.is_integer()) for n in numbers)
+
+
+def _categories(cells: Sequence[object]) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the values of a column in natural order, and the number of each cell's; -1 for none."""
+    values = sorted({_text(cell) for cell in cells if not _is_absent(cell)}, key=natural_key)
+    number = {value: i for i, value in enumerate(values)}
+    codes = [-1 if _is_absent(cell) else number[_text(cell)] for cell in cells]
+    return values, np.array(codes, dtype=np.int64)
+
+
+def _text(cell: object) -> str:
+    """Return a cell as a category: columns of whole numbers with a gap hold them as floats."""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell).strip()
+
+
+def _is_absent(cell: object) -> bool:
+    return cell is None or is_missing(str(cell))
+
+
+def _number(cell: object) -> float | None:
+    """Return the number in a cell: NaN for a missing one, None for anything else."""
+    text = str(cell)
+    try:
+        return None if "_" in text else float(text)  # Python reads 1_2 as 12
+    except ValueError:
+        return math.nan if cell is None or is_missing(text) else None
+
+
+def _shown(names: Sequence[str]) -> str:
+    text = ", ".join(names[:8])
+    return text[:120] + (", ..." if len(names) > 8 or len(text) > 120 else "")

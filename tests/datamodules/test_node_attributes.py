@@ -1,0 +1,152 @@
+"""Public attributes follow their nodes from a table or a graph to the records of a method."""
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch_geometric.data import Data
+
+import lightning_dpg as dpg
+from lightning_dpg.auditing.canaries import find_sites
+from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules.node_attributes import NAMED_BY_ATTRIBUTES, PUBLIC_ATTRIBUTES
+from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.node_names import GraphFormatError
+from lightning_dpg.interfaces import AttributedGraphRecords, GraphRecords
+from lightning_dpg.methods import ChungLu
+from lightning_dpg.methods.data_check import check_records
+
+EDGES = [("a", "b"), ("b", "c"), ("c", "d")]
+AGES = {"a": 30.0, "b": 12.0, "c": 40.0, "d": 51.0, "e": 20.0}
+"""``e`` has no edge."""
+
+
+@pytest.fixture
+def people(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("id,age,y\n" + "".join(f"{k},{v},{int(v) % 2}\n" for k, v in AGES.items()))
+    return str(path)
+
+
+def records_of(source=EDGES, **options):
+    data = EdgeListDataModule(source, **options)
+    data.setup("fit")
+    return data.records
+
+
+def test_a_table_gives_the_nodes_and_their_attributes(people):
+    data = EdgeListDataModule(EDGES, node_attributes=people)
+    data.setup("fit")
+    records = data.records
+    assert isinstance(records, AttributedGraphRecords)
+    assert dict(zip(records.node_names, records.attributes[:, 0].tolist(), strict=True)) == AGES
+    assert records.attribute_names == ["age"]
+    assert records.graph.y.tolist() == [0, 0, 0, 1, 0]
+    assert records.attributes is data.graph.x  # in memory once
+    assert PUBLIC_ATTRIBUTES in records.assumptions
+    assert "given as a list" in records.assumptions[0]
+    assert data.summary.endswith("; public attributes: age, y, as 1 numbers")
+
+
+def test_nodes_can_come_from_elsewhere(people):
+    records = records_of(node_attributes=people, nodes="from_edges")
+    assert records.node_names == ["a", "b", "c", "d"]
+    records = records_of([*EDGES, ("d", "z")], node_attributes=people, nodes="from_edges")
+    assert records.attributes[:, 0].tolist() == [30, 12, 40, 51, 0]
+    assert records.graph.y.tolist() == [0, 0, 0, 1, -1]
+    with pytest.raises(GraphFormatError, match="an edge at 'z', which is not among the 5 ids"):
+        records_of([*EDGES, ("d", "z")], node_attributes=people)
+
+
+def test_attributes_follow_secret_numbers_and_components(people):
+    data = EdgeListDataModule(
+        EDGES, node_attributes=people, names="numbers", largest_component=True
+    )
+    data.setup("fit")
+    names = [data._key[number] for number in range(data.num_nodes)]
+    assert sorted(names) == ["a", "b", "c", "d"]
+    assert data.records.attributes[:, 0].tolist() == [AGES[name] for name in names]
+    assert data.records.graph.y.tolist() == [AGES[name] % 2 for name in names]
+    assert NAMED_BY_ATTRIBUTES in data.assumptions
+
+
+def test_attributes_of_the_graph_itself_are_used_when_the_owner_says_so():
+    graph = nx.Graph(EDGES)
+    nx.set_node_attributes(graph, dict(graph.degree), "Degree")  # computed from private edges
+    nx.set_node_attributes(graph, AGES, "age")
+    data = EdgeListDataModule(graph)
+    data.setup("fit")
+    unasked = data.records
+    assert data.summary.endswith(
+        "attributes of nodes left out (public: node_attributes from_graph)"
+    )
+    assert not isinstance(unasked, AttributedGraphRecords)
+    assert "x" not in unasked.graph and PUBLIC_ATTRIBUTES not in unasked.assumptions
+    asked = records_of(graph, node_attributes="from_graph", attribute_policy={"Degree": "drop"})
+    assert asked.attribute_names == ["age"]
+    assert asked.attributes[:, 0].tolist() == [30, 12, 40, 51]
+    edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    data = Data(x=torch.eye(3), edge_index=edge_index)
+    assert not isinstance(records_of(data), AttributedGraphRecords)
+    of_pyg = records_of(data, node_attributes="from_graph", nodes=["0", "1", "2", "3"])
+    assert of_pyg.attributes.tolist() == torch.eye(4)[:, :3].tolist()
+    with pytest.raises(GraphFormatError, match="the graph holds no attributes of nodes"):
+        records_of(EDGES, node_attributes="from_graph")
+
+
+def test_attributes_of_a_data_set(data_root):
+    records = records_of("cora_ml", undirected=True, node_attributes="from_graph")
+    with np.load(data_root / "npz" / "cora_ml.npz") as archive:
+        assert records.attributes.shape == tuple(archive["attr_shape"])
+        assert records.attributes.sum() == pytest.approx(archive["attr_data"].sum(), rel=1e-4)
+        names = [name.strip() for name in archive["node_names"].tolist()]
+        order = [names.index(name) for name in records.node_names]
+        assert records.graph.y.tolist() == archive["labels"][order].tolist()
+
+
+def test_private_attributes_are_refused_by_methods_that_cannot_protect_them(people):
+    data = EdgeListDataModule(EDGES, node_attributes=people, attribute_policy={"age": "private"})
+    data.setup("fit")
+    assert data.records.private_attributes == ["age"]
+    assert not isinstance(data.records, AttributedGraphRecords)  # none is left
+    with pytest.raises(
+        MisconfigurationException, match=r"'age' is private, and ChungLu(.|\n)*drop"
+    ):
+        ChungLu.check_data(data)
+
+
+def test_a_method_that_needs_attributes_says_how_to_give_them(people):
+    data = EdgeListDataModule(EDGES)
+    data.setup("fit")
+    with pytest.raises(MisconfigurationException, match=r"--data.init_args.node_attributes people"):
+        check_records("Encoder", AttributedGraphRecords, False, data)
+    given = EdgeListDataModule(EDGES, node_attributes=people)
+    given.setup("fit")
+    check_records("Encoder", AttributedGraphRecords, False, given)
+    check_records("ChungLu", GraphRecords, False, given)
+
+
+def test_canaries_of_an_audit_leave_the_attributes(people):
+    data = EdgeListDataModule(EDGES, node_attributes=people)
+    data.setup("fit")
+    before = data.records
+    find_sites(data).insert(torch.tensor([[0, 4]]))
+    assert len(data.records.edges) == 4
+    assert data.records.attributes is before.attributes
+    assert data.records.graph.y is before.graph.y
+
+
+def test_errors_of_python_name_its_arguments(people):
+    for policy, message in (
+        ({"age": "private"}, r'attribute_policy=\{"age": "drop"\}$'),
+        ({"age": "number", "y y": "drop"}, "has no column 'y y'"),
+    ):
+        data = EdgeListDataModule(EDGES, node_attributes=people, attribute_policy=policy)
+        with pytest.raises(CommandError, match=message):
+            dpg.fit(data, "chung_lu", epsilon=1.0)
+
+
+def test_a_policy_without_attributes_is_refused():
+    with pytest.raises(MisconfigurationException, match="no attributes are used"):
+        records_of(attribute_policy={"age": "drop"})

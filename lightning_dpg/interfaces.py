@@ -52,6 +52,19 @@ class GraphRecords(Protocol):
 
 
 @runtime_checkable
+class AttributedGraphRecords(GraphRecords, Protocol):
+    """The training records of one graph (private), with attributes of its nodes (public).
+
+    Attributes:
+        attributes: Attributes of the N nodes, shape ``(N, F)`` (public).
+        attribute_names: Names of the F columns (public).
+    """
+
+    attributes: Tensor
+    attribute_names: list[str]
+
+
+@runtime_checkable
 class GraphSetRecords(Protocol):
     """The training records of a set of G graphs (private): the undirected edges of all of them.
 

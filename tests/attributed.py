@@ -14,6 +14,10 @@ class AttributedDataModule(EdgeListDataModule):
         super().__init__(graph, **settings)
         self.given = attributes
 
+    def _read_graph(self):
+        """The graph as it is; files must hold an edge."""
+        return self.source
+
     @property
     def records(self):
         records = super().records

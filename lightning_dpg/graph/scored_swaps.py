@@ -56,6 +56,6 @@ def _is_simple(swapped: Tensor, edges: Tensor, num_nodes: int) -> Tensor:
     has_loop = (swapped[..., 0] == swapped[..., 1]).any(1)
     numbers = pair_numbers(swapped.view(-1, 2), num_nodes)
     numbers[(swapped[..., 0] == swapped[..., 1]).flatten()] = -1
-    _, position, counts = numbers.unique(return_inverse=True, return_counts=True)
+    _, position, counts = torch.unique(numbers, return_inverse=True, return_counts=True)
     repeated = (counts[position] > 1) | torch.isin(numbers, pair_numbers(edges, num_nodes))
     return ~has_loop & ~repeated.view(-1, 2).any(1)

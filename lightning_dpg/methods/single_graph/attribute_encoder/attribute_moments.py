@@ -167,7 +167,7 @@ class AttributeMoments(OneShotSynthesizer):
 
     def score(self, pairs: Tensor) -> Tensor:
         """Score pairs of shape ``(P, 2)``: shape ``(P,)``."""
-        parts = pairs.to(self.rows.device).split(_PAIRS_AT_ONCE)
+        parts = torch.split(pairs.to(self.rows.device), _PAIRS_AT_ONCE)
         return torch.cat([self._form_of(self.rows[part]) for part in parts])
 
     def score_attributes(self, first: Tensor, second: Tensor) -> Tensor:

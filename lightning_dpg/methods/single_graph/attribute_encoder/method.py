@@ -4,6 +4,7 @@ from functools import partial
 from typing import ClassVar, Literal
 
 import torch
+from pytorch_lightning.core.optimizer import LightningOptimizer
 from torch import Tensor
 from torch.nn.functional import softplus
 from torch.optim import Adam
@@ -208,6 +209,7 @@ class AttributeEncoder(Synthesizer):
         """
         edges = self.dpsgd.drawn(batch).to(self.device)
         optimizer, scheduler = self.optimizers(), self.lr_schedulers()
+        assert isinstance(optimizer, LightningOptimizer) and isinstance(scheduler, LinearLR)
         optimizer.zero_grad()
         levels = degree_levels(self.degrees)
         self._private_term(edges, levels)
@@ -249,7 +251,7 @@ class AttributeEncoder(Synthesizer):
     def score(self, pairs: Tensor) -> Tensor:
         """Log odds of pairs of shape ``(P, 2)``: shape ``(P,)``."""
         levels = degree_levels(self.degrees)
-        parts = pairs.to(self.rows.device).split(_PAIRS_AT_ONCE)
+        parts = torch.split(pairs.to(self.rows.device), _PAIRS_AT_ONCE)
         return torch.cat([self.averaged(self.rows[part], levels[part]) for part in parts])
 
     @torch.no_grad()
@@ -264,7 +266,7 @@ class AttributeEncoder(Synthesizer):
             Log odds of shape ``(P,)``.
         """
         rows = torch.stack([self.features(first), self.features(second)], 1)
-        return self.averaged(rows, torch.zeros_like(rows[..., 0]))  # type: ignore[no-any-return]
+        return self.averaged(rows, torch.zeros_like(rows[..., 0]))
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw a graph of the released degrees, then swap ends in favor of high log odds."""

@@ -20,7 +20,7 @@ def edge_moment(edges: Tensor, rows: Tensor) -> Tensor:
         Symmetric matrix of shape ``(r, r)``.
     """
     total = torch.zeros(rows.shape[1], rows.shape[1], dtype=torch.double)
-    for part in edges.split(_CHUNK):
+    for part in torch.split(edges, _CHUNK):
         first, second = rows.double()[part].unbind(1)
         total += first.T @ second
     return (total + total.T) / 2

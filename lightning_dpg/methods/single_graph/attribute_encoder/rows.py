@@ -52,7 +52,9 @@ class AttributeRows(nn.Module):
         num_nodes, num_columns = attributes.shape
         present = (attributes != 0).sum(0).double()
         column_weights = (((1 + num_nodes) / (1 + present)).log() + 1).float()
-        parts = [_weighted(part, column_weights).numpy() for part in attributes.split(_CHUNK)]
+        parts = [
+            _weighted(part, column_weights).numpy() for part in torch.split(attributes, _CHUNK)
+        ]
         mean, components = _components([csr_array(part) for part in parts], self.rank)
         basis = torch.zeros(num_columns, self.rank)
         basis[:, : components.shape[1]] = components
@@ -70,7 +72,7 @@ class AttributeRows(nn.Module):
             Rows of shape ``(P, r)`` and length 1, or of length 0 for a node without a component.
         """
         attributes = attributes.to(self.basis.device)
-        parts = attributes.split(_CHUNK)
+        parts = torch.split(attributes, _CHUNK)
         rows = torch.cat([_weighted(part, self.column_weights) @ self.basis for part in parts])
         return normalize(rows - self.center)
 

@@ -2,6 +2,7 @@
 
 import torch
 from torch.nn.functional import one_hot
+from torch_geometric.data import Data
 
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph
@@ -15,8 +16,8 @@ class AttributedDataModule(EdgeListDataModule):
         self.given = attributes
 
     def _read_graph(self):
-        """The graph as it is; files must hold an edge."""
-        return self.source
+        """The graph, which need not hold an edge as files do."""
+        return self.source if isinstance(self.source, Data) else super()._read_graph()
 
     @property
     def records(self):

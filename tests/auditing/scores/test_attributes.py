@@ -5,6 +5,8 @@ import math
 import pytest
 import torch
 
+from lightning_dpg.auditing.scores.black_box import black_box_score
+from lightning_dpg.auditing.scores.counts import degrees_score
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.methods.single_graph.attribute_encoder.attribute_moments import (
@@ -53,6 +55,19 @@ def test_canaries_are_found_where_there_is_little_noise(method, epsilon):
     _, total, coins = audited(method, epsilon)
     better = (total[coins][:, None] > total[~coins]).double().mean()
     assert better > 0.75
+
+
+def test_the_released_weights_give_the_moment_away():
+    method, total, _ = audited(AttributeMoments(rank=12))
+    graph, _ = attributed_graph()
+    edges = undirected_edges(graph)
+    canaries = edges[torch.randperm(len(edges), generator=torch.Generator().manual_seed(1))[:40]]
+    is_canary = (edges[:, None] == canaries).all(2).any(1)
+    known = make_graph(edges[~is_canary], 120)
+    cost = method.ledger.last_entry("degrees").epsilon
+    degrees = cost * degrees_score(method.degrees, canaries, known)
+    found = black_box_score(method, None, canaries, known) - degrees
+    torch.testing.assert_close(found, total, rtol=1e-3, atol=1e-3)
 
 
 def test_a_moment_weighs_as_the_likelihood_ratio_of_its_noise():

@@ -28,7 +28,8 @@ from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.privacy.mechanisms import gaussian
 from lightning_dpg.privacy.sensitivity import edge_moment_sensitivity
 
-_RIDGE = 30.0
+RIDGE = 30.0
+"""Ridge of the regression, tuned on Citeseer."""
 _RANK = 64
 # Below an epsilon of 1, fewer components carry less noise.
 _SMALL_RANK = 32
@@ -163,7 +164,7 @@ class AttributeMoments(OneShotSynthesizer):
             proof=planned.proof,
             record=self.record,
         )
-        self.form = bilinear_form(as_matrix(noisy), rows, _RIDGE)
+        self.form = bilinear_form(as_matrix(noisy), rows, RIDGE)
 
     def score(self, pairs: Tensor) -> Tensor:
         """Score pairs of shape ``(P, 2)``: shape ``(P,)``."""

@@ -14,13 +14,14 @@ from torch.optim.swa_utils import AveragedModel
 from lightning_dpg.graph.expected_degrees import chung_lu_edges
 from lightning_dpg.graph.scored_swaps import swap_by_scores
 from lightning_dpg.interfaces import AttributedGraphRecords, BatchRequest
+from lightning_dpg.methods.graph_set.base import resized
 from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.methods.single_graph.attribute_encoder.clipping import clipped_edge_sum
 from lightning_dpg.methods.single_graph.attribute_encoder.rows import (
     PUBLIC_ATTRIBUTES,
     AttributeRows,
 )
-from lightning_dpg.methods.single_graph.base import _resize_buffers, noisy_num_edges
+from lightning_dpg.methods.single_graph.base import noisy_num_edges
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn.attribute_logits import AttributeLogits, degree_levels
@@ -132,7 +133,8 @@ class AttributeEncoder(Synthesizer):
         self.register_buffer("rows", torch.empty(0, rank))
         self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
         self.register_buffer("num_edges", torch.tensor(0))
-        self.register_load_state_dict_pre_hook(_resize_buffers)  # type: ignore[no-untyped-call]
+        hook = resized("rows", "degrees")
+        self.register_load_state_dict_pre_hook(hook)  # type: ignore[no-untyped-call]
 
     def batch_request(self) -> BatchRequest:
         """Poisson samples of edges, one for each step of the run."""

@@ -54,10 +54,21 @@ def bilinear_form(moment: Tensor, rows: Tensor, ridge: float) -> Tensor:
         rows: Public rows Y, shape ``(N, r)``.
         ridge: The ridge lambda.
     """
-    gram = rows.double().T @ rows.double()
-    gram.diagonal().add_(ridge)
+    gram = _ridge_gram(rows, ridge)
     half = torch.linalg.solve(gram, moment)
     return torch.linalg.solve(gram, half.T)
+
+
+def moment_of_form(form: Tensor, rows: Tensor, ridge: float) -> Tensor:
+    """Undo :func:`bilinear_form`: the moment S of shape ``(r, r)`` behind released weights."""
+    gram = _ridge_gram(rows, ridge)
+    return gram @ form @ gram
+
+
+def _ridge_gram(rows: Tensor, ridge: float) -> Tensor:
+    gram = rows.double().T @ rows.double()
+    gram.diagonal().add_(ridge)
+    return gram
 
 
 def _upper(rank: int) -> Tensor:

@@ -13,6 +13,7 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.methods.single_graph.attribute_encoder.method import AttributeEncoder
 from lightning_dpg.metrics.link_prediction import link_prediction
+from lightning_dpg.nn.attribute_logits import degree_levels
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 from tests.attributed import AttributedDataModule, attributed_graph
@@ -146,6 +147,16 @@ def test_a_resumed_run_goes_on_with_its_rows_degrees_and_noise(tmp_path):
     assert torch.equal(resumed.degrees, whole.degrees)
     assert torch.equal(resumed.rows, whole.rows)
     assert int(resumed.averaged.n_averaged) == 10
+
+
+def test_no_step_spends_on_the_degrees_alone_and_scores_by_cosines_and_degrees():
+    method = fit(AttributeEncoder(**SMALL, iterations=0))
+    keys = ["num_edges", "ordered_degrees", "degrees"]
+    assert [entry.key for entry in method.ledger.entries] == keys
+    assert method.ledger.entries == method.plan(Budget(2.0, DELTA), 1)
+    pairs = torch.combinations(torch.arange(120))
+    cosines, levels = method.rows[pairs].prod(1).sum(1), degree_levels(method.degrees)[pairs].sum(1)
+    torch.testing.assert_close(method.score(pairs), 8 * cosines + levels / 2 - 6)
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,13 @@ from lightning_dpg.methods.graph_set.graph_vae.dp_graph_gan import DPGGAN
 from lightning_dpg.methods.graph_set.graph_vae.dp_graph_vae import DPGVAE
 from lightning_dpg.methods.graph_set.graph_vae.graph_vae import GGAN, GVAE
 from lightning_dpg.methods.graph_set.graphrnn import GraphRNN
+from lightning_dpg.methods.single_graph.attribute_encoder.attribute_moments import (
+    AttributeMoments,
+)
+from lightning_dpg.methods.single_graph.attribute_encoder.method import AttributeEncoder
+from lightning_dpg.methods.single_graph.attribute_encoder.node_attribute_moments import (
+    NodeAttributeMoments,
+)
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.bter import BTER
 from lightning_dpg.methods.single_graph.cell import CELL
@@ -64,6 +71,8 @@ __all__ = [
     "GGAN",
     "GVAE",
     "HRG",
+    "AttributeEncoder",
+    "AttributeMoments",
     "CentralGromovWasserstein",
     "ChungLu",
     "DPGGANAsPublished",
@@ -84,6 +93,7 @@ __all__ = [
     "LDPGromovWasserstein",
     "LDPGromovWassersteinAsPublished",
     "NetGAN",
+    "NodeAttributeMoments",
     "NodePrivCom",
     "OneShotSynthesizer",
     "PrivCom",

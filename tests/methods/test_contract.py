@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.interfaces import GraphRecords
+from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods import GraphFeatureRelease, PrivateModule, Synthesizer
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.graphs import EXTREMES, edges_of
@@ -41,9 +41,18 @@ class AnyGraph(EdgeListDataModule):
     def _read_graph(self) -> Data:
         return make_graph(edges_of(self.source), len(self.source))
 
+    @property
+    def records(self):
+        """The records, with public attributes for the methods that read them."""
+        records = super().records
+        source = torch.Generator().manual_seed(0)
+        records.attributes = torch.rand(records.num_nodes, 3, generator=source)
+        records.attribute_names = ["a", "b", "c"]
+        return records
+
 
 def reads_one_graph(name):
-    return METHODS[name].reads is GraphRecords
+    return METHODS[name].reads is not GraphSetRecords
 
 
 def pays_for_nothing(name):

@@ -7,6 +7,7 @@ from pytorch_lightning.utilities import rank_zero_warn
 from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.auditing.scores.attributes import attribute_moment_score
 from lightning_dpg.auditing.scores.choices import (
     branches_score,
     communities_score,
@@ -25,6 +26,11 @@ from lightning_dpg.graph.pair_indices import pair_numbers
 from lightning_dpg.methods.graph_features.ldp_gw.as_published import LDPGromovWassersteinAsPublished
 from lightning_dpg.methods.graph_features.ldp_gw.reports import BOUNDS
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
+from lightning_dpg.methods.single_graph.attribute_encoder.attribute_moments import RIDGE
+from lightning_dpg.methods.single_graph.attribute_encoder.moments import (
+    as_vector,
+    moment_of_form,
+)
 from lightning_dpg.methods.synthesizer import Synthesizer
 
 
@@ -97,6 +103,10 @@ def _released(method: Any, pairs: Tensor, known: Data) -> list[Tensor]:
     if "degrees" in entries:
         cost = weight(entries["degrees"].epsilon)
         parts.append(cost * degrees_score(method.degrees.cpu(), pairs, known))
+    if "attribute_moment" in entries:
+        entry, rows = entries["attribute_moment"], method.rows.cpu()
+        noisy = as_vector(moment_of_form(method.form.cpu(), rows, RIDGE))
+        parts.append(attribute_moment_score(rows, entry, noisy, pairs, known))
     if "communities" in entries:
         chosen = method.communities[method.degrees.argsort(descending=True, stable=True)]
         parts.append(communities_score(method, entries["communities"], chosen, pairs, known))

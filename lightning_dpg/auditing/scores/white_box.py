@@ -7,6 +7,10 @@ import torch
 from pytorch_lightning.utilities import rank_zero_warn
 from torch import Tensor
 
+from lightning_dpg.auditing.scores.attributes import (
+    attribute_gradient_score,
+    attribute_moment_score,
+)
 from lightning_dpg.auditing.scores.choices import (
     branches_score,
     communities_score,
@@ -154,6 +158,15 @@ def _edge_gradient(seen: Observation) -> Tensor:
     return edge_gradient_score(networks, inputs, seen.noisy, seen.entry, seen.pairs, seen.known)
 
 
+def _attribute_moment(seen: Observation) -> Tensor:
+    rows = seen.method.rows
+    return attribute_moment_score(rows, seen.entry, seen.noisy, seen.pairs, seen.known)
+
+
+def _attribute_gradient(seen: Observation) -> Tensor:
+    return attribute_gradient_score(seen.method, seen.entry, seen.noisy, seen.pairs, seen.known)
+
+
 def _neighbor_sums(seen: Observation) -> Tensor:
     hop = int(seen.entry.key.rpartition("_")[2])
     if hop > 1:
@@ -218,6 +231,8 @@ _SCORES = {
     "eigenvalues": product_score,
     "critic_gradient": _critic_gradient,
     "edge_gradient": _edge_gradient,
+    "attribute_moment": _attribute_moment,
+    "attribute_gradient": _attribute_gradient,
     "neighbor_sums": _neighbor_sums,
     "num_edges_per_graph": _num_edges_per_graph,
     "edge_counts": _subgraph_counts,

@@ -3,6 +3,10 @@
 Each docstring is the proof that ledger entries name.
 """
 
+from lightning_dpg.privacy.sensitivity.attribute_moments import (
+    edge_moment_sensitivity,
+    node_moment_sensitivity,
+)
 from lightning_dpg.privacy.sensitivity.counts import (
     branch_sensitivity,
     edge_count_sensitivity,
@@ -39,11 +43,13 @@ __all__ = [
     "earlier_neighbor_sensitivity",
     "edge_count_sensitivity",
     "edge_gradient_sensitivity",
+    "edge_moment_sensitivity",
     "edge_partition_sensitivity",
     "edges_per_graph_sensitivity",
     "joint_degree_sensitivity",
     "largest_degrees_sensitivity",
     "log_likelihood_sensitivity",
+    "node_moment_sensitivity",
     "pair_bit_sensitivity",
     "wedge_sensitivity",
     "weighted_joint_degree_sensitivity",

@@ -1,0 +1,1 @@
+"""Encoders of public node attributes, learned from private edges."""

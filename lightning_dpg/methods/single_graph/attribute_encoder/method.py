@@ -1,0 +1,284 @@
+"""AttributeEncoder: links from public node attributes, by a metric learned with DP-SGD."""
+
+from functools import partial
+from typing import ClassVar, Literal
+
+import torch
+from pytorch_lightning.core.optimizer import LightningOptimizer
+from torch import Tensor
+from torch.nn.functional import softplus
+from torch.optim import Adam
+from torch.optim.lr_scheduler import LinearLR
+from torch.optim.swa_utils import AveragedModel
+
+from lightning_dpg.graph.expected_degrees import chung_lu_edges
+from lightning_dpg.graph.scored_swaps import swap_by_scores
+from lightning_dpg.interfaces import AttributedGraphRecords, BatchRequest
+from lightning_dpg.methods.graph_set.base import resized
+from lightning_dpg.methods.private_training import PrivateTraining
+from lightning_dpg.methods.single_graph.attribute_encoder.clipping import clipped_edge_sum
+from lightning_dpg.methods.single_graph.attribute_encoder.rows import (
+    PUBLIC_ATTRIBUTES,
+    AttributeRows,
+)
+from lightning_dpg.methods.single_graph.base import noisy_num_edges
+from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
+from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.nn.attribute_logits import AttributeLogits, degree_levels
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.ledger import LedgerEntry
+from lightning_dpg.privacy.sampling import PoissonBatch
+from lightning_dpg.privacy.sensitivity import edge_gradient_sensitivity
+
+# Shares of the cost of the degrees.
+DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.2}
+# Rounds of swaps that link the stubs of a graph.
+SWAP_ROUNDS = 200
+_LAST_RATE = 0.1
+# Pairs whose rows are in memory at a time.
+_PAIRS_AT_ONCE = 65_536
+
+
+class AttributeEncoder(Synthesizer):
+    r"""Links from public node attributes: a metric of attributes, learned by DP-SGD on edges.
+
+    1. Maps the attributes of each node to a row y of their principal components, see
+       :class:`AttributeRows`. No edge is read.
+    2. Releases the number of edges and the degree of each node, see :func:`release_degrees`.
+    3. Learns the log odds :math:`l_{ij} = 8 \langle y_i W, y_j W \rangle + c (L_i + L_j) - 6`,
+       with L half the logarithm of the released degree, centered. The loss of an edge is
+       :math:`\log(1 + e^{-l})`; its gradients are clipped, summed over a Poisson sample, and
+       noised. The loss of a uniform pair is :math:`\log(1 + e^l)`; it reads no edge and is free.
+    4. Keeps the means of W and c over the second half of the steps.
+
+    A graph has the released degrees. It begins with random edges, whose ends are then swapped in
+    favor of high log odds.
+
+    When to use:
+        For links, if attributes of the nodes are public and linked nodes have similar attributes.
+        It also scores nodes that the graph does not contain, by their attributes. Compare it with
+        the attributes alone (``iterations: 0``) and with :class:`AttributeMoments`. Without public
+        attributes take :class:`PrivGraph` or :class:`ChungLu`.
+
+    Privacy:
+        (epsilon, delta)-DP at the level of edges: one undirected edge is added or removed. The
+        guarantee has no condition; the run stops before the budget is exceeded. The set of nodes
+        and the attributes are public. Attributes that were computed from edges, such as a degree,
+        must not be among them.
+
+    Cost:
+        A step takes time O(q M r^2) on average, and the components take O(N F r) once. Memory is
+        O(N F + M), with no limit on N. A graph of M edges takes O(M r) for each round of swaps.
+
+    Differences from the paper:
+        There is no paper. The parts are known: DP-SGD on relations with pairs drawn apart from the
+        edges, and a metric of attributes.
+
+    * Abadi et al., "Deep Learning with Differential Privacy", 2016.
+    * Yin et al., "Privately Learning from Graphs with Applications in Fine-tuning Large Language
+      Models", 2024, for pairs that are drawn apart from the edges.
+
+    Args:
+        num_nodes: Number of nodes N (public); the command line reads it from the data.
+        rank: Number of principal components r.
+        iterations: Steps T; 0 learns nothing beyond the degrees.
+        noise_multiplier: Noise scale sigma relative to ``max_grad_norm``; ``auto`` solves it from
+            the budget and the number of steps.
+        max_grad_norm: Clipping norm C of one edge's gradient.
+        sample_rate: Probability q that a batch contains an edge.
+        degree_share: Share of epsilon for the number of edges and the degrees.
+        public_pairs: Uniform pairs of a step.
+        learning_rate: First learning rate of Adam; it falls linearly to a tenth.
+    """
+
+    reads: ClassVar[type] = AttributedGraphRecords
+    records: AttributedGraphRecords
+
+    def __init__(
+        self,
+        num_nodes: int | None = None,
+        rank: int = 64,
+        iterations: int = 200,
+        noise_multiplier: float | Literal["auto"] = "auto",
+        max_grad_norm: float = 1.0,
+        sample_rate: float = 0.1,
+        degree_share: float = 0.2,
+        public_pairs: int = 2048,
+        learning_rate: float = 0.01,
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        if not 0 < degree_share < 1:
+            raise ValueError(f"degree_share must lie in (0, 1), got {degree_share}")
+        if iterations < 0 or public_pairs < 1:
+            raise ValueError(
+                f"iterations must be 0 or more and public_pairs 1 or more, got {iterations} and "
+                f"{public_pairs}"
+            )
+        self.features = AttributeRows(rank)
+        self.model = AttributeLogits(rank)
+        self.averaged = AveragedModel(self.model)
+        self.dpsgd = PrivateTraining(
+            "attribute_gradient",
+            "gradient of edges by attributes",
+            proof="edge_gradient_sensitivity",
+            sensitivity=edge_gradient_sensitivity(max_grad_norm),
+            noise_multiplier=noise_multiplier,
+            max_grad_norm=max_grad_norm,
+            sample_rate=sample_rate,
+        )
+        self.rows: Tensor
+        self.degrees: Tensor
+        self.num_edges: Tensor
+        self.register_buffer("rows", torch.empty(0, rank))
+        self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
+        self.register_buffer("num_edges", torch.tensor(0))
+        hook = resized("rows", "degrees")
+        self.register_load_state_dict_pre_hook(hook)  # type: ignore[no-untyped-call]
+
+    def batch_request(self) -> BatchRequest:
+        """Poisson samples of edges, one for each step of the run."""
+        steps = max(1, self.hparams["iterations"])
+        return BatchRequest("poisson", self.hparams["sample_rate"], steps_per_epoch=steps)
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Plan the degrees and the steps, whose number is a setting."""
+        counts = degree_entries(self._degree_epsilon(budget), **DEGREE_SHARES)
+        if self.dpsgd.is_noiseless(budget):
+            return [*counts, self.unprotected("training", "no noise is added")]
+        return [*counts, *self.dpsgd.planned(budget, self.hparams["iterations"], counts)]
+
+    def _degree_epsilon(self, budget: Budget) -> float:
+        return (
+            Budget(budget.epsilon, 0.0)
+            .split(degrees=self.hparams["degree_share"])["degrees"]
+            .epsilon
+        )
+
+    def cheaper_settings(self) -> str | None:
+        """Fewer degrees, and more noise where it is a number."""
+        changes = [f"lower degree_share {self.hparams['degree_share']:g}"]
+        changes += [] if self.dpsgd.is_auto else ["raise noise_multiplier"]
+        return ", or ".join(changes)
+
+    def on_fit_start(self) -> None:
+        """Compute the public rows, fix the noise of the steps, then release the degrees."""
+        super().on_fit_start()
+        if PUBLIC_ATTRIBUTES not in self.assumptions:
+            self.assumptions.append(PUBLIC_ATTRIBUTES)
+        is_new = self.dpsgd.begin(self)
+        if is_new:
+            self.features.fit(self.records.attributes)
+            self.rows = self.features(self.records.attributes)
+            self._release_degrees(self.records.edges)
+
+    def _release_degrees(self, edges: Tensor) -> None:
+        """Release the degrees of records of shape ``(M, 2)`` (private)."""
+        degrees = release_degrees(
+            self, edges.cpu(), self._degree_epsilon(self.budget), **DEGREE_SHARES
+        )
+        self.degrees = degrees.to(self.device)
+        self.num_edges = self.num_edges.to(self.device)
+        if self.dpsgd.adds_none:
+            self.ledger.spend(self.unprotected("training", "no noise is added"))
+
+    def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
+        """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
+        self.num_edges = noisy_num_edges(self, edges, epsilon)
+
+    def step_entries(self) -> list[LedgerEntry]:
+        """One sampled Gaussian per step; nothing without noise."""
+        return [] if self.dpsgd.adds_none else [self.dpsgd.entry]
+
+    def configure_optimizers(self) -> tuple[list[Adam], list[LinearLR]]:
+        """Build Adam, with a learning rate that falls linearly to a tenth."""
+        optimizer = Adam(self.model.parameters(), self.hparams["learning_rate"])
+        steps = max(1, self.hparams["iterations"])
+        return [optimizer], [LinearLR(optimizer, 1.0, _LAST_RATE, steps)]
+
+    def on_train_batch_start(self, batch: object, batch_idx: int) -> int | None:
+        """End the run after its steps, or before a step that the budget does not cover."""
+        if self.trainer.global_step >= self.hparams["iterations"]:
+            return -1
+        return super().on_train_batch_start(batch, batch_idx)
+
+    def training_step(self, batch: PoissonBatch, batch_idx: int) -> None:
+        """Take one step.
+
+        Args:
+            batch: Poisson sample of records of shape ``(B, 2)``, B may be 0.
+            batch_idx: Number of the batch.
+        """
+        edges = self.dpsgd.drawn(batch).to(self.device)
+        optimizer, scheduler = self.optimizers(), self.lr_schedulers()
+        assert isinstance(optimizer, LightningOptimizer) and isinstance(scheduler, LinearLR)
+        optimizer.zero_grad()
+        levels = degree_levels(self.degrees)
+        self._private_term(edges, levels)
+        self._public_term(levels)
+        optimizer.step()
+        scheduler.step()
+        if 2 * self.trainer.global_step > self.hparams["iterations"]:
+            self.averaged.update_parameters(self.model)
+
+    def _private_term(self, edges: Tensor, levels: Tensor) -> None:
+        """Clipped, noised and booked gradient of the term of the edges ``(B, 2)``."""
+        total = partial(clipped_edge_sum, self.model, self.rows[edges], levels[edges])
+        parameters = dict(self.model.named_parameters())
+        expected = self.dpsgd.sample_rate * max(1, int(self.num_edges))
+        if not self.dpsgd.adds_none:
+            self.dpsgd.backward(
+                total,
+                parameters,
+                ledger=self.ledger,
+                noise=self.noise,
+                expected_size=expected,
+            )
+            return
+        sums = total(self.dpsgd.max_grad_norm)
+        share = self.trainer.world_size / expected
+        self.public_gradient(list(parameters.values()), [sums[name] * share for name in parameters])
+
+    def _public_term(self, levels: Tensor) -> None:
+        """Gradient of the term of uniform pairs, which reads no record."""
+        num_nodes = self.hparams["num_nodes"]
+        first = torch.randint(num_nodes, (self.hparams["public_pairs"],), device=self.device)
+        further = torch.randint(max(1, num_nodes - 1), first.shape, device=self.device)
+        pairs = torch.stack([first, (first + 1 + further) % num_nodes], 1)
+        loss = softplus(self.model(self.rows[pairs], levels[pairs])).mean()
+        self.public_backward(loss, list(self.model.parameters()))
+        self.log("train/pairs_loss", loss.detach(), batch_size=1)
+
+    @torch.no_grad()
+    def score(self, pairs: Tensor) -> Tensor:
+        """Log odds of pairs of shape ``(P, 2)``: shape ``(P,)``."""
+        levels = degree_levels(self.degrees)
+        parts = torch.split(pairs.to(self.rows.device), _PAIRS_AT_ONCE)
+        return torch.cat([self.averaged(self.rows[part], levels[part]) for part in parts])
+
+    @torch.no_grad()
+    def score_attributes(self, first: Tensor, second: Tensor) -> Tensor:
+        """Log odds of pairs of new nodes of mean degree levels, by their attributes alone.
+
+        Args:
+            first: Attributes of the first nodes, shape ``(P, F)``.
+            second: Attributes of the second nodes, shape ``(P, F)``.
+
+        Returns:
+            Log odds of shape ``(P,)``.
+        """
+        rows = torch.stack([self.features(first), self.features(second)], 1)
+        return self.averaged(rows, torch.zeros_like(rows[..., 0]))
+
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Draw a graph of the released degrees, then swap ends in favor of high log odds."""
+        start = chung_lu_edges(self.degrees.cpu(), int(self.num_edges), generator)
+        num_nodes = self.hparams["num_nodes"]
+        return swap_by_scores(
+            start, num_nodes, lambda pairs: self.score(pairs).cpu(), SWAP_ROUNDS, generator
+        )
+
+    def released_state(self) -> dict[str, Tensor]:
+        """The means of W and c, the degrees, and the public rows with their components."""
+        shown = ("averaged.", "features.", "rows", "degrees", "num_edges")
+        return {name: value for name, value in self.state_dict().items() if name.startswith(shown)}

@@ -1,0 +1,43 @@
+"""Graphs whose links follow public attributes, and a data module that serves both."""
+
+import torch
+from torch.nn.functional import one_hot
+from torch_geometric.data import Data
+
+from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.graph.graph import make_graph
+
+
+class AttributedDataModule(EdgeListDataModule):
+    """One graph with given attributes of its nodes, in their order."""
+
+    def __init__(self, graph, attributes, **settings):
+        super().__init__(graph, **settings)
+        self.given = attributes
+
+    def _read_graph(self):
+        """The graph, which need not hold an edge as files do."""
+        return self.source if isinstance(self.source, Data) else super()._read_graph()
+
+    @property
+    def records(self):
+        records = super().records
+        records.attributes = self.given
+        records.attribute_names = [f"word {n}" for n in range(self.given.shape[1])]
+        return records
+
+
+def attributed_graph(num_nodes=120, groups=6, inside=0.35, outside=0.01, words=8, seed=0):
+    """A planted partition whose groups share words; the attributes have noise of their own.
+
+    Returns:
+        The graph, and attributes of shape ``(num_nodes, groups * words)``.
+    """
+    source = torch.Generator().manual_seed(seed)
+    group = torch.arange(num_nodes) % groups
+    pairs = torch.combinations(torch.arange(num_nodes))
+    rate = torch.where(group[pairs[:, 0]] == group[pairs[:, 1]], inside, outside)
+    edges = pairs[torch.rand(len(pairs), generator=source) < rate]
+    shared = one_hot(group, groups).repeat_interleave(words, 1)
+    drawn = torch.rand(num_nodes, groups * words, generator=source)
+    return make_graph(edges, num_nodes), (drawn < 0.1 + 0.3 * shared).float()

@@ -41,6 +41,12 @@ class GraphReading(NamedTuple):
     node_set: NodeSet
     summary: str
     """Line for the owner: exact counts and two names, which must not be published."""
+    links: Tensor
+    """Rows as they were read, in the numbers of the graph's nodes, shape ``(L, 2)``."""
+    has_direction: bool = True
+    """Whether the two ends of a row have an order, which is a direction or a side."""
+    sides: Tensor | None = None
+    """Side of each node, 0 or 1, if the source says it, shape ``(N,)``."""
 
 
 def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) -> GraphReading:
@@ -56,7 +62,17 @@ def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) ->
             f"{len(nodes):,} ids of nodes\nexpected edges between ids of the node list only"
         )
     made = make_graph(edges, len(nodes), nodes)
-    return GraphReading(made, NodeSet.LIST, f"{reading.summary}; {len(nodes):,} nodes by list")
+    sides = None
+    if reading.sides is not None:
+        by_name = dict(zip(graph.node_names, reading.sides.tolist(), strict=True))
+        sides = torch.tensor([by_name.get(name, -1) for name in nodes])
+    return reading._replace(
+        graph=made,
+        node_set=NodeSet.LIST,
+        summary=f"{reading.summary}; {len(nodes):,} nodes by list",
+        links=numbers[reading.links],
+        sides=sides,
+    )
 
 
 def from_networkx(graph: nx.Graph, *, undirected: bool = False, origin: str = "graph") -> Data:
@@ -73,7 +89,9 @@ def read_networkx(
     number = {node: i for i, node in enumerate(graph)}
     pairs = torch.tensor([(number[u], number[v]) for u, v in graph.edges()], dtype=torch.long)
     names = [str(node) for node in number]
-    return checked(pairs.view(-1, 2), names, origin, form, is_directed=graph.is_directed())
+    reading = checked(pairs.view(-1, 2), names, origin, form, is_directed=graph.is_directed())
+    sides = [graph.nodes[node].get("bipartite") for node in number]
+    return with_sides(reading._replace(has_direction=graph.is_directed()), sides, names)
 
 
 def from_pyg(data: Data, *, undirected: bool = False) -> Data:
@@ -96,7 +114,8 @@ def read_pyg(data: Data, *, undirected: bool = False) -> GraphReading:
     for key in {"x", "y"} & set(data.keys()):
         if isinstance(data[key], Tensor) and data[key].shape[:1] == (num_nodes,):
             reading.graph[key] = data[key][order]
-    return reading
+    sides = getattr(data, "sides", None)
+    return reading if sides is None else with_sides(reading, sides.tolist(), names)
 
 
 def read_matrix(
@@ -153,8 +172,9 @@ def read_edges(
         is_symmetric: Whether the source says that its links have no direction.
     """
     reading = checked(pairs, names, origin, form, node_set=node_set)
-    if not is_symmetric:
-        check_mutual(pairs, reading.graph, origin, undirected, _MOST_MUTUAL)
+    if is_symmetric:
+        return reading._replace(has_direction=False)
+    check_mutual(pairs, reading.graph, origin, undirected, _MOST_MUTUAL)
     return reading
 
 
@@ -192,7 +212,8 @@ def checked(
     position = torch.empty(len(names), dtype=torch.long)
     position[torch.tensor(order)] = torch.arange(len(names))
     try:
-        graph = make_graph(position[pairs], len(names), [names[i] for i in order])
+        links = position[pairs]
+        graph = make_graph(links, len(names), [names[i] for i in order])
     except ValueError as error:
         raise GraphFormatError(f"{origin}: {error}") from error
     if graph.num_edges == 0:
@@ -210,7 +231,25 @@ def checked(
         f"{len(pairs) - loops - distinct:,} repeated, {loops:,} loops, direction dropped in "
         f"{dropped:,}); e.g. {names[int(pairs[0, 0])]}, {names[int(pairs[0, 1])]}, ..."
     )
-    return GraphReading(graph, node_set, summary)
+    return GraphReading(graph, node_set, summary, links)
+
+
+def with_sides(
+    reading: GraphReading, sides: Sequence[object], names: Sequence[str]
+) -> GraphReading:
+    """Add the side of each node, 0 or 1, if a source has one for every node.
+
+    Args:
+        reading: The reading.
+        sides: Side of each node; anything else says that the source has none.
+        names: Names of the nodes in the same order.
+    """
+    by_name = dict(zip(names, (str(side) for side in sides), strict=True))
+    if not {*by_name.values()} <= {"0", "1"}:
+        return reading
+    return reading._replace(
+        sides=torch.tensor([int(by_name[name]) for name in reading.graph.node_names])
+    )
 
 
 def _distinct(pairs: Tensor, num_nodes: int) -> int:

@@ -28,6 +28,7 @@ from lightning_dpg.graph.conversion import (
     read_edges,
     read_matrix,
     read_networkx,
+    with_sides,
 )
 from lightning_dpg.graph.edge_lists import (
     TEXT_SUFFIXES,
@@ -36,8 +37,9 @@ from lightning_dpg.graph.edge_lists import (
     read_edge_lines,
     write_edges,
 )
-from lightning_dpg.graph.graph import adjacency, undirected_edges
+from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.graph.node_names import GraphFormatError
+from lightning_dpg.graph.pair_space import space_of
 
 __all__ = [
     "GraphFormatError",
@@ -125,8 +127,9 @@ def write_graph(graph: Data, path: str | Path) -> None:
 
     Args:
         graph: The graph. Nodes without edges are lost in an edge list, the other formats keep them.
-        path: ``.edges`` (one line per edge, separated by a tab), ``.graphml`` or ``.npz`` (scipy's
-            CSR matrix and ``node_names``).
+        path: ``.edges`` (one line per edge, separated by a tab: source and target, or left and
+            right node), ``.graphml`` or ``.npz`` (scipy's CSR matrix and ``node_names``). The sides
+            of a bipartite graph are the node attribute ``bipartite``, or the array ``sides``.
     """
     path = Path(path)
     writers = {".edges": write_edges, ".graphml": _write_graphml, ".npz": _write_npz}
@@ -181,6 +184,7 @@ def _read_npz(path: Path, undirected: bool) -> GraphReading:
                 matrix = csr_array(load_npz(path))
             matrix.check_format(full_check=True)
             stored = archive["node_names"].tolist() if "node_names" in archive.files else None
+            sides = archive["sides"].tolist() if "sides" in archive.files else []
     except (
         KeyError,
         ValueError,
@@ -200,7 +204,10 @@ def _read_npz(path: Path, undirected: bool) -> GraphReading:
         )
     # NetGAN's archives end each name with a line end.
     names = None if stored is None else [str(name).rstrip("\n") for name in stored]
-    return read_matrix(matrix, undirected=undirected, origin=path, names=names, form="npz")
+    reading = read_matrix(matrix, undirected=undirected, origin=path, names=names, form="npz")
+    if names is None or len(sides) != len(names):
+        return reading
+    return with_sides(reading, sides, names)
 
 
 def _read_markup(
@@ -244,16 +251,25 @@ def _listed_nodes(path: Path) -> set[str]:
 
 
 def _write_graphml(graph: Data, file: BinaryIO) -> None:
+    space = space_of(graph)
     names = [quoteattr(name) for name in graph.node_names]
+    default = "directed" if space.kind == "directed" else "undirected"
     file.write(
         b'<?xml version="1.0" encoding="utf-8"?>\n'
         b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
-        b'<graph edgedefault="undirected">\n'
     )
-    file.writelines(f"<node id={name}/>\n".encode() for name in names)
+    nodes = [f"<node id={name}/>\n" for name in names]
+    if space.num_left is not None:  # networkx's attribute
+        file.write(b'<key id="s" for="node" attr.name="bipartite" attr.type="int"/>\n')
+        nodes = [
+            f'<node id={name}><data key="s">{side}</data></node>\n'
+            for name, side in zip(names, graph.sides.tolist(), strict=True)
+        ]
+    file.write(f'<graph edgedefault="{default}">\n'.encode())
+    file.writelines(node.encode() for node in nodes)
     file.writelines(
         f"<edge source={names[i]} target={names[j]}/>\n".encode()
-        for i, j in undirected_edges(graph).tolist()
+        for i, j in space.edges(graph).tolist()
     )
     file.write(b"</graph>\n</graphml>\n")
 
@@ -268,4 +284,5 @@ def _write_npz(graph: Data, file: BinaryIO) -> None:
         shape=np.array(matrix.shape),
         format=np.array(b"csr"),
         node_names=np.array(graph.node_names),
+        **({"sides": graph.sides.numpy()} if "sides" in graph else {}),
     )

@@ -7,6 +7,7 @@ from lightning_dpg.interfaces import (
     GraphRecords,
     GraphSetRecords,
     KeepsBudget,
+    KindOfRecords,
     Records,
     Released,
     missing_parts,
@@ -28,7 +29,16 @@ _READS: dict[type, tuple[str, str, str]] = {
 """What a method of each kind learns, the data module for it in short, and all ways out."""
 
 
-def check_records(method: str, reads: type, repeats_edges: bool, data: object) -> None:
+KIND_METHODS = {
+    "directed": "ErdosRenyi",
+    "bipartite": "ErdosRenyi",
+}
+"""Methods that learn graphs of a kind, for those that do not."""
+
+
+def check_records(
+    method: str, reads: type, repeats_edges: bool, kinds: frozenset[str], data: object
+) -> None:
     """Refuse a data module with records that a method does not read.
 
     Args:
@@ -36,12 +46,20 @@ def check_records(method: str, reads: type, repeats_edges: bool, data: object) -
         reads: Protocol of the records that it reads.
         repeats_edges: Whether the method accounts for private edges that occur repeatedly in the
             set.
+        kinds: Kinds of graphs that it learns.
         data: A data module that has been set up.
 
     Raises:
         MisconfigurationException: If its records are of another kind, or repeat edges.
     """
     records = served_records(method, reads, data)
+    kind = records.kind if isinstance(records, KindOfRecords) else "undirected"
+    if kind not in kinds:
+        raise MisconfigurationException(
+            f"{method} learns {' and '.join(sorted(kinds))} graphs, and this one is {kind}\n"
+            f"for {kind} graphs take {KIND_METHODS[kind]}, or read it as an undirected one: set kind "
+            "to undirected (--data.kind undirected)"
+        )
     occurrences = records.max_occurrences if isinstance(records, GraphSetRecords) else 1
     if occurrences > 1 and not repeats_edges:
         raise MisconfigurationException(

@@ -9,8 +9,8 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.interfaces import GraphRecords
+from lightning_dpg.graph.pair_space import Kind, PairSpace, pair_space
+from lightning_dpg.interfaces import GraphRecords, KindOfRecords
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.data_check import data_of, served_records
 from lightning_dpg.metrics.functional import STATISTICS
@@ -22,11 +22,18 @@ class Synthesizer(PrivateModule):
 
     :meth:`sample` and :meth:`score` read released tensors only; so do ``predict`` and the release.
     Validation and test compare with the private graph, and log under ``nonprivate/``.
+
+    Attributes:
+        node_names: Names of the nodes (public).
+        kind: Kind of the graph (public).
+        num_left: Number of left nodes of a bipartite graph (public), which come first.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.node_names: list[str] | None = None
+        self.kind: Kind = "undirected"
+        self.num_left: int | None = None
         self._data_state: dict[str, Any] | None = None  # split and numbering (private)
 
     def accept_data(self, data: object) -> None:
@@ -37,7 +44,22 @@ class Synthesizer(PrivateModule):
             return  # methods for sets take facts of their own
         if self.hparams["num_nodes"] is None:
             self.take_num_nodes(records.num_nodes)
+        self._take_kind(records)
         self._check_num_nodes(records.num_nodes)
+
+    @property
+    def space(self) -> PairSpace:
+        """Pairs of nodes that may be linked (public)."""
+        return pair_space(self.kind, self.hparams["num_nodes"], self.num_left)
+
+    @property
+    def edge_record(self) -> str:
+        """Unit of protection in words; plans need it before the number of nodes is known."""
+        return pair_space(self.kind, 0, self.num_left).record
+
+    def _take_kind(self, records: GraphRecords) -> None:
+        if isinstance(records, KindOfRecords):
+            self.kind, self.num_left = records.kind, records.num_left
 
     def take_num_nodes(self, num_nodes: int) -> None:
         """Keep the public number of nodes of the data; extended by methods that computed with it."""
@@ -64,7 +86,7 @@ class Synthesizer(PrivateModule):
 
     def sample(self, generator: torch.Generator) -> Data:
         """Draw a synthetic graph on the public nodes."""
-        return make_graph(self.sample_edges(generator), self.hparams["num_nodes"], self.node_names)
+        return self.space.graph(self.sample_edges(generator), self.node_names)
 
     def load_released_state(self, state: dict[str, Tensor]) -> None:
         """Restore the result of :meth:`released_state`."""
@@ -95,6 +117,7 @@ class Synthesizer(PrivateModule):
                 "the data and the setting of names that the first run had"
             )
         self.node_names = names
+        self._take_kind(records)
         self.assumptions = list(records.assumptions)
         data = data_of(self.trainer)
         self._data_state = data.state_dict() if isinstance(data, LightningDataModule) else None
@@ -105,12 +128,15 @@ class Synthesizer(PrivateModule):
         """Keep the public node names with the weights."""
         super().on_save_checkpoint(checkpoint)
         checkpoint["node_names"] = self.node_names
+        checkpoint["kind"], checkpoint["num_left"] = self.kind, self.num_left
         checkpoint["data_state"] = self._data_state
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Restore the ledger and the node names."""
         super().on_load_checkpoint(checkpoint)
         self.node_names = checkpoint["node_names"]
+        self.kind = checkpoint.get("kind", "undirected")  # so in checkpoints of earlier versions
+        self.num_left = checkpoint.get("num_left")
         self._data_state = checkpoint.get("data_state")  # not in checkpoints of earlier versions
 
     def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:

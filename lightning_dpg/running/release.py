@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 from lightning_dpg.callbacks.checksums import SUMS, digest, files_of, write_sums
 from lightning_dpg.callbacks.release_writer import GENERATOR, LEARNER, STATEMENT, write_folder
 from lightning_dpg.errors import CommandError
-from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
 
@@ -102,16 +102,21 @@ class Release:
             seed: Public seed, as for :meth:`sample`.
 
         Returns:
-            A graph whose nodes are the names in the release, which are strings.
+            A graph whose nodes are the names in the release, which are strings: a ``DiGraph`` of a
+            directed graph; the sides of a bipartite one are the node attribute ``bipartite``.
 
         Raises:
             CommandError: If the method releases features of graphs, and draws none.
         """
         drawn = self.sample(seed)
-        graph = nx.Graph()
+        space = space_of(drawn)
+        graph = nx.DiGraph() if space.kind == "directed" else nx.Graph()
         graph.add_nodes_from(drawn.node_names)
+        if space.num_left is not None:
+            sides = dict(zip(drawn.node_names, drawn.sides.tolist(), strict=True))
+            nx.set_node_attributes(graph, sides, "bipartite")
         names = np.array(drawn.node_names, dtype=object)
-        graph.add_edges_from(names[undirected_edges(drawn).numpy()].tolist())
+        graph.add_edges_from(names[space.edges(drawn).numpy()].tolist())
         return graph
 
     def edge_score(self, pairs: ArrayLike | Tensor) -> Tensor:

@@ -1,0 +1,117 @@
+"""Methods on directed and bipartite graphs: who learns them, what they draw, what a release keeps."""
+
+import itertools
+
+import networkx as nx
+import pytest
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+import lightning_dpg as dpg
+from lightning_dpg import methods
+from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.graph.pair_space import space_of
+from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.methods.data_check import KIND_METHODS
+from lightning_dpg.privacy.ledger import Budget
+from tests.small_methods import METHODS, SHORT, made
+
+KINDS = ("directed", "bipartite")
+ABLE = [(kind, name) for kind in KINDS for name in KIND_METHODS[kind].split(", ")]
+
+
+def source(kind):
+    if kind == "directed":
+        return nx.gnp_random_graph(30, 0.15, seed=1, directed=True)
+    return "davis"
+
+
+def data_of(kind):
+    data = EdgeListDataModule(source(kind), kind=kind)
+    data.setup("fit")
+    return data
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_refusal_names_all_methods_that_learn_the_kind(kind):
+    classes = [getattr(methods, name) for name in methods.__all__]
+    able = {c.__name__ for c in classes if issubclass(c, PrivateModule) and kind in c.kinds}
+    assert {*KIND_METHODS[kind].split(", ")} == able
+
+
+@pytest.mark.parametrize(("kind", "name"), list(itertools.product(KINDS, METHODS)))
+def test_other_methods_refuse_before_anything_is_booked(kind, name):
+    data = data_of(kind)
+    if METHODS[name].reads is not dpg.interfaces.GraphRecords or kind in METHODS[name].kinds:
+        return
+    method = made(name, SHORT | {"num_nodes": data.num_nodes})
+    with pytest.raises(MisconfigurationException, match=KIND_METHODS[kind]) as error:
+        method.accept_data(data)
+    assert len(str(error.value).splitlines()) <= 5
+    assert not method.ledger.entries
+
+
+@pytest.mark.parametrize(("kind", "name"), ABLE)
+def test_a_release_draws_graphs_of_its_kind_and_is_opened_again(kind, name, tmp_path):
+    data = data_of(kind)
+    release = dpg.fit(data, name, epsilon=2.0, progress=False)
+    word = {"directed": "one directed edge", "bipartite": "one edge between the two sides"}[kind]
+    assert word in release.guarantee
+    drawn = release.sample(seed=3)
+    assert space_of(drawn) == data.space
+    assert drawn.node_names == data.graph.node_names
+    edges = data.space.edges(drawn)
+    assert torch.equal(data.space.pairs(data.space.numbers(edges)), edges)
+    assert len(edges) == int(release.method.num_edges)
+    release.save(tmp_path / "out")
+    again = dpg.open_release(tmp_path / "out").sample(seed=3)
+    assert torch.equal(again.edge_index, drawn.edge_index)
+    assert space_of(again) == data.space
+
+
+@pytest.mark.parametrize(("kind", "name"), ABLE)
+def test_the_plan_is_spent_exactly(kind, name):
+    data = data_of(kind)
+    method = made(name, {"num_nodes": data.num_nodes})
+    method.accept_data(data)
+    budget = Budget(1.0, 0.0)
+    planned = method.plan(budget, 1)
+    method.ledger.budget = budget
+    method.release(data.records.edges, 1.0)
+    assert method.ledger.entries == planned
+    assert {entry.record for entry in planned} == {data.space.record}
+    assert method.ledger.epsilon(0.0) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("suffix", ["edges", "graphml", "npz"])
+def test_files_of_a_release_are_read_back_as_the_same_graph(kind, suffix, tmp_path):
+    data = data_of(kind)
+    release = dpg.fit(data, "erdos_renyi", epsilon=2.0, progress=False)
+    release.save(tmp_path / "out")
+    drawn = release.sample(seed=0)
+    read = EdgeListDataModule(str(tmp_path / "out" / f"synthetic-0.{suffix}"), kind=kind)
+
+    def links(graph):
+        edges = data.space.edges(graph) if graph is drawn else read.space.edges(graph)
+        return {(graph.node_names[i], graph.node_names[j]) for i, j in edges.tolist()}
+
+    assert links(read.graph) == links(drawn)
+    if suffix != "edges":  # which has no nodes without edges
+        assert read.space == data.space
+        assert read.graph.node_names == drawn.node_names
+    unit = (tmp_path / "out" / "MODEL_CARD.md").read_text()
+    assert "undirected edge" not in unit
+    found = release.to_networkx(seed=0)
+    assert found.is_directed() == (kind == "directed")
+    assert {*found.edges} == links(drawn)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_networkx_reads_the_graphml_of_a_release(kind, tmp_path):
+    release = dpg.fit(data_of(kind), "erdos_renyi", epsilon=2.0, progress=False)
+    release.save(tmp_path / "out")
+    found = nx.read_graphml(tmp_path / "out" / "synthetic-0.graphml")
+    expected = release.to_networkx(seed=0)
+    assert {*found.edges} == {*expected.edges}
+    assert dict(found.nodes(data=True)) == dict(expected.nodes(data=True))

@@ -30,8 +30,8 @@ _READS: dict[type, tuple[str, str, str]] = {
 
 
 KIND_METHODS = {
-    "directed": "ErdosRenyi",
-    "bipartite": "ErdosRenyi",
+    "directed": "ErdosRenyi, ChungLu, RandomizedResponse",
+    "bipartite": "ErdosRenyi, ChungLu, RandomizedResponse",
 }
 """Methods that learn graphs of a kind, for those that do not."""
 

@@ -30,8 +30,8 @@ _READS: dict[type, tuple[str, str, str]] = {
 
 
 KIND_METHODS = {
-    "directed": "ErdosRenyi, ChungLu, RandomizedResponse",
-    "bipartite": "ErdosRenyi, ChungLu, RandomizedResponse",
+    "directed": "ErdosRenyi, ChungLu, RandomizedResponse, PrivGraph",
+    "bipartite": "ErdosRenyi, ChungLu, RandomizedResponse, PrivGraph",
 }
 """Methods that learn graphs of a kind, for those that do not."""
 

@@ -4,6 +4,7 @@ import itertools
 import math
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -11,10 +12,17 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 import lightning_dpg as dpg
 from lightning_dpg import methods
 from lightning_dpg.datamodules import EdgeListDataModule
-from lightning_dpg.graph.pair_space import space_of
+from lightning_dpg.graph.communities import count_neighbors, earlier_first
+from lightning_dpg.graph.end_blocks import class_cells, end_classes, turn_order
+from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs, space_of
+from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.data_check import KIND_METHODS
 from lightning_dpg.privacy.ledger import Budget
+from lightning_dpg.privacy.sensitivity import (
+    earlier_neighbor_sensitivity,
+    edge_partition_sensitivity,
+)
 from tests.small_methods import METHODS, SHORT, made
 
 KINDS = ("directed", "bipartite")
@@ -168,3 +176,79 @@ def test_models_of_reports_refuse_other_kinds(kind):
     options = {"num_nodes": data.num_nodes, "denoise": "spectral"}
     with pytest.raises(MisconfigurationException, match="denoise to none"):
         made("RandomizedResponse", options).accept_data(data)
+
+
+def co_clusters(kind, sizes=(40, 40, 40), inside=0.4, outside=0.02, seed=0):
+    """A planted graph, and the block of each name."""
+    rng = np.random.default_rng(seed)
+    block = np.repeat(np.arange(len(sizes)), sizes)
+    names = [f"a{i}" for i in range(len(block))]
+    others = [f"b{i}" for i in range(len(block))] if kind == "bipartite" else names
+    chance = np.where(block[:, None] == block, inside, outside)
+    i, j = np.nonzero(rng.random(chance.shape) < chance)
+    pairs = [(names[u], others[v]) for u, v in zip(i, j, strict=True) if names[u] != others[v]]
+    return pairs, dict(zip([*names, *others], [*block, *block], strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_privgraph_finds_planted_blocks_and_keeps_degrees_and_links(kind):
+    pairs, block = co_clusters(kind)
+    data = EdgeListDataModule(pairs, kind=kind)
+    data.setup("fit")
+    method = made("PrivGraph", {"num_nodes": data.num_nodes, "num_communities": 9})
+    method.accept_data(data)
+    method.ledger.budget = Budget(8.0, 0.0)
+    method.release(data.records.edges, 8.0)
+    truth = np.array([block[name] for name in data.records.node_names])
+    found = method.communities.numpy()
+    largest = [np.bincount(truth[found == community]).max() for community in np.unique(found)]
+    assert sum(largest) > 0.8 * len(truth)
+    drawn = method.sample_edges(torch.Generator().manual_seed(0))
+    space = data.space
+    assert torch.equal(space.pairs(space.numbers(drawn)), drawn)
+    assert len(torch.unique(drawn, dim=0)) == len(drawn) == int(method.num_edges)
+    assert torch.equal(space.degrees(drawn), method.degrees)
+    real = data.records.edges
+    inside, kept = ((found[e[:, 0]] == found[e[:, 1]]).mean() for e in (real, drawn))
+    assert abs(inside - kept) < 0.1
+    same = torch.tensor([[i, j] for i, j in real[:200].tolist() if truth[i] == truth[j]])
+    assert method.score(same).mean() > 3 * method.score(other_pairs(space, truth)).mean()
+
+
+def other_pairs(space, truth):
+    pairs = space.pairs(torch.arange(space.num_pairs))
+    return pairs[torch.from_numpy(truth[pairs[:, 0]] != truth[pairs[:, 1]])]
+
+
+@pytest.mark.parametrize("space", [DirectedPairs(3), BipartitePairs(5, 2)], ids=lambda s: s.kind)
+def test_sensitivities_of_privgraph_by_enumeration(space):
+    """All graphs, and all that lack one edge: one cell of one node, and one cell of the blocks."""
+    degrees = torch.tensor([3, 1, 2, 2, 1, 0, 2, 1][: space.num_ends])
+    order = turn_order(space, degrees, 1)
+    assert sorted(order.tolist()) == list(range(space.num_nodes))
+    chosen = torch.tensor([0, 1])
+    blocks = torch.tensor([0, 1, 1, 0, 1][: space.num_nodes])
+    classes = end_classes(space, blocks, 2).numpy()
+    rows, columns = class_cells(space, 2)
+
+    def counts(edges):
+        turns = [
+            count_neighbors(earlier_first(edges, order), chosen[:start], stop, 2).flatten()
+            for start, stop in ((1, 2), (2, space.num_nodes))
+        ]
+        table = np.zeros((4, 4), dtype=np.int64)
+        found = count_links(classes, np.concatenate([space.ends(edges).numpy(), [[0, 0]]]))
+        table[: len(found), : len(found)] = found
+        table[classes[0], classes[0]] -= 1  # of the pair that keeps the table from being empty
+        assert table.sum() == table[rows, columns].sum()  # no edge is in another cell
+        return torch.cat(turns), torch.from_numpy(table)
+
+    everything = space.pairs(torch.arange(space.num_pairs))
+    for number in range(2**space.num_pairs):
+        chosen_pairs = torch.tensor([number >> k & 1 for k in range(space.num_pairs)]).bool()
+        edges = everything[chosen_pairs]
+        whole = counts(edges)
+        for gone in range(len(edges)):
+            rest = counts(edges[torch.arange(len(edges)) != gone])
+            assert int((whole[0] - rest[0]).abs().sum()) <= earlier_neighbor_sensitivity()
+            assert int((whole[1] - rest[1]).abs().sum()) == edge_partition_sensitivity()

@@ -65,7 +65,7 @@ class ChungLu(OneShotSynthesizer):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the degrees; the number of steps has no effect."""
-        return degree_entries(budget.epsilon, **self._shares, record=self.edge_record)
+        return degree_entries(budget.epsilon, self.edge_record, **self._shares)
 
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release the degrees with the whole budget."""

@@ -38,10 +38,11 @@ def check_shares(**shares: float) -> None:
 
 def degree_entries(
     epsilon: float,
+    record: str = UndirectedPairs.record,
+    /,
     *,
     count_share: float,
     sequence_share: float,
-    record: str = UndirectedPairs.record,
 ) -> list[LedgerEntry]:
     """Plan the entries of :func:`release_degrees` for the same arguments: count, order, nodes."""
     check_shares(count_share=count_share, sequence_share=sequence_share)
@@ -92,9 +93,8 @@ def release_degrees(
         networks", 2009, for the ordered degrees.
     """
     space = method.space
-    planned = degree_entries(
-        epsilon, count_share=count_share, sequence_share=sequence_share, record=space.record
-    )
+    shares = {"count_share": count_share, "sequence_share": sequence_share}
+    planned = degree_entries(epsilon, space.record, **shares)
     method.release_num_edges(edges, planned[0].epsilon)
     degrees = space.degrees(edges)
     slices = [slice(part.start, part.stop) for part in space.parts]

@@ -295,6 +295,14 @@ def space_of(graph: Data) -> PairSpace:
     return pair_space(kind, int(graph.num_nodes), num_left)
 
 
+def without_directions(graph: Data) -> Data:
+    """Return the undirected graph of a directed one; other graphs as they are."""
+    space = space_of(graph)
+    if space.kind != "directed":
+        return graph
+    return make_graph(space.edges(graph), space.num_nodes, graph.node_names)
+
+
 def distinct_integers(high: int, count: int, generator: torch.Generator) -> Tensor:
     """Draw a uniform set of ``count`` integers below ``high``, sorted."""
     if 2 * count > high:

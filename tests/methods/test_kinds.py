@@ -11,19 +11,27 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 import lightning_dpg as dpg
 from lightning_dpg import methods
+from lightning_dpg.auditing.canaries import find_sites
+from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.communities import count_neighbors, earlier_first
 from lightning_dpg.graph.end_blocks import class_cells, end_classes, turn_order
+from lightning_dpg.graph.io import write_graph
 from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs, space_of
 from lightning_dpg.graph.stubs import count_links
+from lightning_dpg.main import main
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.data_check import KIND_METHODS
+from lightning_dpg.metrics.kind_queries import KIND_QUERIES
+from lightning_dpg.metrics.queries import QUERIES
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.sensitivity import (
     earlier_neighbor_sensitivity,
     edge_partition_sensitivity,
 )
 from tests.small_methods import METHODS, SHORT, made
+from tests.training import quiet_trainer
 
 KINDS = ("directed", "bipartite")
 ABLE = [(kind, name) for kind in KINDS for name in KIND_METHODS[kind].split(", ")]
@@ -252,3 +260,40 @@ def test_sensitivities_of_privgraph_by_enumeration(space):
             rest = counts(edges[torch.arange(len(edges)) != gone])
             assert int((whole[0] - rest[0]).abs().sum()) <= earlier_neighbor_sensitivity()
             assert int((whole[1] - rest[1]).abs().sum()) == edge_partition_sensitivity()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_evaluate_reads_a_release_of_the_kind(kind, tmp_path, capsys):
+    data = data_of(kind)
+    release = dpg.fit(data, "chung_lu", epsilon=float("inf"), progress=False)
+    release.save(tmp_path / "out")
+    table = tmp_path / f"real.{'edges' if kind == 'directed' else 'graphml'}"
+    write_graph(data.graph, table)
+    assert main(["evaluate", str(table), str(tmp_path / "out"), "--kind", kind]) in (0, None)
+    said = capsys.readouterr().out
+    found = dpg.evaluate(data.graph, release, kind=kind).answers["synthetic-0"]
+    for name in KIND_QUERIES[kind]:
+        assert name in said
+    assert tuple(found) == (*QUERIES, *KIND_QUERIES[kind])
+    if kind == "directed":
+        assert found["num_directed_edges"].score == 0
+        expected = nx.overall_reciprocity(source(kind))
+        assert found["reciprocity"].real == pytest.approx(expected)
+    with pytest.raises(CommandError, match="kind"):
+        dpg.evaluate("karate", release)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_held_out_links_are_scored(kind, tmp_path):
+    data = EdgeListDataModule(source(kind), kind=kind, test_fraction=0.2)
+    method = made("ChungLu", {})
+    trainer = quiet_trainer(PrivacyAccountant(4.0, 0.0), default_root_dir=tmp_path)
+    trainer.fit(method, data)
+    (found,) = trainer.test(method, data, verbose=False)
+    assert 0 <= found["nonprivate/test_auc"] <= 1
+    assert 0.2 < found["nonprivate/test_matched_auc_degree_product"] < 0.8
+
+
+def test_an_audit_of_other_kinds_is_refused():
+    with pytest.raises(CommandError, match="undirected"):
+        find_sites(data_of("directed"))

@@ -35,6 +35,11 @@ KIND_METHODS = {
 }
 """Methods that learn graphs of a kind, for those that do not."""
 
+_AS_UNDIRECTED = {
+    "directed": "--data.kind undirected --data.undirected true",
+    "bipartite": "--data.kind undirected",
+}
+
 
 def check_records(
     method: str, reads: type, repeats_edges: bool, kinds: frozenset[str], data: object
@@ -57,8 +62,8 @@ def check_records(
     if kind not in kinds:
         raise MisconfigurationException(
             f"{method} learns {' and '.join(sorted(kinds))} graphs, and this one is {kind}\n"
-            f"for {kind} graphs take {KIND_METHODS[kind]}, or read it as an undirected one: set kind "
-            "to undirected (--data.kind undirected)"
+            f"for {kind} graphs take {KIND_METHODS[kind]}\n"
+            f"or read it as an undirected graph: {_AS_UNDIRECTED[kind]}"
         )
     occurrences = records.max_occurrences if isinstance(records, GraphSetRecords) else 1
     if occurrences > 1 and not repeats_edges:

@@ -54,7 +54,9 @@ def test_each_ordered_pair_moves_the_moment_by_its_own_product(kind, seed):
     rows = normalize(torch.randn(N, RANK, generator=source, dtype=torch.double))
     rows[1] = rows[5]  # attains the bound
     ordered = [(i, j) for i in range(N) for j in range(N) if i != j]
-    pairs = torch.tensor(ordered if kind == "directed" else [e for e in ordered if e[0] < 3 <= e[1]])
+    pairs = torch.tensor(
+        ordered if kind == "directed" else [e for e in ordered if e[0] < 3 <= e[1]]
+    )
     moments = [edge_moment(pairs[:count], rows, two_sided=True) for count in range(len(pairs) + 1)]
     changes = [b - a for a, b in pairwise(moments)]
     for (i, j), change in zip(pairs.tolist(), changes, strict=True):

@@ -101,7 +101,9 @@ def test_two_sides_have_the_log_odds_of_two_matrices():
     torch.testing.assert_close(model(rows, levels), by_hand)
     turned = model(rows.flip(1), levels.flip(1))
     assert (turned - by_hand).abs().max() > 0.1  # the order of the ends matters
-    torch.testing.assert_close(AttributeLogits(5, 2)(rows, levels), AttributeLogits(5)(rows, levels))
+    torch.testing.assert_close(
+        AttributeLogits(5, 2)(rows, levels), AttributeLogits(5)(rows, levels)
+    )
 
 
 def test_levels_of_each_part_are_around_zero():

@@ -15,8 +15,8 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.held_out import public_coin
 from lightning_dpg.datamodules.loading import load_graph
 from lightning_dpg.datamodules.records import EdgeRecords
-from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs
 from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs
 from lightning_dpg.methods import ChungLu
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler

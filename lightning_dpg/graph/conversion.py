@@ -56,6 +56,8 @@ class GraphReading(NamedTuple):
     """Side of each node, 0 or 1, if the source says it, shape ``(N,)``."""
     attributes: Callable[[], AttributeTable | None] = _no_attributes
     """Read the attributes of nodes that the source holds itself; they are not read unasked."""
+    file_order: Sequence[str] | None = None
+    """Names of the nodes in the order of an archive, to which published splits refer."""
 
 
 def holds_attributes(reading: GraphReading) -> bool:

@@ -11,7 +11,7 @@ GROUPS: dict[Group, str] = {
     "clustering": "How often neighbors of a node are linked, and other small patterns",
     "communities": "Which nodes belong together",
     "copies": "How much of the real graph is repeated",
-    "labels": "How well labels of graphs are predicted",
+    "labels": "How well labels of graphs and classes of nodes are predicted",
 }
 """Meaning of each group, in the order of reports."""
 
@@ -383,8 +383,39 @@ _OF_KINDS = (
     ),
 )
 
+_OF_NODES = (
+    Query(
+        "node_accuracy",
+        "accuracy of classes",
+        "Share of test nodes whose class a network predicts from public attributes and from the edges "
+        "on which it was trained, which are those of the release.",
+        "higher",
+        "labels",
+    ),
+    Query(
+        "node_macro_f1",
+        "macro F1",
+        "F1 score of the same predictions, mean of the classes.",
+        "higher",
+        "labels",
+    ),
+    Query(
+        "node_accuracy_on_real_edges",
+        "accuracy on real edges",
+        "Share of test nodes whose class the same network predicts from the edges of the real graph, "
+        "which only their owner can do.",
+        "higher",
+        "labels",
+    ),
+)
+
 GRAPH_GLOSSARY: dict[str, Query] = {query.name: query for query in (*_OF_GRAPHS, *_OF_KINDS)}
 """Every query that compares two graphs, by its name."""
 
-GLOSSARY: dict[str, Query] = GRAPH_GLOSSARY | {query.name: query for query in _OF_SETS_AND_LABELS}
-"""Every query of graphs, sets of graphs and labels, by its name."""
+NODE_GLOSSARY: dict[str, Query] = {query.name: query for query in _OF_NODES}
+"""Every score of node classification, by its name."""
+
+GLOSSARY: dict[str, Query] = (
+    GRAPH_GLOSSARY | {query.name: query for query in _OF_SETS_AND_LABELS} | NODE_GLOSSARY
+)
+"""Every query of graphs, sets of graphs, labels and classes of nodes, by its name."""

@@ -10,6 +10,7 @@ from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch_geometric.data import Data
 
+from lightning_dpg.graph.pair_space import without_directions
 from lightning_dpg.interfaces import GraphRecords, PublishesGraphs, serves_records
 from lightning_dpg.metrics.figures import adjacency_figure, degree_figure
 from lightning_dpg.metrics.functional import edge_overlap, statistics
@@ -74,7 +75,7 @@ class GraphStatistics(Callback):
             graphs["original"] = original_graph(trainer)
         # Lightning counts from 0 the batch whose metrics it logs.
         step = self._batches - 1
-        values = _values(**graphs)
+        values = _values(**{name: without_directions(g) for name, g in graphs.items()})
         for logger in trainer.loggers:
             logger.log_metrics(values, step=step)
         if folder is None or trainer.fast_dev_run:  # type: ignore[attr-defined]

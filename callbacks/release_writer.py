@@ -29,6 +29,7 @@ from lightning_dpg.graph.io import check_edge_list_names, write_graph
 from lightning_dpg.interfaces import (
     GraphRecords,
     GraphSetRecords,
+    KindOfRecords,
     PublishesAttributes,
     PublishesFeatures,
     PublishesGraphs,
@@ -292,6 +293,8 @@ def save_generator(method: Rebuilt, statement: dict[str, Any], path: Path) -> No
         "node_names": method.node_names,
         "privacy": statement,
     }
+    if isinstance(method, KindOfRecords) and method.kind != "undirected":
+        recipe |= {"kind": method.kind, "num_left": method.num_left}
     text = json.dumps(recipe, allow_nan=False)
     # One key: safetensors writes several in random order, and equal releases would differ.
     # Written by Python: safetensors would make the file readable by its owner only.

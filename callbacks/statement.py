@@ -4,6 +4,7 @@ import math
 from dataclasses import fields
 from typing import Any
 
+from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs, UndirectedPairs
 from lightning_dpg.interfaces import Released
 from lightning_dpg.privacy.budget import digits_up, rounded_up
 from lightning_dpg.privacy.ledger import PURE, LedgerEntry, PrivacyLedger, Relation
@@ -84,6 +85,8 @@ def _sentence(
     if math.isinf(epsilon):
         return f"none: {'; '.join(reasons) or 'epsilon is infinite'}.{paper}"
     level, change = _RELATIONS[ledger.relation]
+    if ledger.relation is Relation.EDGE:
+        change = change.replace("undirected edge", _unit(ledger))
     if ledger.relation is Relation.NODE:
         change += f"; one changed link is two such changes: {_twice(epsilon, delta)}-DP"
     given = "" if condition is None else f" if {condition}"
@@ -93,6 +96,13 @@ def _sentence(
         f"{level} ({epsilon:.15g}, {delta:.15g})-DP{given} ({change}), {accountant} "
         f"accountant, {what}.{paper}"
     )
+
+
+def _unit(ledger: PrivacyLedger) -> str:
+    """Name the edge that the guarantee hides, by the kind of the graph."""
+    records = {entry.record for entry in ledger.entries}
+    kinds = (DirectedPairs.record, BipartitePairs.record)
+    return next((record for record in kinds if record in records), UndirectedPairs.record)
 
 
 def _twice(epsilon: float, delta: float) -> str:

@@ -5,7 +5,7 @@ import os
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pytorch_lightning as pl
 import torch
@@ -34,8 +34,9 @@ from lightning_dpg.graph.attributes import (
     share_attributes,
 )
 from lightning_dpg.graph.conversion import GraphReading, NodeSet, holds_attributes
-from lightning_dpg.graph.graph import largest_component, make_graph
-from lightning_dpg.graph.pair_indices import num_pairs
+from lightning_dpg.graph.graph import largest_component
+from lightning_dpg.graph.kinds import given_sides, in_kind
+from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
 
 _NODE_SETS = {
     NodeSet.BUILT_IN: "is public: the graph is built in.",
@@ -74,6 +75,10 @@ class GraphDataModule(pl.LightningDataModule):
         target_column: str | int | None = None,
         node_attributes: AttributeSource | None = None,
         attribute_policy: dict[str, Policy] | None = None,
+        kind: Kind = "undirected",
+        left_nodes: str | Sequence[str] | None = None,
+        right_nodes: str | Sequence[str] | None = None,
+        side_column: str | None = None,
     ) -> None:
         """Store the arguments; nothing is read yet.
 
@@ -103,6 +108,13 @@ class GraphDataModule(pl.LightningDataModule):
                 whether it holds numbers, categories or text; ``number``, ``category``, ``text`` and
                 ``label`` (classes) say so; ``drop`` leaves it out; ``private`` refuses methods that
                 cannot protect it.
+            kind: ``undirected``; ``directed``, where an edge is an ordered pair of nodes; or
+                ``bipartite``, where an edge links a left and a right node, and the side of each
+                node is public.
+            left_nodes: Ids of all left nodes (public), or a file of them as for ``nodes``. By
+                default the sides are those of the graph or, of an edge list, of its two columns.
+            right_nodes: Ids of all right nodes (public), or a file of them.
+            side_column: Column of the table of nodes that holds the side, one of two values.
         """
         super().__init__()
         # No save_hyperparameters: a graph object among them would end in checkpoints and logs.
@@ -118,6 +130,10 @@ class GraphDataModule(pl.LightningDataModule):
         self.node_attributes = node_attributes
         self.attribute_policy = attribute_policy
         self.private_attributes: list[str] = []
+        self.kind = kind
+        self.left_nodes = left_nodes
+        self.right_nodes = right_nodes
+        self.side_column = side_column
         self.assumptions: list[str] = []
         self.summary: str | None = None
         self._graph: Data | None = None
@@ -134,14 +150,21 @@ class GraphDataModule(pl.LightningDataModule):
     def _read_graph(self) -> Data:
         if self.names not in ("keep", "numbers"):
             raise ValueError(f"names must be 'keep' or 'numbers', got {self.names!r}")
+        self._check_kind()
         table = attribute_table(self.node_attributes, self.attribute_policy, self.node_column)
+        nodes = self.nodes
+        if nodes is None and table is not None and self.kind != "bipartite":
+            nodes = table.ids
+        ids = self.left_nodes, self.right_nodes, self.nodes
+        sides = given_sides(*ids, self.node_column, self.side_column)
         reading = load_reading(
             self.source,
-            undirected=self.undirected,
-            nodes=table.ids if self.nodes is None and table is not None else self.nodes,
+            undirected=self.undirected or self.kind != "undirected",
+            nodes=nodes,
             node_column=self.node_column,
             columns=self._columns(),
         )
+        reading = in_kind(reading, self.kind, sides)
         graph, self.summary = reading.graph, reading.summary
         total = graph.num_nodes
         if self.largest_component:
@@ -158,14 +181,39 @@ class GraphDataModule(pl.LightningDataModule):
             self._add_attributes(graph, reading, table)
         elif holds_attributes(reading) and reading.node_set is not NodeSet.BUILT_IN:
             self.summary += "; attributes of nodes left out (public: node_attributes from_graph)"
+        if self.kind == "bipartite":
+            self.assumptions.append("The side of each node is public.")
         return graph if self.names == "keep" else self._numbered(graph)
+
+    def _check_kind(self) -> None:
+        """Refuse settings that contradict the kind of the graph."""
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"kind must be undirected, directed or bipartite, got {self.kind!r}")
+        if self.kind == "directed" and self.undirected:
+            raise MisconfigurationException(
+                "undirected drops the directions that kind: directed keeps: set one of them"
+            )
+        if self.kind != "undirected" and self.largest_component:
+            raise MisconfigurationException(
+                f"largest_component is for undirected graphs: set it to false for kind: {self.kind}"
+            )
+        sides = (self.left_nodes, self.right_nodes, self.side_column)
+        if self.kind != "bipartite" and sides != (None, None, None):
+            raise MisconfigurationException(
+                "left_nodes, right_nodes and side_column are for kind: bipartite"
+            )
+
+    @property
+    def space(self) -> PairSpace:
+        """Return the pairs of nodes that may be linked (public)."""
+        return space_of(self.graph)
 
     def _add_attributes(
         self, graph: Data, reading: GraphReading, table: AttributeTable | None
     ) -> None:
         """Give the nodes of a graph their public attributes."""
         policy = self.attribute_policy or {}
-        read = own_attributes(reading) if table is None else table
+        read = own_attributes(reading, self.kind) if table is None else table
         self.private_attributes = private_columns(read, policy)
         attributes = encode(read, graph.node_names, policy)
         attach(graph, attributes)
@@ -174,8 +222,7 @@ class GraphDataModule(pl.LightningDataModule):
 
     def _on_nodes(self, edges: Tensor) -> Data:
         """Build a graph of some of the edges, with all nodes and their public attributes."""
-        made = make_graph(edges, self.num_nodes, self.graph.node_names)
-        return share_attributes(made, self.graph)
+        return share_attributes(self.space.graph(edges, self.graph.node_names), self.graph)
 
     def _columns(self) -> tuple[str, str] | None:
         given = (self.source_column, self.target_column)
@@ -195,13 +242,16 @@ class GraphDataModule(pl.LightningDataModule):
                 f"the checkpoint numbers {len(self._numbering)} nodes, and the graph has "
                 f"{graph.num_nodes}: resume with the data of the first run"
             )
+        space = space_of(graph)
+        if space.num_left is not None:  # the left nodes keep the first numbers
+            self._numbering.sort(key=lambda node: node >= (space.num_left or 0))
         self._key = [graph.node_names[node] for node in self._numbering]
         number = torch.empty(graph.num_nodes, dtype=torch.long)
         number[torch.tensor(self._numbering)] = torch.arange(graph.num_nodes)
         self.assumptions.append(
             "The nodes are numbered in a secret random order; the release holds no name."
         )
-        made = make_graph(number[graph.edge_index.T], graph.num_nodes)
+        made = space.graph(number[space.edges(graph)])
         attributes = attributes_of(graph)
         if attributes is not None:
             attach(made, attributes.of_nodes(torch.tensor(self._numbering)))
@@ -250,13 +300,13 @@ class GraphDataModule(pl.LightningDataModule):
 
     @property
     def num_edges(self) -> int:
-        """Return the number of undirected edges including held-out edges (private)."""
-        return int(self.graph.num_edges) // 2
+        """Return the number of edges including held-out edges (private)."""
+        return len(self.space.edges(self.graph))
 
     @property
     def num_pairs(self) -> int:
-        """Return the number of pairs of nodes (public)."""
-        return num_pairs(self.num_nodes)
+        """Return the number of pairs of nodes that may be linked (public)."""
+        return self.space.num_pairs
 
     def predict_dataloader(self) -> DataLoader[Tensor]:
         """Return the seeds of the graphs to generate, one scalar tensor each."""

@@ -13,7 +13,6 @@ from lightning_dpg.datamodules.base import GraphDataModule
 from lightning_dpg.datamodules.batches import (
     AllRecords,
     Batches,
-    PoissonRecords,
     TrainBatches,
     check_own_settings,
     check_settings_agree,
@@ -22,46 +21,19 @@ from lightning_dpg.datamodules.batches import (
     poisson_loader,
     request_of,
 )
-from lightning_dpg.datamodules.held_out import LinkBatch, public_coin, read_split
+from lightning_dpg.datamodules.held_out import public_coin, read_split
 from lightning_dpg.datamodules.loading import GraphSource
 from lightning_dpg.datamodules.node_attributes import AttributeSource
-from lightning_dpg.datamodules.records import AttributedGraph, OneGraph
+from lightning_dpg.datamodules.records import AttributedGraph, EdgeRecords, LinkBatch, OneGraph
 from lightning_dpg.datamodules.walk_batches import WalkBatches
 from lightning_dpg.graph.attributes import Policy
-from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.negative_sampling import degree_matched_non_edges, uniform_non_edges
+from lightning_dpg.graph.pair_space import Kind
 from lightning_dpg.interfaces import BatchRequest
-from lightning_dpg.privacy.sampling import PoissonBatch
 
 _SPLIT = ("val_fraction", "test_fraction", "split", "seed")
 """Arguments that choose the held-out edges."""
-
-
-class EdgeRecords(PoissonRecords):
-    """The training records: one per undirected edge, indexed once per batch (private).
-
-    Args:
-        edges: Records of shape ``(M, 2)``, each a row ``i < j`` that occurs once.
-        sample_rate: Probability with which each record is drawn into a batch.
-    """
-
-    def __init__(self, edges: Tensor, sample_rate: float) -> None:
-        """Refuse records that could count one edge twice."""
-        if bool((edges[:, 0] >= edges[:, 1]).any()):
-            raise ValueError("edges must hold each undirected edge once, as a row i < j")
-        keys = (edges[:, 0] * 2**31 + edges[:, 1]).sort().values  # one number per pair
-        if bool((keys[1:] == keys[:-1]).any()):
-            raise ValueError("edges must hold each undirected edge once, but a row is repeated")
-        self.edges = edges
-        self.sample_rate = sample_rate
-
-    def __len__(self) -> int:
-        """Return the number of records M."""
-        return len(self.edges)
-
-    def __getitem__(self, indices: Tensor) -> PoissonBatch:
-        """Return the batch of the records ``indices``, of shape ``(B, 2)``."""
-        return PoissonBatch(self.edges[indices], self.sample_rate)
 
 
 class EdgeListDataModule(GraphDataModule):
@@ -131,6 +103,10 @@ class EdgeListDataModule(GraphDataModule):
         target_column: str | int | None = None,
         node_attributes: AttributeSource | None = None,
         attribute_policy: dict[str, Policy] | None = None,
+        kind: Kind = "undirected",
+        left_nodes: str | Sequence[str] | None = None,
+        right_nodes: str | Sequence[str] | None = None,
+        side_column: str | None = None,
     ) -> None:
         """Store the arguments; ``setup`` checks them and reads the graph.
 
@@ -165,6 +141,13 @@ class EdgeListDataModule(GraphDataModule):
                 ``from_graph``; see :class:`GraphDataModule`. By default none are used or published.
             attribute_policy: Policy of each column by its name: ``public``, a kind such as ``text``,
                 ``drop`` or ``private``.
+            kind: ``undirected``; ``directed``, where an edge is an ordered pair of nodes; or
+                ``bipartite``, where an edge links a left and a right node, and the side of each
+                node is public.
+            left_nodes: Ids of all left nodes (public), or a file of them as for ``nodes``. By
+                default the sides are those of the graph or, of an edge list, of its two columns.
+            right_nodes: Ids of all right nodes (public), or a file of them.
+            side_column: Column of the table of nodes that holds the side, one of two values.
         """
         super().__init__(
             name,
@@ -178,6 +161,10 @@ class EdgeListDataModule(GraphDataModule):
             target_column=target_column,
             node_attributes=node_attributes,
             attribute_policy=attribute_policy,
+            kind=kind,
+            left_nodes=left_nodes,
+            right_nodes=right_nodes,
+            side_column=side_column,
         )
         self.sample_rate = sample_rate
         self.steps_per_epoch = steps_per_epoch
@@ -292,6 +279,10 @@ class EdgeListDataModule(GraphDataModule):
             raise MisconfigurationException(
                 "split names nodes by their places in the file: set names to keep"
             )
+        if self.split is not None and self.kind != "undirected":
+            raise MisconfigurationException(
+                "split is for undirected graphs: set kind to undirected"
+            )
         if self.split is not None and (held_out or self.largest_component):
             raise MisconfigurationException(
                 "split comes with its own held-out edges and node numbers: set val_fraction and "
@@ -299,7 +290,7 @@ class EdgeListDataModule(GraphDataModule):
             )
 
     def _split_by_coin(self) -> None:
-        edges = undirected_edges(self.graph)
+        edges = self.space.edges(self.graph)
         self.edges, self.val_links, self.test_links = edges, None, None
         held_out = self.val_fraction + self.test_fraction
         if not held_out:

@@ -25,9 +25,8 @@ from lightning_dpg.datamodules.batches import (
     request_of,
 )
 from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIONS
-from lightning_dpg.datamodules.edge_list import EdgeRecords
 from lightning_dpg.datamodules.loading import GraphSetSource
-from lightning_dpg.datamodules.records import GraphSet
+from lightning_dpg.datamodules.records import EdgeRecords, GraphSet
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import GraphFormatError, from_networkx, from_pyg
 from lightning_dpg.graph.node_names import natural_key, natural_order

@@ -2,7 +2,6 @@
 
 import hashlib
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -11,21 +10,6 @@ from torch import Tensor
 
 from lightning_dpg.datamodules.loading import data_root
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-
-
-class LinkBatch(NamedTuple):
-    """Node pairs to classify (private); each pair is a row ``i < j``.
-
-    Attributes:
-        edges: Held-out edges of shape ``(P, 2)``.
-        non_edges: Pairs without an edge of shape ``(Q, 2)``, uniform or published.
-        matched_non_edges: Pairs without an edge of shape ``(P, 2)`` whose ends have the same
-            degrees as the ends of the held-out edges.
-    """
-
-    edges: Tensor
-    non_edges: Tensor
-    matched_non_edges: Tensor
 
 
 def public_coin(node_names: list[str], edges: Tensor, seed: int) -> Tensor:

@@ -11,6 +11,7 @@ from lightning_dpg.graph.attributes import AttributeTable, NodeAttributes
 from lightning_dpg.graph.conversion import GraphReading
 from lightning_dpg.graph.edge_tables import Table
 from lightning_dpg.graph.node_names import GraphFormatError
+from lightning_dpg.graph.pair_space import Kind
 
 FROM_GRAPH = "from_graph"
 PUBLIC_ATTRIBUTES = "Node attributes are public and were not computed from the edges."
@@ -49,11 +50,15 @@ def attribute_table(
     return read_attributes(source, id_column)
 
 
-def own_attributes(reading: GraphReading) -> AttributeTable:
+def own_attributes(reading: GraphReading, kind: Kind) -> AttributeTable:
     """Read the attributes of the nodes that a graph holds itself.
 
     They are used when the owner says so, and not unasked: files of other programs often hold
     degrees, communities or positions of nodes that were computed from the private edges.
+
+    Args:
+        reading: The graph as it was read.
+        kind: Kind of the graph; the side of a bipartite one is no attribute.
 
     Raises:
         GraphFormatError: If it holds none.
@@ -63,6 +68,10 @@ def own_attributes(reading: GraphReading) -> AttributeTable:
         raise GraphFormatError(
             f"node_attributes: {FROM_GRAPH}, and the graph holds no attributes of nodes\n"
             "give a table: --data.init_args.node_attributes people.csv"
+        )
+    if kind == "bipartite":
+        table = table._replace(
+            columns={name: cells for name, cells in table.columns.items() if name != "bipartite"}
         )
     return table
 

@@ -4,9 +4,56 @@ They are plain objects: Lightning, which copies data classes and tuples to a dev
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from torch import Tensor
 from torch_geometric.data import Data
+
+from lightning_dpg.datamodules.batches import PoissonRecords
+from lightning_dpg.graph.pair_space import Kind, space_of
+from lightning_dpg.privacy.sampling import PoissonBatch
+
+
+class LinkBatch(NamedTuple):
+    """Node pairs to classify (private); each pair is a row ``i < j``.
+
+    Attributes:
+        edges: Held-out edges of shape ``(P, 2)``.
+        non_edges: Pairs without an edge of shape ``(Q, 2)``, uniform or published.
+        matched_non_edges: Pairs without an edge of shape ``(P, 2)`` whose ends have the same
+            degrees as the ends of the held-out edges.
+    """
+
+    edges: Tensor
+    non_edges: Tensor
+    matched_non_edges: Tensor
+
+
+class EdgeRecords(PoissonRecords):
+    """The training records: one per undirected edge, indexed once per batch (private).
+
+    Args:
+        edges: Records of shape ``(M, 2)``, each a row ``i < j`` that occurs once.
+        sample_rate: Probability with which each record is drawn into a batch.
+    """
+
+    def __init__(self, edges: Tensor, sample_rate: float) -> None:
+        """Refuse records that could count one edge twice."""
+        if bool((edges[:, 0] >= edges[:, 1]).any()):
+            raise ValueError("edges must hold each undirected edge once, as a row i < j")
+        keys = (edges[:, 0] * 2**31 + edges[:, 1]).sort().values  # one number per pair
+        if bool((keys[1:] == keys[:-1]).any()):
+            raise ValueError("edges must hold each undirected edge once, but a row is repeated")
+        self.edges = edges
+        self.sample_rate = sample_rate
+
+    def __len__(self) -> int:
+        """Return the number of records M."""
+        return len(self.edges)
+
+    def __getitem__(self, indices: Tensor) -> PoissonBatch:
+        """Return the batch of the records ``indices``, of shape ``(B, 2)``."""
+        return PoissonBatch(self.edges[indices], self.sample_rate)
 
 
 class OneGraph:
@@ -14,7 +61,8 @@ class OneGraph:
 
     Args:
         graph: Graph of the training edges, with all nodes (private).
-        edges: Its edges, shape ``(M, 2)``, rows ``i < j`` that occur once (private).
+        edges: Its edges, shape ``(M, 2)``, rows that occur once (private): ``i < j``, ordered
+            pairs of a directed graph, or left and right node of a bipartite one.
         assumptions: What a guarantee takes as public.
         private_attributes: Names of attributes of nodes that the owner has marked as private.
     """
@@ -30,6 +78,9 @@ class OneGraph:
         self.graph = graph
         self.edges = edges
         self.num_nodes = int(graph.num_nodes)
+        space = space_of(graph)
+        self.kind: Kind = space.kind
+        self.num_left = space.num_left
         self.node_names: list[str] = list(graph.node_names)
         self.assumptions = assumptions
 

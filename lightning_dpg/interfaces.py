@@ -76,6 +76,20 @@ class HoldsPrivateAttributes(Protocol):
 
 
 @runtime_checkable
+class KindOfRecords(Protocol):
+    """Records of one graph that say which pairs of nodes may be linked; without, all pairs i < j.
+
+    Attributes:
+        kind: Kind of the graph (public). Records of a directed graph are ordered pairs ``(i, j)`` of
+            different nodes, those of a bipartite one pairs of a left and a right node.
+        num_left: Number of left nodes (public), which have the first numbers; None without sides.
+    """
+
+    kind: Literal["undirected", "directed", "bipartite"]
+    num_left: int | None
+
+
+@runtime_checkable
 class GraphSetRecords(Protocol):
     """The training records of a set of G graphs (private): the undirected edges of all of them.
 
@@ -267,11 +281,11 @@ class ServesRecords(Protocol):
 
     @property
     def num_edges(self) -> int:
-        """Number of undirected edges (private), those that are held out among them."""
+        """Number of edges (private), those that are held out among them."""
 
     @property
     def num_pairs(self) -> int:
-        """Number of pairs of nodes within a graph (public)."""
+        """Number of pairs of nodes within a graph that may be linked (public)."""
 
     def check_request(self, request: BatchRequest, max_epochs: int | None) -> None:
         """Refuse batches that it cannot serve in that many epochs, before anything is spent."""

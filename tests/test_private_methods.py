@@ -27,7 +27,7 @@ from torch_geometric.utils import subgraph
 
 from lightning_dpg import callbacks, datamodules, methods
 from lightning_dpg.classes import is_abstract
-from lightning_dpg.datamodules.edge_list import EdgeRecords
+from lightning_dpg.datamodules.records import EdgeRecords
 from lightning_dpg.graph import spectral
 from lightning_dpg.graph.dendrogram import branch_edges, branch_pairs, log_likelihoods
 from lightning_dpg.graph.graph import adjacency, make_graph

@@ -58,12 +58,25 @@ def unit_of(statement: dict[str, Any], facts: Facts) -> Unit:
     )
 
 
+_EDGES = {
+    "directed edge": "directed edge from one node to another",
+    "edge between the two sides": "edge between a left and a right node",
+}
+
+
+def _record(statement: dict[str, Any]) -> str:
+    """Name the edge of the kind of the graph."""
+    records = [entry.get("record") for entry in statement["entries"]]
+    named = (_EDGES[record] for record in records if record in _EDGES)
+    return next(named, "undirected edge between two nodes")
+
+
 def _edge(statement: dict[str, Any], facts: Facts) -> Unit:
     place, others = "", "all other relations"
     if facts.is_set:
         place, others = " of one graph of the set", "all other relations of all graphs"
     description = (
-        f"One unit is one relation{place}: one undirected edge between two nodes. The guarantee "
+        f"One unit is one relation{place}: one {_record(statement)}. The guarantee "
         "compares the release with that of the same data with this one relation added or removed."
     )
     if (copies := facts.max_occurrences or 1) > 1:

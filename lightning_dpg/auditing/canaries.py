@@ -127,6 +127,11 @@ def _keys(pairs: Tensor, original: Tensor) -> Tensor:
 
 
 def _sites_in_graph(data: Any) -> CanarySites:
+    if data.space.kind != "undirected":
+        raise CommandError(
+            f"audit inserts undirected edges, and the graph is {data.space.kind}\n"
+            "audit the method on an undirected graph: its noise is the same"
+        )
     nodes = torch.arange(data.num_nodes)
 
     def insert(pairs: Tensor) -> None:

@@ -13,9 +13,11 @@ from lightning_dpg.benchmark.measured import NOT_PRIVATE, Measured, csv_text, js
 from lightning_dpg.benchmark.whole_files import write_whole
 from lightning_dpg.callbacks.release_writer import FEATURES, FORMATS, STATEMENT
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.pair_space import Kind, space_of, without_directions
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics import queries
-from lightning_dpg.metrics.queries import Answer, Profile
+from lightning_dpg.metrics.kind_queries import compare_kinds
+from lightning_dpg.metrics.queries import Answer, Comparison, Profile
 from lightning_dpg.running.graph_arguments import load
 from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.release import Release
@@ -85,7 +87,9 @@ class Evaluation:
         return summary(self.name, self.measured)
 
 
-def evaluate(real: Any, synthetic: Any, *, undirected: bool = False) -> Evaluation:
+def evaluate(
+    real: Any, synthetic: Any, *, undirected: bool = False, kind: Kind = "undirected"
+) -> Evaluation:
     """Compare synthetic graphs with the real graph. Reads the private graph: nothing is private.
 
     A graph is a name, a path, or an object of networkx, PyTorch Geometric, scipy or numpy.
@@ -96,6 +100,8 @@ def evaluate(real: Any, synthetic: Any, *, undirected: bool = False) -> Evaluati
             these. Of a folder all released graphs are taken, of an open release the graph of
             seed 0.
         undirected: Whether to drop the directions of directed graphs.
+        kind: Kind as which to read the graphs: ``undirected``, ``directed`` or ``bipartite``. The
+            queries beyond those of the kind look at directed graphs without their directions.
 
     Returns:
         The answers to all queries; ``str(evaluation)`` is a text for people.
@@ -112,27 +118,35 @@ def evaluate(real: Any, synthetic: Any, *, undirected: bool = False) -> Evaluati
         1.0
     """
     with readable_errors():
-        return evaluate_graphs(real, synthetic, undirected=undirected)
+        return evaluate_graphs(real, synthetic, undirected=undirected, kind=kind)
 
 
-def evaluate_graphs(real: Any, synthetic: Any, *, undirected: bool = False) -> Evaluation:
+def evaluate_graphs(
+    real: Any, synthetic: Any, *, undirected: bool = False, kind: Kind = "undirected"
+) -> Evaluation:
     """Do what :func:`evaluate` does, with the errors of the command line."""
     # All graphs are read before anything is measured, so that errors come first.
-    original = load(real, undirected)
+    original = load(real, undirected, kind)
     sources = synthetic if _holds_several(synthetic) else [synthetic]
     if not sources:
         raise CommandError("evaluate: no synthetic graph is given")
     graphs = [
         drawn
         for number, source in enumerate(sources)
-        for drawn in _graphs(source, f"synthetic-{number}", undirected)
+        for drawn in _graphs(source, f"synthetic-{number}", undirected, kind)
     ]
-    profile = queries.profile(original)
+    profile = queries.profile(without_directions(original))
     measured = (
-        Measured(name, queries.compare_measured(profile, graph), guarantee)
+        Measured(name, _compared(profile, original, graph), guarantee)
         for name, graph, guarantee in graphs
     )
     return Evaluation(_name(real, "real"), profile, tuple(measured))
+
+
+def _compared(profile: Profile, real: Data, synthetic: Data) -> Comparison:
+    """Answer the common queries, and behind them those of the kind of both graphs."""
+    comparison = queries.compare_measured(profile, without_directions(synthetic))
+    return comparison._replace(answers=comparison.answers | compare_kinds(real, synthetic))
 
 
 def _holds_several(synthetic: Any) -> bool:
@@ -148,27 +162,35 @@ def _name(source: object, otherwise: str) -> str:
     return str(source) if isinstance(source, (str, Path)) else otherwise
 
 
-def _graphs(source: Any, otherwise: str, undirected: bool) -> Iterator[tuple[str, Data, str]]:
+def _graphs(
+    source: Any, otherwise: str, undirected: bool, kind: Kind
+) -> Iterator[tuple[str, Data, str]]:
     """Yield name, graph and guarantee of each graph that a source stands for."""
     if isinstance(source, Release):
-        yield otherwise, _draw(source), str(source.statement.get("guarantee", ""))
+        yield otherwise, _draw(source, kind), str(source.statement.get("guarantee", ""))
         return
     folder = release_folder(source) if isinstance(source, (str, Path)) else None
     if folder is None:
-        yield _name(source, otherwise), load(source, undirected), ""
+        yield _name(source, otherwise), load(source, undirected, kind), ""
         return
     guarantee = read_guarantee(folder)
     for path in released_graphs(folder):
-        yield str(path), load(str(path), undirected), guarantee
+        yield str(path), load(str(path), undirected, kind), guarantee
 
 
-def _draw(release: Release) -> Data:
+def _draw(release: Release, kind: Kind) -> Data:
     """Draw the graph of seed 0 from an open release."""
     if not isinstance(release.method, Synthesizer):
         raise CommandError(
             f"evaluate: {type(release.method).__name__} releases features, and draws no graph"
         )
-    return release.sample(0)
+    drawn = release.sample(0)
+    if space_of(drawn).kind != kind:
+        raise CommandError(
+            f"evaluate: the graph of the release is {space_of(drawn).kind}, and the real one is "
+            f"read as {kind}\nset kind to {space_of(drawn).kind}"
+        )
+    return drawn
 
 
 def release_folder(source: str | Path) -> Path | None:

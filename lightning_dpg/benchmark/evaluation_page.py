@@ -206,7 +206,8 @@ def _charts(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) 
 def _queries(found: Measured, label: str, *, is_open: bool) -> str:
     rows = []
     for group, title in GROUPS.items():
-        entries = [query for query in GRAPH_GLOSSARY.values() if query.group == group]
+        entries = [GRAPH_GLOSSARY[q] for q in GRAPH_GLOSSARY if q in found.answers]
+        entries = [query for query in entries if query.group == group]
         if entries:
             head = f"<span>{title} <small>{_closeness(found, group)}</small></span>"
             rows.append(f'<tr class="group"><th scope=colgroup colspan=4>{head}</th></tr>')

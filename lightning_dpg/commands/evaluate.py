@@ -29,7 +29,7 @@ def run(args: list[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="lightning_dpg evaluate",
         usage="lightning_dpg evaluate REAL SYNTHETIC... [--json FILE] [--csv FILE] [--html FILE] "
-        "[--undirected]",
+        "[--undirected] [--kind KIND]",
         description=DESCRIPTION,
         epilog=_meanings(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -47,6 +47,12 @@ def run(args: list[str]) -> None:
     parser.add_argument(
         "--undirected", action="store_true", help="drop the directions of directed graphs"
     )
+    parser.add_argument(
+        "--kind",
+        choices=("undirected", "directed", "bipartite"),
+        default="undirected",
+        help="kind as which to read all graphs; it adds queries of its own",
+    )
     options = parser.parse_args(args)
     inputs = [Path(name).absolute() for name in (options.real, *options.synthetic)]
     outputs = {"--json": options.json, "--csv": options.csv, "--html": options.html}
@@ -58,7 +64,9 @@ def run(args: list[str]) -> None:
     from lightning_dpg.benchmark.evaluation import evaluate_graphs
     from lightning_dpg.benchmark.measured import NOT_PRIVATE
 
-    found = evaluate_graphs(options.real, options.synthetic, undirected=options.undirected)
+    found = evaluate_graphs(
+        options.real, options.synthetic, undirected=options.undirected, kind=options.kind
+    )
     # Write files before the tables, since a reader may stop early, as in `evaluate ... | head`.
     try:
         if options.json is not None:

@@ -104,22 +104,32 @@ def graphml_keys(attributes: NodeAttributes | None) -> Iterator[bytes]:
         yield key.encode()
 
 
-def graphml_nodes(quoted: Sequence[str], attributes: NodeAttributes | None) -> Iterator[bytes]:
-    """Yield the nodes, each with its attributes other than 0.
+SIDES = "s"
+"""Key of the sides of a bipartite graph in GraphML."""
+
+
+def graphml_nodes(
+    quoted: Sequence[str], attributes: NodeAttributes | None, sides: Sequence[int] | None
+) -> Iterator[bytes]:
+    """Yield the nodes, each with its side, if there are sides, and its attributes other than 0.
 
     Args:
         quoted: Names of the nodes in quotation marks.
         attributes: Their attributes.
+        sides: Their sides, 0 or 1.
     """
+    own_sides = [""] * len(quoted)
+    if sides is not None:
+        own_sides = [f'<data key="{SIDES}">{side}</data>' for side in sides]
     if attributes is None:
-        for name in quoted:
-            yield f"<node id={name}/>\n".encode()
+        for name, side in zip(quoted, own_sides, strict=True):
+            yield f"<node id={name}{f'>{side}</node' if side else '/'}>\n".encode()
         return
     matrix = csr_array(attributes.x.numpy(force=True))
     classes = None if attributes.y is None else attributes.y.tolist()
     for node, name in enumerate(quoted):
         own = slice(matrix.indptr[node], matrix.indptr[node + 1])
-        cells = [
+        cells = [own_sides[node]] + [
             f'<data key="d{place}">{value}</data>'
             for place, value in zip(matrix.indices[own], matrix.data[own].tolist(), strict=True)
         ]

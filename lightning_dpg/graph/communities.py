@@ -67,7 +67,13 @@ def count_neighbors(ends: Tensor, chosen: Tensor, stop: int, num_communities: in
     return torch.bincount(cells, minlength=size).view(-1, num_communities)
 
 
-def expected_neighbors(degrees: Tensor, chosen: Tensor, stop: int, num_communities: int) -> Tensor:
+def expected_neighbors(
+    degrees: Tensor,
+    chosen: Tensor,
+    stop: int,
+    num_communities: int,
+    receiving: Tensor | None = None,
+) -> Tensor:
     """Return the mean of :func:`count_neighbors` over random edges of the given degrees.
 
     Args:
@@ -75,14 +81,20 @@ def expected_neighbors(degrees: Tensor, chosen: Tensor, stop: int, num_communiti
         chosen: Communities of the first S nodes, shape ``(S,)``.
         stop: Nodes S to ``stop - 1`` have their turn.
         num_communities: Number of communities C.
+        receiving: Degrees as second ends of pairs, if ``degrees`` are those as first ends.
 
     Returns:
         Expected counts of shape ``(stop - S, C)``.
     """
-    start = len(chosen)
-    weights = degrees.double()
-    volumes = torch.bincount(chosen, weights[:start], minlength=num_communities)
-    return torch.outer(weights[start:stop], volumes / weights.sum().clamp(min=1))
+    start, first = len(chosen), degrees.double()
+    # A node has edges as their first end and, if the ends differ, as their second end.
+    second = first if receiving is None else receiving.double()
+    facing = [(first, second), (second, first)][: 1 if receiving is None else 2]
+    counts = torch.zeros(stop - start, num_communities, dtype=torch.double)
+    for own, others in facing:
+        volumes = torch.bincount(chosen, others[:start], minlength=num_communities)
+        counts += torch.outer(own[start:stop], volumes / others.sum().clamp(min=1))
+    return counts
 
 
 def nearest_counts(noisy: NDArray[np.int64], total: int) -> NDArray[np.int64]:
@@ -102,7 +114,10 @@ def nearest_counts(noisy: NDArray[np.int64], total: int) -> NDArray[np.int64]:
 
 
 def untangle(
-    pairs: NDArray[np.int64], communities: NDArray[np.int64], rng: np.random.Generator
+    pairs: NDArray[np.int64],
+    communities: NDArray[np.int64],
+    rng: np.random.Generator,
+    no_pairs: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
     """Exchange ends of pairs to remove loops and repeated pairs, as far as possible.
 
@@ -113,10 +128,14 @@ def untangle(
         pairs: Pairs of nodes, shape ``(P, 2)``.
         communities: Community of each node, shape ``(N,)``.
         rng: Source of the draw.
+        no_pairs: Pairs that are removed like loops, shape ``(K, 2)``.
 
     Returns:
         Pairs of shape ``(P, 2)``.
     """
+    barred = _keys(
+        np.empty((0, 2), dtype=np.int64) if no_pairs is None else no_pairs, len(communities)
+    )
     num_nodes, ends = len(communities), communities[pairs]
     turned = ends[:, 0] > ends[:, 1]
     pairs = np.where(turned[:, None], pairs[:, ::-1], pairs)
@@ -128,7 +147,7 @@ def untangle(
     for _ in range(_UNTANGLING_ROUNDS):
         order = np.argsort(keys, kind="stable")
         known = keys[order]
-        is_tangled = pairs[:, 0] == pairs[:, 1]
+        is_tangled = (pairs[:, 0] == pairs[:, 1]) | np.isin(keys, barred)
         is_tangled[order[1:][known[1:] == known[:-1]]] = True
         tangled = np.flatnonzero(is_tangled)
         if not len(tangled):
@@ -140,6 +159,7 @@ def untangle(
         new = pairs[moved]
         new[:, :, 1] = new[:, ::-1, 1]
         fits = _are_new(new, known, num_nodes)
+        fits &= ~np.isin(_keys(new, num_nodes), barred).any(axis=1)
         pairs[moved[fits]], keys[moved[fits]] = new[fits], _keys(new[fits], num_nodes)
     return pairs
 

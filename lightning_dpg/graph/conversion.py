@@ -7,17 +7,17 @@ them may follow the private edges, and would reach the release.
 from collections.abc import Callable, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.attributes import AttributeTable, Matrix
+from lightning_dpg.graph.attribute_sources import attributes_of_networkx, attributes_of_pyg
+from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.graph.edge_columns import directed
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.node_names import GraphFormatError, is_missing, natural_order
@@ -48,6 +48,12 @@ class GraphReading(NamedTuple):
     node_set: NodeSet
     summary: str
     """Line for the owner: exact counts and two names, which must not be published."""
+    links: Tensor
+    """Rows as they were read, in the numbers of the graph's nodes, shape ``(L, 2)``."""
+    has_direction: bool = True
+    """Whether the two ends of a row have an order, which is a direction or a side."""
+    sides: Tensor | None = None
+    """Side of each node, 0 or 1, if the source says it, shape ``(N,)``."""
     attributes: Callable[[], AttributeTable | None] = _no_attributes
     """Read the attributes of nodes that the source holds itself; they are not read unasked."""
 
@@ -70,8 +76,17 @@ def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) ->
             f"{len(nodes):,} ids of nodes\nexpected edges between ids of the node list only"
         )
     made = make_graph(edges, len(nodes), nodes)
-    summary = f"{reading.summary}; {len(nodes):,} nodes by list"
-    return GraphReading(made, NodeSet.LIST, summary, reading.attributes)
+    sides = None
+    if reading.sides is not None:
+        by_name = dict(zip(graph.node_names, reading.sides.tolist(), strict=True))
+        sides = torch.tensor([by_name.get(name, -1) for name in nodes])
+    return reading._replace(
+        graph=made,
+        node_set=NodeSet.LIST,
+        summary=f"{reading.summary}; {len(nodes):,} nodes by list",
+        links=numbers[reading.links],
+        sides=sides,
+    )
 
 
 def from_networkx(graph: nx.Graph, *, undirected: bool = False, origin: str = "graph") -> Data:
@@ -89,31 +104,11 @@ def read_networkx(
     pairs = torch.tensor([(number[u], number[v]) for u, v in graph.edges()], dtype=torch.long)
     names = [str(node) for node in number]
     reading = checked(pairs.view(-1, 2), names, origin, form, is_directed=graph.is_directed())
+    sides = [graph.nodes[node].get("bipartite") for node in number]
+    reading = with_sides(reading._replace(has_direction=graph.is_directed()), sides, names)
     if not any(attributes for _, attributes in graph.nodes(data=True)):
         return reading
-    return reading._replace(attributes=lambda: _attributes_of_networkx(graph, names, origin, form))
-
-
-def _attributes_of_networkx(
-    graph: nx.Graph, names: list[str], origin: str, form: str
-) -> AttributeTable | None:
-    """Collect the attributes of nodes that are single values."""
-    usual = graph.graph.get("node_default", {})  # networkx leaves defaults of GraphML out of nodes
-    held = [{**usual, **attributes} for _, attributes in graph.nodes(data=True)]
-    columns = sorted({str(name) for attributes in held for name in attributes})
-    nested = {
-        str(name)
-        for attributes in held
-        for name, value in attributes.items()
-        if not isinstance(value, str | int | float | np.number | np.bool_ | None)
-    }
-    left_out = nested | ({"label"} if form == "GEXF" else set())  # GEXF's own name of a node
-    cells = {
-        name: [attributes.get(name) for attributes in held]
-        for name in columns
-        if name not in left_out
-    }
-    return AttributeTable(str(origin), names, cells) if cells else None
+    return reading._replace(attributes=lambda: attributes_of_networkx(graph, names, origin, form))
 
 
 def from_pyg(data: Data, *, undirected: bool = False) -> Data:
@@ -136,57 +131,12 @@ def read_pyg(data: Data, *, undirected: bool = False) -> GraphReading:
     for key in {"x", "y"} & set(data.keys()):
         if isinstance(data[key], Tensor) and data[key].shape[:1] == (num_nodes,):
             reading.graph[key] = data[key][order]
+    sides = getattr(data, "sides", None)
+    if sides is not None:
+        reading = with_sides(reading, sides.tolist(), names)
     if data.x is None and data.y is None:
         return reading
-    return reading._replace(attributes=lambda: _attributes_of_pyg(data, names))
-
-
-def _attributes_of_pyg(data: Data, names: list[str]) -> AttributeTable | None:
-    """Return features ``x``, with the names ``attribute_names`` if there are any, and classes."""
-    x, y = (value if isinstance(value, Tensor) else None for value in (data.x, data.y))
-    matrix = None if x is None or x.shape[:1] != (len(names),) else x.numpy(force=True)
-    labels = None if y is None or y.shape != (len(names),) else y.numpy(force=True)
-    if labels is not None and labels.dtype.kind not in "iu":
-        labels = None
-    return numbers_of_nodes("Data", names, matrix, getattr(data, "attribute_names", None), labels)
-
-
-def numbers_of_nodes(
-    origin: str | Path,
-    ids: Sequence[str],
-    matrix: Matrix | None,
-    names: Sequence[str] | None,
-    labels: NDArray[Any] | None,
-) -> AttributeTable | None:
-    """Build a table of numbers that have no columns of a table, and of classes.
-
-    Args:
-        origin: Place that an error names.
-        ids: Names of the nodes.
-        matrix: Numbers of shape ``(N, F)`` or ``(N,)``.
-        names: Names of the F columns; ``x0``, ``x1``, ... by default.
-        labels: Classes of shape ``(N,)``.
-    """
-    if matrix is None and labels is None:
-        return None
-    classes = None if labels is None else labels.astype(np.int64)
-    if matrix is None:
-        return AttributeTable(str(origin), ids, {}, labels=classes)
-    if matrix.ndim == 1:
-        matrix = matrix[:, None]
-    values = matrix if isinstance(matrix, np.ndarray) else matrix.data
-    if matrix.ndim != 2 or matrix.shape[0] != len(ids) or values.dtype.kind not in "biuf":
-        raise GraphFormatError(
-            f"{origin}: attributes of shape {matrix.shape} and type {values.dtype}\n"
-            f"expected numbers of shape ({len(ids)}, F), one row per node"
-        )
-    if not np.isfinite(values).all():
-        raise GraphFormatError(f"{origin}: attributes that are not finite\nexpected numbers")
-    width = matrix.shape[1]
-    columns = [str(name) for name in names] if names is not None else []
-    if len(columns) != width:
-        columns = [f"x{i}" for i in range(width)]
-    return AttributeTable(str(origin), ids, {}, matrix, columns, classes)
+    return reading._replace(attributes=lambda: attributes_of_pyg(data, names))
 
 
 def read_matrix(
@@ -243,8 +193,9 @@ def read_edges(
         is_symmetric: Whether the source says that its links have no direction.
     """
     reading = checked(pairs, names, origin, form, node_set=node_set)
-    if not is_symmetric:
-        check_mutual(pairs, reading.graph, origin, undirected, _MOST_MUTUAL)
+    if is_symmetric:
+        return reading._replace(has_direction=False)
+    check_mutual(pairs, reading.graph, origin, undirected, _MOST_MUTUAL)
     return reading
 
 
@@ -282,7 +233,8 @@ def checked(
     position = torch.empty(len(names), dtype=torch.long)
     position[torch.tensor(order)] = torch.arange(len(names))
     try:
-        graph = make_graph(position[pairs], len(names), [names[i] for i in order])
+        links = position[pairs]
+        graph = make_graph(links, len(names), [names[i] for i in order])
     except ValueError as error:
         raise GraphFormatError(f"{origin}: {error}") from error
     if graph.num_edges == 0:
@@ -300,7 +252,25 @@ def checked(
         f"{len(pairs) - loops - distinct:,} repeated, {loops:,} loops, direction dropped in "
         f"{dropped:,}); e.g. {names[int(pairs[0, 0])]}, {names[int(pairs[0, 1])]}, ..."
     )
-    return GraphReading(graph, node_set, summary)
+    return GraphReading(graph, node_set, summary, links)
+
+
+def with_sides(
+    reading: GraphReading, sides: Sequence[object], names: Sequence[str]
+) -> GraphReading:
+    """Add the side of each node, 0 or 1, if a source has one for every node.
+
+    Args:
+        reading: The reading.
+        sides: Side of each node; anything else says that the source has none.
+        names: Names of the nodes in the same order.
+    """
+    by_name = dict(zip(names, (str(side) for side in sides), strict=True))
+    if not {*by_name.values()} <= {"0", "1"}:
+        return reading
+    return reading._replace(
+        sides=torch.tensor([int(by_name[name]) for name in reading.graph.node_names])
+    )
 
 
 def _distinct(pairs: Tensor, num_nodes: int) -> int:

@@ -24,9 +24,9 @@ from lightning_dpg.graph.edge_columns import (
     refuse_line,
     without_line,
 )
-from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.integer_lists import read_integers
 from lightning_dpg.graph.node_names import GraphFormatError, is_missing, natural_key
+from lightning_dpg.graph.pair_space import space_of
 
 TEXT_SUFFIXES = (".edges", ".edgelist", ".txt", ".csv", ".tsv", ".dat")
 
@@ -214,7 +214,7 @@ def write_edges(graph: Data, file: BinaryIO) -> None:
     # A reader takes a file in which all ids but one are numbers for one with a slip.
     are_numbers = all(re.fullmatch(r"[0-9]{1,19}", name) for name in names)
     cells = [name if are_numbers or _is_plain(name) else _quoted(name) for name in names]
-    edges = undirected_edges(graph).tolist()
+    edges = space_of(graph).edges(graph).tolist()
     if _needs_header([(names[i], names[j]) for i, j in edges]):
         file.write(b"source\ttarget\n")
     file.writelines(f"{cells[i]}\t{cells[j]}\n".encode() for i, j in edges)

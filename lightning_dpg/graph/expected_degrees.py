@@ -6,12 +6,33 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs
+from lightning_dpg.graph.pair_space import PairSpace
+from lightning_dpg.graph.two_sided import two_sided_edges
 
 _MOST_ROUNDS = 50
 _TOLERANCE = 1e-3
 _LARGEST_WEIGHT = 1e100
 # Up to here all pairs are drawn at once, which also works where nearly all pairs are edges.
 _FEW_PAIRS = 2**20
+
+
+def edges_by_degrees(
+    space: PairSpace, degrees: Tensor, num_edges: int, generator: torch.Generator
+) -> Tensor:
+    """Draw different edges by the expected degrees of their ends, on pairs of any kind.
+
+    Args:
+        space: Pairs that may be linked.
+        degrees: Expected degrees, integers of shape ``(num_ends,)``.
+        num_edges: Number of edges wanted.
+        generator: Source of the draw.
+
+    Returns:
+        Edges of shape ``(M, 2)``, each a pair of ``space``, in no order.
+    """
+    if len(space.parts) == 1:
+        return chung_lu_edges(degrees, num_edges, generator)
+    return two_sided_edges(space, degrees, num_edges, generator)
 
 
 def chung_lu_edges(degrees: Tensor, num_edges: int, generator: torch.Generator) -> Tensor:

@@ -21,22 +21,24 @@ from torch_geometric.data import Data
 
 from lightning_dpg.graph.attribute_files import (
     ATTRIBUTE_KEYS,
+    SIDES,
     graphml_keys,
     graphml_nodes,
     read_stored,
     stored,
 )
+from lightning_dpg.graph.attribute_sources import numbers_of_nodes
 from lightning_dpg.graph.attributes import AttributeTable, attributes_of
 from lightning_dpg.graph.conversion import (
     GraphReading,
     NodeSet,
     from_networkx,
     from_pyg,
-    numbers_of_nodes,
     on_nodes,
     read_edges,
     read_matrix,
     read_networkx,
+    with_sides,
 )
 from lightning_dpg.graph.edge_lists import (
     TEXT_SUFFIXES,
@@ -45,8 +47,9 @@ from lightning_dpg.graph.edge_lists import (
     read_edge_lines,
     write_edges,
 )
-from lightning_dpg.graph.graph import adjacency, undirected_edges
+from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.graph.node_names import GraphFormatError
+from lightning_dpg.graph.pair_space import space_of
 
 __all__ = [
     "GraphFormatError",
@@ -134,8 +137,9 @@ def write_graph(graph: Data, path: str | Path) -> None:
 
     Args:
         graph: The graph. Nodes without edges are lost in an edge list, the other formats keep them.
-        path: ``.edges`` (one line per edge, separated by a tab), ``.graphml`` or ``.npz`` (scipy's
-            CSR matrix and ``node_names``).
+        path: ``.edges`` (one line per edge, separated by a tab: source and target, or left and
+            right node), ``.graphml`` or ``.npz`` (scipy's CSR matrix and ``node_names``). The sides
+            of a bipartite graph are the node attribute ``bipartite``, or the array ``sides``.
     """
     path = Path(path)
     writers = {".edges": write_edges, ".graphml": _write_graphml, ".npz": _write_npz}
@@ -191,6 +195,7 @@ def _read_npz(path: Path, undirected: bool) -> GraphReading:
             matrix.check_format(full_check=True)
             has_attributes = not ATTRIBUTE_KEYS.isdisjoint(archive.files)
             stored = archive["node_names"].tolist() if "node_names" in archive.files else None
+            sides = archive["sides"].tolist() if "sides" in archive.files else []
     except (
         KeyError,
         ValueError,
@@ -211,6 +216,8 @@ def _read_npz(path: Path, undirected: bool) -> GraphReading:
     # NetGAN's archives end each name with a line end.
     names = None if stored is None else [str(name).rstrip("\n") for name in stored]
     reading = read_matrix(matrix, undirected=undirected, origin=path, names=names, form="npz")
+    if names is not None and len(sides) == len(names):
+        reading = with_sides(reading, sides, names)
     ids = [str(i) for i in range(matrix.shape[0])] if names is None else names
     if not has_attributes:
         return reading
@@ -271,18 +278,25 @@ def _listed_nodes(path: Path) -> set[str]:
 
 
 def _write_graphml(graph: Data, file: BinaryIO) -> None:
+    space = space_of(graph)
     names = [quoteattr(name) for name in graph.node_names]
     attributes = attributes_of(graph)
+    default = "directed" if space.kind == "directed" else "undirected"
     file.write(
         b'<?xml version="1.0" encoding="utf-8"?>\n'
         b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
     )
     file.writelines(graphml_keys(attributes))
-    file.write(b'<graph edgedefault="undirected">\n')
-    file.writelines(graphml_nodes(names, attributes))
+    if space.num_left is not None:  # networkx's attribute
+        file.write(
+            f'<key id="{SIDES}" for="node" attr.name="bipartite" attr.type="int"/>\n'.encode()
+        )
+    file.write(f'<graph edgedefault="{default}">\n'.encode())
+    sides = None if space.num_left is None else graph.sides.tolist()
+    file.writelines(graphml_nodes(names, attributes, sides))
     file.writelines(
         f"<edge source={names[i]} target={names[j]}/>\n".encode()
-        for i, j in undirected_edges(graph).tolist()
+        for i, j in space.edges(graph).tolist()
     )
     file.write(b"</graph>\n</graphml>\n")
 
@@ -298,4 +312,5 @@ def _write_npz(graph: Data, file: BinaryIO) -> None:
         format=np.array(b"csr"),
         node_names=np.array(graph.node_names),
         **({} if attributes is None else stored(attributes)),
+        **({"sides": graph.sides.numpy()} if "sides" in graph else {}),
     )

@@ -1,11 +1,12 @@
 """Sampling of node pairs without an edge for link prediction (reads the private graph)."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
+from lightning_dpg.graph.pair_space import Part, space_of
 
 _DRAWS_PER_WINDOW = 4
 _DRAWS_AMONG_ALL = 64
@@ -20,18 +21,10 @@ def uniform_non_edges(graph: Data, count: int, generator: torch.Generator) -> Te
         generator: Source of the draw.
 
     Returns:
-        Pairs of shape ``(P, 2)``, each a row ``i < j``, in lexicographic order.
+        Pairs of shape ``(P, 2)`` in lexicographic order, as rows of the edges of the graph.
     """
-    num_nodes = int(graph.num_nodes)
-    edges = undirected_edges(graph)
-    available = num_pairs(num_nodes) - len(edges)
-    if not 0 <= count <= available:
-        raise ValueError(f"count must lie between 0 and the {available} non-edges, got {count}")
-    # Non-edge number r has as many edges before it as edges have at most r non-edges before them.
-    numbers = pair_numbers(edges, num_nodes)
-    chosen = _distinct_integers(available, count, generator)
-    chosen += torch.searchsorted(numbers - torch.arange(len(edges)), chosen, right=True)
-    return numbered_pairs(chosen, num_nodes)
+    space = space_of(graph)
+    return space.draw(space.edges(graph), count, generator)
 
 
 def degree_matched_non_edges(graph: Data, edges: Tensor, generator: torch.Generator) -> Tensor:
@@ -44,32 +37,35 @@ def degree_matched_non_edges(graph: Data, edges: Tensor, generator: torch.Genera
 
     Args:
         graph: Graph of N nodes.
-        edges: Pairs of shape ``(P, 2)``, usually held-out edges of the graph.
+        edges: Pairs of shape ``(P, 2)``, usually held-out edges of the graph, as it lists them.
         generator: Source of the draw.
 
     Returns:
-        Pairs of shape ``(P, 2)``, each a row ``i < j``; row k belongs to row k of ``edges``.
+        Pairs of shape ``(P, 2)``, as rows of the edges of the graph; row k belongs to row k of ``edges``.
     """
-    num_nodes = int(graph.num_nodes)
-    edge_keys = _keys(undirected_edges(graph), num_nodes)
-    others = undirected_edges(graph)[~torch.isin(edge_keys, _keys(edges, num_nodes))]
-    sorted_degrees, by_degree = torch.sort(
-        torch.bincount(others.flatten(), minlength=num_nodes), stable=True
+    space, num_nodes = space_of(graph), int(graph.num_nodes)
+    all_edges = space.edges(graph)
+    edge_keys = _keys(all_edges, num_nodes)
+    degrees = space.degrees(all_edges[~torch.isin(edge_keys, _keys(edges, num_nodes))])
+    # An undirected edge has both ends in the only part.
+    parts = [_Sorted.of(degrees, part) for part in (space.parts * 2)[:2]]
+    wanted = degrees[space.ends(edges)]
+    first, last = (
+        torch.stack([part.place(wanted[:, k], right) for k, part in enumerate(parts)], dim=1)
+        for right in (False, True)
     )
-    degrees = torch.empty_like(sorted_degrees)
-    degrees[by_degree] = sorted_degrees
-    ends = degrees[edges]
-    first = torch.searchsorted(sorted_degrees, ends)
-    last = torch.searchsorted(sorted_degrees, ends, right=True)
+    sizes = torch.tensor([len(part.degrees) for part in parts])
 
     pairs = torch.empty_like(edges)
     missing = torch.arange(len(edges))
     for reach in _reaches(num_nodes):
         low = (first[missing] - reach).clamp(min=0)
-        width = (last[missing] + reach).clamp(max=num_nodes) - low
+        width = torch.minimum(last[missing] + reach, sizes) - low
         share = torch.rand(low.shape, dtype=torch.float64, generator=generator)
-        drawn = by_degree[low + (share * width).long()].sort(dim=1).values
-        is_pair = drawn[:, 0] < drawn[:, 1]
+        places = low + (share * width).long()
+        ends = torch.stack([part.ends[places[:, k]] for k, part in enumerate(parts)], dim=1)
+        drawn = space.from_ends(ends)
+        is_pair = drawn[:, 0] != drawn[:, 1]
         fits = is_pair & ~torch.isin(_keys(drawn, num_nodes), edge_keys)
         pairs[missing[fits]] = drawn[fits]
         missing = missing[~fits]
@@ -87,17 +83,23 @@ def _reaches(num_nodes: int) -> list[int]:
     return [r for r in widening for _ in range(_DRAWS_PER_WINDOW)] + [num_nodes] * _DRAWS_AMONG_ALL
 
 
+class _Sorted(NamedTuple):
+    """One part of the degree vector in ascending order, with the places of its entries."""
+
+    degrees: Tensor
+    ends: Tensor
+
+    @classmethod
+    def of(cls, degrees: Tensor, part: Part) -> "_Sorted":
+        """Sort a part of the degree vector."""
+        ascending, places = torch.sort(degrees[part.start : part.stop], stable=True)
+        return cls(ascending, places + part.start)
+
+    def place(self, values: Tensor, right: bool) -> Tensor:
+        """Return the ranks before, or behind, all entries of the given degrees."""
+        return torch.searchsorted(self.degrees, values.contiguous(), right=right)
+
+
 def _keys(pairs: Tensor, num_nodes: int) -> Tensor:
-    """Return one number per pair, the same for both orientations."""
-    return pairs.min(dim=1).values * num_nodes + pairs.max(dim=1).values
-
-
-def _distinct_integers(high: int, count: int, generator: torch.Generator) -> Tensor:
-    """Draw a uniform set of ``count`` integers below ``high``, sorted."""
-    if 2 * count > high:
-        return torch.randperm(high, generator=generator)[:count].sort().values
-    drawn = torch.empty(0, dtype=torch.long)
-    while len(drawn) < count:
-        new = torch.randint(high, (count - len(drawn),), generator=generator)
-        drawn = torch.unique(torch.cat([drawn, new]))
-    return drawn
+    """Return one number per pair."""
+    return pairs[:, 0] * num_nodes + pairs[:, 1]

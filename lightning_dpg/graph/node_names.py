@@ -60,6 +60,27 @@ def given_names(nodes: str | Path | Iterable[object], column: str | None = None)
     return sorted(set(names), key=natural_key)
 
 
+def given_column(nodes: str | Path, column: str, other: str) -> dict[str, str]:
+    """Return the values of another column of a table of nodes by the ids.
+
+    Args:
+        nodes: The table in CSV.
+        column: Column that holds the ids.
+        other: The other column.
+    """
+    path = Path(nodes).expanduser()
+    names, values = _read_names(path, column), _read_names(path, other)
+    side_of = dict(zip(names, values, strict=True))
+    twice = next(
+        (name for name, value in zip(names, values, strict=True) if side_of[name] != value), None
+    )
+    if twice is not None:
+        raise GraphFormatError(
+            f"nodes {path}: {twice!r} has two values of {other!r}\nexpected one per id"
+        )
+    return side_of
+
+
 def _read_names(path: Path, column: str | None) -> list[str]:
     if not path.is_file():
         raise GraphFormatError(

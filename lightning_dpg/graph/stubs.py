@@ -31,6 +31,8 @@ def pair_stubs(
     classes: NDArray[np.int64],
     links: NDArray[np.int64],
     rng: np.random.Generator,
+    *,
+    two_sided: bool = False,
 ) -> NDArray[np.int64]:
     """Pair stubs at random, with links between classes as near to wanted ones as can be.
 
@@ -39,13 +41,16 @@ def pair_stubs(
         classes: Class of each stub, shape ``(S,)``.
         links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
         rng: Source of the draw.
+        two_sided: Whether classes of the first half are linked to those of the second half only,
+            which have as many stubs in all.
 
     Returns:
         Pairs of nodes, shape ``(S // 2, 2)``; a last odd stub is left over.
     """
     order = rng.permutation(len(stubs))
     stubs, classes = stubs[order], classes[order]
-    shares = np.cumsum(stub_mixing(links, np.bincount(classes, minlength=len(links))), axis=1)
+    totals = np.bincount(classes, minlength=len(links))
+    shares = np.cumsum(stub_mixing(links, totals, two_sided=two_sided), axis=1)
     shares += np.r_[0.0, np.cumsum(shares[:-1, -1])][:, None]
     starts, stops = np.r_[0.0, shares[:-1, -1]], shares[:, -1]
     # One search for all; results beyond the last class or before the first are rounding errors.
@@ -62,13 +67,16 @@ def pair_stubs(
     same = cell // len(links) == cell % len(links)
     side, rank = np.where(same, rank % 2 == 1, side), np.where(same, rank // 2, rank)
     order = np.lexsort((side, rank, cell))
-    stubs, key = stubs[order], (cell * len(cell) + rank)[order]
+    stubs, side, key = stubs[order], side[order], (cell * len(cell) + rank)[order]
     opens = np.flatnonzero(key[1:] == key[:-1])
     pairs = np.stack([stubs[opens], stubs[opens + 1]], axis=1)
     single = np.ones(len(stubs), dtype=bool)
     single[opens] = single[opens + 1] = False
-    left = rng.permutation(stubs[single])
-    return np.concatenate([pairs, left[: len(left) // 2 * 2].reshape(-1, 2)])
+    left = rng.permutation(np.flatnonzero(single))
+    if two_sided:
+        halves = left[side[left]], left[~side[left]]
+        left = np.stack([half[: len(left) // 2] for half in halves], axis=1).ravel()
+    return np.concatenate([pairs, stubs[left[: len(left) // 2 * 2]].reshape(-1, 2)])
 
 
 def fill_links(
@@ -114,19 +122,26 @@ def _ranks(ascending: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.arange(len(ascending)) - np.searchsorted(ascending, ascending)
 
 
-def stub_mixing(links: NDArray[Any], totals: NDArray[Any]) -> NDArray[np.float64]:
+def stub_mixing(
+    links: NDArray[Any], totals: NDArray[Any], *, two_sided: bool = False
+) -> NDArray[np.float64]:
     """Return how many stubs of class a link to class b if totals take precedence over links.
 
     Args:
         links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
         totals: Number of stubs of each class, shape ``(K,)``.
+        two_sided: Whether classes of one half are linked to those of the other half only.
 
     Returns:
         Symmetric matrix of shape ``(K, K)`` with the row sums ``totals``: ``links`` with scaled
         rows and columns, after a small share of independent mixing that leaves no class cut off.
     """
     total = max(totals.sum(), 1)
-    mixing = links + links.T + _INDEPENDENT * np.outer(totals, totals) / total
+    independent = _INDEPENDENT * np.outer(totals, totals) / total
+    if two_sided:
+        half = len(totals) // 2
+        independent[:half, :half] = independent[half:, half:] = 0
+    mixing = links + links.T + independent
     scale = np.ones(len(totals))
     for _ in range(_SCALINGS):
         sums = scale * (mixing @ scale)
@@ -136,7 +151,12 @@ def stub_mixing(links: NDArray[Any], totals: NDArray[Any]) -> NDArray[np.float64
 
 
 def link_pairs(
-    pairs: NDArray[np.int64], edges: NDArray[np.int64], num_nodes: int, rng: np.random.Generator
+    pairs: NDArray[np.int64],
+    edges: NDArray[np.int64],
+    num_nodes: int,
+    rng: np.random.Generator,
+    *,
+    two_sided: bool = False,
 ) -> NDArray[np.int64]:
     """Link pairs of stubs, without loops and without edges that exist.
 
@@ -148,6 +168,7 @@ def link_pairs(
         edges: Edges that exist, shape ``(M, 2)``, rows ``i < j``; they stay.
         num_nodes: Number of nodes N.
         rng: Source of the draw.
+        two_sided: Whether edges link the first nodes to the last ones only, as all pairs do.
 
     Returns:
         The added edges, rows ``i < j`` of shape ``(K, 2)``, in no order. There are fewer than P
@@ -166,7 +187,8 @@ def link_pairs(
     for a, b in pairs[~fits].tolist():
         for _ in range(_TRIES if added else 0):
             place = draw.randrange(len(added))
-            c, d = draw.sample(added[place], 2)
+            # Of a two-sided edge, the larger end is on the side of b.
+            c, d = added[place][::-1] if two_sided else draw.sample(added[place], 2)
             first, second = sorted((a, c)), sorted((b, d))
             new = {i * num_nodes + j for i, j in (first, second) if i != j} - present
             if len(new) == 2:

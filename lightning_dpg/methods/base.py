@@ -44,9 +44,11 @@ class PrivateModule(pl.LightningModule):
         repeats_edges: Whether the method multiplies its sensitivities by ``max_occurrences`` of a
             set; otherwise data with repeated edges are refused.
         is_inductive: Whether ``predict`` reads graphs, whose labels the method predicts.
+        kinds: Kinds of graphs that the method learns: undirected, directed, bipartite.
     """
 
     reads: ClassVar[type] = GraphRecords
+    kinds: ClassVar[frozenset[str]] = frozenset({"undirected"})
     repeats_edges: ClassVar[bool] = False
     is_inductive: ClassVar[bool] = False
     relation: Relation = Relation.EDGE
@@ -94,8 +96,8 @@ class PrivateModule(pl.LightningModule):
 
     @classmethod
     def check_data(cls, data: object) -> None:
-        """Refuse a data module with records of another kind."""
-        check_records(cls.__name__, cls.reads, cls.repeats_edges, data)
+        """Refuse a data module with records that the method does not read."""
+        check_records(cls.__name__, cls.reads, cls.repeats_edges, cls.kinds, data)
 
     def accept_data(self, data: object) -> None:
         """Refuse data of another kind, before the budget is planned; loaders of a user's own pass."""

@@ -10,6 +10,7 @@ from lightning_dpg.interfaces import (
     GraphSetRecords,
     HoldsPrivateAttributes,
     KeepsBudget,
+    KindOfRecords,
     Records,
     Released,
     missing_parts,
@@ -39,7 +40,21 @@ _READS: dict[type, tuple[str, str, str]] = {
 """What a method of each kind learns, the data module for it in short, and all ways out."""
 
 
-def check_records(method: str, reads: type, repeats_edges: bool, data: object) -> None:
+KIND_METHODS = {
+    "directed": "ErdosRenyi, ChungLu, RandomizedResponse, PrivGraph",
+    "bipartite": "ErdosRenyi, ChungLu, RandomizedResponse, PrivGraph",
+}
+"""Methods that learn graphs of a kind, for those that do not."""
+
+_AS_UNDIRECTED = {
+    "directed": "--data.kind undirected --data.undirected true",
+    "bipartite": "--data.kind undirected",
+}
+
+
+def check_records(
+    method: str, reads: type, repeats_edges: bool, kinds: frozenset[str], data: object
+) -> None:
     """Refuse a data module with records that a method does not read.
 
     Args:
@@ -47,6 +62,7 @@ def check_records(method: str, reads: type, repeats_edges: bool, data: object) -
         reads: Protocol of the records that it reads.
         repeats_edges: Whether the method accounts for private edges that occur repeatedly in the
             set.
+        kinds: Kinds of graphs that it learns.
         data: A data module that has been set up.
 
     Raises:
@@ -59,6 +75,13 @@ def check_records(method: str, reads: type, repeats_edges: bool, data: object) -
         raise MisconfigurationException(
             f"node attribute {column!r} is private, and {method} protects edges only\n"
             f"leave it out of the run: {policy_option(column, 'drop')}"
+        )
+    kind = records.kind if isinstance(records, KindOfRecords) else "undirected"
+    if kind not in kinds:
+        raise MisconfigurationException(
+            f"{method} learns {' and '.join(sorted(kinds))} graphs, and this one is {kind}\n"
+            f"for {kind} graphs take {KIND_METHODS[kind]}\n"
+            f"or read it as an undirected graph: {_AS_UNDIRECTED[kind]}"
         )
     occurrences = records.max_occurrences if isinstance(records, GraphSetRecords) else 1
     if occurrences > 1 and not repeats_edges:

@@ -11,11 +11,12 @@ from torch_geometric.data import Data
 
 from lightning_dpg.graph.attribute_files import packed, stored, unpacked
 from lightning_dpg.graph.attributes import NodeAttributes, attach, attributes_of
-from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.graph.pair_space import Kind, PairSpace, pair_space, without_directions
 from lightning_dpg.interfaces import (
     AttributedGraphRecords,
     GraphRecords,
     HoldsPrivateAttributes,
+    KindOfRecords,
 )
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.data_check import data_of, served_records
@@ -32,12 +33,16 @@ class Synthesizer(PrivateModule):
     Attributes:
         node_names: Names of the nodes (public).
         node_attributes: Attributes of the nodes (public), which all synthetic graphs carry.
+        kind: Kind of the graph (public).
+        num_left: Number of left nodes of a bipartite graph (public), which come first.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.node_names: list[str] | None = None
         self.node_attributes: NodeAttributes | None = None
+        self.kind: Kind = "undirected"
+        self.num_left: int | None = None
         self._data_state: dict[str, Any] | None = None  # split and numbering (private)
 
     def accept_data(self, data: object) -> None:
@@ -48,7 +53,22 @@ class Synthesizer(PrivateModule):
             return  # methods for sets take facts of their own
         if self.hparams["num_nodes"] is None:
             self.take_num_nodes(records.num_nodes)
+        self._take_kind(records)
         self._check_num_nodes(records.num_nodes)
+
+    @property
+    def space(self) -> PairSpace:
+        """Pairs of nodes that may be linked (public)."""
+        return pair_space(self.kind, self.hparams["num_nodes"], self.num_left)
+
+    @property
+    def edge_record(self) -> str:
+        """Unit of protection in words; plans need it before the number of nodes is known."""
+        return pair_space(self.kind, 0, self.num_left).record
+
+    def _take_kind(self, records: GraphRecords) -> None:
+        if isinstance(records, KindOfRecords):
+            self.kind, self.num_left = records.kind, records.num_left
 
     def take_num_nodes(self, num_nodes: int) -> None:
         """Keep the public number of nodes of the data; extended by methods that computed with it."""
@@ -76,7 +96,7 @@ class Synthesizer(PrivateModule):
     def sample(self, generator: torch.Generator) -> Data:
         """Draw a synthetic graph on the public nodes, with their public attributes."""
         edges = self.sample_edges(generator)
-        graph = make_graph(edges, self.hparams["num_nodes"], self.node_names)
+        graph = self.space.graph(edges, self.node_names)
         if self.node_attributes is not None:
             attach(graph, self.node_attributes)
         return graph
@@ -115,6 +135,7 @@ class Synthesizer(PrivateModule):
             )
         self.node_names = names
         self.node_attributes = _public_attributes(records)
+        self._take_kind(records)
         self.assumptions = list(records.assumptions)
         data = data_of(self.trainer)
         self._data_state = data.state_dict() if isinstance(data, LightningDataModule) else None
@@ -126,6 +147,7 @@ class Synthesizer(PrivateModule):
         super().on_save_checkpoint(checkpoint)
         checkpoint["node_names"] = self.node_names
         checkpoint["node_attributes"] = packed(self.attribute_arrays())
+        checkpoint["kind"], checkpoint["num_left"] = self.kind, self.num_left
         checkpoint["data_state"] = self._data_state
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -134,6 +156,8 @@ class Synthesizer(PrivateModule):
         self.node_names = checkpoint["node_names"]
         kept = checkpoint.get("node_attributes")  # not in checkpoints of earlier versions
         self.node_attributes = unpacked(kept) if kept else None
+        self.kind = checkpoint.get("kind", "undirected")  # so in checkpoints of earlier versions
+        self.num_left = checkpoint.get("num_left")
         self._data_state = checkpoint.get("data_state")  # not in checkpoints of earlier versions
 
     def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
@@ -164,7 +188,8 @@ class Synthesizer(PrivateModule):
             values |= {f"{name}auc": auc, f"{name}ap": ap, f"{name}auc_degree_product": baseline}
         sample = self.sample(torch.Generator().manual_seed(0))
         for name, statistic in STATISTICS.items():
-            values |= {name: statistic(sample), f"{name}_original": statistic(graph)}
+            values[name] = statistic(without_directions(sample))
+            values[f"{name}_original"] = statistic(without_directions(graph))
         self.log_dict({f"nonprivate/test_{k}": v for k, v in values.items()}, batch_size=1)
 
     def predict_step(self, seed: Tensor, batch_idx: int) -> Data:

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.graph.pair_space import space_of
+
 
 def link_prediction(positive_scores: Tensor, negative_scores: Tensor) -> tuple[float, float]:
     """Return area under the ROC curve and average precision of scores; higher is likelier.
@@ -30,7 +32,7 @@ def link_prediction(positive_scores: Tensor, negative_scores: Tensor) -> tuple[f
 
 
 def degree_product(graph: Data, pairs: Tensor) -> Tensor:
-    """Score pairs of nodes by the product of their degrees.
+    """Score pairs of nodes by the product of their degrees, of a directed graph out and in.
 
     It is the baseline of every link-prediction table, and strong against uniform non-edges.
 
@@ -41,5 +43,6 @@ def degree_product(graph: Data, pairs: Tensor) -> Tensor:
     Returns:
         Scores of shape ``(P,)`` in double precision.
     """
-    degrees = torch.bincount(graph.edge_index[0], minlength=graph.num_nodes).double()
-    return degrees[pairs].prod(dim=1)
+    space = space_of(graph)
+    degrees = space.degrees(space.edges(graph)).double()
+    return degrees[space.ends(pairs)].prod(dim=1)

@@ -13,12 +13,13 @@ from lightning_dpg.datamodules import (
     RandomWalkDataModule,
 )
 from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIONS
-from lightning_dpg.datamodules.loading import BUILT_IN, load_graph
+from lightning_dpg.datamodules.loading import BUILT_IN, load_reading
 from lightning_dpg.datamodules.tu import TUGraphDataModule
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.edge_columns import NAME_COLUMNS
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import GraphFormatError
+from lightning_dpg.graph.kinds import in_kind
 
 # Sets with an assumption are cut from files in the folder of real data, whatever these hold.
 _PUBLIC_SETS = {*BUILT_IN_SETS} - {*SET_ASSUMPTIONS}
@@ -63,18 +64,20 @@ def name_of_graph(source: Any, data_class: type) -> GraphName:
     return GraphName(f"{type(source).__name__} given in Python", is_public=False)
 
 
-def load(name: Any, undirected: bool) -> Data:
+def load(name: Any, undirected: bool, kind: str = "undirected") -> Data:
     """Load a graph by its name or from a file, or take an object.
 
     Args:
         name: Name, path, or graph of another library.
         undirected: Whether to drop the directions of a directed graph.
+        kind: Kind as which to read it: ``undirected``, ``directed`` or ``bipartite``.
 
     Raises:
         CommandError: If it is not readable.
     """
     try:
-        return load_graph(name, undirected=undirected)
+        reading = load_reading(name, undirected=undirected or kind != "undirected")
+        return in_kind(reading, kind).graph
     except GraphFormatError as error:
         raise CommandError(_in_words_of_commands(error)) from error
 

@@ -18,7 +18,7 @@ from lightning_dpg.callbacks.checksums import SUMS, digest, files_of, write_sums
 from lightning_dpg.callbacks.release_writer import GENERATOR, LEARNER, STATEMENT, write_folder
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.attributes import LABELS, attributes_of
-from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
 
@@ -104,18 +104,24 @@ class Release:
             seed: Public seed, as for :meth:`sample`.
 
         Returns:
-            A graph whose nodes are the names in the release, which are strings. Attributes of nodes
-            are those other than 0; ``graph.graph["node_default"]`` holds the zeros.
+            A graph whose nodes are the names in the release, which are strings: a ``DiGraph`` of a
+            directed graph; the sides of a bipartite one are the node attribute ``bipartite``.
+            Attributes of nodes are those other than 0; ``graph.graph["node_default"]`` holds the
+            zeros.
 
         Raises:
             CommandError: If the method releases features of graphs, and draws none.
         """
         drawn = self.sample(seed)
-        graph = nx.Graph()
+        space = space_of(drawn)
+        graph = nx.DiGraph() if space.kind == "directed" else nx.Graph()
         graph.add_nodes_from(drawn.node_names)
         _set_attributes(graph, drawn)
+        if space.num_left is not None:
+            sides = dict(zip(drawn.node_names, drawn.sides.tolist(), strict=True))
+            nx.set_node_attributes(graph, sides, "bipartite")
         names = np.array(drawn.node_names, dtype=object)
-        graph.add_edges_from(names[undirected_edges(drawn).numpy()].tolist())
+        graph.add_edges_from(names[space.edges(drawn).numpy()].tolist())
         return graph
 
     def edge_score(self, pairs: ArrayLike | Tensor) -> Tensor:

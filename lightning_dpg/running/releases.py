@@ -26,6 +26,7 @@ from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.attribute_files import restored
 from lightning_dpg.graph.attributes import NodeAttributes
+from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.earlier import translate
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
@@ -224,6 +225,8 @@ def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None
     state = {found.renamed_tensors.get(name, name): tensor for name, tensor in state.items()}
     try:
         method: Any = found(**recipe["hparams"])
+        if "kind" in recipe:
+            method.kind, method.num_left = _kind(recipe, found)
         method.load_released_state(state)
         released = method.released_state()
     except Exception as error:
@@ -236,9 +239,20 @@ def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None
         if tensor.dtype != released[name].dtype:
             said = f"{name} holds {tensor.dtype}, where {named} has {released[name].dtype}"
             raise CommandError(f"{path}: {said}")
-    _check_ranges(path, recipe["hparams"], state)
+    space = method.space if isinstance(method, Synthesizer) and "sizes" not in state else None
+    _check_ranges(path, recipe["hparams"], state, space)
     method.node_names = recipe["node_names"]
     return method
+
+
+def _kind(recipe: dict[str, Any], found: type[PrivateModule]) -> tuple[str, int | None]:
+    """Return kind and number of left nodes of a recipe, checked."""
+    kind, num_left, size = recipe["kind"], recipe.get("num_left"), recipe["hparams"]["num_nodes"]
+    if kind not in found.kinds:
+        raise ValueError(f"{found.__name__} has no graphs of kind {kind!r}")
+    if (kind == "bipartite") != (type(num_left) is int) or (num_left and not 0 < num_left < size):
+        raise ValueError(f"num_left is {num_left!r} for a graph of kind {kind}")
+    return kind, num_left
 
 
 def first_line(error: Exception) -> str:
@@ -314,17 +328,22 @@ def _check_tensor(path: Path, name: str, tensor: Tensor) -> None:
         raise CommandError(f"{path}: its tensor {name} has values below 0")
 
 
-def _check_ranges(path: Path, hparams: dict[str, Any], state: dict[str, Tensor]) -> None:
+def _check_ranges(
+    path: Path, hparams: dict[str, Any], state: dict[str, Tensor], space: PairSpace | None
+) -> None:
     """Refuse numbers of edges and degrees that are impossible in a simple graph."""
     nodes = state.get("sizes", torch.tensor(hparams.get("num_nodes") or 0))
     most = {"num_edges": nodes * (nodes - 1) // 2, "degrees": nodes - 1}
+    shapes = {"num_edges": nodes.shape, "degrees": (int(nodes),) if nodes.dim() == 0 else None}
+    if space is not None:
+        largest = torch.cat([torch.full((p.stop - p.start,), p.largest) for p in space.parts])
+        most = {"num_edges": torch.tensor(space.num_pairs), "degrees": largest}
+        shapes["degrees"] = (space.num_ends,)
     for name, limit in most.items():
         tensor = state.get(name)
         if tensor is None:
             continue
-        if name == "num_edges" and tensor.shape != nodes.shape:
-            raise CommandError(f"{path}: its tensor {name} has the shape {tuple(tensor.shape)}")
-        if name == "degrees" and tensor.shape != (int(nodes),):
+        if tensor.shape != shapes[name]:
             raise CommandError(f"{path}: its tensor {name} has the shape {tuple(tensor.shape)}")
         if not tensor.is_floating_point() and (tensor > limit).any():
             raise CommandError(f"{path}: its tensor {name} has values above {int(limit.max())}")

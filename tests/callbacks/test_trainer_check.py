@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.callbacks.trainer_check import check_loader, check_sampler, check_trainer
 from lightning_dpg.datamodules import EdgeListDataModule
-from lightning_dpg.datamodules.edge_list import EdgeRecords
+from lightning_dpg.datamodules.records import EdgeRecords
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods import ChungLu, DPNetGAN
 from lightning_dpg.methods.base import PrivateModule

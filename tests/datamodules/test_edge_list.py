@@ -12,9 +12,9 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
-from lightning_dpg.datamodules.edge_list import EdgeRecords
 from lightning_dpg.datamodules.held_out import public_coin
 from lightning_dpg.datamodules.loading import load_graph
+from lightning_dpg.datamodules.records import EdgeRecords
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods import ChungLu
 from lightning_dpg.privacy.noise import NoiseSource

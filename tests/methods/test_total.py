@@ -134,7 +134,9 @@ def test_ordered_degrees_of_any_noise_have_the_wanted_sum(noisy, share, scale, n
     largest = len(noisy) - 1
     num_edges = int(share * len(noisy) * largest / 2)
     by_node = -np.sort(-by_node)
-    degrees = descending_degrees(ordered, scale, by_node, node_scale, num_edges)
+    degrees = descending_degrees(
+        ordered, scale, by_node, node_scale, 2 * num_edges, len(ordered) - 1
+    )
     assert degrees.sum() == 2 * num_edges
     assert (np.diff(degrees) <= 0).all()
     assert degrees.min() >= 0 and degrees.max() <= largest

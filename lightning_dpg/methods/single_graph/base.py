@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from lightning_dpg.graph.pair_space import PairSpace, UndirectedPairs
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
@@ -28,6 +29,10 @@ class Pays(Protocol):
     @property
     def hparams(self) -> MutableMapping[str, Any]:
         """Settings, with the number of nodes among them."""
+
+    @property
+    def space(self) -> PairSpace:
+        """Pairs of nodes that may be linked (public)."""
 
 
 class CountsEdges(Pays, Protocol):
@@ -66,8 +71,7 @@ class OneShotSynthesizer(Synthesizer):
         """Make all releases and keep them in buffers.
 
         Args:
-            edges: Training records of shape ``(M, 2)``, rows ``i < j`` in ascending order
-                (private).
+            edges: Training records of shape ``(M, 2)`` in ascending order (private).
             epsilon: Joint cost of all releases; infinite for no noise.
         """
 
@@ -84,7 +88,7 @@ class OneShotSynthesizer(Synthesizer):
 
     def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
-        self.num_edges = noisy_num_edges(self, edges, epsilon)
+        self.num_edges = noisy_num_edges(self, edges, epsilon, record=self.edge_record)
 
     def released_state(self) -> dict[str, Tensor]:
         """All buffers and parameters."""
@@ -97,7 +101,7 @@ def noisy_num_edges(
     epsilon: float,
     sensitivity: int = edge_count_sensitivity(),
     proof: str = "edge_count_sensitivity",
-    record: str = "undirected edge",
+    record: str = UndirectedPairs.record,
 ) -> Tensor:
     """Release the number of edges, rounded to a possible number of a simple graph.
 
@@ -120,14 +124,13 @@ def noisy_num_edges(
         proof=proof,
         record=record,
     )
-    num_nodes = method.hparams["num_nodes"]
-    return noisy.clamp(0, num_nodes * (num_nodes - 1) // 2)
+    return noisy.clamp(0, method.space.num_pairs)
 
 
-def num_edges_entry(epsilon: float) -> LedgerEntry:
+def num_edges_entry(epsilon: float, record: str = UndirectedPairs.record) -> LedgerEntry:
     """Plan the release of the number of edges, see ``OneShotSynthesizer.release_num_edges``."""
     sensitivity, proof = edge_count_sensitivity(), "edge_count_sensitivity"
-    return pure_entry("num_edges", "number of edges", epsilon, sensitivity, proof)
+    return pure_entry("num_edges", "number of edges", epsilon, sensitivity, proof, record=record)
 
 
 def _resize_buffers(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: Any) -> None:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from lightning_dpg.graph.expected_degrees import chung_lu_edges
+from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import (
     check_shares,
@@ -18,7 +18,8 @@ class ChungLu(OneShotSynthesizer):
 
     Releases the number of edges, the ordered degrees and the degree of each node with discrete
     Laplace noise, see :func:`release_degrees`, and draws edges in proportion to the products of
-    degrees.
+    degrees. Of a directed graph these are out-degrees and in-degrees, of a bipartite one the degrees
+    of both sides.
 
     When to use:
         As a baseline: a method that does not beat it has learned nothing beyond the degrees. For
@@ -27,8 +28,9 @@ class ChungLu(OneShotSynthesizer):
         triangles and clustering take :class:`BTER`.
 
     Privacy:
-        Pure epsilon-DP at the level of edges: one undirected edge is added or removed. The
-        guarantee has no condition and needs no delta. The set of nodes is public.
+        Pure epsilon-DP at the level of edges: one undirected edge is added or removed; of a directed
+        graph one ordered pair, of a bipartite one an edge between the sides. The guarantee has no
+        condition and needs no delta. The set of nodes, and the side of each, are public.
 
     Cost:
         Time is O((N + M) log(N + M)) and memory O(N + M), with no limit on N.
@@ -47,6 +49,8 @@ class ChungLu(OneShotSynthesizer):
             the rest.
     """
 
+    kinds = frozenset({"undirected", "directed", "bipartite"})
+
     def __init__(
         self,
         num_nodes: int | None = None,
@@ -61,7 +65,7 @@ class ChungLu(OneShotSynthesizer):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the degrees; the number of steps has no effect."""
-        return degree_entries(budget.epsilon, **self._shares)
+        return degree_entries(budget.epsilon, self.edge_record, **self._shares)
 
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release the degrees with the whole budget."""
@@ -73,8 +77,8 @@ class ChungLu(OneShotSynthesizer):
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw ``num_edges`` edges in proportion to the products of degrees."""
-        return chung_lu_edges(self.degrees.cpu(), int(self.num_edges), generator)
+        return edges_by_degrees(self.space, self.degrees.cpu(), int(self.num_edges), generator)
 
     def score(self, pairs: Tensor) -> Tensor:
         """Product of the released degrees of pairs of shape ``(P, 2)``: shape ``(P,)``."""
-        return self.degrees.double()[pairs].prod(dim=1)
+        return self.degrees.double()[self.space.ends(pairs)].prod(dim=1)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.graph.counts import fitting_counts
+from lightning_dpg.graph.pair_space import UndirectedPairs
 from lightning_dpg.methods.single_graph.base import CountsEdges, num_edges_entry
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
@@ -36,7 +37,12 @@ def check_shares(**shares: float) -> None:
 
 
 def degree_entries(
-    epsilon: float, *, count_share: float, sequence_share: float
+    epsilon: float,
+    record: str = UndirectedPairs.record,
+    /,
+    *,
+    count_share: float,
+    sequence_share: float,
 ) -> list[LedgerEntry]:
     """Plan the entries of :func:`release_degrees` for the same arguments: count, order, nodes."""
     check_shares(count_share=count_share, sequence_share=sequence_share)
@@ -46,8 +52,8 @@ def degree_entries(
     order = ("ordered_degrees", "ordered degrees", parts["order"].epsilon)
     nodes = ("degrees", "degree of each node", parts["nodes"].epsilon)
     return [
-        num_edges_entry(parts["count"].epsilon),
-        *(pure_entry(*one, sensitivity, proof) for one in (order, nodes)),
+        num_edges_entry(parts["count"].epsilon, record),
+        *(pure_entry(*one, sensitivity, proof, record=record) for one in (order, nodes)),
     ]
 
 
@@ -66,6 +72,10 @@ def release_degrees(
     the k-th largest degree, and it estimates the degrees of rare hubs, whose noisy degrees hardly
     change places, see :func:`descending_degrees`.
 
+    The degrees of a directed graph are its out-degrees and then its in-degrees, those of a bipartite
+    graph the degrees of the left nodes and then of the right ones. Both parts are released together
+    and then treated one by one.
+
     Args:
         method: The method, which pays and draws the noise; its ``num_edges`` is set.
         edges: Training records of shape ``(M, 2)`` (private).
@@ -75,17 +85,20 @@ def release_degrees(
             node, must be positive, too.
 
     Returns:
-        Integers of shape ``(N,)`` from 0 to N - 1 (noisy); their sum is twice ``num_edges``.
+        Integers of shape ``(num_ends,)`` from 0 to the largest possible degrees (noisy). Of an
+        undirected graph their sum is twice ``num_edges``; otherwise each part has that sum.
 
     References:
         Hay, Li, Miklau, Jensen, "Accurate estimation of the degree distribution of private
         networks", 2009, for the ordered degrees.
     """
-    planned = degree_entries(epsilon, count_share=count_share, sequence_share=sequence_share)
-    num_nodes = method.hparams["num_nodes"]
+    space = method.space
+    shares = {"count_share": count_share, "sequence_share": sequence_share}
+    planned = degree_entries(epsilon, space.record, **shares)
     method.release_num_edges(edges, planned[0].epsilon)
-    degrees = torch.bincount(edges.flatten(), minlength=num_nodes)
-    in_order = degrees.sort(descending=True).values
+    degrees = space.degrees(edges)
+    slices = [slice(part.start, part.stop) for part in space.parts]
+    in_order = torch.cat([degrees[part].sort(descending=True).values for part in slices])
     ordered, by_node = (
         discrete_laplace(
             value,
@@ -96,18 +109,27 @@ def release_degrees(
             epsilon=entry.epsilon,
             sensitivity=degree_l1_sensitivity(),
             proof=entry.proof,
+            record=entry.record,
         )
         for entry, value in zip(planned[1:], (in_order, degrees), strict=True)
     )
-    ties = torch.randperm(num_nodes, generator=torch.Generator().manual_seed(_TIE_SEED))
-    nodes = ties[by_node[ties].argsort(descending=True, stable=True)]
     scales = [degree_l1_sensitivity() / entry.epsilon for entry in planned[1:]]
-    sequence = descending_degrees(
-        ordered.numpy(), scales[0], by_node[nodes].numpy(), scales[1], int(method.num_edges)
-    )
-    released = torch.empty_like(degrees)
-    released[nodes] = torch.from_numpy(sequence)
-    return released
+    released = []
+    for part, entries in zip(space.parts, slices, strict=True):
+        of_nodes, total = by_node[entries], part.ends_per_edge * int(method.num_edges)
+        ties = torch.randperm(len(of_nodes), generator=torch.Generator().manual_seed(_TIE_SEED))
+        nodes = ties[of_nodes[ties].argsort(descending=True, stable=True)]
+        sequence = descending_degrees(
+            ordered[entries].numpy(),
+            scales[0],
+            of_nodes[nodes].numpy(),
+            scales[1],
+            total,
+            part.largest,
+        )
+        released.append(degrees.new_empty(len(of_nodes)))
+        released[-1][nodes] = torch.from_numpy(sequence)
+    return torch.cat(released)
 
 
 def descending_degrees(
@@ -115,7 +137,8 @@ def descending_degrees(
     ordered_scale: float,
     by_node: NDArray[np.int64],
     node_scale: float,
-    num_edges: int,
+    total: int,
+    largest: int,
 ) -> NDArray[np.int64]:
     """Estimate descending degrees with a given sum from noisy degrees.
 
@@ -132,10 +155,11 @@ def descending_degrees(
         ordered_scale: Scale of the Laplace noise in them.
         by_node: Noisy degrees of the nodes in descending order, shape ``(N,)``.
         node_scale: Scale of the Laplace noise in them.
-        num_edges: Number of edges that the degrees add up to, at most N (N - 1) / 2.
+        total: Sum of the degrees, at most N times ``largest``.
+        largest: Largest possible degree.
 
     Returns:
-        Descending integers from 0 to N - 1 of sum ``2 * num_edges``, shape ``(N,)``.
+        Descending integers from 0 to ``largest`` of sum ``total``, shape ``(N,)``.
     """
     smooth, error = smooth_descent(ordered, ordered_scale)
     values = smooth
@@ -146,8 +170,7 @@ def descending_degrees(
     uncertain = error * node_scale / np.sqrt(np.maximum(error**2 / 2 + node_scale**2, _TINY))
     noise = np.random.default_rng(_PUBLIC_SEED).standard_normal(len(values))
     values = values + _DITHER * np.minimum(np.sqrt(np.maximum(values, 0)), uncertain) * noise
-    largest = len(values) - 1
-    return -np.sort(-fitting_counts(values, np.full(len(values), largest), 2 * num_edges))
+    return -np.sort(-fitting_counts(values, np.full(len(values), largest), total))
 
 
 def smooth_descent(

@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor
 
-from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.negative_sampling import uniform_non_edges
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 
@@ -21,8 +19,9 @@ class ErdosRenyi(OneShotSynthesizer):
         its clustering :class:`BTER`.
 
     Privacy:
-        Pure epsilon-DP at the level of edges: one undirected edge is added or removed. The
-        guarantee has no condition and needs no delta. The set of nodes is public.
+        Pure epsilon-DP at the level of edges: one undirected edge is added or removed; of a directed
+        graph one ordered pair, of a bipartite one an edge between the sides. The guarantee has no
+        condition and needs no delta. The set of nodes, and the side of each, are public.
 
     Cost:
         Time is O(M log M) and memory O(M) for a graph, with no limit on N.
@@ -31,13 +30,15 @@ class ErdosRenyi(OneShotSynthesizer):
         num_nodes: Number of nodes N (public); the command line reads it from the data.
     """
 
+    kinds = frozenset({"undirected", "directed", "bipartite"})
+
     def __init__(self, num_nodes: int | None = None) -> None:
         super().__init__()
         self.save_hyperparameters()
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the number of edges; the number of steps has no effect."""
-        return [num_edges_entry(budget.epsilon)]
+        return [num_edges_entry(budget.epsilon, self.edge_record)]
 
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges with the whole budget."""
@@ -45,8 +46,8 @@ class ErdosRenyi(OneShotSynthesizer):
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw one of the equally likely sets of ``num_edges`` pairs."""
-        empty = make_graph(torch.empty(0, 2, dtype=torch.long), self.hparams["num_nodes"])
-        return uniform_non_edges(empty, int(self.num_edges), generator)
+        nothing = torch.empty(0, 2, dtype=torch.long)
+        return self.space.draw(nothing, int(self.num_edges), generator)
 
     def score(self, pairs: Tensor) -> Tensor:
         """Return equal scores for all pairs of shape ``(P, 2)``: shape ``(P,)``."""

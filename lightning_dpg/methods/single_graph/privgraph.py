@@ -12,6 +12,14 @@ from lightning_dpg.graph.communities import (
     turn_stops,
     untangle,
 )
+from lightning_dpg.graph.end_blocks import (
+    by_role,
+    class_cells,
+    end_classes,
+    is_two_sided,
+    no_pairs,
+    turn_order,
+)
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import (
@@ -47,6 +55,10 @@ class PrivGraph(OneShotSynthesizer):
        to the nearest possible counts of the released sum.
     4. Gives each node half-edges of its degree and links them by these counts.
 
+    In a directed graph a node selects its community by edges in both directions, and the edges are
+    counted by the community of their first and that of their second end, as they are in a bipartite
+    graph. There the two sides take turns, and the first communities are on the smaller side.
+
     When to use:
         For the communities of a graph, and for links from a mean degree of 20 / epsilon on where it
         is too small for :class:`RandomizedResponse`. For triangles and clustering take
@@ -54,8 +66,9 @@ class PrivGraph(OneShotSynthesizer):
         and :class:`BTER` first.
 
     Privacy:
-        Pure epsilon-DP at the level of edges: one undirected edge is added or removed. The
-        guarantee has no condition and needs no delta. The set of nodes is public.
+        Pure epsilon-DP at the level of edges: one undirected edge is added or removed; of a directed
+        graph one ordered pair, of a bipartite one an edge between the sides. The guarantee has no
+        condition and needs no delta. The set of nodes, and the side of each, are public.
 
     Cost:
         Time is O((N + M) log(N + M)) and memory O(N + M) for the default of at most 32 communities,
@@ -79,6 +92,8 @@ class PrivGraph(OneShotSynthesizer):
             selections of communities get the rest.
         resolution: Weight of the edges expected by chance; larger values favor small communities.
     """
+
+    kinds = frozenset({"undirected", "directed", "bipartite"})
 
     def __init__(
         self,
@@ -109,6 +124,7 @@ class PrivGraph(OneShotSynthesizer):
             parts["choices"].epsilon,
             earlier_neighbor_sensitivity(),
             "earlier_neighbor_sensitivity",
+            record=self.edge_record,
         )
         links = pure_entry(
             "community_links",
@@ -116,8 +132,10 @@ class PrivGraph(OneShotSynthesizer):
             parts["blocks"].epsilon,
             edge_partition_sensitivity(),
             "edge_partition_sensitivity",
+            record=self.edge_record,
         )
-        return [*degree_entries(parts["degrees"].epsilon, **_DEGREE_SHARES), communities, links]
+        degrees = degree_entries(parts["degrees"].epsilon, self.edge_record, **_DEGREE_SHARES)
+        return [*degrees, communities, links]
 
     def _parts(self, epsilon: float) -> dict[str, Budget]:
         degrees, blocks = self.hparams["degree_share"], self.hparams["block_share"]
@@ -145,11 +163,12 @@ class PrivGraph(OneShotSynthesizer):
             affordable = min(_COMMUNITIES_PER_EPSILON * budget, _MOST_COMMUNITIES)
             wanted = max(round(affordable), _FEWEST_COMMUNITIES)
         count = min(wanted, self.hparams["num_nodes"])
-        order = self.degrees.argsort(descending=True, stable=True)
-        degrees, ends = self.degrees[order], earlier_first(edges, order)
+        order = turn_order(self.space, self.degrees, count)
+        first, *second = (role[order] for role in by_role(self.space, self.degrees))
+        ends = earlier_first(edges, order)
 
         def utilities(chosen: Tensor, stop: int) -> tuple[Tensor, Tensor]:
-            by_chance = expected_neighbors(degrees, chosen, stop, count)
+            by_chance = expected_neighbors(first, chosen, stop, count, *second)
             counted = count_neighbors(ends, chosen, stop, count)
             return counted, -self.hparams["resolution"] * by_chance
 
@@ -165,12 +184,15 @@ class PrivGraph(OneShotSynthesizer):
             epsilon=epsilon,
             sensitivity=earlier_neighbor_sensitivity(),
             proof="earlier_neighbor_sensitivity",
+            record=self.edge_record,
         )
 
     def release_links(self, edges: Tensor, epsilon: float) -> None:
         """Release the edges of shape ``(M, 2)`` (private) within and between communities."""
-        counts = count_links(self.communities.numpy(), edges.numpy())
-        cells = np.tril_indices(len(counts))
+        ends, cells = self.space.ends(edges).numpy(), class_cells(self.space, self._num_blocks)
+        counts = np.zeros((cells[0].max() + 1,) * 2, dtype=np.int64)
+        found = count_links(self._classes.numpy(), ends)
+        counts[: len(found), : len(found)] = found
         noisy = discrete_laplace(
             torch.from_numpy(counts[cells]),
             self.ledger,
@@ -180,6 +202,7 @@ class PrivGraph(OneShotSynthesizer):
             epsilon=epsilon,
             sensitivity=edge_partition_sensitivity(),
             proof="edge_partition_sensitivity",
+            record=self.edge_record,
         )
         counts[cells] = nearest_counts(noisy.numpy(), int(self.num_edges))
         self.links = torch.from_numpy(counts)
@@ -187,17 +210,32 @@ class PrivGraph(OneShotSynthesizer):
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Link half-edges of the released degrees at random, by the edge counts of communities."""
         rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
-        communities = self.communities.cpu().numpy()
-        stubs = np.repeat(np.arange(len(communities)), self.degrees.cpu().numpy())
-        pairs = pair_stubs(stubs, communities[stubs], self.links.cpu().numpy(), rng)
-        pairs = untangle(pairs, communities, rng)
-        nothing = np.empty((0, 2), dtype=np.int64)
-        return torch.from_numpy(link_pairs(pairs, nothing, len(communities), rng))
+        space, classes = self.space, self._classes.numpy()
+        two_sided, loops = is_two_sided(space), no_pairs(space)
+        stubs = np.repeat(np.arange(space.num_ends), self.degrees.cpu().numpy())
+        links = self.links.cpu().numpy()
+        pairs = pair_stubs(stubs, classes[stubs], links, rng, two_sided=two_sided)
+        pairs = untangle(pairs, classes, rng, loops)
+        ends = link_pairs(pairs, loops, space.num_ends, rng, two_sided=two_sided)
+        return space.from_ends(torch.from_numpy(ends))
+
+    @property
+    def _num_blocks(self) -> int:
+        return int(self.communities.max()) + 1
+
+    @property
+    def _classes(self) -> Tensor:
+        """Community of each degree; of the second ends of pairs behind that of the first ends."""
+        return end_classes(self.space, self.communities, self._num_blocks)
 
     def score(self, pairs: Tensor) -> Tensor:
         """Expected number of edges of pairs ``(P, 2)``, repeated edges allowed: ``(P,)``."""
-        totals = torch.bincount(self.communities, self.degrees, minlength=len(self.links))
-        mixing = stub_mixing(self.links.cpu().numpy(), totals.cpu().long().numpy())
+        classes, degrees = self._classes, self.degrees.cpu()
+        totals = torch.bincount(classes, degrees, minlength=len(self.links))
+        mixing = stub_mixing(
+            self.links.cpu().numpy(), totals.long().numpy(), two_sided=is_two_sided(self.space)
+        )
         rates = torch.from_numpy(mixing) / torch.outer(totals, totals).clamp(min=1)
-        first, second = self.communities[pairs].T
-        return rates[first, second] * self.degrees[pairs].double().prod(dim=1)
+        ends = self.space.ends(pairs)
+        first, second = classes[ends].T
+        return rates[first, second] * degrees[ends].double().prod(dim=1)

@@ -4,7 +4,8 @@
 def edge_count_sensitivity() -> int:
     """Sensitivity of the number of undirected edges under adding or removing an edge: 1.
 
-    Each undirected edge is counted once, and neighboring graphs differ in one of them.
+    Each undirected edge is counted once, and neighboring graphs differ in one of them. So is each
+    ordered pair of a directed graph, and each edge between the sides of a bipartite one.
     """
     return 1
 
@@ -30,7 +31,9 @@ def pair_bit_sensitivity() -> int:
     """Number of node pairs whose bit changes when an undirected edge is added or removed: 1.
 
     The bits of the N (N - 1) / 2 pairs i < j say which are edges. Randomized response reports each
-    on its own, so that the two laws of all reports differ by the factor of that one bit.
+    on its own, so that the two laws of all reports differ by the factor of that one bit. A directed
+    graph has a bit for each of N (N - 1) ordered pairs, a bipartite one for each pair of a left and
+    a right node, and an edge is one of them.
     """
     return 1
 
@@ -39,7 +42,8 @@ def edge_partition_sensitivity() -> int:
     """L1 sensitivity of the numbers of edges by classes of their ends under adding an edge: 1.
 
     The classes of the nodes are public or functions of earlier releases, so that every pair of nodes
-    belongs to one pair of classes, whether linked or not, and an edge is counted there alone.
+    belongs to one pair of classes, whether linked or not, and an edge is counted there alone. Where
+    the ends of an edge have an order, as in a directed or a bipartite graph, so have the classes.
     """
     return 1
 

@@ -18,6 +18,11 @@ def degree_l1_sensitivity() -> int:
     in descending order, where it no longer matters whose they are: two sorted vectors are at most
     as far apart as the vectors themselves (Hay et al., "Accurate estimation of the degree
     distribution of private networks", 2009).
+
+    The degrees of a directed graph are out-degrees and in-degrees: an edge (i, j) changes the
+    out-degree of i and the in-degree of j by 1, and no other. Those of a bipartite graph are the
+    degrees of both sides, and an edge changes one of each side by 1. So the joint vector of both
+    parts changes by 2, each part by 1, and each part in descending order by at most 1.
     """
     return 2
 

@@ -22,6 +22,7 @@ def earlier_neighbor_sensitivity() -> int:
     of earlier turns, by their communities. An edge {u, v} is counted by the later one of u and v
     only, in the one cell of the earlier one's community, and not at all if both have the same turn.
     Given the communities of earlier turns, neighboring graphs thus differ by 1 in one cell of one
-    node at most. Counted at both ends, as in PrivGraph's paper, an edge would move two cells.
+    node at most. In a directed graph, where (u, v) and (v, u) are two records, each of them is
+    counted so, and in a bipartite graph an edge between the sides. Counted at both ends, as in PrivGraph's paper, an edge would move two cells.
     """
     return 1

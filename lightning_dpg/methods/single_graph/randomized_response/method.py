@@ -13,7 +13,6 @@ from lightning_dpg.graph.edge_sampling import (
     draw_posterior,
     probabilities,
 )
-from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
 from lightning_dpg.graph.spectral import shrunken
 from lightning_dpg.methods.advice import link_hint
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
@@ -45,7 +44,9 @@ class RandomizedResponse(OneShotSynthesizer):
     r"""Reports on all pairs of nodes, some of them made false by chance: private links.
 
     Each of the N (N - 1) / 2 pairs reports whether it is an edge, with a false answer at
-    probability :math:`1 / (1 + e^\epsilon)`. The number of edges M is released as well.
+    probability :math:`1 / (1 + e^\epsilon)`. The number of edges M is released as well. In a
+    directed graph all ordered pairs report, in a bipartite one all pairs of a left and a right node;
+    these reports are published without a model.
 
     ``denoise: none`` publishes reports, each kept with the probability for which about M remain.
 
@@ -68,8 +69,9 @@ class RandomizedResponse(OneShotSynthesizer):
 
     Privacy:
         Pure epsilon-DP at the level of edges: one undirected edge is added or removed, which
-        changes one report. The guarantee has no condition and needs no delta; models of the reports
-        cost nothing. The set of nodes is public.
+        changes one report; of a directed graph one ordered pair, of a bipartite one an edge between
+        the sides. The guarantee has no condition and needs no delta; models of the reports cost
+        nothing. The set of nodes, and the side of each, are public.
 
     Cost:
         Without denoising time and memory are O(N + M) up to logarithms, with no limit on N: reports
@@ -96,6 +98,8 @@ class RandomizedResponse(OneShotSynthesizer):
         steps: Optimization steps of ``cell``.
         learning_rate: Learning rate of ``cell``.
     """
+
+    kinds = frozenset({"undirected", "directed", "bipartite"})
 
     def __init__(
         self,
@@ -137,14 +141,26 @@ class RandomizedResponse(OneShotSynthesizer):
         self.register_buffer("report_epsilon", torch.tensor(0.0, dtype=torch.float64))
         self.model = _model(denoise, num_nodes, rank)
 
+    def accept_data(self, data: object) -> None:
+        """Refuse data of another kind; the models of the reports are of undirected graphs."""
+        super().accept_data(data)
+        if self.model is not None and self.kind != "undirected":
+            raise MisconfigurationException(
+                f"denoise: {self.hparams['denoise']} models undirected graphs, and this one is "
+                f"{self.kind}\nset denoise to none, or take PrivGraph"
+            )
+
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the number of edges or the degrees, and the reports; the steps have no effect."""
         parts = self._parts(budget.epsilon)
-        counts = [num_edges_entry(parts["counts"].epsilon)]
+        counts = [num_edges_entry(parts["counts"].epsilon, self.edge_record)]
         if self.hparams["degree_share"]:
             counts = degree_entries(parts["counts"].epsilon, **self._degree_shares)
         reports = parts["reports"].epsilon
-        return [*counts, pure_entry("edge_reports", "edges", reports, 1, "pair_bit_sensitivity")]
+        bits = pure_entry(
+            "edge_reports", "edges", reports, 1, "pair_bit_sensitivity", record=self.edge_record
+        )
+        return [*counts, bits]
 
     def _parts(self, epsilon: float) -> dict[str, Budget]:
         counts = self.hparams["count_share"] + self.hparams["degree_share"]
@@ -161,16 +177,15 @@ class RandomizedResponse(OneShotSynthesizer):
 
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges, optional degrees, and the reports; fit a model to them."""
-        h, n = self.hparams, self.hparams["num_nodes"]
-        parts = self._parts(epsilon)
-        if h["degree_share"]:
+        space, parts = self.space, self._parts(epsilon)
+        if self.hparams["degree_share"]:
             self._release_degrees(edges, parts["counts"].epsilon)
         else:
             self.release_num_edges(edges, parts["counts"].epsilon)
         self.report_epsilon.fill_(parts["reports"].epsilon)
         numbers = randomized_response(
-            pair_numbers(edges, n),
-            num_pairs(n),
+            space.numbers(edges),
+            space.num_pairs,
             self.ledger,
             self.noise,
             key="edge_reports",
@@ -178,9 +193,10 @@ class RandomizedResponse(OneShotSynthesizer):
             epsilon=float(self.report_epsilon),
             thinning=self.thinning,
             proof="pair_bit_sensitivity",
+            record=space.record,
         )
-        self.reported = numbered_pairs(numbers, n)
-        if not h["degree_share"]:
+        self.reported = space.pairs(numbers)
+        if not self.hparams["degree_share"]:
             self._count_degrees()
         if isinstance(self.model, InnerProductDecoder):
             self._fit_spectral(self.model)
@@ -214,7 +230,7 @@ class RandomizedResponse(OneShotSynthesizer):
     def score(self, pairs: Tensor) -> Tensor:
         """Affinity in the model of pairs of shape ``(P, 2)``, else the product of their degrees."""
         if self.model is None:
-            return chance(self.degrees, pairs)
+            return chance(self.degrees, self.space.ends(pairs))
         scores: Tensor = self.model.score(pairs)
         if not self.hparams["degree_share"]:
             return scores
@@ -240,7 +256,7 @@ class RandomizedResponse(OneShotSynthesizer):
         if self.model is not None:
             return 1.0
         true_rate, false_rate = response_rates(float(self.report_epsilon))
-        others = num_pairs(self.hparams["num_nodes"]) - int(self.num_edges)
+        others = self.space.num_pairs - int(self.num_edges)
         expected = true_rate * int(self.num_edges) + false_rate * others
         # Neither is above 0 if there is no pair.
         return min(1.0, int(self.num_edges) / expected) if expected else 1.0
@@ -252,8 +268,7 @@ class RandomizedResponse(OneShotSynthesizer):
     def _count_degrees(self) -> None:
         """Estimate degrees from the reports."""
         if self.model is None:
-            n = self.hparams["num_nodes"]
-            self.degrees = torch.bincount(self.reported.flatten(), minlength=n).float()
+            self.degrees = self.space.degrees(self.reported).float()
             return
         rates = response_rates(float(self.report_epsilon))
         self.degrees = self._estimated_degrees(self.reported, rates)

@@ -1,0 +1,142 @@
+"""Directed and bipartite graphs from files and objects."""
+
+import networkx as nx
+import pandas as pd
+import pytest
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from scipy.sparse import csr_array
+
+from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.graph.io import GraphFormatError
+from lightning_dpg.interfaces import GraphRecords, KindOfRecords
+
+
+def read(source, kind, **options):
+    data = EdgeListDataModule(source, kind=kind, **options)
+    data.setup("fit")
+    return data
+
+
+def named(data):
+    names = data.records.node_names
+    return {(names[i], names[j]) for i, j in data.records.edges.tolist()}
+
+
+def test_a_directed_record_is_an_ordered_pair():
+    data = read([("b", "a"), ("a", "b"), ("b", "c"), ("b", "c"), ("c", "c")], "directed")
+    assert named(data) == {("b", "a"), ("a", "b"), ("b", "c")}
+    assert data.records.edges.tolist() == sorted(data.records.edges.tolist())
+    assert (data.num_edges, data.num_pairs) == (3, 6)
+    assert isinstance(data.records, GraphRecords)
+    assert isinstance(data.records, KindOfRecords)
+    assert (data.records.kind, data.records.num_left) == ("directed", None)
+    assert "3 edges (directed)" in data.summary
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        nx.DiGraph([("b", "a"), ("a", "b"), ("b", "c")]),
+        pd.DataFrame({"source": ["b", "a", "b"], "target": ["a", "b", "c"]}),
+        csr_array(([1, 1, 1], ([1, 0, 1], [0, 1, 2])), shape=(3, 3)),
+    ],
+    ids=["networkx", "table", "matrix"],
+)
+def test_each_source_keeps_directions(source):
+    assert read(source, "directed").records.edges.tolist() == [[0, 1], [1, 0], [1, 2]]
+
+
+def test_an_undirected_source_has_no_directions():
+    with pytest.raises(GraphFormatError, match="undirected"):
+        read(nx.path_graph(3), "directed")
+
+
+def test_the_columns_of_an_edge_list_are_the_sides(tmp_path):
+    path = tmp_path / "visits.csv"
+    path.write_text("user,shop\nu10,s1\nu2,s1\nu2,s2\n")
+    data = read(str(path), "bipartite", source_column="user", target_column="shop")
+    assert data.records.node_names == ["u2", "u10", "s1", "s2"]
+    assert data.records.edges.tolist() == [[0, 2], [0, 3], [1, 2]]
+    assert (data.records.num_left, data.num_pairs) == (2, 4)
+    assert data.graph.sides.tolist() == [0, 0, 1, 1]
+    assert any("side of each node is public" in text for text in data.assumptions)
+
+
+def test_two_numberings_become_two_names():
+    data = read([(1, 1), (1, 2), (3, 1)], "bipartite")
+    assert data.records.node_names == ["left:1", "left:3", "right:1", "right:2"]
+    assert named(data) == {("left:1", "right:1"), ("left:1", "right:2"), ("left:3", "right:1")}
+
+
+def test_lists_of_both_sides_keep_nodes_without_edges():
+    data = read([("s", "u")], "bipartite", left_nodes=["u", "v"], right_nodes=["s", "t"])
+    assert data.records.node_names == ["u", "v", "s", "t"]
+    assert named(data) == {("u", "s")}  # a row may hold the right node first
+
+
+def test_the_side_can_be_a_column_of_the_table_of_nodes(tmp_path):
+    table = tmp_path / "nodes.csv"
+    table.write_text("id,what\na,person\nb,film\nc,film\n")
+    options = {"nodes": str(table), "node_column": "id", "side_column": "what"}
+    path = tmp_path / "edges.csv"
+    path.write_text("a,b\n")
+    data = read(str(path), "bipartite", **options)
+    assert data.records.node_names == ["b", "c", "a"]
+    assert named(data) == {("b", "a")}
+
+
+def test_networkx_sides_of_davis_are_read():
+    data = read("davis", "bipartite")
+    women = nx.davis_southern_women_graph().graph["top"]
+    assert data.records.node_names[: data.records.num_left] == sorted(women)
+    assert data.num_edges == 89
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "options", "says"),
+    [
+        ("karate", "bipartite", {}, "side of each node is not known"),
+        ([("a", "b")], "bipartite", {"left_nodes": ["a", "b"], "right_nodes": ["c"]}, "two sides"),
+        ([("a", "b")], "bipartite", {"left_nodes": ["a"], "right_nodes": ["c"]}, "'b' is on no"),
+        ([("a", "b")], "bipartite", {"left_nodes": ["a"]}, "give both"),
+        ([("a", "b")], "bipartite", {"side_column": "what"}, "node_column"),
+        ([("a", "b")], "sideways", {}, "undirected, directed or bipartite"),
+        ([("a", "b")], "directed", {"undirected": True}, "set one of them"),
+        ([("a", "b")], "directed", {"largest_component": True}, "largest_component"),
+        ([("a", "b")], "directed", {"left_nodes": ["a"], "right_nodes": ["b"]}, "kind: bipartite"),
+    ],
+)
+def test_contradictions_are_refused_in_five_lines(source, kind, options, says):
+    with pytest.raises((ValueError, MisconfigurationException), match=says) as error:
+        read(source, kind, **options)
+    assert len(str(error.value).splitlines()) <= 5
+
+
+@pytest.mark.parametrize("kind", ["directed", "bipartite"])
+def test_secret_numbers_keep_edges_and_sides(kind):
+    pairs = [(f"a{i}", f"b{(3 * i) % 7}") for i in range(20)]
+    plain, data = read(pairs, kind), read(pairs, kind, names="numbers")
+    assert data.records.num_left == plain.records.num_left
+    key = data._key
+    shown = {(key[i], key[j]) for i, j in data.records.edges.tolist()}
+    assert shown == named(plain)
+
+
+@pytest.mark.parametrize("kind", ["directed", "bipartite"])
+def test_held_out_links_are_pairs_of_the_kind(kind):
+    generator = torch.Generator().manual_seed(0)
+    left, right = torch.randint(30, (2, 150), generator=generator)
+    other = "b" if kind == "bipartite" else "a"
+    pairs = [(f"a{i}", f"{other}{j}") for i, j in zip(left, right, strict=True)]
+    data = read(pairs, kind, test_fraction=0.3)
+    links, edges = data.test_links, {*map(tuple, data.space.edges(data.graph).tolist())}
+    train = {*map(tuple, data.records.edges.tolist())}
+    held_out = {*map(tuple, links.edges.tolist())}
+    assert train | held_out == edges
+    assert not train & held_out
+    for others in (links.non_edges, links.matched_non_edges):
+        assert len(others) == len(held_out)
+        numbers = data.space.numbers(others)
+        assert torch.equal(data.space.pairs(numbers), others)  # pairs that may be linked
+        assert not edges & {*map(tuple, others.tolist())}

@@ -24,6 +24,7 @@ from lightning_dpg.running.fit import fit_method
 
 HELD_OUT = 0.15
 DELTA = 1e-6
+HEAD = ("graph", "nodes", "degree", "epsilon", "method", "auc", "matched", "deviation", "seconds")
 METHODS: dict[str, Callable[[int], Synthesizer]] = {
     "PrivGraph": lambda num_nodes: PrivGraph(num_nodes),
     "ChungLu": lambda num_nodes: ChungLu(num_nodes),
@@ -74,7 +75,7 @@ def main(args: list[str]) -> None:
     options = parser.parse_args(args)
     torch.set_num_threads(1)
     lines = csv.writer(sys.stdout)
-    lines.writerow("graph nodes degree epsilon method auc matched deviation seconds".split())
+    lines.writerow(HEAD)
     for graph in options.graphs:
         splits = [read(graph, seed) for seed in range(options.runs)]
         num_nodes = splits[0].records.num_nodes
@@ -87,8 +88,9 @@ def main(args: list[str]) -> None:
                     method = METHODS[name](num_nodes)
                     fit_method(method, data, epsilon, DELTA)
                     found.append(quality(method, data))
-                auc, matched = (f"{100 * statistics.fmean(x):.1f}" for x in zip(*found))
-                deviation = f"{100 * statistics.pstdev(x for x, _ in found):.2g}"
+                aucs, matched = zip(*found, strict=True)
+                deviation = f"{100 * statistics.pstdev(aucs):.2g}"
+                means = [f"{100 * statistics.fmean(values):.1f}" for values in (aucs, matched)]
                 seconds = f"{(time.perf_counter() - start) / len(found):.1f}"
-                lines.writerow([*head, epsilon, name, auc, matched, deviation, seconds])
+                lines.writerow([*head, epsilon, name, *means, deviation, seconds])
                 sys.stdout.flush()

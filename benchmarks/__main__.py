@@ -13,6 +13,7 @@ NAMES = (
     "local_labels",
     "local_privacy",
     "memory",
+    "link_methods",
     "node_privacy",
     "oja",
     "sampling",

@@ -217,6 +217,7 @@ def _read_npz(path: Path, undirected: bool) -> GraphReading:
     # NetGAN's archives end each name with a line end.
     names = None if stored is None else [str(name).rstrip("\n") for name in stored]
     reading = read_matrix(matrix, undirected=undirected, origin=path, names=names, form="npz")
+    reading = reading._replace(file_order=names)
     if names is not None and len(sides) == len(names):
         reading = with_sides(reading, sides, names)
     ids = [str(i) for i in range(matrix.shape[0])] if names is None else names

@@ -12,6 +12,7 @@ NAMES = (
     "local_labels",
     "local_privacy",
     "memory",
+    "node_classification",
     "node_privacy",
     "oja",
     "sampling",

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
+from torch_geometric.nn import SGConv
 
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.metrics import node_classification
@@ -57,9 +58,13 @@ def test_simple_graph_convolution_is_a_logistic_regression_on_propagated_attribu
     hop = scale[:, None] * matrix * scale
     propagated = hop @ hop @ rows.numpy()
     with torch.sparse.check_sparse_tensor_invariants(False):
-        model = NETWORKS["SGC"].build(rows, node_classification._matrix(real), 2)
-        weight, bias = (part.detach().numpy() for part in model.layer.lin.parameters())
-        assert np.allclose(model().detach().numpy(), propagated @ weight.T + bias, atol=1e-5)
+        model = NETWORKS["SGC"].build(rows, node_classification._sparse(adjacency(real)), 2)
+    theirs = SGConv(240, 2, K=2)
+    theirs.lin.load_state_dict(model.layer.state_dict())
+    weight, bias = (part.detach().numpy() for part in model.layer.parameters())
+    logits = model(split.test).detach()
+    assert torch.allclose(logits, theirs(rows, real.edge_index)[split.test], atol=1e-5)
+    assert np.allclose(logits, (propagated @ weight.T + bias)[split.test], atol=1e-5)
     other = LogisticRegression(C=1e4, max_iter=5000)
     other.fit(propagated[split.train], classes[split.train])
     expected = other.score(propagated[split.test], classes[split.test])
@@ -75,14 +80,14 @@ def test_training_reads_no_class_of_the_test_and_no_real_edge(planted):
     empty = make_graph(torch.empty(0, 2), 240)
     found, other = (node_scores("SGC", real, given, rows, classes, 0) for given in (empty, real))
     assert found.node_accuracy == other.node_accuracy
-    matrix = node_classification._matrix(real)
+    matrix = node_classification._sparse(adjacency(real))
     weights = []
     for given in (classes, hidden):
         torch.manual_seed(0)
         with torch.sparse.check_sparse_tensor_invariants(False):
             model = NETWORKS["SGC"].build(rows, matrix, 2)
             node_classification._train(model, NETWORKS["SGC"], given, split)
-        weights.append(model.layer.lin.weight)
+        weights.append(model.layer.weight)
     assert torch.equal(*weights)
 
 

@@ -23,11 +23,17 @@ from lightning_dpg.auditing.link_stealing import (
     steal_links,
     with_degrees_alone,
 )
+from lightning_dpg.auditing.public_attributes import (
+    on_released_nodes,
+    public_attributes,
+    with_own_attributes,
+)
 from lightning_dpg.auditing.reidentification import reidentify
 from lightning_dpg.classes import find_class
 from lightning_dpg.datamodules import EdgeListDataModule, TUGraphDataModule
 from lightning_dpg.datamodules.loading import known_graphs
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.attributes import NodeAttributes, attach
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import write_graph
 from lightning_dpg.graph.pair_indices import num_pairs
@@ -97,13 +103,21 @@ def attack_published(
         values, data_class = attack_set(load_set(real, undirected), settings), TUGraphDataModule
     else:
         data_class = EdgeListDataModule
-        graph = load(real, undirected)
-        values = attack_graph(graph, _view(published, graph, undirected), settings)
+        release = _release_of(published)
+        graph = on_released_nodes(load(real, undirected), release)
+        attributes = public_attributes(release, graph, real, settings)
+        view = _view(published if release is None else release, graph, undirected)
+        if attributes is not None:
+            view = view._replace(attributes=attributes.x)
+        values = attack_graph(graph, view, settings, attributes)
     return AttackReport({"graph": name_of_graph(real, data_class)._asdict(), **values})
 
 
 def attack_graph(
-    real: Data, published: Published, settings: Mapping[str, Any] | None = None
+    real: Data,
+    published: Published,
+    settings: Mapping[str, Any] | None = None,
+    attributes: NodeAttributes | None = None,
 ) -> dict[str, Any]:
     """Try link stealing, re-identification and link prediction.
 
@@ -114,6 +128,7 @@ def attack_graph(
         published: The release of the graph, as the attacker has it.
         settings: Configuration to fit again with, see :func:`settings_for_parts`; without one,
             random graphs with the published degrees replace the second release.
+        attributes: Public attributes of the nodes, for the fits on parts of the graph.
 
     Returns:
         The report, as plain values.
@@ -134,7 +149,14 @@ def attack_graph(
         without, generated = with_degrees_alone(published), published
     else:
         rest = make_graph(edges[order[num_targets:]], real.num_nodes, real.node_names)
-        without, generated = (_fit_again(part, settings, count) for part in (rest, kept))
+        if attributes is not None:
+            settings = with_own_attributes(settings)
+            attach(rest, attributes)
+            attach(kept, attributes)
+        without, generated = (
+            _fit_again(part, settings, count)._replace(attributes=published.attributes)
+            for part in (rest, kept)
+        )
     stolen, known = (steal_links(each, targets) for each in (published, without))
     found, by_chance = (reidentify(real, each.graphs) for each in (published, without))
     ties = torch.Generator().manual_seed(SEED)
@@ -185,6 +207,9 @@ def _for_parts(settings: Mapping[str, Any], origin: str) -> dict[str, Any]:
             "give a configuration without one: --baseline-config CONF"
         )
     data["undirected"] = False
+    for name in ("nodes", "source_column", "target_column"):  # of the file of the whole
+        if name in data:
+            data[name] = None
     if "largest_component" in data:
         data["largest_component"] = False
     return {**settings, "data": section | {"init_args": data}}
@@ -224,12 +249,18 @@ def _config_of(folder: Path) -> Path | None:
     return inside / "config.yaml" if (inside / "config.yaml").is_file() else None
 
 
+def _release_of(published: Any) -> Release | None:
+    """Open what was published, unless it is synthetic graphs."""
+    if isinstance(published, Release):
+        return published
+    folder = _folder_of(published)
+    return None if folder is None else open_release(folder)
+
+
 def _view(published: Any, real: Data, undirected: bool) -> Published:
     """The attacker's view of what was published."""
     if isinstance(published, Release):
         return published_release(published, real)
-    if (folder := _folder_of(published)) is not None:
-        return published_release(open_release(folder), real)
     items = published if isinstance(published, list) else [published]
     if not items:
         raise CommandError("published: the list holds no synthetic graph")

@@ -1,9 +1,10 @@
 """Meaning of every query, in plain words: one table for reports, help texts and documentation."""
 
 from lightning_dpg.metrics.kind_glossary import OF_KINDS
+from lightning_dpg.metrics.node_glossary import OF_NODES
 from lightning_dpg.metrics.query import GROUPS, Group, Query
 
-__all__ = ["GLOSSARY", "GRAPH_GLOSSARY", "GROUPS", "Group", "Query"]
+__all__ = ["GLOSSARY", "GRAPH_GLOSSARY", "GROUPS", "NODE_GLOSSARY", "Group", "Query"]
 
 _OF_GRAPHS = (
     Query("num_nodes", "nodes", "Number of nodes.", "lower", "size"),
@@ -303,5 +304,10 @@ _OF_SETS_AND_LABELS = (
 GRAPH_GLOSSARY: dict[str, Query] = {query.name: query for query in (*_OF_GRAPHS, *OF_KINDS)}
 """Every query that compares two graphs, by its name."""
 
-GLOSSARY: dict[str, Query] = GRAPH_GLOSSARY | {query.name: query for query in _OF_SETS_AND_LABELS}
-"""Every query of graphs, sets of graphs and labels, by its name."""
+NODE_GLOSSARY: dict[str, Query] = {query.name: query for query in OF_NODES}
+"""Every score of node classification, by its name."""
+
+GLOSSARY: dict[str, Query] = (
+    GRAPH_GLOSSARY | {query.name: query for query in _OF_SETS_AND_LABELS} | NODE_GLOSSARY
+)
+"""Every query of graphs, sets of graphs, labels and classes of nodes, by its name."""

@@ -11,7 +11,7 @@ GROUPS: dict[Group, str] = {
     "clustering": "How often neighbors of a node are linked, and other small patterns",
     "communities": "Which nodes belong together",
     "copies": "How much of the real graph is repeated",
-    "labels": "How well labels of graphs are predicted",
+    "labels": "How well labels of graphs and classes of nodes are predicted",
 }
 """Meaning of each group, in the order of reports."""
 

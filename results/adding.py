@@ -61,7 +61,7 @@ def _cells(file: Path, date: str, machine: str, commit: str, by_query: bool) -> 
     return [
         Cell(
             *key,
-            *_summary([float(run["error"]) for run in runs], 3 if by_query else 4),
+            *_summary([float(run["error"]) for run in runs], "#.3g" if by_query else ".4g"),
             runs=str(len(runs)),
             source="measured",
             date=date,
@@ -83,9 +83,9 @@ def _place(run: dict[str, str], date: str, by_query: bool) -> tuple[str, str, st
     return f"{graph} at {run['epsilon']} on {date}", query, method
 
 
-def _summary(errors: list[float], digits: int) -> tuple[str, str]:
+def _summary(errors: list[float], form: str) -> tuple[str, str]:
     """Mean and standard deviation."""
-    return f"{fmean(errors):.{digits}g}", f"{stdev(errors):.2g}" if len(errors) > 1 else ""
+    return f"{fmean(errors):{form}}".rstrip("."), f"{stdev(errors):.2g}" if len(errors) > 1 else ""
 
 
 def _caveats(runs: list[dict[str, str]]) -> list[str]:

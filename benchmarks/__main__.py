@@ -9,6 +9,7 @@ NAMES = (
     "generator",
     "graphlets",
     "gromov",
+    "links",
     "local_labels",
     "local_privacy",
     "memory",

@@ -1,8 +1,10 @@
 """Recommendations: no method that refuses the data, one rule everywhere, public numbers only."""
 
 import math
+import re
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import networkx as nx
 import pytest
@@ -20,6 +22,8 @@ from lightning_dpg.main import main
 from lightning_dpg.privacy.ledger import Budget
 from tests.small_methods import METHODS, SHORT, made
 
+ROOT = Path(__file__).parent.parent
+CLASS = re.compile(r"`([A-Z]\w+)`")
 KINDS = ["undirected", "directed", "bipartite"]
 
 
@@ -127,8 +131,10 @@ def test_a_line_without_the_number_of_edges_holds_the_choice_with_it(facts):
         ((2.9, 2_810, 7_981), "ChungLu"),
         ((5.0, 2_810, 7_981), "RandomizedResponse with denoise: spectral"),
         ((0.5, 4_039, 88_234), "ChungLu"),
+        ((0.7, 4_039, 88_234), "PrivGraph"),
         ((1.0, 4_039, 88_234), "PrivGraph"),
         ((2.9, 4_039, 88_234), "PrivGraph"),
+        ((5.0, 4_039, 88_234), "RandomizedResponse with denoise: spectral"),
         ((5.0, 81_306, 1_342_296), "PrivGraph"),
         ((1.0, 1_224, 16_715), "ChungLu"),  # where the rule was mended
         ((2.9, 1_224, 16_715), "PrivGraph"),
@@ -184,3 +190,15 @@ def test_plan_and_list_print_the_rule(capsys):
     assert main(["list"]) == 0
     listed = capsys.readouterr().out
     assert all(f"{words}: {', '.join(choices(goal))}" in listed for goal, words in GOALS.items())
+
+
+def methods_in(page, heading):
+    """Classes that a table names."""
+    section = (ROOT / page).read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    return {name for row in section.splitlines() if row[:1] == "|" for name in CLASS.findall(row)}
+
+
+def test_tables_name_the_recommended_methods():
+    recommended = {name.partition(" ")[0] for goal in GOALS for name in choices(goal)}
+    assert methods_in("docs/choosing.md", "In seven rows") == recommended
+    assert methods_in("README.md", "Which method?") <= recommended

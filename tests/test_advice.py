@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.advice import GOALS, OF_SETS, Facts, cases, choices, hint, recommend
 from lightning_dpg.cli.hint import better_method
@@ -202,3 +203,23 @@ def test_tables_name_the_recommended_methods():
     recommended = {name.partition(" ")[0] for goal in GOALS for name in choices(goal)}
     assert methods_in("docs/choosing.md", "In seven rows") == recommended
     assert methods_in("README.md", "Which method?") <= recommended
+
+
+def test_pages_name_the_bound_of_the_rule():
+    """PrivGraph begins where the mean degree times epsilon reaches the number of the pages."""
+    (signal,) = {
+        round(cases(Facts("links", epsilon, 10_000))[0].least_degree * epsilon)
+        for epsilon in (0.5, 1.0, 2.9, 8.0)
+    }
+    texts = [METHODS[name].__doc__ for name in ("PrivGraph", "ChungLu", "RandomizedResponse")]
+    assert all(f"{signal} / epsilon on" in " ".join(text.split()) for text in texts)
+    assert f"d = {signal} / epsilon on" in (ROOT / "docs/choosing.md").read_text()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_method_of_sets_names_one_that_learns_the_graph(kind):
+    data = data_of(kind, False)
+    with pytest.raises(MisconfigurationException) as refused:
+        made("ErdosRenyiSet", SHORT).accept_data(data)
+    named = str(refused.value).rpartition(": ")[2]
+    made(named, SHORT | {"num_nodes": 12}).accept_data(data)

@@ -17,8 +17,10 @@ from lightning_dpg.running.release import Release
 def on_released_nodes(graph: Data, release: Release | None) -> Data:
     """Add the nodes of a release that an edge list does not name, because they have no edge."""
     method = None if release is None else release.method
-    names = method.node_names if isinstance(method, Synthesizer) else None
-    if not names or not set(graph.node_names) < set(names):
+    if not isinstance(method, Synthesizer) or method.node_names is None:
+        return graph
+    names = method.node_names
+    if not set(graph.node_names) < set(names):
         return graph
     number = {name: place for place, name in enumerate(names)}
     places = torch.tensor([number[name] for name in graph.node_names])

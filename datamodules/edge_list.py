@@ -257,7 +257,7 @@ class EdgeListDataModule(GraphDataModule):
             walks = WalkBatches(self.train_graph, share, steps, (self.seed, rank))
             return DataLoader(walks, batch_size=None)
         rate = request.sample_rate
-        return poisson_loader(EdgeRecords(self.edges, rate), rate, steps, self.trainer)
+        return poisson_loader(EdgeRecords(self.edges, rate, self.space), rate, steps, self.trainer)
 
     def val_dataloader(self) -> DataLoader[LinkBatch] | list[LinkBatch]:
         """Return one batch of validation links, or nothing without a split."""

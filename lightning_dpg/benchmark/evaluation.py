@@ -4,12 +4,13 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 from torch_geometric.data import Data
 
 from lightning_dpg.benchmark.evaluation_page import page, summary
 from lightning_dpg.benchmark.measured import NOT_PRIVATE, Measured, csv_text, json_text, table
+from lightning_dpg.benchmark.node_evaluation import NamedGraph, NodeEvaluation, evaluate_nodes
 from lightning_dpg.benchmark.whole_files import write_whole
 from lightning_dpg.callbacks.release_writer import FEATURES, FORMATS, STATEMENT
 from lightning_dpg.errors import CommandError
@@ -87,9 +88,36 @@ class Evaluation:
         return summary(self.name, self.measured)
 
 
+@overload
 def evaluate(
-    real: Any, synthetic: Any, *, undirected: bool = False, kind: Kind = "undirected"
-) -> Evaluation:
+    real: Any,
+    synthetic: Any,
+    *,
+    undirected: bool = ...,
+    kind: Kind = ...,
+    task: Literal["queries"] = ...,
+) -> Evaluation: ...
+
+
+@overload
+def evaluate(
+    real: Any,
+    synthetic: Any,
+    *,
+    undirected: bool = ...,
+    kind: Kind = ...,
+    task: Literal["node_classification"],
+) -> NodeEvaluation: ...
+
+
+def evaluate(
+    real: Any,
+    synthetic: Any,
+    *,
+    undirected: bool = False,
+    kind: Kind = "undirected",
+    task: Literal["queries", "node_classification"] = "queries",
+) -> Evaluation | NodeEvaluation:
     """Compare synthetic graphs with the real graph. Reads the private graph: nothing is private.
 
     A graph is a name, a path, or an object of networkx, PyTorch Geometric, scipy or numpy.
@@ -102,12 +130,17 @@ def evaluate(
         undirected: Whether to drop the directions of directed graphs.
         kind: Kind as which to read the graphs: ``undirected``, ``directed`` or ``bipartite``. The
             queries beyond those of the kind look at directed graphs without their directions.
+        task: ``queries``, or ``node_classification``: a GCN and an SGC predict classes of nodes from
+            the public attributes and classes of the first synthetic graph and from the edges of
+            each graph, see :class:`lightning_dpg.benchmark.node_evaluation.NodeEvaluation`.
 
     Returns:
-        The answers to all queries; ``str(evaluation)`` is a text for people.
+        The answers to all queries, or the scores of the networks; ``str(evaluation)`` is a text for
+        people.
 
     Raises:
-        CommandError: If a graph is not readable, or if a release holds no graph.
+        CommandError: If a graph is not readable, or if a release holds no graph, or no attributes
+            and classes where networks need them.
 
     Example:
         >>> import lightning_dpg as dpg
@@ -118,6 +151,8 @@ def evaluate(
         1.0
     """
     with readable_errors():
+        if task == "node_classification":
+            return evaluate_classes(real, synthetic, undirected=undirected, kind=kind)
         return evaluate_graphs(real, synthetic, undirected=undirected, kind=kind)
 
 
@@ -127,20 +162,41 @@ def evaluate_graphs(
     """Do what :func:`evaluate` does, with the errors of the command line."""
     # All graphs are read before anything is measured, so that errors come first.
     original = load(real, undirected, kind)
-    sources = synthetic if _holds_several(synthetic) else [synthetic]
-    if not sources:
-        raise CommandError("evaluate: no synthetic graph is given")
-    graphs = [
-        drawn
-        for number, source in enumerate(sources)
-        for drawn in _graphs(source, f"synthetic-{number}", undirected, kind)
-    ]
+    graphs = _all_graphs(synthetic, undirected, kind)
     profile = queries.profile(without_directions(original))
     measured = (
         Measured(name, _compared(profile, original, graph), guarantee)
         for name, graph, guarantee in graphs
     )
     return Evaluation(_name(real, "real"), profile, tuple(measured))
+
+
+def evaluate_classes(
+    real: Any, synthetic: Any, *, undirected: bool = False, kind: Kind = "undirected"
+) -> NodeEvaluation:
+    """Do what :func:`evaluate` does for node classification, with the errors of the command line."""
+    if kind != "undirected":
+        raise CommandError(
+            f"evaluate: node classification is for undirected graphs, and kind is {kind}\n"
+            "leave kind out, and drop the directions of directed graphs: --undirected"
+        )
+    original = load(real, undirected)
+    graphs = _all_graphs(synthetic, undirected, kind, attributes=True)
+    return evaluate_nodes(_name(real, "real"), original, graphs)
+
+
+def _all_graphs(
+    synthetic: Any, undirected: bool, kind: Kind, *, attributes: bool = False
+) -> list[NamedGraph]:
+    """Read all synthetic graphs."""
+    sources = synthetic if _holds_several(synthetic) else [synthetic]
+    if not sources:
+        raise CommandError("evaluate: no synthetic graph is given")
+    return [
+        drawn
+        for number, source in enumerate(sources)
+        for drawn in _graphs(source, f"synthetic-{number}", undirected, kind, attributes)
+    ]
 
 
 def _compared(profile: Profile, real: Data, synthetic: Data) -> Comparison:
@@ -163,19 +219,22 @@ def _name(source: object, otherwise: str) -> str:
 
 
 def _graphs(
-    source: Any, otherwise: str, undirected: bool, kind: Kind
-) -> Iterator[tuple[str, Data, str]]:
-    """Yield name, graph and guarantee of each graph that a source stands for."""
+    source: Any, otherwise: str, undirected: bool, kind: Kind, attributes: bool
+) -> Iterator[NamedGraph]:
+    """Yield each graph that a source stands for."""
     if isinstance(source, Release):
-        yield otherwise, _draw(source, kind), str(source.statement.get("guarantee", ""))
+        guarantee = str(source.statement.get("guarantee", ""))
+        yield NamedGraph(otherwise, _draw(source, kind), guarantee)
         return
     folder = release_folder(source) if isinstance(source, (str, Path)) else None
     if folder is None:
-        yield _name(source, otherwise), load(source, undirected, kind), ""
+        graph = load(source, undirected, kind, attributes=attributes)
+        yield NamedGraph(_name(source, otherwise), graph, "")
         return
     guarantee = read_guarantee(folder)
     for path in released_graphs(folder):
-        yield str(path), load(str(path), undirected, kind), guarantee
+        graph = load(str(path), undirected, kind, attributes=attributes)
+        yield NamedGraph(str(path), graph, guarantee)
 
 
 def _draw(release: Release, kind: Kind) -> Data:

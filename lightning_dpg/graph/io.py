@@ -169,7 +169,7 @@ def _read_edge_list(
         nodes=nodes,
         columns=columns,
     )
-    return read_edges(
+    reading = read_edges(
         torch.from_numpy(lines.pairs),
         lines.names,
         path,
@@ -178,6 +178,7 @@ def _read_edge_list(
         node_set=node_set if nodes is None else NodeSet.LIST,
         is_symmetric=lines.is_symmetric,
     )
+    return reading._replace(numbers_sides=lines.is_bipartite)
 
 
 def _read_npz(path: Path, undirected: bool) -> GraphReading:

@@ -75,7 +75,11 @@ class Synthesizer(PrivateModule):
 
     def _take_kind(self, records: GraphRecords) -> None:
         if isinstance(records, KindOfRecords):
-            self.kind, self.num_left = records.kind, records.num_left
+            self.take_kind(records.kind, records.num_left)
+
+    def take_kind(self, kind: Kind, num_left: int | None) -> None:
+        """Keep the public kind of the graph; extended by methods that have a form for each kind."""
+        self.kind, self.num_left = kind, num_left
 
     def take_num_nodes(self, num_nodes: int) -> None:
         """Keep the public number of nodes of the data; extended by methods that computed with it."""
@@ -163,8 +167,8 @@ class Synthesizer(PrivateModule):
         self.node_names = checkpoint["node_names"]
         kept = checkpoint.get("node_attributes")  # not in checkpoints of earlier versions
         self.node_attributes = unpacked(kept) if kept else None
-        self.kind = checkpoint.get("kind", "undirected")  # so in checkpoints of earlier versions
-        self.num_left = checkpoint.get("num_left")
+        # Checkpoints of earlier versions have no kind.
+        self.take_kind(checkpoint.get("kind", "undirected"), checkpoint.get("num_left"))
         self._data_state = checkpoint.get("data_state")  # not in checkpoints of earlier versions
 
     def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:

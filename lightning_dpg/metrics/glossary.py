@@ -1,40 +1,10 @@
 """Meaning of every query, in plain words: one table for reports, help texts and documentation."""
 
-from typing import Literal, NamedTuple
+from lightning_dpg.metrics.kind_glossary import OF_KINDS
+from lightning_dpg.metrics.node_glossary import OF_NODES
+from lightning_dpg.metrics.query import GROUPS, Group, Query
 
-Group = Literal["size", "degrees", "paths", "clustering", "communities", "copies", "labels"]
-
-GROUPS: dict[Group, str] = {
-    "size": "How large the graph is",
-    "degrees": "How many neighbors nodes have",
-    "paths": "How far nodes are from each other",
-    "clustering": "How often neighbors of a node are linked, and other small patterns",
-    "communities": "Which nodes belong together",
-    "copies": "How much of the real graph is repeated",
-    "labels": "How well labels of graphs are predicted",
-}
-"""Meaning of each group, in the order of reports."""
-
-
-class Query(NamedTuple):
-    """A query, as a reader of its numbers needs it."""
-
-    name: str
-    """Name in tables and files."""
-    label: str
-    """Short name in plain words."""
-    meaning: str
-    """One sentence on the measured quantity."""
-    better: Literal["lower", "higher"]
-    """Direction in which the score improves: an error is better lower, an agreement higher."""
-    group: Group
-
-    @property
-    def text(self) -> str:
-        """The meaning of the query and of its score, in two sentences."""
-        scale = "The error is 0 at best." if self.better == "lower" else "The score is 1 at best."
-        return f"{self.meaning} {scale}"
-
+__all__ = ["GLOSSARY", "GRAPH_GLOSSARY", "GROUPS", "NODE_GLOSSARY", "Group", "Query"]
 
 _OF_GRAPHS = (
     Query("num_nodes", "nodes", "Number of nodes.", "lower", "size"),
@@ -331,60 +301,13 @@ _OF_SETS_AND_LABELS = (
     ),
 )
 
-_OF_KINDS = (
-    Query(
-        "num_directed_edges",
-        "directed edges",
-        "Number of ordered pairs of nodes that are linked, in a directed graph.",
-        "lower",
-        "size",
-    ),
-    Query(
-        "reciprocity",
-        "reciprocity",
-        "Share of directed edges whose opposite is there, too.",
-        "lower",
-        "clustering",
-    ),
-    Query(
-        "out_degree_distribution_kl",
-        "out-degree distribution",
-        "Divergence of the distributions of the numbers of edges that leave a node; 0 for equal ones.",
-        "lower",
-        "degrees",
-    ),
-    Query(
-        "in_degree_distribution_kl",
-        "in-degree distribution",
-        "Divergence of the distributions of the numbers of edges that reach a node; 0 for equal ones.",
-        "lower",
-        "degrees",
-    ),
-    Query(
-        "butterflies",
-        "butterflies",
-        "Number of two left nodes with two common right neighbors, in a bipartite graph.",
-        "lower",
-        "clustering",
-    ),
-    Query(
-        "left_degree_distribution_kl",
-        "degree distribution of the left side",
-        "Divergence of the degree distributions of the left nodes; 0 for equal ones.",
-        "lower",
-        "degrees",
-    ),
-    Query(
-        "right_degree_distribution_kl",
-        "degree distribution of the right side",
-        "Divergence of the degree distributions of the right nodes; 0 for equal ones.",
-        "lower",
-        "degrees",
-    ),
-)
-
-GRAPH_GLOSSARY: dict[str, Query] = {query.name: query for query in (*_OF_GRAPHS, *_OF_KINDS)}
+GRAPH_GLOSSARY: dict[str, Query] = {query.name: query for query in (*_OF_GRAPHS, *OF_KINDS)}
 """Every query that compares two graphs, by its name."""
 
-GLOSSARY: dict[str, Query] = GRAPH_GLOSSARY | {query.name: query for query in _OF_SETS_AND_LABELS}
-"""Every query of graphs, sets of graphs and labels, by its name."""
+NODE_GLOSSARY: dict[str, Query] = {query.name: query for query in OF_NODES}
+"""Every score of node classification, by its name."""
+
+GLOSSARY: dict[str, Query] = (
+    GRAPH_GLOSSARY | {query.name: query for query in _OF_SETS_AND_LABELS} | NODE_GLOSSARY
+)
+"""Every query of graphs, sets of graphs, labels and classes of nodes, by its name."""

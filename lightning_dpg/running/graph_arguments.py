@@ -16,6 +16,7 @@ from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIO
 from lightning_dpg.datamodules.loading import BUILT_IN, load_reading
 from lightning_dpg.datamodules.tu import TUGraphDataModule
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.attributes import attach, encode
 from lightning_dpg.graph.edge_columns import NAME_COLUMNS
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import GraphFormatError
@@ -64,20 +65,28 @@ def name_of_graph(source: Any, data_class: type) -> GraphName:
     return GraphName(f"{type(source).__name__} given in Python", is_public=False)
 
 
-def load(name: Any, undirected: bool, kind: str = "undirected") -> Data:
+def load(
+    name: Any, undirected: bool, kind: str = "undirected", *, attributes: bool = False
+) -> Data:
     """Load a graph by its name or from a file, or take an object.
 
     Args:
         name: Name, path, or graph of another library.
         undirected: Whether to drop the directions of a directed graph.
         kind: Kind as which to read it: ``undirected``, ``directed`` or ``bipartite``.
+        attributes: Whether to read its attributes of nodes as ``x``, ``y`` and ``attribute_names``,
+            where there are any.
 
     Raises:
         CommandError: If it is not readable.
     """
     try:
         reading = load_reading(name, undirected=undirected or kind != "undirected")
-        return in_kind(reading, kind).graph
+        graph = in_kind(reading, kind).graph
+        table = reading.attributes() if attributes else None
+        if table is not None:
+            attach(graph, encode(table, graph.node_names, {}))
+        return graph
     except GraphFormatError as error:
         raise CommandError(_in_words_of_commands(error)) from error
 

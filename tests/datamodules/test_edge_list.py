@@ -18,6 +18,7 @@ from lightning_dpg.datamodules.held_out import public_coin
 from lightning_dpg.datamodules.loading import load_graph
 from lightning_dpg.datamodules.records import EdgeRecords
 from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs
 from lightning_dpg.methods import ChungLu
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
@@ -70,6 +71,21 @@ def test_refuses_records_that_count_an_edge_twice(rows):
     datamodule.edges = torch.tensor(rows)
     with pytest.raises(ValueError, match="once"):
         datamodule.train_dataloader()
+
+
+@pytest.mark.parametrize(
+    ("space", "good", "bad"),
+    [
+        (DirectedPairs(3), [[2, 0], [0, 2]], [[[1, 1]], [[0, 3]], [[-1, 0]], [[2, 0], [2, 0]]]),
+        (BipartitePairs(5, 2), [[0, 2], [1, 4]], [[[2, 0]], [[0, 1]], [[0, 5]], [[1, 4], [1, 4]]]),
+    ],
+)
+def test_records_of_other_kinds_are_pairs_of_the_kind_that_occur_once(space, good, bad):
+    batch = EdgeRecords(torch.tensor(good), 0.5, space)[torch.tensor([1])]
+    assert batch.data.tolist() == good[1:]
+    for rows in bad:
+        with pytest.raises(ValueError, match=f"each {space.record} once"):
+            EdgeRecords(torch.tensor(rows), 0.5, space)
 
 
 def test_ranks_share_one_batch():

@@ -116,15 +116,18 @@ def test_private_attributes_are_refused_by_methods_that_cannot_protect_them(peop
         ChungLu.check_data(data)
 
 
+UNDIRECTED = frozenset({"undirected"})
+
+
 def test_a_method_that_needs_attributes_says_how_to_give_them(people):
     data = EdgeListDataModule(EDGES)
     data.setup("fit")
     with pytest.raises(MisconfigurationException, match=r"--data.init_args.node_attributes people"):
-        check_records("Encoder", AttributedGraphRecords, False, data)
+        check_records("Encoder", AttributedGraphRecords, False, UNDIRECTED, data)
     given = EdgeListDataModule(EDGES, node_attributes=people)
     given.setup("fit")
-    check_records("Encoder", AttributedGraphRecords, False, given)
-    check_records("ChungLu", GraphRecords, False, given)
+    check_records("Encoder", AttributedGraphRecords, False, UNDIRECTED, given)
+    check_records("ChungLu", GraphRecords, False, UNDIRECTED, given)
 
 
 def test_canaries_of_an_audit_leave_the_attributes(people):

@@ -51,7 +51,9 @@ def public_attributes(
     arguments = {} if settings is None else settings["data"]["init_args"]
     if arguments.get("node_attributes") != FROM_GRAPH:
         return None
-    table = own_attributes(load_reading(source, undirected=True))
+    table = own_attributes(
+        load_reading(source, undirected=True), arguments.get("kind", "undirected")
+    )
     return encode(table, graph.node_names, arguments.get("attribute_policy") or {})
 
 

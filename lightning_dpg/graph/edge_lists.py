@@ -42,6 +42,8 @@ class EdgeLines(NamedTuple):
     """Summary of the separator and the columns."""
     is_symmetric: bool
     """Whether the file itself says that its links have no direction."""
+    others: tuple[str, ...] = ()
+    """Columns that were not read."""
 
 
 def is_edge_list(name: str) -> bool:
@@ -82,11 +84,11 @@ def read_edge_lines(
         values, lines = numbers
         if keep_gaps:
             names = [str(i) for i in range(int(values.max()) + 1)]
-            return EdgeLines(names, values.astype(np.int64), str(where), is_symmetric)
+            return EdgeLines(names, values.astype(np.int64), str(where), is_symmetric, where.others)
         distinct, inverse = np.unique(values.ravel(), return_inverse=True)
         ids, pairs = [str(i) for i in distinct.tolist()], inverse.reshape(-1, 2)
     if nodes is None:
-        return EdgeLines(ids, pairs, str(where), is_symmetric)
+        return EdgeLines(ids, pairs, str(where), is_symmetric, where.others)
     number = {name: i for i, name in enumerate(nodes)}
     numbered = np.array([number.get(name, -1) for name in ids])[pairs]
     outside = np.argwhere(numbered < 0)
@@ -97,7 +99,7 @@ def read_edge_lines(
             f"{len(nodes):,} ids of nodes\nexpected ids of the node list only\n"
             "add the id to the list, or leave the line out"
         )
-    return EdgeLines(list(nodes), numbered, str(where), is_symmetric)
+    return EdgeLines(list(nodes), numbered, str(where), is_symmetric, where.others)
 
 
 def _read_cells(

@@ -39,6 +39,7 @@ from lightning_dpg.graph.conversion import (
     read_matrix,
     read_networkx,
     with_sides,
+    without_values,
 )
 from lightning_dpg.graph.edge_lists import (
     TEXT_SUFFIXES,
@@ -169,7 +170,7 @@ def _read_edge_list(
         nodes=nodes,
         columns=columns,
     )
-    return read_edges(
+    reading = read_edges(
         torch.from_numpy(lines.pairs),
         lines.names,
         path,
@@ -178,6 +179,7 @@ def _read_edge_list(
         node_set=node_set if nodes is None else NodeSet.LIST,
         is_symmetric=lines.is_symmetric,
     )
+    return without_values(reading, lines.others)
 
 
 def _read_npz(path: Path, undirected: bool) -> GraphReading:

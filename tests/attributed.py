@@ -44,6 +44,13 @@ def attributed_graph(num_nodes=120, groups=6, inside=0.35, outside=0.01, words=8
     return make_graph(edges, num_nodes), (drawn < 0.1 + 0.3 * shared).float()
 
 
+def twins(count):
+    """Data of ``count`` pairs of nodes with equal attributes, a word for each pair, and no edge."""
+    words = torch.eye(count).repeat_interleave(2, 0)
+    nothing = torch.empty(0, 2, dtype=torch.long)
+    return AttributedDataModule(make_graph(nothing, 2 * count), words)
+
+
 def tastes_and_products(kind, left=150, right=60, groups=6, inside=0.4, outside=0.02, seed=0):
     """A graph whose links lead from each group to the next one, so that no cosine shows them.
 

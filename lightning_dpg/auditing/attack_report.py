@@ -5,6 +5,14 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from lightning_dpg.auditing.link_stealing import BY_ATTRIBUTES
+
+_ATTRIBUTES = (
+    f"  Attributes of the nodes are public, so {BY_ATTRIBUTES} are an attack without any release.",
+    "  A release that has not seen the targets scores pairs by them, too: only the difference of",
+    "  the two columns is due to the targets.",
+)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AttackReport:
@@ -39,6 +47,7 @@ def _lines(report: dict[str, Any]) -> list[str]:
     by_degrees = report["baseline"] == "degrees alone"
     second, keys = "degrees alone" if by_degrees else "without them", ("auc", "accuracy", "found")
     head = f"{'attack':<31}{'other pairs':<14}{'AUC':>24}{'accuracy':>24}{'found at 1 %':>24}"
+    has_attributes = any(row["attack"] == BY_ATTRIBUTES for row in report["link_stealing"])
     text = [
         f"links: {report['targets']} of {report['edges']} edges; {report['graphs']} graphs",
         f"{head}   {second}: AUC, accuracy, found",
@@ -51,6 +60,7 @@ def _lines(report: dict[str, Any]) -> list[str]:
     text += [
         "  Of two pairs the AUC is how often the edge scores higher; chance is .5, and degrees alone",
         "  give more unless both have the same. Found: edges named at 1 % false alarms; chance is .01.",
+        *(_ATTRIBUTES if has_attributes else ()),
         "",
         f"names: nodes found by what is known of them; {second} in brackets",
     ]

@@ -23,11 +23,17 @@ from lightning_dpg.auditing.link_stealing import (
     steal_links,
     with_degrees_alone,
 )
+from lightning_dpg.auditing.public_attributes import (
+    on_released_nodes,
+    public_attributes,
+    with_own_attributes,
+)
 from lightning_dpg.auditing.reidentification import reidentify
 from lightning_dpg.classes import find_class
 from lightning_dpg.datamodules import EdgeListDataModule, TUGraphDataModule
 from lightning_dpg.datamodules.loading import known_graphs
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.attributes import NodeAttributes, attach
 from lightning_dpg.graph.io import write_graph
 from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
@@ -112,17 +118,24 @@ def attack_published(
         data_class = EdgeListDataModule
         opened = _opened(published)
         kind = _kind_of(opened, kind)
-        graph = load(real, undirected, kind)
+        release = opened if isinstance(opened, Release) else None
+        graph = on_released_nodes(load(real, undirected, kind), release)
+        attributes = public_attributes(release, graph, real, settings)
         if isinstance(opened, Release):
             view = published_release(opened, graph)
         else:
             view = published_graphs([load(item, undirected, kind) for item in opened], graph)
-        values = attack_graph(graph, view, settings)
+        if attributes is not None:
+            view = view._replace(attributes=attributes.x)
+        values = attack_graph(graph, view, settings, attributes)
     return AttackReport({"graph": name_of_graph(real, data_class)._asdict(), **values})
 
 
 def attack_graph(
-    real: Data, published: Published, settings: Mapping[str, Any] | None = None
+    real: Data,
+    published: Published,
+    settings: Mapping[str, Any] | None = None,
+    attributes: NodeAttributes | None = None,
 ) -> dict[str, Any]:
     """Try link stealing, re-identification and link prediction.
 
@@ -133,6 +146,7 @@ def attack_graph(
         published: The release of the graph, as the attacker has it.
         settings: Configuration to fit again with, see :func:`settings_for_parts`; without one,
             random graphs with the published degrees replace the second release.
+        attributes: Public attributes of the nodes, for the fits on parts of the graph.
 
     Returns:
         The report, as plain values.
@@ -154,7 +168,14 @@ def attack_graph(
         without, generated = with_degrees_alone(published), published
     else:
         rest = space.graph(edges[order[num_targets:]], real.node_names)
-        without, generated = (_fit_again(part, settings, count) for part in (rest, kept))
+        if attributes is not None:
+            settings = with_own_attributes(settings)
+            attach(rest, attributes)
+            attach(kept, attributes)
+        without, generated = (
+            _fit_again(part, settings, count)._replace(attributes=published.attributes)
+            for part in (rest, kept)
+        )
     stolen, known = (steal_links(each, targets) for each in (published, without))
     found, by_chance = (reidentify(real, each.graphs) for each in (published, without))
     ties = torch.Generator().manual_seed(SEED)
@@ -205,6 +226,9 @@ def _for_parts(settings: Mapping[str, Any], origin: str) -> dict[str, Any]:
             "give a configuration without one: --baseline-config CONF"
         )
     data["undirected"] = False
+    for name in ("nodes", "source_column", "target_column"):  # of the file of the whole
+        if name in data:
+            data[name] = None
     if "largest_component" in data:
         data["largest_component"] = False
     return {**settings, "data": section | {"init_args": data}}

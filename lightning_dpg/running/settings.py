@@ -115,7 +115,10 @@ def refuse_foreign_code(config: Path) -> None:
 
 _OUR_CODE = ("lightning_dpg.", "pytorch_lightning.")
 # Names of data and of folders, which are never used to look up a class.
-_PLAIN = frozenset({"name", "split", "default_root_dir", "dirpath", "save_dir"})
+_PLAIN = frozenset(
+    {"name", "nodes", "left_nodes", "right_nodes", "node_attributes", "split"}
+    | {"default_root_dir", "dirpath", "save_dir"}
+)
 
 
 def _strings(content: Any) -> Iterator[str]:

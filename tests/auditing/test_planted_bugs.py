@@ -2,7 +2,8 @@
 
 Each row states what is audited: the view is ``white_box``, the epsilon is that of the whole method,
 and a fit has so many canaries. A halved sensitivity is halved noise, since noise is in proportion to
-it. Rows whose bug no audit of this size can find are in ``BEYOND``, each with the reason.
+it. Rows whose bug no audit of this size can find are in ``BEYOND``, each with the reason. The rows of
+methods for attributes are in ``test_planted_attribute_bugs.py``.
 """
 
 from functools import partial
@@ -231,6 +232,8 @@ GAUSSIAN = (
 BEYOND = {
     "HRG gaussian branches half": GAUSSIAN,
     "PrivCom products and eigenvalues half": GAUSSIAN,
+    "AttributeMoments moment half": GAUSSIAN,
+    "AttributeEncoder steps half": GAUSSIAN,
     "DPNetGAN degrees and steps half": GAUSSIAN,
     "DPGVAE and DPGGAN sums and steps half": GAUSSIAN,
     "CentralGromovWasserstein sums half": GAUSSIAN,

@@ -1,6 +1,7 @@
 """``attack`` prints and writes its numbers, fits again, and refuses bad arguments."""
 
 import json
+from pathlib import Path
 
 import networkx as nx
 import pytest
@@ -136,3 +137,54 @@ def test_graphs_of_other_kinds_are_attacked_as_such(kind, folder, capsys):
     capsys.readouterr()
     assert main(["attack", source, str(run), "--kind", "undirected"]) == 2
     assert f"--kind {kind}" in capsys.readouterr().err
+
+
+PEOPLE = "id,word\n" + "".join(f"n{node},w{node // 10}\n" for node in range(40))
+
+
+def write_people():
+    """A graph whose links follow the words of the nodes; the node n39 has none."""
+    graph = nx.planted_partition_graph(4, 10, 0.6, 0.02, seed=0)
+    graph.remove_edges_from(list(graph.edges(39)))
+    lines = [f"n{one},n{other}\n" for one, other in graph.edges]
+    Path("links.csv").write_text("source,target\n" + "".join(lines))
+    Path("people.csv").write_text(PEOPLE)
+    named = nx.Graph([(f"n{one}", f"n{other}") for one, other in graph.edges])
+    named.add_nodes_from((f"n{node}", {"word": f"w{node // 10}"}) for node in graph)
+    nx.write_graphml(named, "links.graphml")
+
+
+CONFIG = {
+    "seed_everything": 0,
+    "model": {"class_path": "AttributeMoments", "init_args": {"rank": 4}},
+    "data": {"class_path": "EdgeListDataModule", "init_args": {"name": "links.csv"}},
+    "trainer": {"max_epochs": 1, "enable_progress_bar": False, "default_root_dir": "runs"},
+    "privacy": {"epsilon": 4.0, "delta": 1e-4},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        pytest.param("links.csv", "people.csv", marks=pytest.mark.slow),
+        ("links.graphml", "from_graph"),
+    ],
+)
+def test_attributes_are_known_to_both_columns(folder, capsys, name, attributes):
+    write_people()
+    Path("conf.yaml").write_text(yaml.safe_dump(CONFIG))
+    options = ["--data.init_args.name", name, "--data.init_args.node_attributes", attributes]
+    assert main(["fit", "--config", "conf.yaml", *options]) == 0
+    (run,) = folder.glob("runs/*/version_0")
+    capsys.readouterr()
+    assert main(["attack", name, str(run), "--json", "out.json"]) == 0
+    printed = capsys.readouterr().out
+    assert "public attributes alone are an attack without any release" in printed
+    numbers = report(folder / "out.json")
+    assert (numbers["nodes"], numbers["baseline"]) == (40, "fitted without the targets")
+    rows = {(row["attack"], row["others"]): row for row in numbers["link_stealing"]}
+    alone = rows["public attributes alone", "any"]
+    assert alone["release"] == alone["baseline"]
+    # The release without the targets has learned from the attributes, too.
+    assert alone["release"]["auc"]["value"] > 0.8
+    assert rows["scores of the generator", "any"]["baseline"]["auc"]["value"] > 0.8

@@ -4,6 +4,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
+from torch.optim import Adam
+from torch.optim.lr_scheduler import LinearLR
+from torch.optim.swa_utils import AveragedModel
 from torch_geometric.data import Data
 
 from lightning_dpg.auditing.bounds import inclusion_estimate
@@ -12,12 +16,15 @@ from lightning_dpg.methods.single_graph.attribute_encoder.clipping import (
     clipped_edge_gradients,
     clipped_edge_sum,
 )
+from lightning_dpg.methods.single_graph.attribute_encoder.method import LAST_RATE
 from lightning_dpg.methods.single_graph.attribute_encoder.moments import as_vector, edge_moment
-from lightning_dpg.nn.attribute_logits import degree_levels
+from lightning_dpg.nn.attribute_logits import AttributeLogits, degree_levels
 from lightning_dpg.privacy.events import LedgerEntry
 
 # Finite value for a release without noise.
 _LEAST_STD = 1e-6
+# Runs of the attacker's own, with coins of its own.
+_SHADOW_RUNS = 8
 
 
 def attribute_moment_score(
@@ -72,3 +79,76 @@ def attribute_gradient_score(
     both = torch.cat([directions, expected[None]])
     std = max(entry.sensitivity * entry.noise_multiplier, _LEAST_STD)
     return rate * inclusion_estimate(rest, both, std, rate / 2)[: len(pairs)].cpu()
+
+
+def attribute_weights_score(
+    method: Any, entry: LedgerEntry, pairs: Tensor, known: Data, shadow_runs: int = _SHADOW_RUNS
+) -> Tensor:
+    """Score each pair by the released means of the weights.
+
+    The attacker trains on the known edges and on canaries of its own coins, several times, with the
+    released degrees and the claimed noise. Compare the log odds of a pair with those of these runs. An
+    edge moves the weights along its gradient, which is that of its log odds up to a factor; so the
+    difference of the log odds is the displacement of the weights along the gradient.
+
+    * Carlini et al., "Membership inference attacks from first principles", 2022, for the likelihood
+      ratio with a variance that all pairs share.
+
+    Args:
+        method: The method after its fit.
+        entry: Ledger entry of the steps.
+        pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
+        known: Graph of all other edges.
+        shadow_runs: Number of the attacker's runs.
+
+    Returns:
+        Approximate log-likelihood ratios of shape ``(P,)``.
+    """
+    source, edges = torch.Generator().manual_seed(0), undirected_edges(known).cpu()
+    rows, levels, pairs = method.rows.cpu(), degree_levels(method.degrees).cpu(), pairs.cpu()
+    coins = torch.rand(shadow_runs, len(pairs), generator=source) < 0.5
+    tables = [
+        _shadow_run(method, entry, rows, levels, torch.cat([edges, pairs[coin]]), source)
+        for coin in coins
+    ]
+    with torch.no_grad():
+        logits = torch.stack([one(rows[pairs], levels[pairs]) for one in tables]).double()
+        released = method.averaged.cpu()(rows[pairs], levels[pairs]).double()
+    mean, centered = logits.mean(0), coins.double() - coins.double().mean(0)
+    shift = ((logits - mean) * centered).sum() / centered.square().sum().clamp(min=1.0)
+    rest = logits - mean - shift * centered
+    # The means of the runs have lost a degree of freedom, and have a variance of their own.
+    variance = rest.square().mean() * (shadow_runs + 1) / (shadow_runs - 1)
+    return shift.clamp(min=0.0) * (released - mean) / variance.clamp(min=_LEAST_STD**2)
+
+
+def _shadow_run(
+    method: Any,
+    entry: LedgerEntry,
+    rows: Tensor,
+    levels: Tensor,
+    edges: Tensor,
+    source: torch.Generator,
+) -> AveragedModel:
+    """Train once as the method does, on edges of shape ``(M, 2)`` with ordinary random numbers."""
+    settings, rate = method.hparams, entry.sample_rate
+    model = AttributeLogits(rows.shape[1])
+    averaged = AveragedModel(model)
+    optimizer = Adam(model.parameters(), settings["learning_rate"])
+    scheduler = LinearLR(optimizer, 1.0, LAST_RATE, settings["iterations"])
+    std, expected = entry.sensitivity * entry.noise_multiplier, rate * max(1, int(method.num_edges))
+    for step in range(1, settings["iterations"] + 1):
+        drawn = edges[torch.rand(len(edges), generator=source) < rate]
+        sums = clipped_edge_sum(model, rows[drawn], levels[drawn], entry.sensitivity)
+        size = (settings["public_pairs"], 2)
+        uniform = torch.randint(len(rows), size, generator=source)
+        optimizer.zero_grad()
+        softplus(model(rows[uniform], levels[uniform])).mean().backward()
+        for name, parameter in model.named_parameters():
+            noise = std * torch.randn(parameter.shape, generator=source)
+            parameter.grad += (sums[name] + noise).float() / expected
+        optimizer.step()
+        scheduler.step()
+        if 2 * step > settings["iterations"]:
+            averaged.update_parameters(model)
+    return averaged

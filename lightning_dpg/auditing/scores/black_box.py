@@ -7,7 +7,10 @@ from pytorch_lightning.utilities import rank_zero_warn
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.auditing.scores.attributes import attribute_moment_score
+from lightning_dpg.auditing.scores.attributes import (
+    attribute_moment_score,
+    attribute_weights_score,
+)
 from lightning_dpg.auditing.scores.choices import (
     branches_score,
     communities_score,
@@ -107,6 +110,9 @@ def _released(method: Any, pairs: Tensor, known: Data) -> list[Tensor]:
         entry, rows = entries["attribute_moment"], method.rows.cpu()
         noisy = as_vector(moment_of_form(method.form.cpu(), rows, RIDGE))
         parts.append(attribute_moment_score(rows, entry, noisy, pairs, known))
+    if "attribute_gradient" in entries:
+        entry = entries["attribute_gradient"]
+        parts.append(attribute_weights_score(method, entry, pairs, known))
     if "communities" in entries:
         chosen = method.communities[method.degrees.argsort(descending=True, stable=True)]
         parts.append(communities_score(method, entries["communities"], chosen, pairs, known))

@@ -1,10 +1,18 @@
 """Scores of attribute releases: likelihood ratios of one canary, and canaries that are found."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
+from scipy.optimize import brentq
+from scipy.stats import norm
 
+from lightning_dpg.auditing.bounds import guess_half
+from lightning_dpg.auditing.scores.attributes import (
+    attribute_moment_score,
+    attribute_weights_score,
+)
 from lightning_dpg.auditing.scores.black_box import black_box_score
 from lightning_dpg.auditing.scores.counts import degrees_score
 from lightning_dpg.callbacks import PrivacyAccountant
@@ -16,20 +24,24 @@ from lightning_dpg.methods.single_graph.attribute_encoder.clipping import clippe
 from lightning_dpg.methods.single_graph.attribute_encoder.method import AttributeEncoder
 from lightning_dpg.methods.single_graph.attribute_encoder.moments import as_vector, edge_moment
 from lightning_dpg.nn.attribute_logits import degree_levels
-from tests.attributed import AttributedDataModule, attributed_graph
+from tests.attributed import AttributedDataModule, attributed_graph, twins
 from tests.scoring import scored
 from tests.training import quiet_trainer
 
 
+def hidden_among():
+    """40 edges as canaries, and the graph of the other edges."""
+    edges = undirected_edges(attributed_graph()[0])
+    canaries = edges[torch.randperm(len(edges), generator=torch.Generator().manual_seed(1))[:40]]
+    is_canary = (edges[:, None] == canaries).all(2).any(1)
+    return canaries, make_graph(edges[~is_canary], 120)
+
+
 def audited(method, epsilon=8.0):
     """A fit with 40 canaries, half of them edges: the method, sums of its scores, and the coins."""
-    graph, attributes = attributed_graph()
-    edges = undirected_edges(graph)
-    canaries = edges[torch.randperm(len(edges), generator=torch.Generator().manual_seed(1))[:40]]
-    coins = torch.arange(40) < 20
-    is_canary = (edges[:, None] == canaries).all(2).any(1)
-    known = make_graph(edges[~is_canary], 120)
-    trained = make_graph(torch.cat([edges[~is_canary], canaries[coins]]), 120)
+    canaries, known = hidden_among()
+    attributes, coins = attributed_graph()[1], torch.arange(40) < 20
+    trained = make_graph(torch.cat([undirected_edges(known), canaries[coins]]), 120)
     total = torch.zeros(40, dtype=torch.double)
 
     def observe(key, noisy):
@@ -59,11 +71,7 @@ def test_canaries_are_found_where_there_is_little_noise(method, epsilon):
 
 def test_the_released_weights_give_the_moment_away():
     method, total, _ = audited(AttributeMoments(rank=12))
-    graph, _ = attributed_graph()
-    edges = undirected_edges(graph)
-    canaries = edges[torch.randperm(len(edges), generator=torch.Generator().manual_seed(1))[:40]]
-    is_canary = (edges[:, None] == canaries).all(2).any(1)
-    known = make_graph(edges[~is_canary], 120)
+    canaries, known = hidden_among()
     cost = method.ledger.last_entry("degrees").epsilon
     degrees = cost * degrees_score(method.degrees, canaries, known)
     found = black_box_score(method, None, canaries, known) - degrees
@@ -95,3 +103,38 @@ def test_a_gradient_weighs_as_the_likelihood_ratio_of_its_noise():
     expected = math.log((1 - rate) + rate * density[1] / density[0])
     found = scored(method, "attribute_gradient", noisy, pairs, known)
     assert float(found) == pytest.approx(expected, rel=0.35)
+
+
+def test_a_moment_is_attacked_as_well_as_one_number_with_normal_noise():
+    """Nodes of equal attributes attain the sensitivity, where the best attack has a closed form."""
+    data, count, std = twins(16), 16, 0.8
+    method = AttributeMoments(rank=16)
+    quiet_trainer(PrivacyAccountant(8.0, 1e-5)).fit(method, data)
+    entry = replace(method.ledger.last_entry("attribute_moment"), noise_multiplier=std)
+    pairs = torch.arange(2 * count).view(-1, 2)
+    source, scores, coins = torch.Generator().manual_seed(0), [], []
+    rows = method.rows.double()
+    for _ in range(150):
+        coins.append(torch.rand(count, generator=source) < 0.5)
+        exact = as_vector(edge_moment(pairs[coins[-1]], rows))
+        noisy = exact + std * torch.randn(exact.shape, generator=source, dtype=torch.double)
+        scores.append(attribute_moment_score(rows, entry, noisy, pairs, data.train_graph))
+    made, correct = guess_half(torch.cat(scores), torch.cat(coins))
+    mu = 1 / std
+    # Scores ascend with a normal number of mean 0 or mu; a quarter of the canaries exceed the edge.
+    edge = brentq(lambda x: norm.sf(x) + norm.sf(x - mu) - 0.5, -20, 20)
+    best = norm.sf(edge - mu) / (norm.sf(edge - mu) + norm.sf(edge))
+    assert correct / made == pytest.approx(best, abs=4 * math.sqrt(best * (1 - best) / made))
+
+
+def test_the_released_weights_tell_canaries_from_runs_without_them():
+    method, _, coins = audited(AttributeEncoder(rank=12, iterations=60, sample_rate=0.9), 100.0)
+    canaries, known = hidden_among()
+    entry = method.ledger.last_entry("attribute_gradient")
+    by_weights = attribute_weights_score(method, entry, canaries, known)
+    better = (by_weights[coins][:, None] > by_weights[~coins]).double().mean()
+    assert better > 0.6  # .79 on average, with a deviation of .07
+    cost = method.ledger.last_entry("degrees").epsilon
+    by_degrees = cost * degrees_score(method.degrees, canaries, known)
+    released = black_box_score(method, None, canaries, known)
+    torch.testing.assert_close(released, by_weights + by_degrees)

@@ -40,7 +40,8 @@ from lightning_dpg.privacy.sensitivity import edge_gradient_sensitivity
 DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.2}
 # Rounds of swaps that link the stubs of a graph.
 SWAP_ROUNDS = 200
-_LAST_RATE = 0.1
+# Factor of the last learning rate.
+LAST_RATE = 0.1
 # Pairs whose rows are in memory at a time.
 _PAIRS_AT_ONCE = 65_536
 
@@ -233,7 +234,7 @@ class AttributeEncoder(Synthesizer):
         """Build Adam, with a learning rate that falls linearly to a tenth."""
         optimizer = Adam(self.model.parameters(), self.hparams["learning_rate"])
         steps = max(1, self.hparams["iterations"])
-        return [optimizer], [LinearLR(optimizer, 1.0, _LAST_RATE, steps)]
+        return [optimizer], [LinearLR(optimizer, 1.0, LAST_RATE, steps)]
 
     def on_train_batch_start(self, batch: object, batch_idx: int) -> int | None:
         """End the run after its steps, or before a step that the budget does not cover."""

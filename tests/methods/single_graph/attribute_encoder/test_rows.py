@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import one_hot
 
 from lightning_dpg.methods.single_graph.attribute_encoder.rows import AttributeRows
 
@@ -42,3 +43,57 @@ def test_attributes_with_few_components_give_finite_rows(attributes):
     assert found.shape == (len(attributes), 4)
     assert found.isfinite().all()
     assert (found.norm(dim=1) <= 1 + 1e-6).all()
+
+
+@pytest.mark.parametrize("columns", [900, 1300], ids=["covariances", "iteration"])
+def test_sparse_attributes_have_the_cosines_of_principal_components(columns):
+    drawn = torch.rand(60, columns, generator=torch.Generator().manual_seed(0))
+    # Six groups of different sizes with words of their own, so that variances differ
+    group = (torch.arange(60) + 1).double().sqrt().long() - 1
+    rate = 0.02 + 0.6 * (group[:, None] == torch.arange(columns) % 40)
+    attributes = (drawn < rate).float()
+    rows = AttributeRows(5)
+    rows.fit(attributes)
+    x = attributes.double().numpy()
+    x *= np.log(61 / (1 + (x > 0).sum(0))) + 1
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    left, values, _ = np.linalg.svd(x - x.mean(0), full_matrices=False)
+    expected = left[:, :5] * values[:5]
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    found = rows(attributes).double().numpy()
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e5])
+def test_nodes_of_near_numbers_have_similar_rows(scale):
+    # An age says nothing at length 1: all ages would be one row. Categories are noise here.
+    source = torch.Generator().manual_seed(0)
+    age = 20 + 60 * torch.rand(300, generator=source)
+    branch = one_hot(torch.randint(4, (300,), generator=source), 4)
+    rows = AttributeRows(64)
+    rows.fit(torch.cat([scale * age[:, None], branch], 1))
+    between = torch.rand(200, generator=source).sort().values * 60 + 20  # ages of other nodes
+    found = rows(torch.cat([scale * between[:, None], torch.zeros(200, 4)], 1))
+    similarity = (found @ found.T)[100]
+    steps = similarity[100:].diff()
+    assert similarity[100] == pytest.approx(1.0)
+    assert (steps < 0.01).all() and similarity[140] < 0.9 and similarity[199] < 0
+    assert (similarity[:101].diff() > -0.01).all()
+
+
+def test_many_numbers_count_alike():
+    source = torch.Generator().manual_seed(0)
+    numbers = torch.randn(200, 40, generator=source)
+    scales = torch.logspace(-3, 3, 40)
+    fits = [AttributeRows(40), AttributeRows(40)]
+    for rows, values in zip(fits, (numbers, numbers * scales), strict=True):
+        rows.fit(values)
+    one, other = fits[0](numbers), fits[1](numbers * scales)
+    torch.testing.assert_close(one @ one.T, other @ other.T, atol=1e-4, rtol=0)
+
+
+def test_words_and_categories_of_any_value_are_no_numbers():
+    words = (torch.rand(50, 3, generator=torch.Generator().manual_seed(0)) < 0.3).float()
+    rows = AttributeRows(2)
+    rows.fit(torch.cat([words, 7 * words[:, :1], torch.arange(50.0)[:, None]], 1))
+    assert rows.binned.tolist() == [4]

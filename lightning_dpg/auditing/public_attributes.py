@@ -1,0 +1,68 @@
+"""Public nodes and attributes of a release, which an attacker and fits on parts of the data have."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch_geometric.data import Data
+
+from lightning_dpg.datamodules.loading import load_reading
+from lightning_dpg.datamodules.node_attributes import FROM_GRAPH, own_attributes
+from lightning_dpg.graph.attributes import NodeAttributes, encode
+from lightning_dpg.graph.pair_space import space_of
+from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.running.release import Release
+
+
+def on_released_nodes(graph: Data, release: Release | None) -> Data:
+    """Add the nodes of a release that an edge list does not name, because they have no edge."""
+    method = None if release is None else release.method
+    if not isinstance(method, Synthesizer) or method.node_names is None:
+        return graph
+    names = method.node_names
+    if not set(graph.node_names) < set(names):
+        return graph
+    number = {name: place for place, name in enumerate(names)}
+    places = torch.tensor([number[name] for name in graph.node_names])
+    return method.space.graph(places[space_of(graph).edges(graph)], names)
+
+
+def public_attributes(
+    release: Release | None, graph: Data, source: Any, settings: Mapping[str, Any] | None
+) -> NodeAttributes | None:
+    """Find the public attributes of the nodes of a graph, in their order.
+
+    Those of a release are the ones that its method has seen. Without them, a configuration with
+    ``node_attributes: from_graph`` takes those that the graph holds itself.
+
+    Args:
+        release: The attacked release, if it is one.
+        graph: The real graph.
+        source: The name, the path or the object that the graph was read from.
+        settings: Configuration to fit again with, if there is one.
+
+    Returns:
+        The attributes; None if the attacker has none, or if they are in a table that the
+        configuration names.
+    """
+    attributes = None if release is None else getattr(release.method, "node_attributes", None)
+    if release is not None and attributes is not None:
+        number = {name: place for place, name in enumerate(release.method.node_names)}
+        if set(number) == set(graph.node_names):
+            order = torch.tensor([number[name] for name in graph.node_names])
+            found: NodeAttributes = attributes.of_nodes(order)
+            return found
+    arguments = {} if settings is None else settings["data"]["init_args"]
+    if arguments.get("node_attributes") != FROM_GRAPH:
+        return None
+    table = own_attributes(load_reading(source, undirected=True), space_of(graph).kind)
+    return encode(table, graph.node_names, arguments.get("attribute_policy") or {})
+
+
+def with_own_attributes(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Adapt a configuration to parts of the data whose files hold the attributes of the nodes."""
+    section = settings["data"]
+    data = dict(section["init_args"])
+    if "node_attributes" in data:
+        data |= {"node_attributes": FROM_GRAPH, "attribute_policy": None, "node_column": None}
+    return {**settings, "data": section | {"init_args": data}}

@@ -9,6 +9,8 @@ NAMES = (
     "generator",
     "graphlets",
     "gromov",
+    "link_methods",
+    "links",
     "local_labels",
     "local_privacy",
     "memory",

@@ -137,6 +137,7 @@ class GraphDataModule(pl.LightningDataModule):
         self.assumptions: list[str] = []
         self.summary: str | None = None
         self._graph: Data | None = None
+        self._file_order: Sequence[str] | None = None
         self._numbering: list[int] | None = None
         self._key: list[str] | None = None
 
@@ -164,6 +165,7 @@ class GraphDataModule(pl.LightningDataModule):
             node_column=self.node_column,
             columns=self._columns(),
         )
+        self._file_order = reading.file_order
         reading = in_kind(reading, self.kind, sides)
         graph, self.summary = reading.graph, reading.summary
         total = graph.num_nodes

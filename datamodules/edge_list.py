@@ -21,7 +21,7 @@ from lightning_dpg.datamodules.batches import (
     poisson_loader,
     request_of,
 )
-from lightning_dpg.datamodules.held_out import public_coin, read_split
+from lightning_dpg.datamodules.held_out import numbers_in_file, public_coin, read_split
 from lightning_dpg.datamodules.loading import GraphSource
 from lightning_dpg.datamodules.node_attributes import AttributeSource
 from lightning_dpg.datamodules.records import AttributedGraph, EdgeRecords, LinkBatch, OneGraph
@@ -257,7 +257,7 @@ class EdgeListDataModule(GraphDataModule):
             walks = WalkBatches(self.train_graph, share, steps, (self.seed, rank))
             return DataLoader(walks, batch_size=None)
         rate = request.sample_rate
-        return poisson_loader(EdgeRecords(self.edges, rate), rate, steps, self.trainer)
+        return poisson_loader(EdgeRecords(self.edges, rate, self.space), rate, steps, self.trainer)
 
     def val_dataloader(self) -> DataLoader[LinkBatch] | list[LinkBatch]:
         """Return one batch of validation links, or nothing without a split."""
@@ -283,10 +283,9 @@ class EdgeListDataModule(GraphDataModule):
             raise MisconfigurationException(
                 "split is for undirected graphs: set kind to undirected"
             )
-        if self.split is not None and (held_out or self.largest_component):
+        if self.split is not None and held_out:
             raise MisconfigurationException(
-                "split comes with its own held-out edges and node numbers: set val_fraction and "
-                "test_fraction to 0 and largest_component to false"
+                "split comes with its own held-out edges: set val_fraction and test_fraction to 0"
             )
 
     def _split_by_coin(self) -> None:
@@ -307,7 +306,8 @@ class EdgeListDataModule(GraphDataModule):
         )
 
     def _split_as_published(self, split: str) -> None:
-        parts = read_split(split, self.num_nodes)
+        nodes = numbers_in_file(self.graph.node_names, self._file_order)
+        parts = read_split(split, nodes)
         self.edges = parts["train_ones"]
         held_out = torch.cat([parts["val_ones"], parts["test_ones"]])
         whole = make_graph(torch.cat([self.edges, held_out]), self.num_nodes)

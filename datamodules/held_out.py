@@ -1,6 +1,7 @@
 """Choice of held-out edges: by a public coin per pair of nodes, or by a published split."""
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -39,8 +40,27 @@ def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return bits ^ (bits >> np.uint64(31))
 
 
-def read_split(split: str, num_nodes: int) -> dict[str, Tensor]:
-    """Read edges and non-edges of a split, each pair once, in lexicographic order."""
+def numbers_in_file(node_names: Sequence[str], file_order: Sequence[str] | None) -> Tensor:
+    """Return the nodes of a graph in the order of its file, by which published splits number them.
+
+    Args:
+        node_names: Names of the N nodes in their order.
+        file_order: Names in the order of the file, maybe with nodes that the graph does not have;
+            None if the file has no names of its own.
+    """
+    if file_order is None:
+        return torch.arange(len(node_names))
+    number = {name: node for node, name in enumerate(node_names)}
+    return torch.tensor([number[name] for name in file_order if name in number])
+
+
+def read_split(split: str, nodes: Tensor) -> dict[str, Tensor]:
+    """Read edges and non-edges of a split, each pair once, in lexicographic order.
+
+    Args:
+        split: Path of an archive, or its name in the folder of real data.
+        nodes: Node of each number of the split, shape ``(N,)``.
+    """
     path = Path(split).expanduser()
     root = data_root()
     if root is not None and (named := root / "npz" / f"{split}.npz").is_file():
@@ -56,4 +76,5 @@ def read_split(split: str, num_nodes: int) -> dict[str, Tensor]:
         if missing:
             raise ValueError(f"{path} holds no {', '.join(missing)}; a split needs {keys}")
         pairs = {key: torch.from_numpy(archive[key].astype(np.int64)) for key in keys}
-    return {key: undirected_edges(make_graph(pairs[key], num_nodes)) for key in keys}
+    in_file = {key: undirected_edges(make_graph(pairs[key], len(nodes))) for key in keys}
+    return {key: undirected_edges(make_graph(nodes[in_file[key]], len(nodes))) for key in keys}

@@ -29,12 +29,28 @@ from lightning_dpg.graph.node_names import given_names
 DATA_VARIABLE = "LIGHTNING_DPG_DATA"
 FROM_EDGES = "from_edges"
 
+
+def _planted_words() -> nx.Graph:
+    """The graph ``planted_partition`` with 32 public words that its nodes hold or not.
+
+    Each community prefers eight words. Words are drawn apart from the edges, given the communities.
+    """
+    graph = BUILT_IN["planted_partition"]()
+    coins = np.random.default_rng(0).random((len(graph), 32))
+    preferred = np.arange(len(graph))[:, None] // 50 == np.arange(32) // 8
+    for node, held in enumerate(coins < np.where(preferred, 0.4, 0.1)):
+        graph.nodes[node].pop("block", None)
+        graph.nodes[node].update({f"word {k:02}": float(held[k]) for k in range(32)})
+    return graph
+
+
 BUILT_IN: dict[str, Callable[[], nx.Graph]] = {
     "les_miserables": nx.les_miserables_graph,
     "karate": nx.karate_club_graph,
     "davis": nx.davis_southern_women_graph,
     # Four communities of 50 nodes, with about 7.4 neighbors inside and 1.5 outside.
     "planted_partition": lambda: nx.planted_partition_graph(4, 50, 0.15, 0.01, seed=0),
+    "planted_words": _planted_words,
 }
 
 if TYPE_CHECKING:

@@ -6,16 +6,17 @@ They are plain objects: Lightning, which copies data classes and tuples to a dev
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.batches import PoissonRecords
-from lightning_dpg.graph.pair_space import Kind, space_of
+from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
 from lightning_dpg.privacy.sampling import PoissonBatch
 
 
 class LinkBatch(NamedTuple):
-    """Node pairs to classify (private); each pair is a row ``i < j``.
+    """Node pairs to classify (private); each pair is a row as of the training edges.
 
     Attributes:
         edges: Held-out edges of shape ``(P, 2)``.
@@ -30,20 +31,26 @@ class LinkBatch(NamedTuple):
 
 
 class EdgeRecords(PoissonRecords):
-    """The training records: one per undirected edge, indexed once per batch (private).
+    """The training records: one per edge, indexed once per batch (private).
 
     Args:
-        edges: Records of shape ``(M, 2)``, each a row ``i < j`` that occurs once.
+        edges: Records of shape ``(M, 2)``, each a row that occurs once: ``i < j``, or a pair of
+            ``space``.
         sample_rate: Probability with which each record is drawn into a batch.
+        space: Pairs that may be linked; by default all pairs ``i < j``.
     """
 
-    def __init__(self, edges: Tensor, sample_rate: float) -> None:
+    def __init__(self, edges: Tensor, sample_rate: float, space: PairSpace | None = None) -> None:
         """Refuse records that could count one edge twice."""
-        if bool((edges[:, 0] >= edges[:, 1]).any()):
-            raise ValueError("edges must hold each undirected edge once, as a row i < j")
+        if space is None or space.kind == "undirected":
+            record, form, is_pair = "undirected edge", "a row i < j", edges[:, 0] < edges[:, 1]
+        else:
+            record, form, is_pair = space.record, f"a {space.kind} pair", _are_pairs(edges, space)
+        if not bool(is_pair.all()):
+            raise ValueError(f"edges must hold each {record} once, as {form}")
         keys = (edges[:, 0] * 2**31 + edges[:, 1]).sort().values  # one number per pair
         if bool((keys[1:] == keys[:-1]).any()):
-            raise ValueError("edges must hold each undirected edge once, but a row is repeated")
+            raise ValueError(f"edges must hold each {record} once, but a row is repeated")
         self.edges = edges
         self.sample_rate = sample_rate
 
@@ -54,6 +61,15 @@ class EdgeRecords(PoissonRecords):
     def __getitem__(self, indices: Tensor) -> PoissonBatch:
         """Return the batch of the records ``indices``, of shape ``(B, 2)``."""
         return PoissonBatch(self.edges[indices], self.sample_rate)
+
+
+def _are_pairs(edges: Tensor, space: PairSpace) -> Tensor:
+    """Return which rows are pairs of a directed or bipartite graph."""
+    first, second = space.parts
+    ends = space.ends(edges)
+    inside = ends >= torch.tensor([first.start, second.start])
+    inside &= ends < torch.tensor([first.stop, second.stop])
+    return inside.all(1) & (edges[:, 0] != edges[:, 1])
 
 
 class OneGraph:

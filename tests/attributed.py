@@ -6,6 +6,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.graph.pair_space import pair_space
 
 
 class AttributedDataModule(EdgeListDataModule):
@@ -41,3 +42,25 @@ def attributed_graph(num_nodes=120, groups=6, inside=0.35, outside=0.01, words=8
     shared = one_hot(group, groups).repeat_interleave(words, 1)
     drawn = torch.rand(num_nodes, groups * words, generator=source)
     return make_graph(edges, num_nodes), (drawn < 0.1 + 0.3 * shared).float()
+
+
+def tastes_and_products(kind, left=150, right=60, groups=6, inside=0.4, outside=0.02, seed=0):
+    """A graph whose links lead from each group to the next one, so that no cosine shows them.
+
+    Of the directed graph, members of group k send links to members of group k + 1. Of the bipartite
+    one, persons with the taste k buy products of the category k + 1: the sides share no column.
+
+    Returns:
+        The graph, and attributes of shape ``(num_nodes, F)``.
+    """
+    source = torch.Generator().manual_seed(seed)
+    sizes = (left, right) if kind == "bipartite" else (left + right,)
+    group = torch.cat([torch.arange(size) % groups for size in sizes])
+    space = pair_space(kind, left + right, left)
+    pairs = space.pairs(torch.arange(space.num_pairs))
+    follows = (group[pairs[:, 0]] + 1) % groups == group[pairs[:, 1]]
+    drawn = torch.rand(len(pairs), generator=source) < torch.where(follows, inside, outside)
+    shared = one_hot(group, groups).float()
+    blur = 0.3 * torch.rand(shared.shape, generator=source)
+    parts = (shared + blur).split(sizes)
+    return space.graph(pairs[drawn]), torch.block_diag(*parts)  # one block of a directed graph

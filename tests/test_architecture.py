@@ -40,10 +40,11 @@ ARROWS = {
     # Everybody may import these, and they import nothing.
     "__init__": {"benchmark", "auditing"},  # lazily
     "__version__": set(),
+    "advice": set(),
     "classes": set(),
     "errors": set(),
 }
-FOR_ALL = {"__version__", "classes", "errors"}
+FOR_ALL = {"__version__", "advice", "classes", "errors"}
 
 
 def allowed(room):

@@ -70,7 +70,14 @@ def run(tmp_path_factory):
 
 
 # Methods that make as many steps as they are asked for, and refuse a trainer that would cut them.
-ITERATED = {"ldp_gw_curated", "ldp_gw_exact", "privcom", "privcom_katz", "privcom_node"}
+ITERATED = {
+    "attribute_encoder",
+    "ldp_gw_curated",
+    "ldp_gw_exact",
+    "privcom",
+    "privcom_katz",
+    "privcom_node",
+}
 
 
 @pytest.mark.parametrize("name", HERE)

@@ -47,6 +47,7 @@ from tests.training import quiet_trainer
 N = 14
 SIZES = (1, 3, 10)  # of the parts of the nodes that make a set
 MAX_BATCH = 100
+WORDS = torch.eye(7).repeat(2, 1)  # public attributes, the same of every graph
 SMALL_GAN = {"latent_dim": 4, "generator_dim": 8, "critic_dim": 8, "embedding_dim": 8}
 SMALL_VAE = {"latent_dim": 4, "feature_dim": 4, "hidden_dim": 8, "public_pairs": 64}
 SMALL_GW = {"width": 3, "num_clients": 2, "local_epochs": 1}
@@ -60,6 +61,9 @@ SMALL = {
     "NodePrivCom": {"max_degree": 13, "clip": 0.75},
     "CentralGromovWasserstein": SMALL_GW,
     "LDPGromovWasserstein": SMALL_GW,
+    "AttributeEncoder": {"iterations": 20, "rank": 4, "public_pairs": 64},
+    "AttributeMoments": {"rank": 4},
+    "NodeAttributeMoments": {"max_degree": 13, "rank": 4},
 }
 
 # Name, mechanism, sensitivity, epsilon or noise multiplier, steps at the budget of the file, written
@@ -175,7 +179,38 @@ LEDGERS |= {
         for hop in (1, 2)
     ],
 }
-RELATIONS = {"ldp_gw": "local_graph", "privcom_node": "node"}
+# Rows have length 1 at most, apart from rounding in single precision.
+UNIT = pytest.approx(1.0, rel=1e-5)
+LEDGERS |= {
+    # A fifth of epsilon, of which count and sequence take a fifth each.
+    "attribute_encoder": [
+        ("number of edges", "pure", 1, 0.04, 1),
+        ("ordered degrees", "pure", 2, 0.04, 1),
+        ("degree of each node", "pure", 2, 0.12, 1),
+        ("gradient of edges by attributes", "gaussian", 1.0, "the rest", 20),
+    ],
+    "attribute_moments": [
+        ("number of edges", "pure", 1, 0.04, 1),
+        ("ordered degrees", "pure", 2, 0.04, 1),
+        ("degree of each node", "pure", 2, 0.12, 1),
+        ("moment of attributes over edges", "gaussian", UNIT, ("all the rest", 1), 1),
+    ],
+    "attribute_moments_node": [
+        ("number of edges", "pure", 13, 0.8, 1),
+        (
+            "moment of attributes over edges",
+            "gaussian",
+            pytest.approx(13.0, rel=1e-5),
+            ("all the rest", 1),
+            1,
+        ),
+    ],
+}
+RELATIONS = {
+    "ldp_gw": "local_graph",
+    "privcom_node": "node",
+    "attribute_moments_node": "node",
+}
 LEDGERS["dpggan"] = LEDGERS["dpgvae"]  # its discriminator reads no edge
 LEDGERS["private_kernel"] = [
     ("number of edges", "pure", 1, 2 / (1 + 42 ** (2 / 3)), 1),
@@ -299,6 +334,8 @@ def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, **changes):
         default_root_dir=changes.pop("folder", None),
     )
     data = getattr(datamodules, config["data"]["class_path"])
+    if "node_attributes" in config["data"]["init_args"]:
+        graph.x = WORDS
     data = data(**config["data"]["init_args"] | {"name": graph} | changes)
     if case in SETS:
         data.read_graphs = lambda: parts(graph)  # as in files, and unlike lists, some may be empty
@@ -530,10 +567,11 @@ def test_one_edge_moves_what_mechanisms_are_given_by_their_sensitivity(
                 steps = {"max_epochs": 1}
                 options = {}
                 if draws_batches(case):  # all records, so that both runs draw the same
-                    steps |= {"steps_per_epoch": 3}
+                    own_steps = known(case, iterations=3)  # the number is a setting of the method
+                    steps |= {} if own_steps else {"steps_per_epoch": 3}
                     # A bound below the norm of an edge's gradient in a set.
                     norm = {"max_grad_norm": 0.1} if case in SETS else {}
-                    options = known(case, num_edges=20, **norm) | {"sample_rate": 1.0}
+                    options = known(case, num_edges=20, **norm) | own_steps | {"sample_rate": 1.0}
                 fit(case, graph, extra=[SameCoins()], noise_seed=1, options=options, **steps)
             for distance, sensitivity in transcript.moved():
                 assert distance <= sensitivity * (1 + 1e-5)
@@ -579,7 +617,9 @@ def test_apart_from_the_mechanisms_nothing_knows_which_graph_it_was(case, monkey
         files = {path.name: path.read_bytes() for path in (folder / "release").iterdir()}
         ends.append(state.known | files)
     assert len(transcript.first) == len(transcript.second)
-    assert len(ends[0]) == 5 + (6 if case in LEARNERS else 11)
+    num_files = 6 if case in LEARNERS else 11
+    num_files += (folder / "release" / "node_attributes.npz").is_file()
+    assert len(ends[0]) == 5 + num_files
     different = [name for name in ends[0] if ends[0][name] != ends[1][name]]
     assert not different
 

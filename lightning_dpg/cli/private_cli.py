@@ -28,6 +28,7 @@ from lightning_dpg.cli.checkpoints import (
 from lightning_dpg.cli.distinct_keys import load_distinct_keys
 from lightning_dpg.cli.earlier_names import with_names_of_today
 from lightning_dpg.cli.ends import early_end, farewell
+from lightning_dpg.cli.hint import better_method
 from lightning_dpg.cli.loggers import (
     describe_run,
     prepare_wandb,
@@ -216,8 +217,9 @@ class PrivateCLI(LightningCLI):
         """
         if (summary := getattr(self.datamodule, "summary", None)) is not None:
             rank_zero_info(summary)
-        advice = getattr(self.model, "advice", None)
-        if advice is not None and (line := advice(float(self._settings.privacy.epsilon))):
+        budget = PrivacyAccountant(**self._settings.privacy).budget
+        assert serves_records(self.datamodule)  # otherwise the run was refused
+        if line := better_method(self.model, self.datamodule.records, budget):
             rank_zero_info(f"hint: {line}")
 
     def after_fit(self) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from lightning_dpg.advice import GOALS, choices
 from lightning_dpg.running.method_list import MethodInfo, first_line, list_methods, source_folder
 from lightning_dpg.running.settings import shipped_configs
 
@@ -26,7 +27,10 @@ def run(args: list[str]) -> None:
         print(f"{title}:")
         for name, text in rows:
             print(f"  {name:<{width}}  {text}".rstrip())
-    print("which method for links: plan ... --epsilon E --nodes N --edges M names it")
+    print("which method:")
+    for goal, words in GOALS.items():
+        print(f"  {words}: {', '.join(choices(goal))}")
+    print("  plan --goal ... --epsilon E --nodes N --edges M chooses, and gives the reason")
 
 
 def methods() -> list[tuple[str, str]]:

@@ -1,6 +1,11 @@
 """``plan``: noise, steps, epsilon and delta of a run, without data."""
 
 import argparse
+from typing import get_args
+
+from lightning_dpg.advice import GOALS, OF_SETS, Facts, Kind, hint
+
+KINDS = get_args(Kind)
 
 
 def run(args: list[str]) -> None:
@@ -20,13 +25,22 @@ def run(args: list[str]) -> None:
     )
     parser.add_argument("--nodes", type=int, help="number of nodes, for a hint on methods")
     parser.add_argument(
-        "--edges", type=int, help="number of edges, if it is public, for a better hint"
+        "--edges", type=int, help="number of edges, if it is public or released, for a better hint"
+    )
+    parser.add_argument("--goal", choices=GOALS, help="what the hint is for (links)")
+    parser.add_argument("--kind", choices=KINDS, help="kind of the graph (undirected)")
+    parser.add_argument(
+        "--attributes", action="store_true", help="attributes of the nodes are public"
     )
     options = parser.parse_args(args)
-    if options.edges is not None and options.nodes is None:
-        parser.error("--edges needs --nodes")
+    if options.nodes is None:
+        given = {"--edges": options.edges, "--kind": options.kind, "--goal": options.goal}
+        for name, value in given.items():
+            if value is not None and value not in OF_SETS:
+                parser.error(f"{name} needs --nodes")
     if not 2 <= (2 if options.nodes is None else options.nodes) or (options.edges or 0) < 0:
         parser.error("--nodes must be 2 or more and --edges 0 or more")
+    facts = _facts(parser, options)
     # Start-up time: a wrong option is refused before numpy is imported.
     from lightning_dpg.running.plan import plan
 
@@ -39,8 +53,24 @@ def run(args: list[str]) -> None:
             noise_multiplier=options.noise_multiplier,
         )
     )
-    if options.nodes is not None:
-        # Start-up time: the import brings PyTorch, which the plan alone does not need.
-        from lightning_dpg.methods.advice import link_hint
+    if facts is not None:
+        print(f"\nhint: {hint(facts)}")
 
-        print(f"\nhint: {link_hint(options.epsilon, options.nodes, options.edges)}")
+
+def _facts(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Facts | None:
+    """Public facts of a command line; None without a number of nodes, which one graph needs."""
+    goal, kind = options.goal or "links", options.kind
+    if options.nodes is None and goal not in OF_SETS:
+        return None
+    try:
+        return Facts(
+            goal,
+            options.epsilon,
+            options.nodes or 2,
+            options.edges,
+            kind or ("set" if goal in OF_SETS else "undirected"),
+            options.delta > 0,
+            options.attributes,
+        )
+    except ValueError as error:
+        parser.error(str(error))

@@ -54,8 +54,12 @@ class GraphReading(NamedTuple):
     """Whether the two ends of a row have an order, which is a direction or a side."""
     sides: Tensor | None = None
     """Side of each node, 0 or 1, if the source says it, shape ``(N,)``."""
+    numbers_sides: bool = False
+    """Whether the source numbers each of its two columns by itself, as KONECT's bipartite files."""
     attributes: Callable[[], AttributeTable | None] = _no_attributes
     """Read the attributes of nodes that the source holds itself; they are not read unasked."""
+    file_order: Sequence[str] | None = None
+    """Names of the nodes in the order of an archive, to which published splits refer."""
 
 
 def holds_attributes(reading: GraphReading) -> bool:

@@ -65,19 +65,34 @@ def read_text(path: Path) -> bytes:
     return content
 
 
-def check_konect_header(path: Path, content: bytes, undirected: bool) -> bool:
-    """Return whether a KONECT header, such as ``% sym weighted``, says undirected."""
-    if re.match(rb"%\s*asym\s", content) and not undirected:
+def check_konect_header(path: Path, content: bytes, undirected: bool) -> str:
+    """Return the kind in a KONECT header, such as ``% sym weighted``: sym, asym, bip, or nothing.
+
+    Raises:
+        GraphFormatError: If it is directed or bipartite, and directions are not to be dropped.
+    """
+    found = re.match(rb"%\s*(asym|sym|bip)\s", content)
+    kind = found[1].decode() if found else ""
+    if kind == "asym" and not undirected:
         raise directed(path)
-    if re.match(rb"%\s*bip\s", content):
-        refuse_line(path, content, 0, "one numbering of all nodes, not one of either side")
-    return re.match(rb"%\s*sym\s", content) is not None
+    if kind == "bip" and not undirected:
+        raise bipartite(path)
+    return kind
+
+
+def bipartite(origin: str | Path) -> GraphFormatError:
+    """Build the error that refuses a bipartite graph with a numbering of each side."""
+    return GraphFormatError(
+        f"{origin}: the graph is bipartite ('% bip'), and each side has a numbering of its own\n"
+        "set kind to bipartite (--data.kind bipartite, or --kind bipartite)"
+    )
 
 
 def directed(origin: str | Path) -> GraphFormatError:
     """Build the error that refuses a directed graph."""
     return GraphFormatError(
         f"{origin}: the graph is directed\nexpected an undirected graph\n"
+        "set kind to directed (--data.kind directed, or --kind directed), or\n"
         "set undirected=True (--data.undirected true) to drop the directions"
     )
 

@@ -42,6 +42,8 @@ class EdgeLines(NamedTuple):
     """Summary of the separator and the columns."""
     is_symmetric: bool
     """Whether the file itself says that its links have no direction."""
+    is_bipartite: bool = False
+    """Whether the file itself says that its two columns have a numbering each."""
 
 
 def is_edge_list(name: str) -> bool:
@@ -62,13 +64,15 @@ def read_edge_lines(
 
     Args:
         path: The file, compressed by gzip or not.
-        undirected: Whether to accept a KONECT header that calls the links directed.
+        undirected: Whether to accept a KONECT header that calls the links directed, or the graph
+            bipartite.
         keep_gaps: Whether the names are all numbers from 0 to the largest one.
         nodes: Names of all nodes in natural order; ids that are not among them are refused.
         columns: Names or numbers, from 1 on, of the columns that hold the two ids of an edge.
     """
     content = read_text(path)
-    is_symmetric = check_konect_header(path, content, undirected)
+    konect = check_konect_header(path, content, undirected)
+    says = {"is_symmetric": konect == "sym", "is_bipartite": konect == "bip"}
     line, first = first_row(path, content)
     where = find_columns(path, content, line, first, columns)
     if where.header is not None:
@@ -82,11 +86,11 @@ def read_edge_lines(
         values, lines = numbers
         if keep_gaps:
             names = [str(i) for i in range(int(values.max()) + 1)]
-            return EdgeLines(names, values.astype(np.int64), str(where), is_symmetric)
+            return EdgeLines(names, values.astype(np.int64), str(where), **says)
         distinct, inverse = np.unique(values.ravel(), return_inverse=True)
         ids, pairs = [str(i) for i in distinct.tolist()], inverse.reshape(-1, 2)
     if nodes is None:
-        return EdgeLines(ids, pairs, str(where), is_symmetric)
+        return EdgeLines(ids, pairs, str(where), **says)
     number = {name: i for i, name in enumerate(nodes)}
     numbered = np.array([number.get(name, -1) for name in ids])[pairs]
     outside = np.argwhere(numbered < 0)
@@ -97,7 +101,7 @@ def read_edge_lines(
             f"{len(nodes):,} ids of nodes\nexpected ids of the node list only\n"
             "add the id to the list, or leave the line out"
         )
-    return EdgeLines(list(nodes), numbered, str(where), is_symmetric)
+    return EdgeLines(list(nodes), numbered, str(where), **says)
 
 
 def _read_cells(

@@ -169,7 +169,7 @@ def _read_edge_list(
         nodes=nodes,
         columns=columns,
     )
-    return read_edges(
+    reading = read_edges(
         torch.from_numpy(lines.pairs),
         lines.names,
         path,
@@ -178,6 +178,7 @@ def _read_edge_list(
         node_set=node_set if nodes is None else NodeSet.LIST,
         is_symmetric=lines.is_symmetric,
     )
+    return reading._replace(numbers_sides=lines.is_bipartite)
 
 
 def _read_npz(path: Path, undirected: bool) -> GraphReading:
@@ -216,6 +217,7 @@ def _read_npz(path: Path, undirected: bool) -> GraphReading:
     # NetGAN's archives end each name with a line end.
     names = None if stored is None else [str(name).rstrip("\n") for name in stored]
     reading = read_matrix(matrix, undirected=undirected, origin=path, names=names, form="npz")
+    reading = reading._replace(file_order=names)
     if names is not None and len(sides) == len(names):
         reading = with_sides(reading, sides, names)
     ids = [str(i) for i in range(matrix.shape[0])] if names is None else names

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from lightning_dpg.graph.conversion import GraphReading, NodeSet
+from lightning_dpg.graph.edge_columns import bipartite
 from lightning_dpg.graph.node_names import (
     GraphFormatError,
     given_column,
@@ -78,6 +79,8 @@ def in_kind(reading: GraphReading, kind: str, sides: Sides | None = None) -> Gra
         sides: Names of the nodes of both sides of a bipartite graph. By default the sides that the
             source has or, of rows of two columns, the names in each column.
     """
+    if reading.numbers_sides and kind != "bipartite":
+        raise bipartite(reading.summary.removeprefix("read ").partition(":")[0])
     if kind == "directed":
         return _as_directed(reading)
     return _as_bipartite(reading, sides) if kind == "bipartite" else reading

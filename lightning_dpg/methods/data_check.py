@@ -40,10 +40,10 @@ _READS: dict[type, tuple[str, str, str]] = {
 """What a method of each kind learns, the data module for it in short, and all ways out."""
 
 
-KIND_METHODS = {
-    "directed": "ErdosRenyi, ChungLu, RandomizedResponse, PrivGraph",
-    "bipartite": "ErdosRenyi, ChungLu, RandomizedResponse, PrivGraph",
-}
+_TWO_SIDED = (
+    "ErdosRenyi, ChungLu, RandomizedResponse, PrivGraph, AttributeEncoder, AttributeMoments"
+)
+KIND_METHODS = {"directed": _TWO_SIDED, "bipartite": _TWO_SIDED}
 """Methods that learn graphs of a kind, for those that do not."""
 
 _AS_UNDIRECTED = {

@@ -86,6 +86,10 @@ class PrivateTraining(nn.Module):
         """Probability that Poisson sampling draws a record."""
         return self._one_step.sample_rate
 
+    def take_record(self, record: str) -> None:
+        """Book the steps for another unit of protection, that of the kind of the graph."""
+        self._one_step = replace(self._one_step, record=record)
+
     @property
     def is_auto(self) -> bool:
         """Whether the noise is solved from the budget."""

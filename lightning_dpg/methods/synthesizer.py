@@ -1,6 +1,7 @@
 """Base class of methods that draw synthetic graphs, which are all evaluated in the same way."""
 
 from abc import abstractmethod
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,10 +19,11 @@ from lightning_dpg.interfaces import (
     HoldsPrivateAttributes,
     KindOfRecords,
 )
+from lightning_dpg.methods.attribute_control import attributes_alone
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.data_check import data_of, served_records
 from lightning_dpg.metrics.functional import STATISTICS
-from lightning_dpg.metrics.link_prediction import degree_product, link_prediction
+from lightning_dpg.metrics.link_prediction import Score, degree_product, link_values
 
 
 class Synthesizer(PrivateModule):
@@ -43,6 +45,7 @@ class Synthesizer(PrivateModule):
         self.node_attributes: NodeAttributes | None = None
         self.kind: Kind = "undirected"
         self.num_left: int | None = None
+        self._control: tuple[Tensor, Score] | None = None  # attributes, and their score alone
         self._data_state: dict[str, Any] | None = None  # split and numbering (private)
 
     def accept_data(self, data: object) -> None:
@@ -68,7 +71,11 @@ class Synthesizer(PrivateModule):
 
     def _take_kind(self, records: GraphRecords) -> None:
         if isinstance(records, KindOfRecords):
-            self.kind, self.num_left = records.kind, records.num_left
+            self.take_kind(records.kind, records.num_left)
+
+    def take_kind(self, kind: Kind, num_left: int | None) -> None:
+        """Keep the public kind of the graph; extended by methods that have a form for each kind."""
+        self.kind, self.num_left = kind, num_left
 
     def take_num_nodes(self, num_nodes: int) -> None:
         """Keep the public number of nodes of the data; extended by methods that computed with it."""
@@ -156,8 +163,8 @@ class Synthesizer(PrivateModule):
         self.node_names = checkpoint["node_names"]
         kept = checkpoint.get("node_attributes")  # not in checkpoints of earlier versions
         self.node_attributes = unpacked(kept) if kept else None
-        self.kind = checkpoint.get("kind", "undirected")  # so in checkpoints of earlier versions
-        self.num_left = checkpoint.get("num_left")
+        # Checkpoints of earlier versions have no kind.
+        self.take_kind(checkpoint.get("kind", "undirected"), checkpoint.get("num_left"))
         self._data_state = checkpoint.get("data_state")  # not in checkpoints of earlier versions
 
     def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
@@ -165,27 +172,43 @@ class Synthesizer(PrivateModule):
         if self.trainer.sanity_checking:  # nothing is released yet that could be evaluated
             return
         edges, non_edges, _ = batch
-        auc, ap = link_prediction(self.score(edges), self.score(non_edges))
-        values = {"nonprivate/val_auc": auc, "nonprivate/val_ap": ap, "nonprivate/val": auc + ap}
+        found = link_values(self.score, self._attribute_baseline(), edges, {"": non_edges})
+        values = {f"nonprivate/val_{name}": value for name, value in found.items()}
+        values["nonprivate/val"] = found["auc"] + found["ap"]
         self.log_dict(values, batch_size=1, prog_bar=True)
+
+    def _attribute_baseline(self) -> dict[str, Score]:
+        """Score by public attributes alone, which reads no edge; nothing without attributes."""
+        if not isinstance(self.records, AttributedGraphRecords):
+            return {}
+        attributes = self.records.attributes
+        if self._control is None or self._control[0] is not attributes:
+            self._control = attributes, attributes_alone(attributes)
+        return {"attributes_alone": self._control[1]}
+
+    def link_values(self, batch: tuple[Tensor, Tensor, Tensor]) -> dict[str, float]:
+        """Compare scores of held-out edges with baselines (reads the private graph).
+
+        Args:
+            batch: Edges, uniform non-edges, and non-edges whose ends have the degrees of edges.
+        """
+        edges, non_edges, matched = batch
+        records = self.records
+        assert isinstance(records, GraphRecords)
+        degrees: dict[str, Score] = {"degree_product": partial(degree_product, records.graph)}
+        baselines = degrees | self._attribute_baseline()
+        return link_values(self.score, baselines, edges, {"": non_edges, "matched_": matched})
 
     def test_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
         """Compare link prediction with its baselines, and a sample's statistics with the graph's.
 
         The degree product is the baseline that explains much of the usual AUC; the second AUC,
-        against non-edges whose ends have the degrees of edges, excludes this effect.
+        against non-edges whose ends have the degrees of edges, excludes this effect. Where public
+        attributes are used, the control with no edge read (epsilon 0) stands beside both.
         """
-        edges, non_edges, matched = batch
         records = self.records
         assert isinstance(records, GraphRecords)
-        graph = records.graph
-        values: dict[str, float] = {}
-        for name, other in (("", non_edges), ("matched_", matched)):
-            auc, ap = link_prediction(self.score(edges), self.score(other))
-            baseline, _ = link_prediction(
-                degree_product(graph, edges), degree_product(graph, other)
-            )
-            values |= {f"{name}auc": auc, f"{name}ap": ap, f"{name}auc_degree_product": baseline}
+        graph, values = records.graph, self.link_values(batch)
         sample = self.sample(torch.Generator().manual_seed(0))
         for name, statistic in STATISTICS.items():
             values[name] = statistic(without_directions(sample))

@@ -1,12 +1,38 @@
 """Link prediction quality of scores (reads the private graph)."""
 
 import math
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.pair_space import space_of
+
+Score: TypeAlias = Callable[[Tensor], Tensor]
+"""Scores of pairs of nodes: ``(P, 2)`` to ``(P,)``, higher is likelier."""
+
+
+def link_values(
+    score: Score, baselines: Mapping[str, Score], edges: Tensor, others: Mapping[str, Tensor]
+) -> dict[str, float]:
+    """Compute AUC and AP of a score on held-out edges, and beside them those of its baselines.
+
+    Args:
+        score: Score of pairs.
+        baselines: Scores that it has to surpass, by name.
+        edges: Held-out edges, shape ``(P, 2)``.
+        others: Non-edges of shape ``(Q, 2)``, by a prefix of the names of their values.
+    """
+    values: dict[str, float] = {}
+    for prefix, pairs in others.items():
+        auc, ap = link_prediction(score(edges), score(pairs))
+        values |= {f"{prefix}auc": auc, f"{prefix}ap": ap}
+        for name, baseline in baselines.items():
+            auc, ap = link_prediction(baseline(edges), baseline(pairs))
+            values |= {f"{prefix}auc_{name}": auc, f"{prefix}ap_{name}": ap}
+    return values
 
 
 def link_prediction(positive_scores: Tensor, negative_scores: Tensor) -> tuple[float, float]:

@@ -226,7 +226,7 @@ def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None
     try:
         method: Any = found(**recipe["hparams"])
         if "kind" in recipe:
-            method.kind, method.num_left = _kind(recipe, found)
+            method.take_kind(*_kind(recipe, found))
         method.load_released_state(state)
         released = method.released_state()
     except Exception as error:

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
+import yaml
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from scipy.sparse import csr_array
 
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
@@ -16,9 +18,11 @@ from lightning_dpg.datamodules.held_out import public_coin
 from lightning_dpg.datamodules.loading import load_graph
 from lightning_dpg.datamodules.records import EdgeRecords
 from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs
 from lightning_dpg.methods import ChungLu
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
+from lightning_dpg.running.settings import find_config
 from tests.training import quiet_trainer
 
 
@@ -67,6 +71,21 @@ def test_refuses_records_that_count_an_edge_twice(rows):
     datamodule.edges = torch.tensor(rows)
     with pytest.raises(ValueError, match="once"):
         datamodule.train_dataloader()
+
+
+@pytest.mark.parametrize(
+    ("space", "good", "bad"),
+    [
+        (DirectedPairs(3), [[2, 0], [0, 2]], [[[1, 1]], [[0, 3]], [[-1, 0]], [[2, 0], [2, 0]]]),
+        (BipartitePairs(5, 2), [[0, 2], [1, 4]], [[[2, 0]], [[0, 1]], [[0, 5]], [[1, 4], [1, 4]]]),
+    ],
+)
+def test_records_of_other_kinds_are_pairs_of_the_kind_that_occur_once(space, good, bad):
+    batch = EdgeRecords(torch.tensor(good), 0.5, space)[torch.tensor([1])]
+    assert batch.data.tolist() == good[1:]
+    for rows in bad:
+        with pytest.raises(ValueError, match=f"each {space.record} once"):
+            EdgeRecords(torch.tensor(rows), 0.5, space)
 
 
 def test_ranks_share_one_batch():
@@ -165,6 +184,27 @@ def test_published_split(data_root):
         set_up("CA-GrQc", split="CORA-ML_netgan_split")
 
 
+def test_published_split_of_a_file_with_attributes(data_root):
+    """The split numbers the nodes as they come in the file, and words follow their names."""
+    of_graph = set_up("CORA-ML", split="CORA-ML_netgan_split")
+    settings = yaml.safe_load(find_config("data/cora_ml_attributes").read_text())
+    datamodule = set_up(**settings["data"]["init_args"])
+    with np.load(data_root / "npz" / "cora_ml.npz") as archive:
+        in_file = [str(name).strip() for name in archive["node_names"]]
+        parts = [archive[f"attr_{part}"] for part in ("data", "indices", "indptr")]
+        rows = csr_array(tuple(parts), shape=archive["attr_shape"]).toarray()
+    names = datamodule.graph.node_names
+    assert np.array_equal(datamodule.records.attributes, rows[[in_file.index(n) for n in names]])
+    kept = [name for name in in_file if name in set(names)]
+    for ours, theirs in (
+        (datamodule.edges, of_graph.edges),
+        (datamodule.test_links.edges, of_graph.test_links.edges),
+        (datamodule.test_links.non_edges, of_graph.test_links.non_edges),
+    ):
+        by_name = {frozenset((names[i], names[j])) for i, j in ours.tolist()}
+        assert by_name == {frozenset((kept[i], kept[j])) for i, j in theirs.tolist()}
+
+
 def test_split_that_is_not_there():
     with pytest.raises(ValueError, match="'nowhere' is neither a file"):
         set_up("karate", split="nowhere")
@@ -188,7 +228,6 @@ def test_largest_component_is_an_assumption():
         ({"val_fraction": -0.1}, ValueError, "val_fraction"),
         ({"val_fraction": 0.6, "test_fraction": 0.4}, ValueError, "below 1"),
         ({"split": "x", "val_fraction": 0.1}, MisconfigurationException, "split"),
-        ({"split": "x", "largest_component": True}, MisconfigurationException, "split"),
     ],
 )
 def test_bad_arguments(options, error, message):

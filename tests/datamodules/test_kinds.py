@@ -123,6 +123,28 @@ def test_secret_numbers_keep_edges_and_sides(kind):
     assert shown == named(plain)
 
 
+def test_konect_headers_say_which_kinds_a_file_can_be(tmp_path):
+    rows = "\n1 1 1 1167609600\n2 1 5\n1 3\n"
+    for word in ("bip", "asym", "sym"):
+        (tmp_path / f"out.{word}").write_text(f"% {word} weighted{rows}")
+    both = read(str(tmp_path / "out.bip"), "bipartite")
+    assert named(both) == {("left:1", "right:1"), ("left:2", "right:1"), ("left:1", "right:3")}
+    assert "4 nodes, 3 edges (2 left, 2 right)" in both.summary
+    assert named(read(str(tmp_path / "out.asym"), "directed")) == {("2", "1"), ("1", "3")}
+    refused = [
+        ("bip", "undirected"),
+        ("bip", "directed"),
+        ("asym", "undirected"),
+        ("sym", "directed"),
+    ]
+    for word, kind in refused:
+        with pytest.raises(GraphFormatError, match="set kind to") as error:
+            read(str(tmp_path / f"out.{word}"), kind)
+        assert len(str(error.value).splitlines()) <= 4
+    with pytest.raises(GraphFormatError, match="--kind bipartite"):
+        read(str(tmp_path / "out.bip"), "undirected", undirected=True)
+
+
 @pytest.mark.parametrize("kind", ["directed", "bipartite"])
 def test_held_out_links_are_pairs_of_the_kind(kind):
     generator = torch.Generator().manual_seed(0)

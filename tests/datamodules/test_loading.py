@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch_geometric.datasets import KarateClub
 
+from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.loading import BUILT_IN, known_graphs, load_graph
 from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
 from lightning_dpg.graph.io import GraphFormatError
@@ -33,6 +34,16 @@ def test_planted_partition_has_its_blocks_and_is_always_the_same():
     # Pairs times probability, within four standard deviations.
     assert within == pytest.approx(4 * 1225 * 0.15, abs=4 * (4 * 1225 * 0.15 * 0.85) ** 0.5)
     assert len(blocks) - within == pytest.approx(6 * 2500 * 0.01, abs=4 * 150**0.5)
+
+
+def test_planted_words_follow_the_communities_and_not_the_edges():
+    data = EdgeListDataModule("planted_words", node_attributes="from_graph")
+    assert torch.equal(data.graph.edge_index, load_graph("planted_partition").edge_index)
+    assert data.graph.attribute_names == [f"word {k:02}" for k in range(32)]
+    rates = data.graph.x.view(4, 50, 4, 8).mean(dim=(1, 3))  # of communities and groups of words
+    expected = torch.full((4, 4), 0.1) + 0.3 * torch.eye(4)
+    # 400 coins each: four standard deviations of the more variable ones.
+    torch.testing.assert_close(rates, expected, atol=4 * (0.4 * 0.6 / 400) ** 0.5, rtol=0)
 
 
 def test_objects():

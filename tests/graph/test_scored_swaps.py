@@ -1,12 +1,13 @@
 """Swaps keep degrees and simple graphs, and reach the law of the scores."""
 
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, permutations
 
 import networkx as nx
 import pytest
 import torch
 
+from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs
 from lightning_dpg.graph.scored_swaps import swap_by_scores
 
 
@@ -44,6 +45,37 @@ def test_the_law_is_that_of_the_scores():
     for matching, weight in weights.items():
         expected = float(weight / sum(weights.values()))
         assert drawn[matching] / 3000 == pytest.approx(expected, abs=0.04)
+
+
+@pytest.mark.parametrize("space", [DirectedPairs(9), BipartitePairs(13, 6)], ids=lambda s: s.kind)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_degrees_of_both_ends_stay(space, seed):
+    source = torch.Generator().manual_seed(seed)
+    edges = space.draw(torch.empty(0, 2).long(), space.num_pairs // 2, source)
+    table = 3 * torch.randn(13, 13, generator=source)
+    swapped = swap_by_scores(
+        edges, space.num_nodes, lambda p: table[p[:, 0], p[:, 1]], 50, source, space=space
+    )
+    assert torch.equal(space.pairs(space.numbers(swapped)), swapped)
+    assert len(swapped.unique(dim=0)) == len(edges)
+    assert torch.equal(space.degrees(swapped), space.degrees(edges))
+    assert table[*swapped.T].sum() > table[*edges.T].sum()
+
+
+def test_the_law_of_bipartite_graphs_is_that_of_the_scores():
+    # The six perfect matchings of three left and three right nodes.
+    table = torch.tensor([[0.6, 0.0, -0.4], [0.1, -0.7, 0.5], [0.0, 0.3, 0.8]])
+    weights = {p: float(table[range(3), list(p)].sum().exp()) for p in permutations(range(3))}
+    source, drawn = torch.Generator().manual_seed(0), Counter()
+    space, edges = BipartitePairs(6, 3), torch.tensor([[0, 3], [1, 4], [2, 5]])
+    for _ in range(1000):
+        edges = swap_by_scores(
+            edges, 6, lambda p: table[p[:, 0], p[:, 1] - 3], 4, source, space=space
+        )
+        drawn[tuple((edges[edges[:, 0].argsort(), 1] - 3).tolist())] += 1
+    for matching, weight in weights.items():
+        expected = weight / sum(weights.values())
+        assert drawn[matching] / 1000 == pytest.approx(expected, abs=0.06)
 
 
 @pytest.mark.parametrize("count", [0, 1])

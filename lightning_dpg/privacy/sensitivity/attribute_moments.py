@@ -1,7 +1,9 @@
 r"""Declared sensitivities of the moment of public attributes over edges; each docstring is the proof.
 
 The moment is :math:`S = \sum_{(i,j)} (y_i y_j^T + y_j y_i^T) / 2` over the undirected edges, each
-once. The rows y are public, since they were not computed from edges, and at most L long.
+once. Of a directed graph it is :math:`S = \sum_{(i,j)} y_i y_j^T` over the ordered pairs, of a
+bipartite one over the pairs of a left node i and a right node j, each once. The rows y are public,
+since they were not computed from edges, and at most L long.
 """
 
 # Share by which rounding may move a sum of up to 10^9 edges in double precision further.
@@ -14,7 +16,9 @@ def edge_moment_sensitivity(max_length: float = 1.0) -> float:
     The edge {i, j} adds :math:`(y_i y_j^T + y_j y_i^T) / 2` and changes no other summand. By the
     inequality of Cauchy and Schwarz its squared norm is
     :math:`(|y_i|^2 |y_j|^2 + (y_i^T y_j)^2) / 2 \le |y_i|^2 |y_j|^2 \le L^4`, with equality for
-    :math:`y_i = y_j` of length L. A millionth is added for the rounding of the sum.
+    :math:`y_i = y_j` of length L. An edge of a directed or a bipartite graph adds
+    :math:`y_i y_j^T` alone, whose norm is :math:`|y_i| |y_j| \le L^2`; the opposite directed edge is
+    another record. A millionth is added for the rounding of the sum.
 
     Args:
         max_length: Public bound L on the length of a row.

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from sklearn.metrics import normalized_mutual_info_score
 
+from lightning_dpg.advice import Facts
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.negative_sampling import uniform_non_edges
 from lightning_dpg.methods import RandomizedResponse
@@ -257,6 +258,6 @@ def test_bad_arguments_are_refused():
 
 def test_advice_speaks_of_the_budget_that_the_reports_get():
     method = RandomizedResponse(num_nodes=9, count_share=0.2)
-    assert "once in 56 times" in method.advice(5.0)  # 1 + exp(4)
-    assert method.advice(1.0) is None
-    assert method.advice(math.inf) is None
+    assert "once in 56 times" in method.advice(Facts("links", 5.0))  # 1 + exp(4)
+    assert method.advice(Facts("links", 1.0)) is None
+    assert method.advice(Facts("links", math.inf)) is None

@@ -47,6 +47,26 @@ def test_the_moment_is_the_sum_over_edges(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", ["directed", "bipartite"])
+def test_each_ordered_pair_moves_the_moment_by_its_own_product(kind, seed):
+    """All records of small graphs, added one after the other in both kinds."""
+    source = torch.Generator().manual_seed(seed)
+    rows = normalize(torch.randn(N, RANK, generator=source, dtype=torch.double))
+    rows[1] = rows[5]  # attains the bound
+    ordered = [(i, j) for i in range(N) for j in range(N) if i != j]
+    pairs = torch.tensor(
+        ordered if kind == "directed" else [e for e in ordered if e[0] < 3 <= e[1]]
+    )
+    moments = [edge_moment(pairs[:count], rows, two_sided=True) for count in range(len(pairs) + 1)]
+    changes = [b - a for a, b in pairwise(moments)]
+    for (i, j), change in zip(pairs.tolist(), changes, strict=True):
+        torch.testing.assert_close(change, torch.outer(rows[i], rows[j]))
+    norms = torch.stack([change.norm() for change in changes])
+    assert norms.max() <= edge_moment_sensitivity()
+    assert norms.max() == pytest.approx(edge_moment_sensitivity(), rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("length", [1.0, 1.7])
 def test_no_edge_and_no_node_moves_the_moment_further(seed, length):
     source = torch.Generator().manual_seed(seed)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.optim import Optimizer
 
+from lightning_dpg.advice import Facts
 from lightning_dpg.graph.dense_batch import DenseBatch, dense_adjacency
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
@@ -175,9 +176,9 @@ class DPGVAEAsPublished(GraphSetSynthesizer):
         return released_tensors(self.state_dict())
 
     @staticmethod
-    def advice(epsilon: float) -> str | None:
-        """Name a simpler method with better results at ``epsilon``, in one line."""
-        return simpler_methods(epsilon)
+    def advice(facts: Facts) -> str | None:
+        """Name a simpler method with better results, in one line."""
+        return simpler_methods(facts)
 
 
 class DPGGANAsPublished(GraphSetSynthesizer):
@@ -344,6 +345,6 @@ class DPGGANAsPublished(GraphSetSynthesizer):
         return released_tensors(self.state_dict())
 
     @staticmethod
-    def advice(epsilon: float) -> str | None:
-        """Name a simpler method with better results at ``epsilon``, in one line."""
-        return simpler_methods(epsilon)
+    def advice(facts: Facts) -> str | None:
+        """Name a simpler method with better results, in one line."""
+        return simpler_methods(facts)

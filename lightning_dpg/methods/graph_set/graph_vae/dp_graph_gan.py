@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 from torch.optim import Optimizer
 
+from lightning_dpg.advice import Facts
 from lightning_dpg.graph.dense_batch import DenseBatch
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
@@ -236,6 +237,6 @@ class DPGGAN(GraphSetSynthesizer):
         return released_tensors(self.state_dict())
 
     @staticmethod
-    def advice(epsilon: float) -> str | None:
-        """Name a simpler method with better results at ``epsilon``, in one line."""
-        return simpler_methods(epsilon)
+    def advice(facts: Facts) -> str | None:
+        """Name a simpler method with better results, in one line."""
+        return simpler_methods(facts)

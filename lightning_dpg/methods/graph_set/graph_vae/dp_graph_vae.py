@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from lightning_dpg.advice import Facts
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.graph_vae.decoding import (
@@ -182,6 +183,6 @@ class DPGVAE(GraphSetSynthesizer):
         return released_tensors(self.state_dict())
 
     @staticmethod
-    def advice(epsilon: float) -> str | None:
-        """Name a simpler method with better results at ``epsilon``, in one line."""
-        return simpler_methods(epsilon)
+    def advice(facts: Facts) -> str | None:
+        """Name a simpler method with better results, in one line."""
+        return simpler_methods(facts)

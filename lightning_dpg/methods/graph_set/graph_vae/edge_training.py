@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from lightning_dpg.advice import Facts, hint, recommend
 from lightning_dpg.graph.dense_batch import random_pairs
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.graph_set.base import NUM_EDGES, resized
@@ -290,11 +291,6 @@ def public_half(
     method.public_backward(loss, parameters_but_of(method, "discriminator"))
 
 
-def simpler_methods(epsilon: float) -> str | None:
-    """Name methods with better results at ``epsilon``; None if there is none."""
-    if epsilon > 1:
-        return None
-    return (
-        f"at epsilon {epsilon:g}, numbers of edges alone (ErdosRenyiSet) come nearer to a set "
-        "of graphs than an autoencoder"
-    )
+def simpler_methods(facts: Facts) -> str | None:
+    """Name a method with better results than autoencoders; None if there is none."""
+    return None if recommend(facts).method == "DPGVAE" else hint(facts)

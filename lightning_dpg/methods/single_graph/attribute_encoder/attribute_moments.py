@@ -5,8 +5,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lightning_dpg.graph.expected_degrees import chung_lu_edges
-from lightning_dpg.graph.pair_indices import num_pairs
+from lightning_dpg.graph.expected_degrees import edges_by_degrees
+from lightning_dpg.graph.pair_space import Kind
 from lightning_dpg.graph.scored_swaps import swap_by_scores
 from lightning_dpg.interfaces import AttributedGraphRecords
 from lightning_dpg.methods.single_graph.attribute_encoder.method import DEGREE_SHARES, SWAP_ROUNDS
@@ -20,6 +20,7 @@ from lightning_dpg.methods.single_graph.attribute_encoder.rows import (
     PUBLIC_ATTRIBUTES,
     AttributeRows,
 )
+from lightning_dpg.methods.single_graph.attribute_encoder.sides import fit_rows, rows_of_pairs
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.privacy.budget import Budget
@@ -51,15 +52,20 @@ class AttributeMoments(OneShotSynthesizer):
     A graph has the released degrees. It begins with random edges, whose ends are then swapped in
     favor of high scores.
 
+    Of a directed or a bipartite graph the moment is :math:`S = \sum_{(i,j)} y_i y_j^T`, and
+    :math:`W = (Y^T Y + 30 I)^{-1} S (Z^T Z + 30 I)^{-1}` with the rows Y of the first ends and Z of
+    the second ones. The sides of a bipartite graph have components of their own.
+
     When to use:
         As a baseline of :class:`AttributeEncoder`: it is the simplest method that learns from
         attributes, and it has no step to tune. Without public attributes take :class:`PrivGraph` or
         :class:`ChungLu`.
 
     Privacy:
-        (epsilon, delta)-DP at the level of edges: one undirected edge is added or removed. The
-        guarantee has no condition. The set of nodes and the attributes are public. Attributes that
-        were computed from edges, such as a degree, must not be among them.
+        (epsilon, delta)-DP at the level of edges: one undirected edge is added or removed; of a
+        directed graph one ordered pair, of a bipartite one an edge between the sides. The guarantee
+        has no condition. The set of nodes, the side of each, and the attributes are public.
+        Attributes that were computed from edges, such as a degree, must not be among them.
 
     Cost:
         Time is O(N F r + (N + M) r^2) and memory O(N F + M), with no limit on N. A graph of M edges
@@ -78,7 +84,7 @@ class AttributeMoments(OneShotSynthesizer):
     reads: ClassVar[type] = AttributedGraphRecords
     is_pure: ClassVar[bool] = False
     records: AttributedGraphRecords
-    record: ClassVar[str] = "undirected edge"
+    kinds = frozenset({"undirected", "directed", "bipartite"})
 
     def __init__(
         self, num_nodes: int | None = None, rank: int | None = None, degree_share: float = 0.2
@@ -93,12 +99,29 @@ class AttributeMoments(OneShotSynthesizer):
         if not 0 < degree_share < 1:
             raise ValueError(f"degree_share must lie in (0, 1), got {degree_share}")
         self.features = AttributeRows(1)  # fitted to the rank that the budget affords
+        self.right_features: AttributeRows | None
+        self.register_module("right_features", None)
         self.rows: Tensor
         self.form: Tensor
         self.degrees: Tensor
         self.register_buffer("rows", torch.empty(0, 0))
         self.register_buffer("form", torch.empty(0, 0, dtype=torch.double))
         self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
+
+    @property
+    def record(self) -> str:
+        """Unit of protection in words."""
+        return self.edge_record
+
+    def take_kind(self, kind: Kind, num_left: int | None) -> None:
+        """Give each side of a bipartite graph rows of its own."""
+        super().take_kind(kind, num_left)
+        if (self.right_features is None) == (kind == "bipartite"):
+            self.right_features = AttributeRows(1) if kind == "bipartite" else None
+
+    @property
+    def _is_two_sided(self) -> bool:
+        return self.kind != "undirected"
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the counts and the moment; the number of steps has no effect."""
@@ -122,7 +145,7 @@ class AttributeMoments(OneShotSynthesizer):
 
     def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
         """Plan the number of edges and the degrees."""
-        return degree_entries(epsilon, **DEGREE_SHARES)
+        return degree_entries(epsilon, self.record, **DEGREE_SHARES)
 
     def release_counts(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges and the degrees of edges of shape ``(M, 2)`` (private)."""
@@ -144,8 +167,10 @@ class AttributeMoments(OneShotSynthesizer):
         if not self.is_released:
             rank = self.hparams["rank"] or self.default_rank(self.budget.epsilon)
             self.features = AttributeRows(rank).to(self.device)
-            self.features.fit(self.records.attributes)
-            self.rows = self.features(self.records.attributes)
+            if self.right_features is not None:
+                self.right_features = AttributeRows(rank).to(self.device)
+            attributes = self.records.attributes
+            self.rows = fit_rows(self.features, self.right_features, attributes, self.num_left)
 
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release the counts, then the moment."""
@@ -153,8 +178,9 @@ class AttributeMoments(OneShotSynthesizer):
         self.release_counts(edges, self._count_epsilon(epsilon))
         rows = self.rows.cpu().double()
         rows = rows / rows.norm(dim=1, keepdim=True).clamp(min=1.0)  # at most 1 long in doubles
+        moment = edge_moment(edges, rows, two_sided=self._is_two_sided)
         noisy = gaussian(
-            as_vector(edge_moment(edges, rows)),
+            moment.flatten() if self._is_two_sided else as_vector(moment),
             self.ledger,
             self.noise,
             key=planned.key,
@@ -164,7 +190,12 @@ class AttributeMoments(OneShotSynthesizer):
             proof=planned.proof,
             record=self.record,
         )
-        self.form = bilinear_form(as_matrix(noisy), rows, RIDGE)
+        if not self._is_two_sided:
+            self.form = bilinear_form(as_matrix(noisy), rows, RIDGE)
+            return
+        left = self.num_left or 0  # of a directed graph all nodes are both
+        first, second = rows[: self.num_left], rows[left:]
+        self.form = bilinear_form(noisy.view_as(moment), first, RIDGE, second)
 
     def score(self, pairs: Tensor) -> Tensor:
         """Score pairs of shape ``(P, 2)``: shape ``(P,)``."""
@@ -175,13 +206,13 @@ class AttributeMoments(OneShotSynthesizer):
         """Score pairs of new nodes by their attributes.
 
         Args:
-            first: Attributes of the first nodes, shape ``(P, F)``.
+            first: Attributes of the first nodes, shape ``(P, F)``: senders, or left nodes.
             second: Attributes of the second nodes, shape ``(P, F)``.
 
         Returns:
             Scores of shape ``(P,)``.
         """
-        return self._form_of(torch.stack([self.features(first), self.features(second)], 1))
+        return self._form_of(rows_of_pairs(self.features, self.right_features, first, second))
 
     def _form_of(self, rows: Tensor) -> Tensor:
         first, second = rows.double().unbind(1)
@@ -189,13 +220,14 @@ class AttributeMoments(OneShotSynthesizer):
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw a graph of the released degrees, then swap ends in favor of high scores."""
-        num_nodes = self.hparams["num_nodes"]
-        start = chung_lu_edges(self.degrees.cpu(), int(self.num_edges), generator)
-        density = max(1, int(self.num_edges)) / max(1, num_pairs(num_nodes))
+        space = self.space
+        start = edges_by_degrees(space, self.degrees.cpu(), int(self.num_edges), generator)
+        density = max(1, int(self.num_edges)) / max(1, space.num_pairs)
+        # The symmetric moment estimates half the entry of the adjacency matrix.
+        scale = 1 if self._is_two_sided else 2
 
         def log_odds(pairs: Tensor) -> Tensor:
-            # A score estimates half the entry of the adjacency matrix. Where it is below that of a
-            # random pair, the noise is larger than the estimate.
-            return (2 * self.score(pairs)).clamp(min=density).log().cpu()
+            # Where it is below that of a random pair, the noise is larger than the estimate.
+            return (scale * self.score(pairs)).clamp(min=density).log().cpu()
 
-        return swap_by_scores(start, num_nodes, log_odds, SWAP_ROUNDS, generator)
+        return swap_by_scores(start, space.num_nodes, log_odds, SWAP_ROUNDS, generator, space=space)

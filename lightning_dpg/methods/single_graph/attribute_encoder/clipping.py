@@ -1,7 +1,10 @@
 r"""Clipped gradients of the edge term :math:`\log(1 + e^{-l})`, in closed form.
 
 The gradient of the log odds is :math:`8 (y_i (y_j W)^T + y_j (y_i W)^T)` by W and
-:math:`L_i + L_j` by c. Norms and sums follow without a matrix for each edge.
+:math:`L_i + L_j` by c. Norms and sums follow without a matrix for each edge. With a matrix for each
+end the same holds for rows that are filled up with zeros, see :meth:`AttributeLogits.placed`. A
+record is one pair of ends in every kind of graph, and its gradient by all parameters together is
+clipped: the sensitivity does not depend on the kind.
 """
 
 from typing import NamedTuple
@@ -22,7 +25,7 @@ class _Terms(NamedTuple):
     """Parts of the clipped gradients of some edges, in double precision.
 
     Attributes:
-        ends: Rows y of both ends, shape ``(B, 2, r)``.
+        ends: Rows y of both ends, filled up with zeros, shape ``(B, 2, sides * r)``.
         images: Rows y W of both ends, shape ``(B, 2, r)``.
         level: Sums of the levels of both ends, shape ``(B,)``.
         factor: Slope of the edge term times the factor of the clipping, shape ``(B,)``.
@@ -64,7 +67,7 @@ def clipped_edge_sum(
 def clipped_edge_gradients(
     model: AttributeLogits, rows: Tensor, levels: Tensor, max_grad_norm: float
 ) -> Tensor:
-    """The single clipped gradients, W first: one row for each edge, shape ``(B, r * r + 1)``."""
+    """The single clipped gradients, W first: a row for each edge, ``(B, sides * r * r + 1)``."""
     terms = _terms(model, rows, levels, max_grad_norm)
     by_weight = SHARPNESS * torch.einsum("bki,bkj->bij", terms.ends, terms.images.flip(1))
     both = torch.cat([by_weight.flatten(1), terms.level[:, None]], 1)
@@ -72,7 +75,7 @@ def clipped_edge_gradients(
 
 
 def _terms(model: AttributeLogits, rows: Tensor, levels: Tensor, max_grad_norm: float) -> _Terms:
-    ends, level = rows.double(), levels.double().sum(1)
+    ends, level = model.placed(rows).double(), levels.double().sum(1)
     images = ends @ model.weight.detach().double()
     with torch.no_grad():
         slope = -torch.sigmoid(-model.from_images(images, level))

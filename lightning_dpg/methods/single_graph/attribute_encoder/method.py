@@ -11,7 +11,8 @@ from torch.optim import Adam
 from torch.optim.lr_scheduler import LinearLR
 from torch.optim.swa_utils import AveragedModel
 
-from lightning_dpg.graph.expected_degrees import chung_lu_edges
+from lightning_dpg.graph.expected_degrees import edges_by_degrees
+from lightning_dpg.graph.pair_space import Kind
 from lightning_dpg.graph.scored_swaps import swap_by_scores
 from lightning_dpg.interfaces import AttributedGraphRecords, BatchRequest
 from lightning_dpg.methods.graph_set.base import resized
@@ -20,6 +21,11 @@ from lightning_dpg.methods.single_graph.attribute_encoder.clipping import clippe
 from lightning_dpg.methods.single_graph.attribute_encoder.rows import (
     PUBLIC_ATTRIBUTES,
     AttributeRows,
+)
+from lightning_dpg.methods.single_graph.attribute_encoder.sides import (
+    common_directions,
+    fit_rows,
+    rows_of_pairs,
 )
 from lightning_dpg.methods.single_graph.base import noisy_num_edges
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
@@ -54,6 +60,13 @@ class AttributeEncoder(Synthesizer):
     A graph has the released degrees. It begins with random edges, whose ends are then swapped in
     favor of high log odds.
 
+    In a directed or a bipartite graph each end has a matrix and degrees of its own:
+    :math:`l_{ij} = 8 \langle y_i U, y_j V \rangle + c (L_i + L_j) - 6`, with the out-degree of i and
+    the in-degree of j, or the degrees of both sides. Both matrices start at I. The sides of a
+    bipartite graph have components of their own, and V starts at the products of both: the first
+    log odds know the cosine in the columns that the sides share. If they share none, ``iterations:
+    0`` knows nothing beyond the degrees, and all that links the columns is learned from edges.
+
     When to use:
         For links, if attributes of the nodes are public and linked nodes have similar attributes.
         It also scores nodes that the graph does not contain, by their attributes. Compare it with
@@ -61,10 +74,12 @@ class AttributeEncoder(Synthesizer):
         attributes take :class:`PrivGraph` or :class:`ChungLu`.
 
     Privacy:
-        (epsilon, delta)-DP at the level of edges: one undirected edge is added or removed. The
-        guarantee has no condition; the run stops before the budget is exceeded. The set of nodes
-        and the attributes are public. Attributes that were computed from edges, such as a degree,
-        must not be among them.
+        (epsilon, delta)-DP at the level of edges: one undirected edge is added or removed; of a
+        directed graph one ordered pair, of a bipartite one an edge between the sides. A record has
+        one gradient by all parameters together, which is clipped, so the sensitivity is the same.
+        The guarantee has no condition; the run stops before the budget is exceeded. The set of
+        nodes, the side of each, and the attributes are public. Attributes that were computed from
+        edges, such as a degree, must not be among them.
 
     Cost:
         A step takes time O(q M r^2) on average, and the components take O(N F r) once. Memory is
@@ -93,6 +108,7 @@ class AttributeEncoder(Synthesizer):
 
     reads: ClassVar[type] = AttributedGraphRecords
     records: AttributedGraphRecords
+    kinds = frozenset({"undirected", "directed", "bipartite"})
 
     def __init__(
         self,
@@ -116,6 +132,8 @@ class AttributeEncoder(Synthesizer):
                 f"{public_pairs}"
             )
         self.features = AttributeRows(rank)
+        self.right_features: AttributeRows | None
+        self.register_module("right_features", None)
         self.model = AttributeLogits(rank)
         self.averaged = AveragedModel(self.model)
         self.dpsgd = PrivateTraining(
@@ -136,6 +154,18 @@ class AttributeEncoder(Synthesizer):
         hook = resized("rows", "degrees")
         self.register_load_state_dict_pre_hook(hook)  # type: ignore[no-untyped-call]
 
+    def take_kind(self, kind: Kind, num_left: int | None) -> None:
+        """Give each end of a pair a matrix, and each side rows of its own, where they differ."""
+        super().take_kind(kind, num_left)
+        rank, sides = self.hparams["rank"], 1 if kind == "undirected" else 2
+        if self.model.sides != sides:
+            self.model = AttributeLogits(rank, sides).to(self.device)
+            self.averaged = AveragedModel(self.model)
+        if (self.right_features is None) == (kind == "bipartite"):
+            is_bipartite = kind == "bipartite"
+            self.right_features = AttributeRows(rank).to(self.device) if is_bipartite else None
+        self.dpsgd.take_record(self.edge_record)
+
     def batch_request(self) -> BatchRequest:
         """Poisson samples of edges, one for each step of the run."""
         steps = max(1, self.hparams["iterations"])
@@ -143,7 +173,7 @@ class AttributeEncoder(Synthesizer):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the degrees and the steps, whose number is a setting."""
-        counts = degree_entries(self._degree_epsilon(budget), **DEGREE_SHARES)
+        counts = degree_entries(self._degree_epsilon(budget), self.edge_record, **DEGREE_SHARES)
         if self.dpsgd.is_noiseless(budget):
             return [*counts, self.unprotected("training", "no noise is added")]
         return [*counts, *self.dpsgd.planned(budget, self.hparams["iterations"], counts)]
@@ -168,9 +198,18 @@ class AttributeEncoder(Synthesizer):
             self.assumptions.append(PUBLIC_ATTRIBUTES)
         is_new = self.dpsgd.begin(self)
         if is_new:
-            self.features.fit(self.records.attributes)
-            self.rows = self.features(self.records.attributes)
+            attributes = self.records.attributes
+            self.rows = fit_rows(self.features, self.right_features, attributes, self.num_left)
+            if self.right_features is not None:
+                self._start_at(common_directions(self.features, self.right_features))
             self._release_degrees(self.records.edges)
+
+    @torch.no_grad()
+    def _start_at(self, second: Tensor) -> None:
+        """Begin with a matrix V of shape ``(r, r)`` (public) for the second end."""
+        for logits in (self.model, self.averaged.module):
+            assert isinstance(logits, AttributeLogits)
+            logits.weight[len(second) :] = second
 
     def _release_degrees(self, edges: Tensor) -> None:
         """Release the degrees of records of shape ``(M, 2)`` (private)."""
@@ -184,7 +223,7 @@ class AttributeEncoder(Synthesizer):
 
     def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
-        self.num_edges = noisy_num_edges(self, edges, epsilon)
+        self.num_edges = noisy_num_edges(self, edges, epsilon, record=self.edge_record)
 
     def step_entries(self) -> list[LedgerEntry]:
         """One sampled Gaussian per step; nothing without noise."""
@@ -213,7 +252,7 @@ class AttributeEncoder(Synthesizer):
         optimizer, scheduler = self.optimizers(), self.lr_schedulers()
         assert isinstance(optimizer, LightningOptimizer) and isinstance(scheduler, LinearLR)
         optimizer.zero_grad()
-        levels = degree_levels(self.degrees)
+        levels = self._levels()
         self._private_term(edges, levels)
         self._public_term(levels)
         optimizer.step()
@@ -221,9 +260,15 @@ class AttributeEncoder(Synthesizer):
         if 2 * self.trainer.global_step > self.hparams["iterations"]:
             self.averaged.update_parameters(self.model)
 
+    def _levels(self) -> Tensor:
+        """Levels of all entries of the degree vector, shape ``(num_ends,)``."""
+        return degree_levels(self.degrees, [part.start for part in self.space.parts])
+
     def _private_term(self, edges: Tensor, levels: Tensor) -> None:
         """Clipped, noised and booked gradient of the term of the edges ``(B, 2)``."""
-        total = partial(clipped_edge_sum, self.model, self.rows[edges], levels[edges])
+        total = partial(
+            clipped_edge_sum, self.model, self.rows[edges], levels[self.space.ends(edges)]
+        )
         parameters = dict(self.model.named_parameters())
         expected = self.dpsgd.sample_rate * max(1, int(self.num_edges))
         if not self.dpsgd.adds_none:
@@ -241,44 +286,55 @@ class AttributeEncoder(Synthesizer):
 
     def _public_term(self, levels: Tensor) -> None:
         """Gradient of the term of uniform pairs, which reads no record."""
-        num_nodes = self.hparams["num_nodes"]
-        first = torch.randint(num_nodes, (self.hparams["public_pairs"],), device=self.device)
-        further = torch.randint(max(1, num_nodes - 1), first.shape, device=self.device)
-        pairs = torch.stack([first, (first + 1 + further) % num_nodes], 1)
-        loss = softplus(self.model(self.rows[pairs], levels[pairs])).mean()
+        pairs = self._uniform_pairs(self.hparams["public_pairs"])
+        loss = softplus(self.model(self.rows[pairs], levels[self.space.ends(pairs)])).mean()
         self.public_backward(loss, list(self.model.parameters()))
         self.log("train/pairs_loss", loss.detach(), batch_size=1)
+
+    def _uniform_pairs(self, count: int) -> Tensor:
+        """Draw pairs that may be linked, shape ``(count, 2)``."""
+        num_nodes = self.hparams["num_nodes"]
+        if self.kind == "bipartite":
+            return self.space.pairs(torch.randint(self.space.num_pairs, (count,)).to(self.device))
+        first = torch.randint(num_nodes, (count,), device=self.device)
+        further = torch.randint(max(1, num_nodes - 1), first.shape, device=self.device)
+        return torch.stack([first, (first + 1 + further) % num_nodes], 1)
 
     @torch.no_grad()
     def score(self, pairs: Tensor) -> Tensor:
         """Log odds of pairs of shape ``(P, 2)``: shape ``(P,)``."""
-        levels = degree_levels(self.degrees)
+        levels, ends = self._levels(), self.space.ends
         parts = torch.split(pairs.to(self.rows.device), _PAIRS_AT_ONCE)
-        return torch.cat([self.averaged(self.rows[part], levels[part]) for part in parts])
+        return torch.cat([self.averaged(self.rows[part], levels[ends(part)]) for part in parts])
 
     @torch.no_grad()
     def score_attributes(self, first: Tensor, second: Tensor) -> Tensor:
         """Log odds of pairs of new nodes of mean degree levels, by their attributes alone.
 
         Args:
-            first: Attributes of the first nodes, shape ``(P, F)``.
+            first: Attributes of the first nodes, shape ``(P, F)``: senders, or left nodes.
             second: Attributes of the second nodes, shape ``(P, F)``.
 
         Returns:
             Log odds of shape ``(P,)``.
         """
-        rows = torch.stack([self.features(first), self.features(second)], 1)
+        rows = rows_of_pairs(self.features, self.right_features, first, second)
         return self.averaged(rows, torch.zeros_like(rows[..., 0]))
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw a graph of the released degrees, then swap ends in favor of high log odds."""
-        start = chung_lu_edges(self.degrees.cpu(), int(self.num_edges), generator)
-        num_nodes = self.hparams["num_nodes"]
+        space = self.space
+        start = edges_by_degrees(space, self.degrees.cpu(), int(self.num_edges), generator)
         return swap_by_scores(
-            start, num_nodes, lambda pairs: self.score(pairs).cpu(), SWAP_ROUNDS, generator
+            start,
+            space.num_nodes,
+            lambda pairs: self.score(pairs).cpu(),
+            SWAP_ROUNDS,
+            generator,
+            space=space,
         )
 
     def released_state(self) -> dict[str, Tensor]:
         """The means of W and c, the degrees, and the public rows with their components."""
-        shown = ("averaged.", "features.", "rows", "degrees", "num_edges")
+        shown = ("averaged.", "features.", "right_features.", "rows", "degrees", "num_edges")
         return {name: value for name, value in self.state_dict().items() if name.startswith(shown)}

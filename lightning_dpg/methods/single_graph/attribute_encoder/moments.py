@@ -1,4 +1,8 @@
-r"""The moment of attributes over edges, :math:`S = \sum_{(i,j)} (y_i y_j^T + y_j y_i^T) / 2`."""
+r"""The moment of attributes over edges, :math:`S = \sum_{(i,j)} (y_i y_j^T + y_j y_i^T) / 2`.
+
+Where the ends of an edge differ, as in a directed or a bipartite graph, it is
+:math:`S = \sum_{(i,j)} y_i y_j^T`.
+"""
 
 import math
 
@@ -9,21 +13,22 @@ from torch import Tensor
 _CHUNK = 65_536
 
 
-def edge_moment(edges: Tensor, rows: Tensor) -> Tensor:
+def edge_moment(edges: Tensor, rows: Tensor, *, two_sided: bool = False) -> Tensor:
     """Compute S in double precision.
 
     Args:
         edges: Records of shape ``(M, 2)`` (private).
         rows: Rows y of all nodes (public), shape ``(N, r)``.
+        two_sided: Whether the ends of an edge differ.
 
     Returns:
-        Symmetric matrix of shape ``(r, r)``.
+        Matrix of shape ``(r, r)``, symmetric unless ``two_sided``.
     """
     total = torch.zeros(rows.shape[1], rows.shape[1], dtype=torch.double)
     for part in torch.split(edges, _CHUNK):
         first, second = rows.double()[part].unbind(1)
         total += first.T @ second
-    return (total + total.T) / 2
+    return total if two_sided else (total + total.T) / 2
 
 
 def as_vector(matrix: Tensor) -> Tensor:
@@ -44,19 +49,24 @@ def as_matrix(vector: Tensor) -> Tensor:
     return (upper + upper.triu(1).T) / _weights(rank)
 
 
-def bilinear_form(moment: Tensor, rows: Tensor, ridge: float) -> Tensor:
-    r"""Weights :math:`(Y^T Y + \lambda I)^{-1} S (Y^T Y + \lambda I)^{-1}` of the scores of pairs.
+def bilinear_form(
+    moment: Tensor, rows: Tensor, ridge: float, others: Tensor | None = None
+) -> Tensor:
+    r"""Weights :math:`(Y^T Y + \lambda I)^{-1} S (Z^T Z + \lambda I)^{-1}` of the scores of pairs.
 
     They are those of the ridge regression of the adjacency matrix on products of attributes.
 
     Args:
         moment: Released S, shape ``(r, r)``.
-        rows: Public rows Y, shape ``(N, r)``.
+        rows: Public rows Y of the nodes that can be first ends, shape ``(N, r)``.
         ridge: The ridge lambda.
+        others: Public rows Z of those that can be second ends; by default Y.
     """
     gram = _ridge_gram(rows, ridge)
+    other = gram if others is None else _ridge_gram(others, ridge)
     half = torch.linalg.solve(gram, moment)
-    return torch.linalg.solve(gram, half.T)
+    # Row by row as in a release, so that both score by the same order of sums.
+    return torch.linalg.solve(other, half.T).T.contiguous()
 
 
 def moment_of_form(form: Tensor, rows: Tensor, ridge: float) -> Tensor:

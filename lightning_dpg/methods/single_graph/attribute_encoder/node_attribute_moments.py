@@ -53,7 +53,7 @@ class NodeAttributeMoments(AttributeMoments):
     """
 
     relation = Relation.NODE
-    record = "edges of a node"
+    kinds = frozenset({"undirected"})
 
     def __init__(
         self,
@@ -66,6 +66,11 @@ class NodeAttributeMoments(AttributeMoments):
         self.save_hyperparameters()
         check_max_degree(max_degree)
         self._build(rank, degree_share)
+
+    @property
+    def record(self) -> str:
+        """Unit of protection in words."""
+        return "edges of a node"
 
     def condition(self) -> str:
         """Condition of the guarantee: the bound on the degrees."""

@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from lightning_dpg.advice import Facts
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.single_graph.netgan.base import WalkGAN
 from lightning_dpg.methods.single_graph.netgan.critic_gradients import (
@@ -166,6 +167,6 @@ class DPNetGANAsPublished(WalkGAN):
         mix = torch.rand(len(real), 1, 1, generator=local).to(self.device)
         return bundle_sum(self.critic, real, fakes, mix, weight, max_grad_norm)
 
-    def advice(self, epsilon: float) -> str | None:
-        """Name simpler methods with better results at ``epsilon``, in one line."""
-        return simpler_methods(epsilon, self.hparams["num_nodes"])
+    def advice(self, facts: Facts) -> str | None:
+        """Name simpler methods with better results, in one line."""
+        return simpler_methods(facts)

@@ -8,8 +8,8 @@ import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
+from lightning_dpg.advice import Facts, hint
 from lightning_dpg.interfaces import BatchRequest
-from lightning_dpg.methods.advice import link_hint
 from lightning_dpg.methods.single_graph.netgan.base import WalkGAN
 from lightning_dpg.methods.single_graph.netgan.critic_gradients import (
     clipped_parameters,
@@ -278,13 +278,13 @@ class DPNetGAN(WalkGAN):
         self.public_backward(penalty, list(lstm_parameters(self.critic).values()))
         self.log("train/gradient_penalty", penalty.detach(), batch_size=1)
 
-    def advice(self, epsilon: float) -> str | None:
-        """Name simpler methods with better results at ``epsilon``, in one line."""
-        return simpler_methods(epsilon, self.hparams["num_nodes"])
+    def advice(self, facts: Facts) -> str | None:
+        """Name simpler methods with better results, in one line."""
+        return simpler_methods(facts)
 
 
-def simpler_methods(epsilon: float, num_nodes: int) -> str | None:
-    """Name methods with better results than a DP-SGD GAN at ``epsilon``; None at large ones."""
-    if epsilon > 100:
+def simpler_methods(facts: Facts) -> str | None:
+    """Name methods with better results than a DP-SGD GAN; None at a large epsilon."""
+    if facts.epsilon > 100:
         return None
-    return f"{link_hint(epsilon, num_nodes)}; a DP-SGD GAN on one graph is behind these"
+    return f"{hint(facts)}; a DP-SGD GAN on one graph is behind these"

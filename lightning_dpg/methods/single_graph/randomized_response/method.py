@@ -7,6 +7,7 @@ import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
+from lightning_dpg.advice import Facts, cases, hint
 from lightning_dpg.graph.edge_sampling import (
     MAX_NODES,
     above_diagonal,
@@ -14,7 +15,6 @@ from lightning_dpg.graph.edge_sampling import (
     probabilities,
 )
 from lightning_dpg.graph.spectral import shrunken
-from lightning_dpg.methods.advice import link_hint
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.single_graph.randomized_response.spectral_structure import (
@@ -236,12 +236,15 @@ class RandomizedResponse(OneShotSynthesizer):
             return scores
         return STRUCTURE * scores.clamp(min=0) + (1 - STRUCTURE) * chance(self.degrees, pairs)
 
-    def advice(self, epsilon: float) -> str | None:
-        """Explain a large ``epsilon``, or name a better method at a small one, in one line."""
-        if epsilon < 4:
-            is_spectral = self.hparams["denoise"] == "spectral"
-            return link_hint(epsilon, self.hparams["num_nodes"]) if is_spectral else None
+    def advice(self, facts: Facts) -> str | None:
+        """Explain a large epsilon, or name a better method for links, in one line."""
+        epsilon = facts.epsilon
         if epsilon == float("inf"):
+            return None
+        is_best = any(case.method == type(self).__name__ for case in cases(facts))
+        if self.hparams["denoise"] == "spectral" and not is_best:
+            return hint(facts)
+        if epsilon < 4:
             return None
         share = 1 - self.hparams["count_share"] - self.hparams["degree_share"]
         lies = round(1 + math.exp(min(share * epsilon, 40.0)))

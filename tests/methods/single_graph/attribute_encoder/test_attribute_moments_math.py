@@ -37,3 +37,12 @@ def test_the_weights_solve_the_ridge_regression_of_the_adjacency_matrix():
     wanted = symmetric(3, seed=2)
     moment = rows.T @ (rows @ wanted @ rows.T) @ rows / 2
     torch.testing.assert_close(bilinear_form(moment, rows, 0.0), wanted / 2)
+
+
+def test_the_weights_of_two_sides_solve_the_regression_on_the_rows_of_each():
+    # Without a ridge, A = Y W Z^T is recovered from S = Y^T A Z.
+    source = torch.Generator().manual_seed(1)
+    rows, others = (torch.randn(n, 3, generator=source, dtype=torch.double) for n in (9, 7))
+    wanted = torch.randn(3, 3, generator=source, dtype=torch.double)
+    moment = rows.T @ (rows @ wanted @ others.T) @ others
+    torch.testing.assert_close(bilinear_form(moment, rows, 0.0, others), wanted)

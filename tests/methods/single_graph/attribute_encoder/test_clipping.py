@@ -14,11 +14,11 @@ from lightning_dpg.privacy.dpsgd import clipped_gradient_sum
 from lightning_dpg.privacy.sensitivity import edge_gradient_sensitivity
 
 
-def problem(count=40, rank=5, seed=0):
+def problem(count=40, rank=5, seed=0, sides=1):
     source = torch.Generator().manual_seed(seed)
-    model = AttributeLogits(rank)
+    model = AttributeLogits(rank, sides)
     with torch.no_grad():
-        model.weight += torch.randn(rank, rank, generator=source) / 3
+        model.weight += torch.randn(sides * rank, rank, generator=source) / 3
         model.degree_weight.fill_(0.7)
     rows = normalize(torch.randn(count, 2, rank, generator=source), dim=2)
     return model, rows, torch.randn(count, 2, generator=source)
@@ -32,9 +32,10 @@ def edge_term(model):
     return loss
 
 
+@pytest.mark.parametrize("sides", [1, 2])
 @pytest.mark.parametrize("norm", [0.1, 1.0, 1e6])
-def test_the_sum_is_that_of_automatic_differentiation(norm):
-    model, rows, levels = problem(2100)  # more than two chunks
+def test_the_sum_is_that_of_automatic_differentiation(norm, sides):
+    model, rows, levels = problem(2100, sides=sides)  # more than two chunks
     expected = clipped_gradient_sum(
         edge_term(model), dict(model.named_parameters()), (rows, levels), norm
     )
@@ -49,10 +50,11 @@ def test_an_empty_batch_has_a_sum_of_zero():
     assert all(not total.any() for total in clipped_edge_sum(model, rows, levels, 1.0).values())
 
 
+@pytest.mark.parametrize("sides", [1, 2])
 @pytest.mark.parametrize("norm", [0.3, 1.0])
 @pytest.mark.parametrize("seed", range(3))
-def test_each_edge_moves_the_sum_by_the_clipping_norm_at_most(norm, seed):
-    model, rows, levels = problem(seed=seed)
+def test_each_edge_moves_the_sum_by_the_clipping_norm_at_most(norm, seed, sides):
+    model, rows, levels = problem(seed=seed, sides=sides)
 
     def flat(part):
         total = clipped_edge_sum(model, rows[part], levels[part], norm)
@@ -85,6 +87,29 @@ def test_a_gradient_that_is_not_finite_is_dropped():
         model.weight[0, 0] = torch.inf
     total = clipped_edge_sum(model, rows, levels, 1.0)
     assert all(value.isfinite().all() for value in total.values())
+
+
+def test_two_sides_have_the_log_odds_of_two_matrices():
+    model, rows, levels = problem(sides=2)
+    first, second = (model.weight[part] for part in (slice(0, 5), slice(5, 10)))
+    by_hand = torch.stack(
+        [
+            8 * (y[0] @ first) @ (y[1] @ second) + 0.7 * level.sum() - 6
+            for y, level in zip(rows, levels, strict=True)
+        ]
+    )
+    torch.testing.assert_close(model(rows, levels), by_hand)
+    turned = model(rows.flip(1), levels.flip(1))
+    assert (turned - by_hand).abs().max() > 0.1  # the order of the ends matters
+    torch.testing.assert_close(
+        AttributeLogits(5, 2)(rows, levels), AttributeLogits(5)(rows, levels)
+    )
+
+
+def test_levels_of_each_part_are_around_zero():
+    degrees = torch.tensor([1, 4, 100, 200, 300])
+    expected = torch.cat([degree_levels(part) for part in degrees.split([2, 3])])
+    assert torch.equal(degree_levels(degrees, (0, 2)), expected)
 
 
 def test_levels_are_half_logarithms_around_zero():

@@ -1,0 +1,195 @@
+"""Recommendation of a method, from facts that are public, released or assumed.
+
+The rule stands here only: the hint of ``fit``, ``plan`` and ``list`` print it, and tests compare it
+with the tables of the documentation and with what the methods declare. It imports no PyTorch.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+Goal = Literal["links", "communities", "shape", "degrees", "graphs", "labels", "clients"]
+Kind = Literal["undirected", "directed", "bipartite", "set"]
+
+GOALS: dict[Goal, str] = {
+    "links": "for links",
+    "communities": "for communities",
+    "shape": "for the shape of a graph",
+    "degrees": "for degrees",
+    "graphs": "for graphs of a set",
+    "labels": "for labels of graphs",
+    "clients": "for graphs of clients that trust nobody",
+}
+"""What a release is for, in words."""
+
+OF_SETS: frozenset[Goal] = frozenset({"graphs", "labels", "clients"})
+"""Goals of a set of graphs; the others are goals of one graph."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts that are known without a look at the private edges.
+
+    Attributes:
+        goal: What the release is for.
+        epsilon: Epsilon of the whole budget.
+        num_nodes: Number of nodes N (public).
+        num_edges: Number of edges if it is public, released or assumed; never the exact number of
+            a private graph.
+        kind: Kind of the graph, or ``set`` for a set of graphs.
+        allows_delta: Whether the budget has a delta above 0.
+        has_attributes: Whether attributes of the nodes are public.
+    """
+
+    goal: Goal
+    epsilon: float
+    num_nodes: int = 2
+    num_edges: float | None = None
+    kind: Kind = "undirected"
+    allows_delta: bool = True
+    has_attributes: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a goal of other data."""
+        if (self.goal in OF_SETS) != (self.kind == "set"):
+            fitting = [goal for goal in GOALS if (goal in OF_SETS) == (self.kind == "set")]
+            data = "a set of graphs" if self.kind == "set" else "one graph"
+            raise ValueError(f"{self.goal} is no goal of {data}: take {', '.join(fitting)}")
+
+    @property
+    def mean_degree(self) -> float | None:
+        """Mean number of edges at a node, in any direction; None if it is not known."""
+        return None if self.num_edges is None else 2 * self.num_edges / max(self.num_nodes, 1)
+
+
+class Recommendation(NamedTuple):
+    """A method, and the reason for it.
+
+    Attributes:
+        method: Name of its class in ``lightning_dpg.methods``.
+        reason: One sentence without its period.
+        denoise: Setting of ``RandomizedResponse``; empty for other methods.
+        least_degree: Mean degree from which the method is recommended.
+    """
+
+    method: str
+    reason: str
+    denoise: str = ""
+    least_degree: float = 0.0
+
+    def __str__(self) -> str:
+        """Name of the method with its setting."""
+        return f"{self.method} with denoise: {self.denoise}" if self.denoise else self.method
+
+
+def recommend(facts: Facts) -> Recommendation:
+    """Recommend a method with edge-level privacy, or local privacy for clients.
+
+    Args:
+        facts: Public facts. Without a number of edges the method is that of the sparsest graphs,
+            and :func:`hint` names all cases.
+    """
+    degree = facts.mean_degree or 0.0
+    return next(case for case in cases(facts) if degree >= case.least_degree)
+
+
+def hint(facts: Facts) -> str:
+    """Recommend a method in one line.
+
+    Args:
+        facts: Public facts. Without a number of edges the line names all cases.
+    """
+    size = "" if facts.kind == "set" else f" on {facts.num_nodes:,} nodes"
+    start = f"{GOALS[facts.goal]} at epsilon {facts.epsilon:g}{size} take"
+    *above, last = cases(facts)
+    if facts.mean_degree is None and above:
+        bounds = [f"{case} from a mean degree of {case.least_degree:.2g} on" for case in above]
+        return f"{start} {', '.join(bounds)}, {last} below"
+    best = recommend(facts)
+    degree = f" (mean degree {facts.mean_degree:.3g})" if facts.mean_degree is not None else ""
+    return f"{start} {best}{degree}: {best.reason}"
+
+
+def cases(facts: Facts) -> list[Recommendation]:
+    """Recommendations by descending least mean degree; the last one is for any degree."""
+    if facts.goal == "links":
+        return _links(facts)
+    return [_without_degree(facts)]
+
+
+def choices(goal: Goal) -> list[str]:
+    """All methods that :func:`recommend` may name for a goal, from the largest epsilon on.
+
+    Args:
+        goal: What the release is for.
+    """
+    kind: Kind = "set" if goal in OF_SETS else "undirected"
+    found = {
+        str(case): None
+        for has_attributes in (True, False)
+        for epsilon in (_SET_EPSILON, 0.1)
+        for case in cases(Facts(goal, epsilon, kind=kind, has_attributes=has_attributes))
+    }
+    return list(found)
+
+
+_ENCODER = Recommendation(
+    "AttributeEncoder",
+    "public attributes rank links at any epsilon, provided that linked nodes have similar ones",
+)
+_PRIVGRAPH = Recommendation(
+    "PrivGraph",
+    "nodes of this degree choose their communities reliably, and these rank links",
+)
+_REPORTS = Recommendation(
+    "RandomizedResponse", "few reports are false, so that their eigenvectors rank links", "spectral"
+)
+_CHUNG_LU = Recommendation("ChungLu", "degrees are all that such a budget keeps of links")
+
+# Bounds of the rule for links; docs/choosing.md names the graphs on which they were fixed.
+_PRIVGRAPH_EPSILON = 1.0
+_PRIVGRAPH_SIGNAL = 30.0
+_DENSE = 20.0
+_REPORTS_EPSILON = 5.0
+_REPORTS_NODES = 6000
+_ENCODER_KINDS = frozenset({"undirected"})
+_SET_EPSILON = 10.0
+
+
+def _links(facts: Facts) -> list[Recommendation]:
+    r"""Recommend methods for links.
+
+    A node of ``PrivGraph`` chooses its community by numbers of edges, which grow with the mean
+    degree d, under noise that falls as :math:`1 / \epsilon`: the choices are reliable from a
+    product :math:`d \epsilon` on. The noise of randomized response falls as :math:`e^{-\epsilon /
+    2}`, which is better for sparse graphs from an epsilon of 5 on.
+    """
+    if facts.has_attributes and facts.allows_delta and facts.kind in _ENCODER_KINDS:
+        return [_ENCODER]
+    if facts.epsilon < _PRIVGRAPH_EPSILON:
+        return [_CHUNG_LU]
+    holds_pairs = facts.kind == "undirected" and facts.num_nodes <= _REPORTS_NODES
+    if holds_pairs and facts.epsilon >= _REPORTS_EPSILON:
+        return [_PRIVGRAPH._replace(least_degree=_DENSE), _REPORTS]
+    least_degree = _PRIVGRAPH_SIGNAL / facts.epsilon
+    return [_PRIVGRAPH._replace(least_degree=least_degree), _CHUNG_LU]
+
+
+def _without_degree(facts: Facts) -> Recommendation:
+    """Recommend a method for another goal than links, on which the mean degree has no effect."""
+    if facts.goal == "communities":
+        return Recommendation("PrivGraph", "it learns communities, and needs no delta")
+    if facts.goal == "shape" and facts.kind == "undirected":
+        return Recommendation(
+            "BTER", "it has the smallest errors in triangles, clustering and paths"
+        )
+    if facts.goal == "shape":
+        return Recommendation("ChungLu", f"BTER does not learn {facts.kind} graphs")
+    if facts.goal == "degrees":
+        return Recommendation("ChungLu", "it spends the whole budget on degrees")
+    if facts.goal == "graphs" and facts.allows_delta and facts.epsilon >= _SET_EPSILON:
+        return Recommendation("DPGVAE", "from an epsilon of 10 on it learns more than sizes")
+    if facts.goal == "graphs":
+        return Recommendation("ErdosRenyiSet", "below an epsilon of 10 nothing is clearly nearer")
+    if facts.goal == "labels":
+        return Recommendation("PrivateGraphKernel", "its counts need no delta; see its baselines")
+    return Recommendation("LDPGromovWasserstein", "each owner protects a graph before it is sent")

@@ -1,0 +1,44 @@
+"""The hint of ``fit``: a method that is known to do better, from public facts only."""
+
+from lightning_dpg.advice import Facts
+from lightning_dpg.interfaces import (
+    AttributedGraphRecords,
+    GraphSetRecords,
+    KindOfRecords,
+    Records,
+)
+from lightning_dpg.methods import PrivateModule
+from lightning_dpg.privacy.budget import Budget
+
+
+def public_facts(records: Records, budget: Budget) -> Facts:
+    """Facts of data that a guarantee takes as public; the number of edges is not among them.
+
+    Args:
+        records: Records of a data module (private).
+        budget: Budget of the run.
+    """
+    allows_delta = budget.delta > 0
+    if isinstance(records, GraphSetRecords):
+        return Facts("graphs", budget.epsilon, kind="set", allows_delta=allows_delta)
+    return Facts(
+        "links",
+        budget.epsilon,
+        records.num_nodes,
+        kind=records.kind if isinstance(records, KindOfRecords) else "undirected",
+        allows_delta=allows_delta,
+        has_attributes=isinstance(records, AttributedGraphRecords),
+    )
+
+
+def better_method(method: PrivateModule, records: Records, budget: Budget) -> str | None:
+    """Name a method that is known to do better, in one line; None if no such method is known.
+
+    Args:
+        method: Method of a run; its ``advice``, if it has one, knows what it is for.
+        records: Records of its data module (private).
+        budget: Budget of the run.
+    """
+    advice = getattr(method, "advice", None)
+    line: str | None = advice and advice(public_facts(records, budget))
+    return line

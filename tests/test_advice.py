@@ -1,0 +1,186 @@
+"""Recommendations: no method that refuses the data, one rule everywhere, public numbers only."""
+
+import math
+from dataclasses import replace
+from functools import cache
+
+import networkx as nx
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lightning_dpg.advice import GOALS, OF_SETS, Facts, cases, choices, hint, recommend
+from lightning_dpg.cli.hint import better_method
+from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule
+from lightning_dpg.graph.edge_sampling import MAX_NODES
+from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.interfaces import AttributedGraphRecords, GraphSetRecords
+from lightning_dpg.main import main
+from lightning_dpg.privacy.ledger import Budget
+from tests.small_methods import METHODS, SHORT, made
+
+KINDS = ["undirected", "directed", "bipartite"]
+
+
+@st.composite
+def known_facts(draw):
+    """Everything that can be known of data and budget."""
+    goal = draw(st.sampled_from(sorted(GOALS)))
+    num_nodes = draw(st.integers(2, 200_000) | st.sampled_from([MAX_NODES, MAX_NODES + 1]))
+    return Facts(
+        goal,
+        math.exp(draw(st.floats(-3, 5))),
+        num_nodes,
+        draw(st.none() | st.integers(0, num_nodes * (num_nodes - 1) // 2)),
+        "set" if goal in OF_SETS else draw(st.sampled_from(KINDS)),
+        draw(st.booleans()),
+        draw(st.booleans()),
+    )
+
+
+@cache
+def data_of(kind, has_attributes):
+    """Small data of a kind, set up for a fit."""
+    if kind == "set":
+        graphs = [from_networkx(nx.cycle_graph(n)) for n in range(4, 12)]
+        for number, graph in enumerate(graphs):
+            graph.y = torch.tensor([number % 2])
+        data = GraphSetDataModule(graphs)
+    else:
+        graph = nx.complete_bipartite_graph(4, 8)
+        graph = graph.to_directed() if kind == "directed" else graph
+        nx.set_node_attributes(graph, {node: node % 3 for node in graph}, "age")
+        given = {"node_attributes": "from_graph"} if has_attributes else {}
+        data = EdgeListDataModule(graph, kind=kind, **given)
+    data.setup("fit")
+    return data
+
+
+def small(case, num_nodes=12):
+    """The recommended method with small settings."""
+    setting = {"denoise": case.denoise} if case.denoise else {}
+    small_ones = SHORT | {"num_nodes": num_nodes, "noise_multiplier": "auto"}
+    return made(case.method, small_ones | setting)
+
+
+@cache
+def offer(case, kind, has_attributes):
+    """Offer data to a method as ``fit`` does; a refusal is an error."""
+    small(case).accept_data(data_of(kind, has_attributes))
+
+
+@given(known_facts())
+@settings(max_examples=300, deadline=None)
+def test_no_recommended_method_refuses_the_data(facts):
+    for case in cases(facts):
+        method = METHODS[case.method]
+        offer(case._replace(least_degree=0.0), facts.kind, facts.has_attributes)
+        assert (method.reads is GraphSetRecords) == (facts.kind == "set")
+        assert facts.has_attributes or method.reads is not AttributedGraphRecords
+        assert facts.kind == "set" or facts.kind in method.kinds
+        assert facts.allows_delta or method.is_pure
+        if case.denoise:  # the constructor knows the limit
+            small(case, facts.num_nodes)
+    assert recommend(facts) in cases(facts)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 10.0])
+@pytest.mark.parametrize("goal", GOALS)
+def test_no_recommended_method_refuses_the_budget(goal, epsilon, delta):
+    kind = "set" if goal in OF_SETS else "undirected"
+    for has_attributes in (True, False):
+        facts = Facts(goal, epsilon, 12, None, kind, delta > 0, has_attributes)
+        for case in cases(facts):
+            small(case).check_budget(Budget(epsilon, delta))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_public_attributes_are_used_where_the_encoder_learns_the_kind(kind):
+    able = kind in METHODS["AttributeEncoder"].kinds
+    facts = Facts("links", 1.0, 100, kind=kind, has_attributes=True)
+    assert (recommend(facts).method == "AttributeEncoder") == able
+
+
+@given(known_facts())
+def test_a_line_without_the_number_of_edges_holds_the_choice_with_it(facts):
+    """Read it as a user would: the first bound that the mean degree reaches names the method."""
+    line, best = hint(replace(facts, num_edges=None)), recommend(facts)
+    if len(cases(facts)) == 1:
+        assert f" take {best}: {best.reason}" in line
+        return
+    for part in line.partition(" take ")[2].split(", "):
+        name, _, bound = part.removesuffix(" on").partition(" from a mean degree of ")
+        if bound and abs((facts.mean_degree or 0) / float(bound) - 1) < 0.06:
+            return  # the line rounds
+        if not bound or (facts.mean_degree or 0) >= float(bound):
+            break
+    assert name.removesuffix(" below") == str(best)
+
+
+@pytest.mark.parametrize(
+    ("known", "method"),
+    [
+        ((0.5, 2_810, 7_981, "undirected", True, True), "AttributeEncoder"),
+        ((2.9, 2_810, 7_981, "undirected", False, True), "ChungLu"),  # no delta, no encoder
+        ((2.9, 2_810, 7_981), "ChungLu"),
+        ((5.0, 2_810, 7_981), "RandomizedResponse with denoise: spectral"),
+        ((0.5, 4_039, 88_234), "ChungLu"),
+        ((1.0, 4_039, 88_234), "PrivGraph"),
+        ((2.9, 4_039, 88_234), "PrivGraph"),
+        ((5.0, 81_306, 1_342_296), "PrivGraph"),
+        ((1.0, 1_224, 16_715), "ChungLu"),  # where the rule was mended
+        ((2.9, 1_224, 16_715), "PrivGraph"),
+        ((2.9, 12_008, 118_489), "PrivGraph"),
+    ],
+)
+def test_the_rule_for_links_on_graphs_where_it_was_made(known, method):
+    assert str(recommend(Facts("links", *known))) == method
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_other_data_have_other_goals(goal):
+    with pytest.raises(ValueError, match=f"{goal} is no goal of"):
+        Facts(goal, 1.0, kind="directed" if goal in OF_SETS else "set")
+
+
+def test_the_hint_before_a_run_does_not_follow_the_edges():
+    lines = set()
+    for edges in ([(0, 1)], [(i, j) for i in range(12) for j in range(i)]):
+        data = EdgeListDataModule(edges, nodes=[str(node) for node in range(12)])
+        data.setup("fit")
+        for name in ("DPNetGAN", "RandomizedResponse"):
+            method = made(name, SHORT | {"num_nodes": 12, "denoise": "spectral"})
+            lines.add(better_method(method, data.records, Budget(1.0, 1e-6)))
+    ends = {line.partition(";")[0] for line in lines}
+    assert ends == {
+        "for links at epsilon 1 on 12 nodes take PrivGraph from a mean degree of 30 on, ChungLu below"
+    }
+
+
+def test_the_hint_knows_public_attributes_and_the_delta():
+    data = data_of("undirected", True)
+    method = made("DPNetGAN", SHORT | {"num_nodes": 12})
+    assert " take AttributeEncoder" in better_method(method, data.records, Budget(1.0, 1e-6))
+    assert "AttributeEncoder" not in better_method(method, data.records, Budget(1.0, 0.0))
+    assert better_method(method, data.records, Budget(math.inf, 1e-6)) is None
+    assert "ErdosRenyiSet" in better_method(
+        made("DPGVAE", SHORT), data_of("set", False).records, Budget(5.0, 1e-6)
+    )
+
+
+def test_plan_and_list_print_the_rule(capsys):
+    options = ["--epsilon", "2", "--delta", "1e-6", "--sample-rate", ".05", "--steps", "100"]
+    assert main(["plan", *options, "--nodes", "4039", "--edges", "88234"]) == 0
+    assert hint(Facts("links", 2.0, 4039, 88234)) in capsys.readouterr().out
+    assert main(["plan", *options, "--nodes", "99", "--kind", "directed", "--attributes"]) == 0
+    expected = hint(Facts("links", 2.0, 99, kind="directed", has_attributes=True))
+    assert expected in capsys.readouterr().out
+    assert main(["plan", *options, "--goal", "graphs"]) == 0
+    assert hint(Facts("graphs", 2.0, kind="set")) in capsys.readouterr().out
+    assert main(["plan", *options, "--nodes", "99", "--goal", "graphs", "--kind", "directed"]) == 2
+    assert "graphs is no goal of one graph" in capsys.readouterr().err
+    assert main(["list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(f"{words}: {', '.join(choices(goal))}" in listed for goal, words in GOALS.items())

@@ -18,13 +18,13 @@ from lightning_dpg.datamodules.batches import Batches
 from lightning_dpg.datamodules.loading import GraphSource, load_reading
 from lightning_dpg.datamodules.node_attributes import (
     NAMED_BY_ATTRIBUTES,
-    PUBLIC_ATTRIBUTES,
     AttributeSource,
     attribute_table,
     described,
     own_attributes,
 )
 from lightning_dpg.graph.attributes import (
+    PUBLIC_ATTRIBUTES,
     AttributeTable,
     Policy,
     attach,

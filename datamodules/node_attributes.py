@@ -14,7 +14,6 @@ from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import Kind
 
 FROM_GRAPH = "from_graph"
-PUBLIC_ATTRIBUTES = "Node attributes are public and were not computed from the edges."
 NAMED_BY_ATTRIBUTES = (
     "The attributes of the numbered nodes are in the release: a row that occurs once in another "
     "table names its node."

@@ -18,8 +18,8 @@ from lightning_dpg.graph.graph import adjacency, undirected_edges
 from lightning_dpg.graph.negative_sampling import degree_matched_non_edges, uniform_non_edges
 from lightning_dpg.graph.pair_space import space_of, without_directions
 from lightning_dpg.graph.spectral import diffused, spectrum
-from lightning_dpg.methods.single_graph.attribute_encoder.rows import AttributeRows
 from lightning_dpg.metrics.functional import degrees
+from lightning_dpg.nn.sided_rows import attributes_alone
 
 FALSE_ALARMS = 0.01
 CONFIDENCE = 0.95
@@ -27,7 +27,6 @@ SEED = 0
 """Public: seed of all choices."""
 BY_ATTRIBUTES = "public attributes alone"
 """Attack that reads no release."""
-_ATTRIBUTE_RANK = 64
 _OTHERS_PER_EDGE = 10
 _RANK = 32
 _WALK = 4
@@ -148,7 +147,8 @@ def steal_links(published: Published, pairs: Candidates) -> dict[tuple[str, str]
         with torch.no_grad():
             scores["scores of the generator"] = published.score(every).cpu()
     if published.attributes is not None:
-        scores[BY_ATTRIBUTES] = attribute_similarity(published.attributes, every)
+        num_left = space_of(published.graphs[0]).num_left
+        scores[BY_ATTRIBUTES] = attributes_alone(published.attributes, num_left)(every)
     sizes = [len(pairs.edges), *map(len, pairs.others.values())]
     return {
         (name, kind): separation(of_edges, of_others)
@@ -219,22 +219,6 @@ def adamic_adar(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
             from_first = from_first @ weighted
         scores.append(from_first.multiply(linked[second]).sum(axis=1))
     return torch.from_numpy(np.mean(scores, axis=0))
-
-
-def attribute_similarity(attributes: Tensor, pairs: Tensor) -> Tensor:
-    """Score pairs by the cosines of their public rows, see :class:`AttributeRows`; reads no release.
-
-    Args:
-        attributes: Public attributes of all nodes, shape ``(N, F)``.
-        pairs: Pairs of shape ``(P, 2)``.
-
-    Returns:
-        Scores of shape ``(P,)``.
-    """
-    features = AttributeRows(_ATTRIBUTE_RANK)
-    features.fit(attributes)
-    rows = features(attributes)
-    return (rows[pairs[:, 0]] * rows[pairs[:, 1]]).sum(dim=1)
 
 
 def edges_then_neighbors(graphs: Sequence[Data], pairs: Tensor) -> Tensor:

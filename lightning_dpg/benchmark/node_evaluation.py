@@ -18,9 +18,10 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.expected_degrees import chung_lu_edges
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.nearest_neighbors import nearest_neighbor_edges
-from lightning_dpg.methods.single_graph.attribute_encoder.rows import AttributeRows
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.node_classification import NETWORKS, node_scores, scaled, split_nodes
+from lightning_dpg.nn.attribute_rows import AttributeRows
+from lightning_dpg.nn.sided_rows import fit_rows
 
 SEEDS = (0, 1, 2, 3, 4)
 """Public seeds; each has a split, initial weights and baseline graphs of its own."""
@@ -155,9 +156,8 @@ def _places(
 ) -> Iterator[_Place]:
     """Yield baselines, synthetic graphs, and the real graph."""
     yield _Place("no graph", "", False, [_linked(real, torch.empty(0, 2))] * len(seeds))
-    rows = AttributeRows(_RANK)
-    rows.fit(attributes)
-    similar = nearest_neighbor_edges(rows(attributes), graphs[0].graph.num_edges // 2)
+    rows = fit_rows(AttributeRows(_RANK), None, attributes, None)
+    similar = nearest_neighbor_edges(rows, graphs[0].graph.num_edges // 2)
     yield _Place("similarity graph", "", False, [_linked(real, similar)] * len(seeds))
     yield _Place("degrees alone", "", True, [_rewired(real, seed) for seed in seeds])
     for found in graphs:

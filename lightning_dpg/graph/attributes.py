@@ -45,6 +45,10 @@ _LARGEST = float(np.finfo(np.float32).max)
 Matrix: TypeAlias = csr_array | NDArray[Any]
 
 
+PUBLIC_ATTRIBUTES = "Node attributes are public and were not computed from the edges."
+"""Assumption of each guarantee where attributes are used."""
+
+
 class AttributeTable(NamedTuple):
     """Attributes of nodes as their source holds them, one row per id.
 

@@ -22,12 +22,8 @@ from lightning_dpg.interfaces import (
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.data_check import data_of, served_records
 from lightning_dpg.metrics.functional import STATISTICS
-from lightning_dpg.metrics.link_prediction import (
-    Score,
-    attributes_alone,
-    degree_product,
-    link_values,
-)
+from lightning_dpg.metrics.link_prediction import Score, degree_product, link_values
+from lightning_dpg.nn.sided_rows import attributes_alone
 
 
 class Synthesizer(PrivateModule):
@@ -187,7 +183,7 @@ class Synthesizer(PrivateModule):
             return {}
         attributes = self.records.attributes
         if self._control is None or self._control[0] is not attributes:
-            self._control = attributes, attributes_alone(attributes)
+            self._control = attributes, attributes_alone(attributes, self.num_left)
         return {"attributes_alone": self._control[1]}
 
     def link_values(self, batch: tuple[Tensor, Tensor, Tensor]) -> dict[str, float]:

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.methods.graph_set.base import resized
 from lightning_dpg.metrics.kernel_svm import Accuracy, cross_validated_accuracy, predicted_labels
+from lightning_dpg.nn.resized_buffers import resized
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.ledger import PrivacyLedger
 

@@ -1,17 +1,17 @@
 """Synthesizers that learn a set of graphs and draw graphs of the same sizes."""
 
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.graph_sets import set_differences
+from lightning_dpg.nn.resized_buffers import resized
 from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.sensitivity import edges_per_graph_sensitivity
@@ -148,14 +148,3 @@ class GraphSetSynthesizer(Synthesizer):
 
     def _num_pairs(self) -> Tensor:
         return self.sizes * (self.sizes - 1) // 2
-
-
-def resized(*names: str) -> Callable[..., None]:
-    """Return a loading hook that resizes buffers to their shapes in the state."""
-
-    def resize(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: object) -> None:
-        for name in names:
-            if prefix + name in state:
-                setattr(module, name, torch.empty_like(state[prefix + name]))
-
-    return resize

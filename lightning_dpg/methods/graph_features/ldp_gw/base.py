@@ -35,9 +35,9 @@ from lightning_dpg.methods.graph_features.ldp_gw.flower import (
 )
 from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs, num_features
 from lightning_dpg.methods.graph_features.ldp_gw.settings import check_training
-from lightning_dpg.methods.graph_set.base import resized
 from lightning_dpg.metrics.kernel_svm import clip_spectrum
 from lightning_dpg.nn.node_encoders import GCN, GIN, NodeEncoder
+from lightning_dpg.nn.resized_buffers import resized
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry
 

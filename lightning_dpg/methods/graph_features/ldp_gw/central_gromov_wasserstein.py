@@ -14,8 +14,8 @@ from lightning_dpg.methods.graph_features.ldp_gw.inputs import (
     public_features,
     scaled,
 )
-from lightning_dpg.methods.graph_set.base import resized
 from lightning_dpg.nn.node_encoders import NodeEncoder, RowNet
+from lightning_dpg.nn.resized_buffers import resized
 from lightning_dpg.privacy.aggregation_perturbation import noisy_aggregation
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier

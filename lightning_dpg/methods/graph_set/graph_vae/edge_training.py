@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from lightning_dpg.advice import Facts, hint, recommend
 from lightning_dpg.graph.dense_batch import random_pairs
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.methods.graph_set.base import NUM_EDGES, resized
+from lightning_dpg.methods.graph_set.base import NUM_EDGES
 from lightning_dpg.methods.graph_set.graph_vae.decoding import (
     GraphOdds,
     annealed,
@@ -19,6 +19,7 @@ from lightning_dpg.methods.graph_set.graph_vae.decoding import (
 )
 from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.nn.graph_vae import CONTEXT_DIM, RowEncoder, kl_divergence, reparameterize
+from lightning_dpg.nn.resized_buffers import resized
 from lightning_dpg.privacy.aggregation_perturbation import noisy_aggregation
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_gaussian

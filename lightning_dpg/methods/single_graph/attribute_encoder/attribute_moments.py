@@ -5,6 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from lightning_dpg.graph.attributes import PUBLIC_ATTRIBUTES
 from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.graph.pair_space import Kind
 from lightning_dpg.graph.scored_swaps import swap_by_scores
@@ -16,13 +17,10 @@ from lightning_dpg.methods.single_graph.attribute_encoder.moments import (
     bilinear_form,
     edge_moment,
 )
-from lightning_dpg.methods.single_graph.attribute_encoder.rows import (
-    PUBLIC_ATTRIBUTES,
-    AttributeRows,
-)
-from lightning_dpg.methods.single_graph.attribute_encoder.sides import fit_rows, rows_of_pairs
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
+from lightning_dpg.nn.attribute_rows import AttributeRows
+from lightning_dpg.nn.sided_rows import fit_rows, rows_of_pairs
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.ledger import LedgerEntry

@@ -11,26 +11,24 @@ from torch.optim import Adam
 from torch.optim.lr_scheduler import LinearLR
 from torch.optim.swa_utils import AveragedModel
 
+from lightning_dpg.graph.attributes import PUBLIC_ATTRIBUTES
 from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.graph.pair_space import Kind
 from lightning_dpg.graph.scored_swaps import swap_by_scores
 from lightning_dpg.interfaces import AttributedGraphRecords, BatchRequest
-from lightning_dpg.methods.graph_set.base import resized
 from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.methods.single_graph.attribute_encoder.clipping import clipped_edge_sum
-from lightning_dpg.methods.single_graph.attribute_encoder.rows import (
-    PUBLIC_ATTRIBUTES,
-    AttributeRows,
-)
-from lightning_dpg.methods.single_graph.attribute_encoder.sides import (
-    common_directions,
-    fit_rows,
-    rows_of_pairs,
-)
 from lightning_dpg.methods.single_graph.base import noisy_num_edges
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn.attribute_logits import AttributeLogits, degree_levels
+from lightning_dpg.nn.attribute_rows import AttributeRows
+from lightning_dpg.nn.resized_buffers import resized
+from lightning_dpg.nn.sided_rows import (
+    common_directions,
+    fit_rows,
+    rows_of_pairs,
+)
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.privacy.sampling import PoissonBatch

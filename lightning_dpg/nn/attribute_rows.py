@@ -10,9 +10,8 @@ from scipy.sparse import csr_array, vstack
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from lightning_dpg.methods.graph_set.base import resized
+from lightning_dpg.nn.resized_buffers import resized
 
-PUBLIC_ATTRIBUTES = "Node attributes are public and were not computed from the edges."
 # Nodes whose weighted attributes are in memory at a time.
 _CHUNK = 4096
 # Public seed of the first vector of the iteration that finds the components, and of the sample

@@ -6,8 +6,8 @@ import torch
 from sklearn.neighbors import NearestNeighbors
 from torch.nn.functional import one_hot
 
-from lightning_dpg.methods.single_graph.attribute_encoder import rows as rows_module
-from lightning_dpg.methods.single_graph.attribute_encoder.rows import AttributeRows
+from lightning_dpg.nn import attribute_rows as rows_module
+from lightning_dpg.nn.attribute_rows import AttributeRows
 
 
 def test_rows_have_the_cosines_of_components_times_their_deviations():

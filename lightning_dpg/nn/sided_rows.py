@@ -1,10 +1,12 @@
 """Public rows of nodes: with components of their own on each side of a bipartite graph."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from lightning_dpg.methods.single_graph.attribute_encoder.rows import AttributeRows
+from lightning_dpg.nn.attribute_rows import AttributeRows
 
 
 def fit_rows(
@@ -54,3 +56,28 @@ def rows_of_pairs(
 def common_directions(left: AttributeRows, right: AttributeRows) -> Tensor:
     """Products of the components of both sides, shape ``(r, r)``: zero if no column is common."""
     return normalize(right.basis, dim=0).T @ normalize(left.basis, dim=0)
+
+
+def attributes_alone(
+    attributes: Tensor, num_left: int | None = None, rank: int = 64
+) -> Callable[[Tensor], Tensor]:
+    """Build the control that reads no edge, epsilon 0: the cosine of the public rows.
+
+    Args:
+        attributes: Public attributes of shape ``(N, F)``.
+        num_left: Number of left nodes, which come first; None without sides.
+        rank: Number of principal components r.
+
+    Returns:
+        Function from pairs of shape ``(P, 2)`` to scores of shape ``(P,)``.
+    """
+    features, right = AttributeRows(rank), None if num_left is None else AttributeRows(rank)
+    rows = seconds = fit_rows(features, right, attributes.cpu(), num_left)
+    if right is not None:
+        seconds = rows @ common_directions(features, right)
+
+    def score(pairs: Tensor) -> Tensor:
+        first, second = pairs.cpu().unbind(1)
+        return (rows[first] * seconds[second]).sum(1)
+
+    return score

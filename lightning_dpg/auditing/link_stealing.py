@@ -233,7 +233,7 @@ def attribute_similarity(attributes: Tensor, pairs: Tensor) -> Tensor:
     """
     features = AttributeRows(_ATTRIBUTE_RANK)
     features.fit(attributes)
-    rows = features(attributes)
+    rows = features.smoothed(attributes)
     return (rows[pairs[:, 0]] * rows[pairs[:, 1]]).sum(dim=1)
 
 

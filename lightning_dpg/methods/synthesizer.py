@@ -29,6 +29,9 @@ from lightning_dpg.metrics.link_prediction import (
     link_values,
 )
 
+# Components of the control that reads no edge.
+_RANK = 64
+
 
 class Synthesizer(PrivateModule):
     """A method that learns one graph and draws synthetic ones.
@@ -187,7 +190,7 @@ class Synthesizer(PrivateModule):
             return {}
         attributes = self.records.attributes
         if self._control is None or self._control[0] is not attributes:
-            self._control = attributes, attributes_alone(attributes)
+            self._control = attributes, attributes_alone(_public_rows(attributes))
         return {"attributes_alone": self._control[1]}
 
     def link_values(self, batch: tuple[Tensor, Tensor, Tensor]) -> dict[str, float]:
@@ -230,3 +233,13 @@ def _public_attributes(records: GraphRecords) -> NodeAttributes | None:
         return NodeAttributes(records.attributes, list(records.attribute_names), records.graph.y)
     # Classes may be public without any other attribute.
     return attributes_of(records.graph) if isinstance(records, HoldsPrivateAttributes) else None
+
+
+def _public_rows(attributes: Tensor) -> Tensor:
+    """Compute the rows of ``AttributeEncoder`` of attributes ``(N, F)``, at its default rank."""
+    # Its module imports synthesizers, that is, this module.
+    from lightning_dpg.methods.single_graph.attribute_encoder.rows import AttributeRows
+
+    rows = AttributeRows(_RANK)
+    rows.fit(attributes)
+    return rows.smoothed(attributes)

@@ -223,3 +223,10 @@ def test_a_method_of_sets_names_one_that_learns_the_graph(kind):
         made("ErdosRenyiSet", SHORT).accept_data(data)
     named = str(refused.value).rpartition(": ")[2]
     made(named, SHORT | {"num_nodes": 12}).accept_data(data)
+
+
+def test_the_page_on_kinds_names_the_methods_that_learn_them():
+    page = " ".join((ROOT / "docs/data.md").read_text().split())
+    sentence = page.partition(" learn all three kinds.")[0].rpartition(". ")[2]
+    for kind in ("directed", "bipartite"):
+        assert {*CLASS.findall(sentence)} == {n for n in METHODS if kind in METHODS[n].kinds}

@@ -15,6 +15,8 @@ Link stealing: a public random choice of 5 % of the real edges, at most 1,000, a
 many pairs without an edge: any, and such whose ends have the degrees of the edges. The first column
 of a release is compared with the second: the same attack on the same method fitted without these
 edges, which knows of them only what the rest of the graph says. The difference is due to the release.
+Attributes of nodes in a release are public: both columns have them, and attributes alone are an attack
+without a release.
 Re-identification: names are removed, and nodes are looked for by what is known of them.
 Link prediction (Yang et al., 2021, figure 3): fitted on 80 % of the edges; nodes are identified by
 their degrees; a spectral predictor is asked for the other 20 %.

@@ -142,11 +142,14 @@ def _shadow_run(
         sums = clipped_edge_sum(model, rows[drawn], levels[drawn], entry.sensitivity)
         size = (settings["public_pairs"], 2)
         uniform = torch.randint(len(rows), size, generator=source)
-        optimizer.zero_grad()
-        softplus(model(rows[uniform], levels[uniform])).mean().backward()
-        for name, parameter in model.named_parameters():
+        named, loss = (
+            dict(model.named_parameters()),
+            softplus(model(rows[uniform], levels[uniform])),
+        )
+        gradients = torch.autograd.grad(loss.mean(), list(named.values()))
+        for (name, parameter), gradient in zip(named.items(), gradients, strict=True):
             noise = std * torch.randn(parameter.shape, generator=source)
-            parameter.grad += (sums[name] + noise).float() / expected
+            parameter.grad = gradient + (sums[name] + noise).float() / expected
         optimizer.step()
         scheduler.step()
         if 2 * step > settings["iterations"]:

@@ -26,6 +26,7 @@ from lightning_dpg.callbacks.card.topics import topics, with_texts
 from lightning_dpg.callbacks.checksums import digest, write_sums
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
 from lightning_dpg.graph.io import check_edge_list_names, write_graph
+from lightning_dpg.graph.parquet import check_parquet, write_attribute_table
 from lightning_dpg.interfaces import (
     GraphRecords,
     GraphSetRecords,
@@ -38,13 +39,15 @@ from lightning_dpg.interfaces import (
     serves_records,
 )
 
-Format = Literal["edges", "graphml", "npz"]
+Format = Literal["edges", "graphml", "npz", "parquet"]
 FORMATS: tuple[Format, ...] = ("edges", "graphml", "npz")
+"""Formats that need no further package; ``evaluate`` and ``attack`` read these."""
 GENERATOR = "generator.safetensors"
 LEARNER = "learner.safetensors"
 KEY = "node_names.csv"
 """Key file of numbers and node names, in the run folder and outside of the release."""
 FEATURES = "features.npz"
+ATTRIBUTE_TABLE = "node_attributes.parquet"
 ATTRIBUTES = "node_attributes.npz"
 """Public attributes of the nodes of a release, which has synthetic graphs. They are a file of their
 own: the file of the tensors stays what the method has released, earlier versions open a release
@@ -69,7 +72,9 @@ class ReleaseWriter(Callback):
 
     Args:
         num_graphs: Number of synthetic graphs, drawn from the public seeds 0, 1, ...
-        formats: Suffixes of the files in which each graph is written.
+        formats: Suffixes of the files in which each graph is written. ``parquet`` needs pandas and
+            pyarrow, and writes public attributes of nodes into a table, too; keep another format
+            beside it if the release is to be evaluated from its files.
         card: Texts of the owner for the model card, by their names.
     """
 
@@ -90,6 +95,8 @@ class ReleaseWriter(Callback):
     def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Refuse what the release could not hold in the end, before anything is spent."""
         check_settings(pl_module)
+        if "parquet" in self.formats:
+            check_parquet()
         if trainer.log_dir is None and not trainer.fast_dev_run:  # type: ignore[attr-defined]
             raise MisconfigurationException(
                 f"{type(trainer.logger).__name__} has no folder for the release\n"
@@ -178,7 +185,7 @@ class ReleaseWriter(Callback):
         else:
             write_graphs(module, range(self.num_graphs), folder, self.formats)
             save_generator(module, statement, folder / GENERATOR)
-            write_attributes(module, folder)
+            write_attributes(module, folder, self.formats)
         write_card(content, folder)
 
 
@@ -301,12 +308,15 @@ def save_generator(method: Rebuilt, statement: dict[str, Any], path: Path) -> No
     path.write_bytes(save(tensors, metadata={RECIPE: text}))
 
 
-def write_attributes(method: Rebuilt, folder: Path) -> None:
+def write_attributes(method: Rebuilt, folder: Path, formats: Sequence[Format] = FORMATS) -> None:
     """Write the public attributes of the nodes into a release, if there are any."""
     attributes = method.attribute_arrays() if isinstance(method, PublishesAttributes) else {}
     if attributes:
         names = np.array(method.node_names)
         np.savez_compressed(folder / ATTRIBUTES, node_names=names, **attributes)
+    if attributes and "parquet" in formats:
+        with (folder / ATTRIBUTE_TABLE).open("wb") as file:
+            write_attribute_table(list(method.node_names or []), attributes, file)
 
 
 def _statement(module: Any) -> dict[str, Any]:

@@ -51,6 +51,7 @@ from lightning_dpg.graph.edge_lists import (
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import space_of
+from lightning_dpg.graph.parquet import write_parquet
 
 __all__ = [
     "GraphFormatError",
@@ -141,9 +142,15 @@ def write_graph(graph: Data, path: str | Path) -> None:
         path: ``.edges`` (one line per edge, separated by a tab: source and target, or left and
             right node), ``.graphml`` or ``.npz`` (scipy's CSR matrix and ``node_names``). The sides
             of a bipartite graph are the node attribute ``bipartite``, or the array ``sides``.
+            ``.parquet`` has columns ``source`` and ``target``, and needs pandas and pyarrow.
     """
     path = Path(path)
-    writers = {".edges": write_edges, ".graphml": _write_graphml, ".npz": _write_npz}
+    writers = {
+        ".edges": write_edges,
+        ".graphml": _write_graphml,
+        ".npz": _write_npz,
+        ".parquet": write_parquet,
+    }
     if path.suffix not in writers:
         raise ValueError(f"path must end with one of {', '.join(writers)}, got {path.name!r}")
     part = path.with_name(path.name + ".part")

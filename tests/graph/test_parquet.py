@@ -1,0 +1,59 @@
+"""Parquet files of a release: equal to its other files, and refused before anything is spent."""
+
+import importlib.util
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from pytorch_lightning.loggers import CSVLogger
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
+from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.methods import ChungLu
+from tests.training import quiet_trainer
+
+HAS_PYARROW = importlib.util.find_spec("pyarrow") is not None
+
+
+def fit(folder):
+    names = [f"p{i}" for i in range(20)]
+    people = pd.DataFrame({"id": names, "age": np.arange(20) + 0.5, "y": np.arange(20) % 3})
+    edges = [(names[i], names[(i + 1) % 20]) for i in range(20)]
+    data = EdgeListDataModule(edges, node_attributes=people)
+    writer = ReleaseWriter(formats=["edges", "parquet"])
+    method = ChungLu()
+    logger = CSVLogger(folder, name="")
+    trainer = quiet_trainer(PrivacyAccountant(1.0, 1e-6), writer, logger=logger)
+    return method, trainer, data
+
+
+def test_parquet_is_refused_without_pyarrow_before_anything_is_spent(tmp_path, monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "pyarrow" else found(name)
+    )
+    method, trainer, data = fit(tmp_path)
+    with pytest.raises(MisconfigurationException, match="pip install pyarrow"):
+        trainer.fit(method, data)
+    assert not method.ledger.entries
+    assert not list(tmp_path.rglob("release"))
+
+
+@pytest.mark.skipif(not HAS_PYARROW, reason="pyarrow is optional")
+def test_parquet_holds_the_edges_and_attributes_of_the_release(tmp_path):
+    method, trainer, data = fit(tmp_path)
+    trainer.fit(method, data)
+    (folder,) = tmp_path.rglob("release")
+    edges = pd.read_parquet(folder / "synthetic-0.parquet")
+    listed = pd.read_csv(folder / "synthetic-0.edges", sep="\t", header=None)
+    assert edges.values.tolist() == listed.values.tolist()
+    again = EdgeListDataModule(
+        str(folder / "synthetic-0.edges"),
+        nodes=method.node_names,
+        node_attributes=str(folder / "node_attributes.parquet"),
+    )
+    again.setup("fit")
+    assert torch.equal(again.graph.x, data.graph.x) and torch.equal(again.graph.y, data.graph.y)
+    assert "node_attributes.parquet" in (folder / "SHA256SUMS").read_text()

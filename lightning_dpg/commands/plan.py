@@ -12,6 +12,9 @@ def run(args: list[str]) -> None:
     """Print the noise multiplier for a budget, and epsilons of nearby settings."""
     parser = argparse.ArgumentParser(
         prog="lightning_dpg plan",
+        usage="lightning_dpg plan --epsilon E --delta D --sample-rate Q --steps T "
+        "[--noise-multiplier S]\n    [--nodes N] [--edges M] [--goal GOAL] [--kind KIND] "
+        "[--attributes]",
         description="Noise, steps, epsilon and delta of a run, without any data.",
     )
     parser.add_argument("--epsilon", type=float, required=True, help="budget")

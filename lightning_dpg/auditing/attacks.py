@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.auditing.attack_report import AttackReport
 from lightning_dpg.auditing.graph_set_attacks import attack_set
+from lightning_dpg.auditing.kinds import in_space, kind_of
 from lightning_dpg.auditing.link_stealing import (
     CONFIDENCE,
     SEED,
@@ -35,7 +36,7 @@ from lightning_dpg.datamodules.loading import known_graphs
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.attributes import NodeAttributes, attach
 from lightning_dpg.graph.io import write_graph
-from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
+from lightning_dpg.graph.pair_space import Kind, space_of
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.queries import align
@@ -117,7 +118,7 @@ def attack_published(
     else:
         data_class = EdgeListDataModule
         opened = _opened(published)
-        kind = _kind_of(opened, kind)
+        kind = kind_of(opened, kind)
         release = opened if isinstance(opened, Release) else None
         graph = on_released_nodes(load(real, undirected, kind), release)
         attributes = public_attributes(release, graph, real, settings)
@@ -277,23 +278,6 @@ def _opened(published: Any) -> Release | list[Any]:
     return published if isinstance(published, list) else [published]
 
 
-def _kind_of(opened: Release | list[Any], asked: Kind | None) -> Kind:
-    """Return the kind of the graphs, that of a release unless another one is asked for.
-
-    Raises:
-        CommandError: If a release holds graphs of another kind than those asked for.
-    """
-    if not isinstance(opened, Release):
-        return asked or "undirected"
-    held: Kind = getattr(opened.method, "kind", "undirected")
-    if asked not in (None, held):
-        raise CommandError(
-            f"kind is {asked}, and the release holds {held} graphs\n"
-            f"leave it out, or set it to {held} (--kind {held})"
-        )
-    return held
-
-
 def published_release(release: Release, real: Data) -> Published:
     """Collect the attacker's view of a release: graphs of the first public seeds and pair scores.
 
@@ -330,16 +314,8 @@ def published_graphs(graphs: list[Data], real: Data) -> Published:
                 f"the real graph has {real.num_nodes} nodes, what was published {graph.num_nodes}\n"
                 "give the graph that the method was fitted on, such as the largest component"
             )
-        aligned.append(_in_space(alignment.graph, space_of(real)))
+        aligned.append(in_space(alignment.graph, space_of(real)))
     return Published(aligned)
-
-
-def _in_space(graph: Data, space: PairSpace) -> Data:
-    """Return an aligned graph as one of the kind of the real graph."""
-    try:
-        return space.graph(space_of(graph).edges(graph))
-    except ValueError as error:
-        raise CommandError(f"what was published does not fit the real graph: {error}") from error
 
 
 def _draw(release: Release, num_graphs: int) -> Published:

@@ -1,0 +1,34 @@
+"""Kinds of the graphs of an attack: that of a release, and graphs put on the real graph's pairs."""
+
+from typing import Any
+
+from torch_geometric.data import Data
+
+from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
+from lightning_dpg.running.release import Release
+
+
+def kind_of(opened: Release | list[Any], asked: Kind | None) -> Kind:
+    """Return the kind of the graphs, that of a release unless another one is asked for.
+
+    Raises:
+        CommandError: If a release holds graphs of another kind than those asked for.
+    """
+    if not isinstance(opened, Release):
+        return asked or "undirected"
+    held: Kind = getattr(opened.method, "kind", "undirected")
+    if asked not in (None, held):
+        raise CommandError(
+            f"kind is {asked}, and the release holds {held} graphs\n"
+            f"leave it out, or set it to {held} (--kind {held})"
+        )
+    return held
+
+
+def in_space(graph: Data, space: PairSpace) -> Data:
+    """Return an aligned graph as one of the kind of the real graph."""
+    try:
+        return space.graph(space_of(graph).edges(graph))
+    except ValueError as error:
+        raise CommandError(f"what was published does not fit the real graph: {error}") from error

@@ -62,17 +62,17 @@ ALL_BUDGETS = (0.5, 1.0, 2.9, 5.0, math.inf)
 STUDIES = {
     "attributes": [
         Plan("Cora-ML", [*METHODS], ALL_BUDGETS),
-        Plan("Citeseer", [*METHODS], ALL_BUDGETS),
-        Plan("Texas", [*METHODS], ALL_BUDGETS),
-        Plan("Wisconsin", [*METHODS], ALL_BUDGETS),
-        Plan("Actor", [*METHODS], ALL_BUDGETS),
-        Plan("PubMed", WITHOUT_ATTRIBUTES, ALL_BUDGETS),
+        Plan("Citeseer", [*METHODS][:4], ALL_BUDGETS),
+        Plan("Citeseer", ["spectral"], (2.9, 5.0, math.inf)),
+        Plan("Texas", [*METHODS][:4], ALL_BUDGETS),
+        Plan("Wisconsin", [*METHODS][:4], ALL_BUDGETS),
+        Plan("Actor", [*METHODS][:4], (1.0, 2.9, math.inf)),
     ],
     "links": [
-        Plan("Facebook", WITHOUT_ATTRIBUTES, (0.5, 1.0, 2.9, 5.0), [0]),
-        Plan("ego-Twitter", WITHOUT_ATTRIBUTES, (0.5, 1.0, 2.9, 5.0), [0]),
-        Plan("CITESEER", WITHOUT_ATTRIBUTES, (0.5, 1.0, 2.9, 5.0)),
-        Plan("PubMed", WITHOUT_ATTRIBUTES, (0.5, 1.0, 2.9, 5.0)),
+        Plan("Facebook", WITHOUT_ATTRIBUTES[:2], (0.5, 1.0, 2.9, 5.0), [0]),
+        Plan("Facebook", ["spectral"], (1.0, 2.9, 5.0), [0]),
+        Plan("ego-Twitter", WITHOUT_ATTRIBUTES[:2], (0.5, 1.0, 2.9, 5.0), [0]),
+        Plan("PubMed", WITHOUT_ATTRIBUTES[:2], ALL_BUDGETS),
     ],
 }
 

@@ -146,12 +146,10 @@ _REPORTS = Recommendation(
 _CHUNG_LU = Recommendation("ChungLu", "degrees are all that such a budget keeps of links")
 
 # Bounds of the rule for links; docs/choosing.md names the graphs on which they were fixed.
-_PRIVGRAPH_EPSILON = 1.0
 _PRIVGRAPH_SIGNAL = 30.0
-_DENSE = 20.0
 _REPORTS_EPSILON = 5.0
 _REPORTS_NODES = 6000
-_ENCODER_KINDS = frozenset({"undirected"})
+_ENCODER_KINDS = frozenset({"undirected", "directed", "bipartite"})
 _SET_EPSILON = 10.0
 
 
@@ -161,15 +159,13 @@ def _links(facts: Facts) -> list[Recommendation]:
     A node of ``PrivGraph`` chooses its community by numbers of edges, which grow with the mean
     degree d, under noise that falls as :math:`1 / \epsilon`: the choices are reliable from a
     product :math:`d \epsilon` on. The noise of randomized response falls as :math:`e^{-\epsilon /
-    2}`, which is better for sparse graphs from an epsilon of 5 on.
+    2}`, which is the smaller one from an epsilon of 5 on.
     """
     if facts.has_attributes and facts.allows_delta and facts.kind in _ENCODER_KINDS:
         return [_ENCODER]
-    if facts.epsilon < _PRIVGRAPH_EPSILON:
-        return [_CHUNG_LU]
     holds_pairs = facts.kind == "undirected" and facts.num_nodes <= _REPORTS_NODES
     if holds_pairs and facts.epsilon >= _REPORTS_EPSILON:
-        return [_PRIVGRAPH._replace(least_degree=_DENSE), _REPORTS]
+        return [_REPORTS]
     least_degree = _PRIVGRAPH_SIGNAL / facts.epsilon
     return [_PRIVGRAPH._replace(least_degree=least_degree), _CHUNG_LU]
 

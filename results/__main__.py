@@ -15,8 +15,9 @@ Write the README.md and the figures of each study in results/ from its study.yam
 and the tables between <!-- results: STUDY/TABLE --> and <!-- end --> in README.md and docs/.
 
 With STUDY and --from DIR, first append to results/STUDY/results.csv what `compare --out DIR` has
-measured, as new tables whose names have the graph, the budget and the date. Only for public graphs:
-the numbers are not private."""
+measured, as new tables whose names have the graph, the budget and the date; with --by-query, as a
+table per graph and query with a column per budget. Only for public graphs: the numbers are not
+private."""
 
 
 def main(args: list[str]) -> int:
@@ -24,7 +25,8 @@ def main(args: list[str]) -> int:
     options = _parse(args)
     try:
         if options.source:
-            print(add(options.study, options.source, options.date, options.machine, options.commit))
+            origin = options.date, options.machine, options.commit
+            print(add(options.study, options.source, *origin, options.by_query))
         outdated = find_outdated()
         if not options.check:
             _write(outdated)
@@ -73,6 +75,7 @@ def _parse(args: list[str]) -> argparse.Namespace:
     parser.add_argument("--from", dest="source", type=Path, metavar="DIR", help="of `compare`")
     parser.add_argument("--date", help="day of the measurement, YYYY-MM-DD")
     parser.add_argument("--machine", help='for instance "2 cores, no GPU"')
+    parser.add_argument("--by-query", action="store_true", help="a table per graph and query")
     parser.add_argument("--commit", help="that was measured (that of the working tree)")
     options = parser.parse_args(args)
     given = [options.study, options.source, options.date, options.machine]

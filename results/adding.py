@@ -11,7 +11,9 @@ from lightning_dpg.errors import CommandError
 from results.tables import FOLDER, Cell, read_study
 
 
-def add(study: str, source: Path, date: str, machine: str, commit: str | None) -> str:
+def add(
+    study: str, source: Path, date: str, machine: str, commit: str | None, by_query: bool = False
+) -> str:
     """Append means and deviations over the runs of a comparison to ``results.csv`` of a study.
 
     Each graph and budget is a table of its own, with a row per query and a column per method. Its
@@ -23,6 +25,8 @@ def add(study: str, source: Path, date: str, machine: str, commit: str | None) -
         date: Day of the measurement, ``YYYY-MM-DD``.
         machine: Machine, in words.
         commit: Commit that was measured; None takes that of the working tree.
+        by_query: Whether each graph and query is a table instead, with a row per method and a
+            column per budget.
 
     Returns:
         A line for the user.
@@ -37,7 +41,7 @@ def add(study: str, source: Path, date: str, machine: str, commit: str | None) -
     file = source / "results.csv"
     if not file.is_file():
         raise CommandError(f"{file}: no such file; name the folder of `compare --out`")
-    cells = _cells(file, date, machine, commit or _commit())
+    cells = _cells(file, date, machine, commit or _commit(), by_query)
     present = {cell.table for cell in read_study(FOLDER / study).cells.values()}
     if twice := sorted(present & {cell.table for cell in cells}):
         raise CommandError(f"results/{study}: the table {twice[0]!r} is there already")
@@ -46,20 +50,18 @@ def add(study: str, source: Path, date: str, machine: str, commit: str | None) -
     return f"{len(cells)} numbers appended to results/{study}/results.csv"
 
 
-def _cells(file: Path, date: str, machine: str, commit: str) -> list[Cell]:
+def _cells(file: Path, date: str, machine: str, commit: str, by_query: bool) -> list[Cell]:
     answers: defaultdict[tuple[str, str, str], list[dict[str, str]]] = defaultdict(list)
     with file.open(newline="", encoding="utf-8") as lines:
         for run in csv.DictReader(lines):
             if run["error"] not in ("", "nan"):  # a failed run, or a query without an answer
-                table = f"{Path(run['graph']).name} at {run['epsilon']} on {date}"
-                method, query = (run[name].replace("/", " ") for name in ("method", "query"))
-                answers[table, query, method].append(run)
+                answers[_place(run, date, by_query)].append(run)
     if not answers:
         raise CommandError(f"{file}: no run has a result")
     return [
         Cell(
             *key,
-            *_summary([float(run["error"]) for run in runs]),
+            *_summary([float(run["error"]) for run in runs], "#.3g" if by_query else ".4g"),
             runs=str(len(runs)),
             source="measured",
             date=date,
@@ -72,9 +74,18 @@ def _cells(file: Path, date: str, machine: str, commit: str) -> list[Cell]:
     ]
 
 
-def _summary(errors: list[float]) -> tuple[str, str]:
+def _place(run: dict[str, str], date: str, by_query: bool) -> tuple[str, str, str]:
+    """Table, row and column of a run."""
+    graph = Path(run["graph"]).name
+    method, query = (run[name].replace("/", " ") for name in ("method", "query"))
+    if by_query:
+        return f"{graph} {query}", method, f"{float(run['epsilon']):g}"
+    return f"{graph} at {run['epsilon']} on {date}", query, method
+
+
+def _summary(errors: list[float], form: str) -> tuple[str, str]:
     """Mean and standard deviation."""
-    return f"{fmean(errors):.4g}", f"{stdev(errors):.2g}" if len(errors) > 1 else ""
+    return f"{fmean(errors):{form}}".rstrip("."), f"{stdev(errors):.2g}" if len(errors) > 1 else ""
 
 
 def _caveats(runs: list[dict[str, str]]) -> list[str]:

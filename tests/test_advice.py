@@ -1,14 +1,17 @@
 """Recommendations: no method that refuses the data, one rule everywhere, public numbers only."""
 
 import math
+import re
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import networkx as nx
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.advice import GOALS, OF_SETS, Facts, cases, choices, hint, recommend
 from lightning_dpg.cli.hint import better_method
@@ -20,6 +23,8 @@ from lightning_dpg.main import main
 from lightning_dpg.privacy.ledger import Budget
 from tests.small_methods import METHODS, SHORT, made
 
+ROOT = Path(__file__).parent.parent
+CLASS = re.compile(r"`([A-Z]\w+)`")
 KINDS = ["undirected", "directed", "bipartite"]
 
 
@@ -127,8 +132,10 @@ def test_a_line_without_the_number_of_edges_holds_the_choice_with_it(facts):
         ((2.9, 2_810, 7_981), "ChungLu"),
         ((5.0, 2_810, 7_981), "RandomizedResponse with denoise: spectral"),
         ((0.5, 4_039, 88_234), "ChungLu"),
+        ((0.7, 4_039, 88_234), "PrivGraph"),
         ((1.0, 4_039, 88_234), "PrivGraph"),
         ((2.9, 4_039, 88_234), "PrivGraph"),
+        ((5.0, 4_039, 88_234), "RandomizedResponse with denoise: spectral"),
         ((5.0, 81_306, 1_342_296), "PrivGraph"),
         ((1.0, 1_224, 16_715), "ChungLu"),  # where the rule was mended
         ((2.9, 1_224, 16_715), "PrivGraph"),
@@ -184,3 +191,42 @@ def test_plan_and_list_print_the_rule(capsys):
     assert main(["list"]) == 0
     listed = capsys.readouterr().out
     assert all(f"{words}: {', '.join(choices(goal))}" in listed for goal, words in GOALS.items())
+
+
+def methods_in(page, heading):
+    """Classes that a table names."""
+    section = (ROOT / page).read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    return {name for row in section.splitlines() if row[:1] == "|" for name in CLASS.findall(row)}
+
+
+def test_tables_name_the_recommended_methods():
+    recommended = {name.partition(" ")[0] for goal in GOALS for name in choices(goal)}
+    assert methods_in("docs/choosing.md", "In seven rows") == recommended
+    assert methods_in("README.md", "Which method?") <= recommended
+
+
+def test_pages_name_the_bound_of_the_rule():
+    """PrivGraph begins where the mean degree times epsilon reaches the number of the pages."""
+    (signal,) = {
+        round(cases(Facts("links", epsilon, 10_000))[0].least_degree * epsilon)
+        for epsilon in (0.5, 1.0, 2.9, 8.0)
+    }
+    texts = [METHODS[name].__doc__ for name in ("PrivGraph", "ChungLu", "RandomizedResponse")]
+    assert all(f"{signal} / epsilon on" in " ".join(text.split()) for text in texts)
+    assert f"d = {signal} / epsilon on" in (ROOT / "docs/choosing.md").read_text()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_method_of_sets_names_one_that_learns_the_graph(kind):
+    data = data_of(kind, False)
+    with pytest.raises(MisconfigurationException) as refused:
+        made("ErdosRenyiSet", SHORT).accept_data(data)
+    named = str(refused.value).rpartition(": ")[2]
+    made(named, SHORT | {"num_nodes": 12}).accept_data(data)
+
+
+def test_the_page_on_kinds_names_the_methods_that_learn_them():
+    page = " ".join((ROOT / "docs/data.md").read_text().split())
+    sentence = page.partition(" learn all three kinds.")[0].rpartition(". ")[2]
+    for kind in ("directed", "bipartite"):
+        assert {*CLASS.findall(sentence)} == {n for n in METHODS if kind in METHODS[n].kinds}

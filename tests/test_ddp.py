@@ -68,6 +68,18 @@ FEDERATED_CONFIG = CONFIG | {
     "trainer": CONFIG["trainer"] | {"max_epochs": 1},
     "privacy": {"epsilon": 8.0, "delta": 1e-6},
 }
+# The rows of the nodes are public and computed by each process; edges and noise are shared.
+ENCODER_CONFIG = CONFIG | {
+    "model": {
+        "class_path": "AttributeEncoder",
+        "init_args": {"iterations": 20, "rank": 8, "sample_rate": 0.03, "public_pairs": 64},
+    },
+    "data": {
+        "class_path": "EdgeListDataModule",
+        "init_args": {"name": "karate", "node_attributes": "people.csv"},
+    },
+    "trainer": CONFIG["trainer"] | {"max_epochs": 1},
+}
 PROBE = """
 import torch
 from pytorch_lightning import Callback
@@ -125,6 +137,28 @@ def test_two_processes_end_with_equal_weights_and_the_ledger_of_one(place, confi
     results = [statement(out, place) for out in (two, one)]
     assert [results[0][key] for key in shared] == [results[1][key] for key in shared]
     assert results[0]["steps"] == 40
+
+
+@pytest.mark.parametrize("epsilon", [8.0, float("inf")])
+def test_processes_that_encode_attributes_end_with_equal_weights(place, epsilon):
+    budget = {"epsilon": epsilon, "delta": 1e-4}
+    (place / "run.yaml").write_text(yaml.safe_dump(ENCODER_CONFIG | {"privacy": budget}))
+    people = [f"{i},{20 + 7 * i % 50},{'north' if i % 3 else 'south'}" for i in range(34)]
+    (place / "people.csv").write_text("\n".join(["id,age,branch", *people]))
+    outs = [fit(place, "--config", "ddp", "--trainer.devices", "2"), fit(place)]
+    states = [torch.load(place / f"rank{rank}-2.pt", weights_only=True) for rank in (0, 1)]
+    for name, tensor in states[0].items():
+        assert torch.equal(tensor, states[1][name]), name
+    two, one = (statement(out, place) for out in outs)
+    shared = ("epsilon", "delta", "steps", "accountant", "guarantee", "entries", "assumptions")
+    assert [two[key] for key in shared] == [one[key] for key in shared]
+    if epsilon < float("inf"):
+        assert two["steps"] == 20
+        return
+    # Without noise both runs move the weights about equally far; the batches differ.
+    alone = torch.load(place / "rank0-1.pt", weights_only=True)
+    moved = [state["model.weight"] - torch.eye(8) for state in (states[0], alone)]
+    assert float(moved[0].norm()) == pytest.approx(float(moved[1].norm()), rel=0.5)
 
 
 def test_processes_that_share_clients_end_with_equal_weights_and_the_ledger_of_one(place):

@@ -91,7 +91,8 @@ def test_one_line_says_what_was_read_to_the_owner_only(fit, tmp_path, caplog):
         run = fit("--data.name", "transfers.csv")
     line = (
         "read transfers.csv: 20 nodes, 40 edges (comma; columns 2 and 3 of 3; header 'from', 'to'; "
-        "0 repeated, 0 loops, direction dropped in 0); e.g. CUST-1, CUST-2, ..."
+        "0 repeated, 0 loops, direction dropped in 0); e.g. CUST-1, CUST-2, ...; "
+        "dropped from the edges: amount"
     )
     assert line in caplog.messages
     for path in run.rglob("*"):

@@ -246,5 +246,11 @@ def test_a_comparison_is_appended_once(tmp_path, monkeypatch):
     assert len(study.cells) == 7
     with pytest.raises(CommandError, match="is there already"):
         adding.add("small", compared, "2026-03-04", "two cores", "abc")
+    adding.add("small", compared, "2026-03-04", "two cores", "abc", by_query=True)
+    study = tables.read_study(tmp_path / "small")
+    assert study.cells["karate.csv triangles", "papers x", "1"].value == "1.50"
+    assert study.cells["karate.csv triangles", "cell", "inf"].value == "0.250"
+    with pytest.raises(CommandError, match="triangles' is there already"):
+        adding.add("small", compared, "2026-03-04", "two cores", "abc", by_query=True)
     with pytest.raises(CommandError, match="not a day"):
         adding.add("small", compared, "yesterday", "two cores", "abc")

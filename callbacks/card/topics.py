@@ -12,7 +12,7 @@ from lightning_dpg import __version__
 from lightning_dpg.callbacks.card.facts import Facts
 from lightning_dpg.callbacks.card.reads import read_of
 from lightning_dpg.callbacks.card.texts import Card
-from lightning_dpg.callbacks.card.units import Unit, unit_of
+from lightning_dpg.callbacks.card.units import Unit, kind_of, unit_of
 from lightning_dpg.privacy.budget import digits_up
 from lightning_dpg.privacy.composition import APPROXIMATE, PURE
 from lightning_dpg.privacy.events import Relation
@@ -78,7 +78,7 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
         },
         "data": {
             "description": _NOT_GIVEN,
-            "domain": _domain(facts),
+            "domain": _domain(statement, facts),
             "settings_chosen_on": _NOT_GIVEN,
         },
         "evaluation": {
@@ -286,10 +286,10 @@ def _accounting(statement: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _domain(facts: Facts) -> str:
+def _domain(statement: dict[str, Any], facts: Facts) -> str:
     if facts.is_set:
         return "A set of undirected graphs without weights."
-    return "One undirected graph without weights on a public set of nodes."
+    return f"One {kind_of(statement)} graph without weights on a public set of nodes."
 
 
 def _limits(statement: dict[str, Any], facts: Facts) -> list[str]:

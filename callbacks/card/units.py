@@ -15,6 +15,15 @@ _CONTENT = (
     "Amounts, dates, directions, texts and repetitions of a relation: the method reads only "
     "whether two nodes are related."
 )
+_CONTENT_OF_DIRECTED = (
+    "Amounts, dates, texts and repetitions of a relation: the method reads only whether one node "
+    "is related to another, and in which direction."
+)
+_PUBLIC_ATTRIBUTES = "Node attributes are public"
+_ATTRIBUTES = (
+    "Attributes of the nodes are published as they are, such as age or branch. A method that "
+    "learns links from them also shows how alike related nodes are."
+)
 
 
 class Unit(NamedTuple):
@@ -62,13 +71,32 @@ _EDGES = {
     "directed edge": "directed edge from one node to another",
     "edge between the two sides": "edge between a left and a right node",
 }
+_KINDS = {"directed edge": "directed", "edge between the two sides": "bipartite"}
+
+
+def _records(statement: dict[str, Any]) -> list[str]:
+    return [str(entry.get("record")) for entry in statement["entries"]]
 
 
 def _record(statement: dict[str, Any]) -> str:
     """Name the edge of the kind of the graph."""
-    records = [entry.get("record") for entry in statement["entries"]]
-    named = (_EDGES[record] for record in records if record in _EDGES)
+    named = (_EDGES[record] for record in _records(statement) if record in _EDGES)
     return next(named, "undirected edge between two nodes")
+
+
+def kind_of(statement: dict[str, Any]) -> str:
+    """Kind of one graph: undirected, directed or bipartite."""
+    return next((_KINDS[name] for name in _records(statement) if name in _KINDS), "undirected")
+
+
+def _content(statement: dict[str, Any]) -> str:
+    return _CONTENT_OF_DIRECTED if kind_of(statement) == "directed" else _CONTENT
+
+
+def _attributes(statement: dict[str, Any]) -> list[str]:
+    """Name attributes of nodes, which no noise protects."""
+    is_public = any(line.startswith(_PUBLIC_ATTRIBUTES) for line in statement["assumptions"])
+    return [_ATTRIBUTES] if is_public else []
 
 
 def _edge(statement: dict[str, Any], facts: Facts) -> Unit:
@@ -99,9 +127,10 @@ def _edge(statement: dict[str, Any], facts: Facts) -> Unit:
             _many(statement, "A customer with 50 relations", "relation"),
             *_nodes(statement, facts),
             *_same_edge(facts),
+            *_attributes(statement),
             _EVERYBODY,
         ],
-        absent=[_CONTENT],
+        absent=[_content(statement)],
     )
 
 
@@ -125,9 +154,10 @@ def _node(statement: dict[str, Any], facts: Facts) -> Unit:
             _twice(statement),
             _many(statement, "A company of 50 nodes", "node"),
             *_nodes(statement, facts),
+            *_attributes(statement),
             _EVERYBODY,
         ],
-        absent=[_CONTENT],
+        absent=[_content(statement)],
     )
 
 

@@ -34,9 +34,8 @@ from lightning_dpg.datamodules import EdgeListDataModule, TUGraphDataModule
 from lightning_dpg.datamodules.loading import known_graphs
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.attributes import NodeAttributes, attach
-from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import write_graph
-from lightning_dpg.graph.pair_indices import num_pairs
+from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.queries import align
@@ -55,7 +54,12 @@ NUM_GRAPHS = 10
 
 
 def attack(
-    real: Any, published: Any, *, baseline: str | Path | None = None, undirected: bool = False
+    real: Any,
+    published: Any,
+    *,
+    baseline: str | Path | None = None,
+    undirected: bool = False,
+    kind: Kind | None = None,
 ) -> AttackReport:
     """Attack a release, and compare with a release that has not seen the targets.
 
@@ -70,6 +74,8 @@ def attack(
             or of its run, if there is one; otherwise random graphs of the published degrees take
             the place of a second release.
         undirected: Whether to drop the directions of directed graphs.
+        kind: Kind as which to read the graphs: ``undirected``, ``directed`` or ``bipartite``. By
+            default that of the release; graphs in files are undirected.
 
     Returns:
         All numbers; ``str(report)`` is a text for people.
@@ -86,11 +92,18 @@ def attack(
         'fitted without the targets'
     """
     with readable_errors(), warnings.catch_warnings():
-        return attack_published(real, published, baseline=baseline, undirected=undirected)
+        return attack_published(
+            real, published, baseline=baseline, undirected=undirected, kind=kind
+        )
 
 
 def attack_published(
-    real: Any, published: Any, *, baseline: str | Path | None = None, undirected: bool = False
+    real: Any,
+    published: Any,
+    *,
+    baseline: str | Path | None = None,
+    undirected: bool = False,
+    kind: Kind | None = None,
 ) -> AttackReport:
     """Do what :func:`attack` does, with the errors of the command line."""
     settings = _baseline_settings(published, baseline)
@@ -103,10 +116,15 @@ def attack_published(
         values, data_class = attack_set(load_set(real, undirected), settings), TUGraphDataModule
     else:
         data_class = EdgeListDataModule
-        release = _release_of(published)
-        graph = on_released_nodes(load(real, undirected), release)
+        opened = _opened(published)
+        kind = _kind_of(opened, kind)
+        release = opened if isinstance(opened, Release) else None
+        graph = on_released_nodes(load(real, undirected, kind), release)
         attributes = public_attributes(release, graph, real, settings)
-        view = _view(published if release is None else release, graph, undirected)
+        if isinstance(opened, Release):
+            view = published_release(opened, graph)
+        else:
+            view = published_graphs([load(item, undirected, kind) for item in opened], graph)
         if attributes is not None:
             view = view._replace(attributes=attributes.x)
         values = attack_graph(graph, view, settings, attributes)
@@ -136,19 +154,20 @@ def attack_graph(
     Raises:
         CommandError: If the graph has too few or too many edges for the attacks.
     """
-    edges, count = undirected_edges(real), len(published.graphs)
+    space, count = space_of(real), len(published.graphs)
+    edges = space.edges(real)
     order = torch.randperm(len(edges), generator=torch.Generator().manual_seed(SEED))
     num_targets = min(max(round(TARGET_SHARE * len(edges)), 2), MOST_TARGETS)
     num_hidden = max(round(HIDDEN_SHARE * len(edges)), 2)
-    if len(edges) <= num_hidden or len(edges) > num_pairs(real.num_nodes) - 2:
+    if len(edges) <= num_hidden or len(edges) > space.num_pairs - 2:
         raise CommandError(f"the real graph has {len(edges)} edges: nothing to tell apart")
     targets = candidates(real, edges[order[:num_targets]])
     hidden = candidates(real, edges[order[: min(num_hidden, MOST_TARGETS)]])
-    kept = make_graph(edges[order[num_hidden:]], real.num_nodes, real.node_names)
+    kept = space.graph(edges[order[num_hidden:]], real.node_names)
     if settings is None:
         without, generated = with_degrees_alone(published), published
     else:
-        rest = make_graph(edges[order[num_targets:]], real.num_nodes, real.node_names)
+        rest = space.graph(edges[order[num_targets:]], real.node_names)
         if attributes is not None:
             settings = with_own_attributes(settings)
             attach(rest, attributes)
@@ -249,22 +268,30 @@ def _config_of(folder: Path) -> Path | None:
     return inside / "config.yaml" if (inside / "config.yaml").is_file() else None
 
 
-def _release_of(published: Any) -> Release | None:
-    """Open what was published, unless it is synthetic graphs."""
+def _opened(published: Any) -> Release | list[Any]:
+    """Open what was published, if it is a release; otherwise return the list of graphs."""
     if isinstance(published, Release):
         return published
-    folder = _folder_of(published)
-    return None if folder is None else open_release(folder)
+    if (folder := _folder_of(published)) is not None:
+        return open_release(folder)
+    return published if isinstance(published, list) else [published]
 
 
-def _view(published: Any, real: Data, undirected: bool) -> Published:
-    """The attacker's view of what was published."""
-    if isinstance(published, Release):
-        return published_release(published, real)
-    items = published if isinstance(published, list) else [published]
-    if not items:
-        raise CommandError("published: the list holds no synthetic graph")
-    return published_graphs([load(item, undirected) for item in items], real)
+def _kind_of(opened: Release | list[Any], asked: Kind | None) -> Kind:
+    """Return the kind of the graphs, that of a release unless another one is asked for.
+
+    Raises:
+        CommandError: If a release holds graphs of another kind than those asked for.
+    """
+    if not isinstance(opened, Release):
+        return asked or "undirected"
+    held: Kind = getattr(opened.method, "kind", "undirected")
+    if asked not in (None, held):
+        raise CommandError(
+            f"kind is {asked}, and the release holds {held} graphs\n"
+            f"leave it out, or set it to {held} (--kind {held})"
+        )
+    return held
 
 
 def published_release(release: Release, real: Data) -> Published:
@@ -303,8 +330,16 @@ def published_graphs(graphs: list[Data], real: Data) -> Published:
                 f"the real graph has {real.num_nodes} nodes, what was published {graph.num_nodes}\n"
                 "give the graph that the method was fitted on, such as the largest component"
             )
-        aligned.append(alignment.graph)
+        aligned.append(_in_space(alignment.graph, space_of(real)))
     return Published(aligned)
+
+
+def _in_space(graph: Data, space: PairSpace) -> Data:
+    """Return an aligned graph as one of the kind of the real graph."""
+    try:
+        return space.graph(space_of(graph).edges(graph))
+    except ValueError as error:
+        raise CommandError(f"what was published does not fit the real graph: {error}") from error
 
 
 def _draw(release: Release, num_graphs: int) -> Published:

@@ -13,10 +13,10 @@ from scipy.stats import beta, norm, rankdata
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.expected_degrees import chung_lu_edges
-from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
+from lightning_dpg.graph.expected_degrees import edges_by_degrees
+from lightning_dpg.graph.graph import adjacency, undirected_edges
 from lightning_dpg.graph.negative_sampling import degree_matched_non_edges, uniform_non_edges
-from lightning_dpg.graph.pair_indices import num_pairs
+from lightning_dpg.graph.pair_space import space_of, without_directions
 from lightning_dpg.graph.spectral import diffused, spectrum
 from lightning_dpg.methods.single_graph.attribute_encoder.rows import AttributeRows
 from lightning_dpg.metrics.functional import degrees
@@ -125,7 +125,8 @@ def candidates(real: Data, edges: Tensor) -> Candidates:
         edges: Some of its edges, shape ``(P, 2)``.
     """
     generator = torch.Generator().manual_seed(SEED)
-    available = num_pairs(real.num_nodes) - real.num_edges // 2
+    space = space_of(real)
+    available = space.num_pairs - len(space.edges(real))
     count = min(_OTHERS_PER_EDGE * len(edges), available)
     many = edges.repeat(_OTHERS_PER_EDGE, 1)
     others = {
@@ -158,13 +159,14 @@ def steal_links(published: Published, pairs: Candidates) -> dict[tuple[str, str]
 
 
 def with_degrees_alone(published: Published) -> Published:
-    """Random graphs with the degrees of the published graphs."""
+    """Random graphs with the degrees of the published graphs, of both ends where they differ."""
     graphs = []
     for seed, graph in enumerate(published.graphs):
         generator = torch.Generator().manual_seed(SEED + seed)
-        degree = torch.from_numpy(degrees(graph))
-        edges = chung_lu_edges(degree, graph.num_edges // 2, generator)
-        graphs.append(make_graph(edges, graph.num_nodes, graph.node_names))
+        space = space_of(graph)
+        edges = space.edges(graph)
+        drawn = edges_by_degrees(space, space.degrees(edges), len(edges), generator)
+        graphs.append(space.graph(drawn, graph.node_names))
     return Published(graphs, attributes=published.attributes)
 
 
@@ -182,13 +184,20 @@ def predict_links(graphs: Sequence[Data], hidden: Candidates) -> Estimate:
 
 def edge_shares(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
     """Share of the graphs in which pairs of shape ``(P, 2)`` are edges: shape ``(P,)``."""
-    first, second = pairs.numpy().T
-    linked = [adjacency(graph)[first, second] for graph in graphs]
-    return torch.from_numpy(np.mean(linked, axis=0))
+    spaces = [space_of(graph) for graph in graphs]
+    linked = [
+        torch.isin(space.numbers(pairs), space.numbers(space.edges(graph))).double()
+        for space, graph in zip(spaces, graphs, strict=True)
+    ]
+    return torch.stack(linked).mean(dim=0)
 
 
 def adamic_adar(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
     r"""Score pairs by common neighbors, :math:`\sum_w 1 / \ln d_w`, mean over graphs.
+
+    Directions count for nothing. Two nodes on different sides of a bipartite graph have no common
+    neighbor; the neighbors of one that are linked to common neighbors with the other are counted:
+    paths of three edges, each node on the way being weighted.
 
     * Adamic, Adar, "Friends and neighbors on the web", 2003.
 
@@ -201,11 +210,14 @@ def adamic_adar(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
     """
     first, second = pairs.numpy().T
     scores = []
-    for graph in graphs:
+    for graph in map(without_directions, graphs):
         linked = adjacency(graph)
         # A common neighbor has two neighbors or more.
         weighted = (linked * (1 / np.log(np.maximum(degrees(graph), 2)))).tocsr()
-        scores.append(weighted[first].multiply(linked[second]).sum(axis=1))
+        from_first = weighted[first]
+        if space_of(graph).num_left is not None:
+            from_first = from_first @ weighted
+        scores.append(from_first.multiply(linked[second]).sum(axis=1))
     return torch.from_numpy(np.mean(scores, axis=0))
 
 
@@ -234,6 +246,7 @@ def edges_then_neighbors(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
 
 def spectral_scores(graph: Data, pairs: Tensor) -> Tensor:
     """Score pairs of shape ``(P, 2)`` by a spectral embedding."""
+    graph = without_directions(graph)
     rank = max(min(_RANK, graph.num_nodes - 2), 1)
     rows = diffused(spectrum(undirected_edges(graph), graph.num_nodes, rank), _WALK)
     return (rows[pairs[:, 0]] * rows[pairs[:, 1]]).sum(dim=1)
@@ -250,11 +263,13 @@ def aligned_by_degree(graph: Data, reference: Data, generator: torch.Generator) 
         reference: Graph of N nodes.
         generator: Breaks ties between equal degrees.
     """
-    ranked = []
+    ranked, space = [], space_of(reference)
     for each in (graph, reference):
         order = torch.randperm(each.num_nodes, generator=generator)
-        degree = torch.from_numpy(degrees(each))
-        ranked.append(order[degree[order].argsort(descending=True, stable=True)])
+        degree = torch.from_numpy(degrees(without_directions(each)))[order]
+        if space.num_left is not None:  # the sides are public
+            degree += (order < space.num_left) * (1 + degree.max())
+        ranked.append(order[degree.argsort(descending=True, stable=True)])
     numbers = torch.empty_like(ranked[0])
     numbers[ranked[0]] = ranked[1]
-    return make_graph(numbers[undirected_edges(graph)], reference.num_nodes)
+    return space.graph(numbers[space.edges(graph)])

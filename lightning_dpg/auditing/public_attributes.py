@@ -9,18 +9,22 @@ from torch_geometric.data import Data
 from lightning_dpg.datamodules.loading import load_reading
 from lightning_dpg.datamodules.node_attributes import FROM_GRAPH, own_attributes
 from lightning_dpg.graph.attributes import NodeAttributes, encode
-from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.pair_space import space_of
+from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.running.release import Release
 
 
 def on_released_nodes(graph: Data, release: Release | None) -> Data:
     """Add the nodes of a release that an edge list does not name, because they have no edge."""
-    names = None if release is None else getattr(release.method, "node_names", None)
-    if not names or not set(graph.node_names) < set(names):
+    method = None if release is None else release.method
+    if not isinstance(method, Synthesizer) or method.node_names is None:
+        return graph
+    names = method.node_names
+    if not set(graph.node_names) < set(names):
         return graph
     number = {name: place for place, name in enumerate(names)}
     places = torch.tensor([number[name] for name in graph.node_names])
-    return make_graph(places[undirected_edges(graph)], len(names), names)
+    return method.space.graph(places[space_of(graph).edges(graph)], names)
 
 
 def public_attributes(
@@ -51,9 +55,7 @@ def public_attributes(
     arguments = {} if settings is None else settings["data"]["init_args"]
     if arguments.get("node_attributes") != FROM_GRAPH:
         return None
-    table = own_attributes(
-        load_reading(source, undirected=True), arguments.get("kind", "undirected")
-    )
+    table = own_attributes(load_reading(source, undirected=True), space_of(graph).kind)
     return encode(table, graph.node_names, arguments.get("attribute_policy") or {})
 
 

@@ -9,6 +9,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.auditing.link_stealing import SEED, Estimate, proportion
 from lightning_dpg.graph.graph import adjacency
+from lightning_dpg.graph.pair_space import without_directions
 from lightning_dpg.metrics.functional import degrees, local_clustering
 
 _MOST_NODES = 1000
@@ -18,10 +19,13 @@ _ROWS = 256  # rows of distances in memory at a time
 def reidentify(real: Data, graphs: Sequence[Data]) -> dict[str, Estimate]:
     """Share of the nodes with an edge that the attacker finds, by the attacker's knowledge.
 
+    Directions count for nothing.
+
     Args:
         real: Real graph, from which the attacker knows the targets.
         graphs: Graphs on the same nodes; the share is the mean over them.
     """
+    real, graphs = without_directions(real), [without_directions(graph) for graph in graphs]
     linked = np.flatnonzero(degrees(real))
     targets = np.random.default_rng(SEED).permutation(linked)[:_MOST_NODES]
     found = {}

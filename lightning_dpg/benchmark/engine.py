@@ -17,6 +17,7 @@ from lightning_dpg.benchmark.results import Results, write_csv
 from lightning_dpg.benchmark.study import Arguments, complete
 from lightning_dpg.benchmark.whole_files import whole_file
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.pair_space import Kind, without_directions
 from lightning_dpg.running.python_errors import readable_errors
 
 
@@ -36,6 +37,7 @@ def benchmark(
     processes: int = 1,
     classify: bool | None = None,
     undirected: bool | None = None,
+    kind: Kind | None = None,
     say: Callable[[str], None] = print,
 ) -> Results:
     """Fit methods on graphs within budgets, and compare their synthetic graphs with the real ones.
@@ -58,6 +60,8 @@ def benchmark(
         processes: Number of processes, of one thread each.
         classify: Whether to also train classifiers of labeled sets of graphs.
         undirected: Whether to drop the directions of directed graphs.
+        kind: Kind as which all graphs are read and learned: ``undirected``, ``directed`` or
+            ``bipartite``. By default undirected.
         say: Function that receives lines on the progress.
 
     Returns:
@@ -84,6 +88,7 @@ def benchmark(
         "delta": delta,
         "classify": classify,
         "undirected": undirected,
+        "kind": kind,
     }
     with readable_errors():
         if out is None:
@@ -112,7 +117,7 @@ def measure(
 
 def _measure(wanted: Arguments, place: Path, processes: int, say: Callable[[str], None]) -> Results:
     """Fit missing jobs of a benchmark, and write the results."""
-    methods, graphs, epsilons, seeds, delta, classify, undirected = wanted
+    methods, graphs, epsilons, seeds, delta, classify, undirected, kind = wanted
     epsilons = sorted(set(epsilons))
     _check(epsilons, seeds, delta, processes, place)
     with contextlib.ExitStack() as held:
@@ -120,7 +125,7 @@ def _measure(wanted: Arguments, place: Path, processes: int, say: Callable[[str]
         if is_there:  # a new folder is created after all checks
             held.enter_context(locked(place))
         found = read_methods([str(method) for method in methods])
-        task = common_task(found)
+        task = common_task(found, kind)
         found = read_methods([*map(str, methods), *task.baselines])
         data = {str(name): task.load(str(name), undirected) for name in graphs}
         if classify and all(graph.get("y") is None for graph in data.values()):
@@ -149,7 +154,8 @@ def write(runs: Sequence[dict[str, Any]], grid: Grid, folder: Path) -> list[Path
     paths = [folder / name for name in ("results.csv", "results.md", "report.html")]
     with whole_file(paths[0]) as scratch:
         write_csv(runs, scratch)
-    texts = (markdown(runs, grid.task), page(runs, dict(grid.data), grid.task, folder))
+    plain = {name: without_directions(graph) for name, graph in grid.data.items()}
+    texts = (markdown(runs, grid.task), page(runs, plain, grid.task, folder))
     for path, content in zip(paths[1:], texts, strict=True):
         with whole_file(path) as scratch:
             scratch.write_text(content, encoding="utf-8")

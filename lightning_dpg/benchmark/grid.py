@@ -14,6 +14,7 @@ from lightning_dpg.benchmark.jobs import Job
 from lightning_dpg.benchmark.tasks import Task, task_of
 from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
+from lightning_dpg.methods.data_check import KIND_METHODS
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.running.complete import method_settings, on_data
@@ -81,7 +82,8 @@ class Grid(NamedTuple):
         given = settings["data"]["init_args"].get("undirected", False)
         # A configuration with delta 0 is pure; another delta would only make its guarantee weaker.
         delta = self.delta if budget["delta"] and math.isfinite(epsilon) else budget["delta"]
-        return on_data(settings, graph, undirected=self.undirected or given) | {
+        kind = {} if self.task.kind == "undirected" else {"kind": self.task.kind}
+        return on_data(settings, graph, undirected=self.undirected or given, **kind) | {
             "seed_everything": seed,
             "privacy": budget | {"epsilon": epsilon, "delta": delta},
         }
@@ -110,21 +112,28 @@ def read_methods(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     return {label: method_settings(path) for label, path in found.items()}
 
 
-def common_task(methods: Mapping[str, dict[str, Any]]) -> Task:
+def common_task(methods: Mapping[str, dict[str, Any]], kind: str = "undirected") -> Task:
     """Find the common task of all methods.
 
     Args:
         methods: Complete configuration of each method by its label.
+        kind: Kind of the graphs, where the methods learn single ones.
 
     Raises:
-        CommandError: If methods have different tasks, or one publishes nothing.
+        CommandError: If methods have different tasks, one publishes nothing, or one does not learn
+            graphs of the kind.
     """
     tasks = {}
     for label, settings in methods.items():
         method = method_class(settings)
         if not issubclass(method, Synthesizer | GraphFeatureRelease):
             raise CommandError(f"methods {label}: {method.__name__} releases nothing to compare")
-        tasks[label] = task_of(method)
+        if kind not in method.kinds:
+            raise CommandError(
+                f"methods {label}: {method.__name__} does not learn {kind} graphs\n"
+                f"those that do: {KIND_METHODS[kind]}"
+            )
+        tasks[label] = task_of(method, kind)
     (first, task), *rest = tasks.items()
     for label, other in rest:
         if other is not task:

@@ -47,7 +47,7 @@ def page(
 
     Args:
         results: Recorded results of the jobs, failed ones included.
-        graphs: Real data by name.
+        graphs: Real data by name, without directions.
         task: The task.
         folder: Folder of all results.
     """
@@ -70,7 +70,7 @@ def page(
         for row in table.rows:
             path = drawn_by(folder, row.first_names)
             if path is not None:
-                graph = read_graph(path)
+                graph = read_graph(path, undirected=task.kind == "directed")
                 picture = image(render(aligned(graph, real)), f"Adjacency matrix of {row.method}")
                 drawn = Series(row.method, degree_curve(graph), colors[row.method])
                 both = _degrees([Series("original", mine, REAL, is_dashed=True), drawn])

@@ -133,13 +133,13 @@ def fit_and_evaluate(job: Job, folder: Path) -> dict[str, Any]:
     release = fit_settings(job.settings, place, is_quiet=False)
     method, statement = release.method, statement_of(release.statement)
     fitted = time.perf_counter()
-    task = task_of(type(method))
+    arguments = job.settings["data"]["init_args"]
+    task = task_of(type(method), arguments.get("kind", "undirected"))
     with torch.no_grad():
         drawing = time.perf_counter()
         made = task.draw(method.eval(), torch.Generator().manual_seed(0))
         drawn = time.perf_counter()
-    undirected = job.settings["data"]["init_args"].get("undirected", False)
-    real, profile = _measured(task, job.graph, undirected)
+    real, profile = _measured(task, job.graph, arguments.get("undirected", False))
     answers = task.compare(profile, made, job.classify, job.run)
     keep_only(place, KEPT)
     # A file cannot hold an empty graph.

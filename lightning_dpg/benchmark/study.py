@@ -8,6 +8,8 @@ import yaml
 
 from lightning_dpg.errors import CommandError, nearest
 
+KINDS_OF_GRAPHS = ("undirected", "directed", "bipartite")
+
 
 class Arguments(NamedTuple):
     """What a benchmark measures; :func:`lightning_dpg.benchmark.benchmark` explains each field."""
@@ -19,6 +21,7 @@ class Arguments(NamedTuple):
     delta: float = 1e-6
     classify: bool = False
     undirected: bool = False
+    kind: str = "undirected"
 
 
 def _is_number(value: Any) -> bool:
@@ -37,6 +40,7 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "delta": ("a number", _is_number),
     "classify": ("true or false", lambda value: isinstance(value, bool)),
     "undirected": ("true or false", lambda value: isinstance(value, bool)),
+    "kind": ("undirected, directed or bipartite", lambda value: value in KINDS_OF_GRAPHS),
 }
 
 

@@ -13,10 +13,12 @@ from lightning_dpg.datamodules.loading import known_graphs
 from lightning_dpg.datamodules.tu import known_sets
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.pair_space import Kind, without_directions
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.metrics import label_queries, set_queries
 from lightning_dpg.metrics import queries as graph_queries
+from lightning_dpg.metrics.kind_queries import KIND_QUERIES, compare_kinds
 from lightning_dpg.metrics.queries import Answer
 from lightning_dpg.running.graph_arguments import load, load_set
 
@@ -31,6 +33,7 @@ class Task(ABC):
         exact_baseline: Baseline that also appears with an infinite budget, if any.
         queries: Names of all queries.
         higher_is_better: Queries that measure an agreement instead of an error.
+        kind: Kind of single graphs.
         counted: Headline queries, for which the wins against the first baseline are counted.
         advice: Knowledge of each baseline, in Markdown.
         caption: Content of the figures.
@@ -39,6 +42,7 @@ class Task(ABC):
     noun: ClassVar[str]
     baselines: ClassVar[tuple[str, ...]]
     exact_baseline: ClassVar[str | None] = None
+    kind: ClassVar[Kind] = "undirected"
     queries: ClassVar[tuple[str, ...]]
     higher_is_better: ClassVar[frozenset[str]]
     counted: ClassVar[tuple[str, ...]]
@@ -96,7 +100,7 @@ class SingleGraphTask(Task):
     def load(self, name: str, undirected: bool) -> Data:
         """Load a graph by its name or from a file."""
         try:
-            return load(name, undirected)
+            return load(name, undirected, self.kind)
         except CommandError:
             if name in known_sets():
                 raise CommandError(
@@ -118,6 +122,32 @@ class SingleGraphTask(Task):
     ) -> dict[str, Answer]:
         """Answer all queries."""
         return graph_queries.compare(profile, drawn)
+
+
+class DirectedGraphTask(SingleGraphTask):
+    """Publish a directed graph; the common queries look at it without directions."""
+
+    kind: ClassVar[Kind] = "directed"
+    queries = (*graph_queries.QUERIES, *KIND_QUERIES["directed"])
+    caption = f"{SingleGraphTask.caption} Directions are not drawn."
+
+    def profile(self, real: Data) -> Any:
+        """Measure a graph, and keep it for the queries of its kind."""
+        return graph_queries.profile(without_directions(real)), real
+
+    def compare(self, profile: Any, drawn: Data, classify: bool, seed: int) -> dict[str, Answer]:
+        """Answer the common queries, then those of the kind."""
+        measured, real = profile
+        answers = graph_queries.compare(measured, without_directions(drawn))
+        return answers | compare_kinds(real, drawn)
+
+
+class BipartiteGraphTask(DirectedGraphTask):
+    """Publish a bipartite graph."""
+
+    kind = "bipartite"
+    queries = (*graph_queries.QUERIES, *KIND_QUERIES["bipartite"])
+    caption = SingleGraphTask.caption
 
 
 class SetTask(Task):
@@ -237,12 +267,19 @@ GRAPH_SETS = GraphSetTask()
 GRAPH_LABELS = LabelTask()
 
 
-def task_of(method: type) -> Task:
+OF_KIND: dict[str, Task] = {
+    task.kind: task for task in (SINGLE_GRAPHS, DirectedGraphTask(), BipartiteGraphTask())
+}
+"""Task of single graphs by their kind."""
+
+
+def task_of(method: type, kind: str = "undirected") -> Task:
     """Find the task of a method.
 
     Args:
         method: Its class.
+        kind: Kind of the graphs, where the method learns single ones.
     """
     if issubclass(method, GraphFeatureRelease):
         return GRAPH_LABELS
-    return GRAPH_SETS if issubclass(method, GraphSetSynthesizer) else SINGLE_GRAPHS
+    return GRAPH_SETS if issubclass(method, GraphSetSynthesizer) else OF_KIND[kind]

@@ -24,6 +24,9 @@ their degrees; a spectral predictor is asked for the other 20 %.
 A release is fitted again by the config.yaml of its run or by --baseline-config. Without either, random
 graphs of the published degrees stand in for the second column: what the degrees alone give away.
 
+A directed or bipartite graph is attacked as such: targets and other pairs are ordered pairs, or pairs
+between the sides. Common neighbors, names and link prediction look at it without directions.
+
 Of a method of sets of graphs REAL is the name of a set, and link prediction all that is tried."""
 
 
@@ -42,6 +45,11 @@ def run(args: list[str]) -> None:
     add("--method", metavar="MODULE.CLASS", help="import the method of the release from here")
     add("--json", type=Path, metavar="FILE", help="file for the numbers")
     add("--undirected", action="store_true", help="drop the directions of a directed graph")
+    add(
+        "--kind",
+        choices=("undirected", "directed", "bipartite"),
+        help="kind as which to read the graphs (that of the release)",
+    )
     options = parser.parse_args(args)
     if options.json is not None and not options.json.absolute().parent.is_dir():
         raise CommandError(f"--json {options.json}: its folder does not exist")
@@ -59,6 +67,7 @@ def run(args: list[str]) -> None:
         published,
         baseline=options.baseline_config,
         undirected=options.undirected,
+        kind=options.kind,
     )
     if options.json is not None:
         options.json.write_text(report.to_json(), encoding="utf-8")

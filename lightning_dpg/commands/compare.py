@@ -59,6 +59,7 @@ def run(args: list[str]) -> None:
                 "delta": options.delta,
                 "classify": options.classify or None,  # without the option, that of the study
                 "undirected": options.undirected or None,
+                "kind": options.kind,
             },
             options.out,
             options.jobs,
@@ -103,6 +104,11 @@ def _parse(args: list[str]) -> argparse.Namespace:
     add("--out", type=Path, required=True, metavar="DIR", help="folder of all results")
     add("--classify", action="store_true", help="also train classifiers of labeled sets")
     add("--undirected", action="store_true", help="drop the directions of directed graphs")
+    add(
+        "--kind",
+        choices=("undirected", "directed", "bipartite"),
+        help="kind as which to read all graphs; it adds queries of its own",
+    )
     add("--wandb", action="store_true", help="log results and figures to Weights & Biases")
     options = parser.parse_args(args)
     required = ("methods", "graphs", "epsilons") if options.study is None else ()

@@ -29,9 +29,10 @@ with --data.node_attributes. A network is trained on the edges of one graph, and
 of the test nodes from the same edges: users of a release have no others. The rows beside the
 synthetic graphs are: no graph; a similarity graph, which links nearest neighbors by attributes, with
 as many edges as the first synthetic graph; degrees alone, a Chung-Lu graph of the real degrees
-without noise; the real graph. The real graph is read in the last two rows and for the last column
-only. 20 nodes of each class are for training, 500 for validation and 1,000 for the test, fewer in
-small graphs; five seeds of the split and of the networks. A graph of 3,000 nodes takes a minute."""
+without noise; the real graph. The real graph is read in these two rows and for the last column only.
+20 nodes of each class are for training, 500 for validation and 1,000 for the test, fewer in small
+graphs; there are five seeds of the split and of the networks. It takes about half a minute for each
+graph of 3,000 nodes."""
 
 
 def run(args: list[str]) -> None:

@@ -3,7 +3,7 @@
 import argparse
 from typing import get_args
 
-from lightning_dpg.advice import GOALS, OF_SETS, Facts, Kind, hint
+from lightning_dpg.advice import GOALS, OF_SETS, Facts, Goal, Kind, hint
 
 KINDS = get_args(Kind)
 
@@ -59,7 +59,8 @@ def run(args: list[str]) -> None:
 
 def _facts(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Facts | None:
     """Public facts of a command line; None without a number of nodes, which one graph needs."""
-    goal, kind = options.goal or "links", options.kind
+    goal: Goal = options.goal or "links"
+    kind: Kind = options.kind or ("set" if goal in OF_SETS else "undirected")
     if options.nodes is None and goal not in OF_SETS:
         return None
     try:
@@ -68,7 +69,7 @@ def _facts(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Fact
             options.epsilon,
             options.nodes or 2,
             options.edges,
-            kind or ("set" if goal in OF_SETS else "undirected"),
+            kind,
             options.delta > 0,
             options.attributes,
         )

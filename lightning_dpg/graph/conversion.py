@@ -93,6 +93,14 @@ def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) ->
     )
 
 
+def without_values(reading: GraphReading, names: Sequence[str]) -> GraphReading:
+    """Tell the owner which values of edges, such as weights and times, were not read."""
+    if not names:
+        return reading
+    shown = ", ".join(names[:8]) + (f" and {len(names) - 8:,} more" if len(names) > 8 else "")
+    return reading._replace(summary=f"{reading.summary}; dropped from the edges: {shown}")
+
+
 def from_networkx(graph: nx.Graph, *, undirected: bool = False, origin: str = "graph") -> Data:
     """Convert a networkx graph; names are the nodes as text, in natural order."""
     return read_networkx(graph, undirected=undirected, origin=origin).graph
@@ -110,6 +118,9 @@ def read_networkx(
     reading = checked(pairs.view(-1, 2), names, origin, form, is_directed=graph.is_directed())
     sides = [graph.nodes[node].get("bipartite") for node in number]
     reading = with_sides(reading._replace(has_direction=graph.is_directed()), sides, names)
+    if form != "built in":
+        values = {str(key) for *_, data in graph.edges(data=True) for key in data}
+        reading = without_values(reading, sorted(values - {"id"}))  # GraphML numbers its edges
     if not any(attributes for _, attributes in graph.nodes(data=True)):
         return reading
     return reading._replace(attributes=lambda: attributes_of_networkx(graph, names, origin, form))
@@ -131,6 +142,8 @@ def read_pyg(data: Data, *, undirected: bool = False) -> GraphReading:
     names = [str(name) for name in getattr(data, "node_names", None) or range(num_nodes)]
     reading = checked(data.edge_index.T.cpu(), names, "Data", "PyTorch Geometric", both=True)
     check_mutual(data.edge_index.T.cpu(), reading.graph, "Data", undirected)
+    values = sorted(key for key in data.edge_attrs() if key != "edge_index")
+    reading = without_values(reading, values)
     order = torch.tensor(natural_order(names))
     for key in {"x", "y"} & set(data.keys()):
         if isinstance(data[key], Tensor) and data[key].shape[:1] == (num_nodes,):
@@ -172,7 +185,8 @@ def read_matrix(
     names = [str(i) for i in range(matrix.shape[0])] if names is None else list(names)
     reading = checked(pairs, names, origin, form, both=True)
     check_mutual(pairs, reading.graph, origin, undirected)
-    return reading
+    has_values = bool((matrix.data != 1).any())
+    return without_values(reading, ["entries other than 1"] if has_values else [])
 
 
 def read_edges(

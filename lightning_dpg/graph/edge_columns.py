@@ -39,6 +39,8 @@ class Columns(NamedTuple):
     width: int
     header: tuple[str, str] | None
     are_given: bool
+    others: tuple[str, ...] = ()
+    """Columns that are not read, by their names or numbers."""
 
     def __str__(self) -> str:
         """Summarize for the owner how the file was read."""
@@ -161,7 +163,9 @@ def find_columns(
         pair, is_header = named_columns(f"{path}, line {line + 1}", cells, columns), True
     check_columns(path, pair, max(width, 2))
     said = (cells[pair[0]], cells[pair[1]]) if is_header else None
-    return Columns(separator, *pair, width, said, columns is not None)
+    names = cells if is_header else [f"column {number + 1}" for number in range(width)]
+    others = tuple(name for number, name in enumerate(names) if number not in pair)
+    return Columns(separator, *pair, width, said, columns is not None, others)
 
 
 def named_columns(origin: str, names: Sequence[str], columns: tuple[str, str]) -> tuple[int, int]:

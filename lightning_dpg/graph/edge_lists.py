@@ -3,6 +3,7 @@
 import csv
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -44,6 +45,8 @@ class EdgeLines(NamedTuple):
     """Whether the file itself says that its links have no direction."""
     is_bipartite: bool = False
     """Whether the file itself says that its two columns have a numbering each."""
+    others: tuple[str, ...] = ()
+    """Columns that were not read."""
 
 
 def is_edge_list(name: str) -> bool:
@@ -72,9 +75,15 @@ def read_edge_lines(
     """
     content = read_text(path)
     konect = check_konect_header(path, content, undirected)
-    says = {"is_symmetric": konect == "sym", "is_bipartite": konect == "bip"}
     line, first = first_row(path, content)
     where = find_columns(path, content, line, first, columns)
+    read = partial(
+        EdgeLines,
+        form=str(where),
+        is_symmetric=konect == "sym",
+        is_bipartite=konect == "bip",
+        others=where.others,
+    )
     if where.header is not None:
         content = without_line(content, line)
     numbers = None
@@ -86,11 +95,11 @@ def read_edge_lines(
         values, lines = numbers
         if keep_gaps:
             names = [str(i) for i in range(int(values.max()) + 1)]
-            return EdgeLines(names, values.astype(np.int64), str(where), **says)
+            return read(names, values.astype(np.int64))
         distinct, inverse = np.unique(values.ravel(), return_inverse=True)
         ids, pairs = [str(i) for i in distinct.tolist()], inverse.reshape(-1, 2)
     if nodes is None:
-        return EdgeLines(ids, pairs, str(where), **says)
+        return read(ids, pairs)
     number = {name: i for i, name in enumerate(nodes)}
     numbered = np.array([number.get(name, -1) for name in ids])[pairs]
     outside = np.argwhere(numbered < 0)
@@ -101,7 +110,7 @@ def read_edge_lines(
             f"{len(nodes):,} ids of nodes\nexpected ids of the node list only\n"
             "add the id to the list, or leave the line out"
         )
-    return EdgeLines(list(nodes), numbered, str(where), **says)
+    return read(list(nodes), numbered)
 
 
 def _read_cells(

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lightning_dpg.graph.conversion import GraphReading, read_edges
+from lightning_dpg.graph.conversion import GraphReading, read_edges, without_values
 from lightning_dpg.graph.edge_columns import (
     NAME_COLUMNS,
     check_columns,
@@ -61,7 +61,9 @@ def read_table(
                 "edge was read as a header\nread the file with header=None, or pass its path\n"
                 f"if it is a name, {NAME_COLUMNS}"
             )
-    return read_edges(pairs, ids, "table", form, undirected=undirected)
+    reading = read_edges(pairs, ids, "table", form, undirected=undirected)
+    others = [name for place, name in enumerate(names) if place not in (first, second)]
+    return without_values(reading, others)
 
 
 def read_edge_array(edges: NDArray[Any], *, undirected: bool = False) -> GraphReading:

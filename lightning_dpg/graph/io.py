@@ -39,6 +39,7 @@ from lightning_dpg.graph.conversion import (
     read_matrix,
     read_networkx,
     with_sides,
+    without_values,
 )
 from lightning_dpg.graph.edge_lists import (
     TEXT_SUFFIXES,
@@ -178,7 +179,8 @@ def _read_edge_list(
         node_set=node_set if nodes is None else NodeSet.LIST,
         is_symmetric=lines.is_symmetric,
     )
-    return reading._replace(numbers_sides=lines.is_bipartite)
+    reading = reading._replace(numbers_sides=lines.is_bipartite)
+    return without_values(reading, lines.others)
 
 
 def _read_npz(path: Path, undirected: bool) -> GraphReading:

@@ -3,6 +3,7 @@
 from pytorch_lightning import Trainer
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from lightning_dpg.advice import Facts, recommend
 from lightning_dpg.graph.attributes import policy_option
 from lightning_dpg.interfaces import (
     AttributedGraphRecords,
@@ -29,15 +30,18 @@ _READS: dict[type, tuple[str, str, str]] = {
     GraphRecords: (
         "a single graph",
         "EdgeListDataModule(graph)",
-        "EdgeListDataModule, or a method for sets: ErdosRenyiSet",
+        "EdgeListDataModule, or a method for sets: {other}",
     ),
     GraphSetRecords: (
         "a set of graphs",
         "GraphSetDataModule(graphs)",
-        "GraphSetDataModule, TUGraphDataModule or SubgraphDataModule, or a method for one graph: BTER",
+        "GraphSetDataModule, TUGraphDataModule or SubgraphDataModule, or a method for one graph: {other}",
     ),
 }
-"""What a method of each kind learns, the data module for it in short, and all ways out."""
+"""What a method of each kind learns, the data module for it in short, and all ways out.
+
+``{other}`` stands for a method that learns the data at hand.
+"""
 
 
 _TWO_SIDED = (
@@ -134,8 +138,17 @@ def served_records(method: str, reads: type, data: object) -> Records:
             f"{', '.join(lacking)}\nsee lightning_dpg.interfaces.{reads.__name__}, or use {short}"
         )
     raise MisconfigurationException(
-        f"{method} learns {learned}, and {type(data).__name__} holds {held}\nuse {fits}"
+        f"{method} learns {learned}, and {type(data).__name__} holds {held}\n"
+        f"use {fits.format(other=_method_for(records))}"
     )
+
+
+def _method_for(records: Records) -> str:
+    """Name a method that learns the records."""
+    if isinstance(records, GraphSetRecords):
+        return recommend(Facts("graphs", 1.0, kind="set")).method
+    kind = records.kind if isinstance(records, KindOfRecords) else "undirected"
+    return recommend(Facts("shape", 1.0, kind=kind)).method
 
 
 def check_accountant(trainer: Trainer, method: Released) -> None:

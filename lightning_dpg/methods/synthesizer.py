@@ -19,11 +19,15 @@ from lightning_dpg.interfaces import (
     HoldsPrivateAttributes,
     KindOfRecords,
 )
-from lightning_dpg.methods.attribute_control import attributes_alone
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.data_check import data_of, served_records
 from lightning_dpg.metrics.functional import STATISTICS
-from lightning_dpg.metrics.link_prediction import Score, degree_product, link_values
+from lightning_dpg.metrics.link_prediction import (
+    Score,
+    attributes_alone,
+    degree_product,
+    link_values,
+)
 
 
 class Synthesizer(PrivateModule):

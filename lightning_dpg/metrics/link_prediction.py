@@ -2,16 +2,21 @@
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TypeAlias
 
 import torch
+from scipy.sparse import csr_array
 from torch import Tensor
+from torch.nn.functional import normalize
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.pair_space import space_of
 
 Score: TypeAlias = Callable[[Tensor], Tensor]
 """Scores of pairs of nodes: ``(P, 2)`` to ``(P,)``, higher is likelier."""
+
+_COMPONENTS = 64
 
 
 def link_values(
@@ -72,3 +77,28 @@ def degree_product(graph: Data, pairs: Tensor) -> Tensor:
     space = space_of(graph)
     degrees = space.degrees(space.edges(graph)).double()
     return degrees[space.ends(pairs)].prod(dim=1)
+
+
+def attributes_alone(attributes: Tensor) -> Score:
+    """Build the control that reads no edge, epsilon 0: the similarity of public attributes.
+
+    A score is the cosine of 64 principal components, as the rows of ``AttributeEncoder`` have them:
+    columns are weighted by their inverse document frequency, and each node is scaled to length 1.
+
+    Args:
+        attributes: Public attributes of shape ``(N, F)``.
+    """
+    from sklearn.decomposition import PCA
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    words = TfidfTransformer().fit_transform(csr_array(attributes.cpu().numpy()))
+    if min(words.shape) > _COMPONENTS:
+        rows = PCA(_COMPONENTS, svd_solver="arpack", random_state=0).fit_transform(words)
+    else:  # all components: a rotation, which changes no cosine
+        rows = words.toarray() - words.mean(0)
+    return partial(_cosines, normalize(torch.from_numpy(rows).float()))
+
+
+def _cosines(rows: Tensor, pairs: Tensor) -> Tensor:
+    first, second = rows[pairs.cpu()].unbind(1)
+    return (first * second).sum(1)

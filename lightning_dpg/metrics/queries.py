@@ -15,6 +15,7 @@ from scipy.sparse.linalg import eigsh
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
+from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.metrics import functional
 from lightning_dpg.metrics.communities import (
     adjusted_mutual_information,
@@ -241,9 +242,12 @@ def align(graph: Data, reference: Data) -> Alignment | None:
     common = np.zeros(count, dtype=bool)
     common[numbers[named]] = True
     numbers[~named] = np.flatnonzero(~common)
-    edges = torch.from_numpy(numbers)[undirected_edges(graph)]
+    space = space_of(graph)
+    edges = torch.from_numpy(numbers)[space.edges(graph)]
+    # Equal names may be on other sides: the graph is bipartite no more.
+    renumbered = space.graph(edges) if space.kind == "directed" else make_graph(edges, count)
     note = "" if named.all() else f"of the {named.sum()} nodes with common names"
-    return Alignment(make_graph(edges, count), common, note)
+    return Alignment(renumbered, common, note)
 
 
 def relative_error(real: float, synthetic: float) -> float:

@@ -71,6 +71,7 @@ def test_a_study_gives_the_arguments_and_given_ones_win(tmp_path, in_this_proces
         1e-5,
         False,
         False,
+        "undirected",
     )
 
 
@@ -80,6 +81,7 @@ def test_a_study_gives_the_arguments_and_given_ones_win(tmp_path, in_this_proces
         ({"epsilons": [1, "two"]}, "benchmark: epsilons: must be a list of numbers, got"),
         ({"seeds": 5}, "benchmark: seeds: must be a list of whole numbers, got 5"),
         ({"graphs": "karate"}, "benchmark: graphs: must be a list of names, got 'karate'"),
+        ({"kind": "both"}, "benchmark: kind: must be undirected, directed or bipartite, got 'both'"),
         ({"classify": 1}, "benchmark: classify: must be true or false, got 1"),
         ({"epsilon": 1}, "benchmark: epsilon: no such argument, did you mean epsilons?"),
     ],

@@ -49,6 +49,27 @@ def rows(card, first):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
+def test_public_attributes_are_named_as_unprotected():
+    public = "Node attributes are public and were not computed from the edges."
+    said = "Attributes of the nodes are published as they are"
+    assert said in card_of(statement(assumptions=["The node set is public.", public]))
+    assert said not in card_of(statement())
+
+
+@pytest.mark.parametrize(
+    ("record", "domain", "hides_directions"),
+    [
+        ("undirected edge", "One undirected graph", True),
+        ("directed edge", "One directed graph", False),
+        ("edge between the two sides", "One bipartite graph", True),
+    ],
+)
+def test_the_card_names_the_kind_of_the_graph(record, domain, hides_directions):
+    card = card_of(statement(entries=[entry(record=record, epsilon=1.0)]))
+    assert domain in card
+    assert ("Amounts, dates, directions" in card) == hides_directions
+
+
 def test_an_edge_is_the_unit_and_a_person_is_not():
     card = card_of(statement(epsilon=1.0))
     assert "One unit is one relation: one undirected edge between two nodes." in card

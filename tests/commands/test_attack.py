@@ -114,6 +114,34 @@ def test_mistakes(folder, fails, args, said):
     assert said in fails("attack", *args)
 
 
+@pytest.mark.parametrize("kind", ["directed", "bipartite"])
+def test_graphs_of_other_kinds_are_attacked_as_such(kind, folder, capsys):
+    if kind == "directed":
+        graph = nx.gnp_random_graph(40, 0.1, seed=1, directed=True)
+        nx.write_graphml(graph, "real.graphml")
+        source, edges = "real.graphml", graph.number_of_edges()
+    else:
+        source, edges = "davis", 89
+    options = [f"--data.name={source}", f"--data.kind={kind}", "--privacy.epsilon=30"]
+    quiet = ["--trainer.enable_progress_bar=false", "--trainer.default_root_dir=runs"]
+    assert main(["fit", "--config", "randomized_response", *options, *quiet]) == 0
+    (run,) = folder.glob("runs/*/version_0")
+    assert main(["attack", source, str(run), "--json", "found.json"]) == 0  # of the release's kind
+    found = report(folder / "found.json")
+    assert (found["edges"], found["baseline"]) == (edges, "fitted without the targets")
+    rows = {(row["attack"], row["others"]): row for row in found["link_stealing"]}
+    # With next to no noise the release is the graph, in the direction of each link.
+    shares = rows["edges", "any"]
+    assert shares["release"]["auc"]["value"] == 1
+    assert shares["baseline"]["auc"]["value"] == pytest.approx(0.5)
+    neighbors = rows["common neighbors", "any"]["release"]["auc"]["value"]
+    assert 0 < neighbors < 1
+    assert neighbors != 0.5
+    capsys.readouterr()
+    assert main(["attack", source, str(run), "--kind", "undirected"]) == 2
+    assert f"--kind {kind}" in capsys.readouterr().err
+
+
 PEOPLE = "id,word\n" + "".join(f"n{node},w{node // 10}\n" for node in range(40))
 
 

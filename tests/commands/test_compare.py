@@ -17,6 +17,7 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.io import from_networkx, read_graph
 from lightning_dpg.main import main
 from lightning_dpg.metrics import queries
+from lightning_dpg.metrics.kind_queries import KIND_QUERIES
 from tests.recorded import result
 
 BROKEN = {  # a private run with a least number of steps is refused when its fit starts
@@ -210,3 +211,28 @@ def test_a_full_disk_leaves_no_broken_file_and_says_how_to_go_on(tmp_path, asked
     assert "go on with: python -m lightning_dpg compare --methods erdos_renyi" in err
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names <= {"cells", "results.csv", "results.md", ".lock"}
+
+
+@pytest.mark.parametrize("kind", ["directed", "bipartite"])
+def test_graphs_of_other_kinds_are_compared_as_such(kind, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    graph = "davis"
+    if kind == "directed":
+        graph = "votes.graphml"
+        nx.write_graphml(nx.gnp_random_graph(30, 0.15, seed=1, directed=True), graph)
+    rest = ["--graphs", graph, "--epsilons", "2", "--runs", "1", "--out", "out", "--kind", kind]
+    assert main(["compare", "--methods", "bter", *rest]) == 2
+    assert "PrivGraph" in capsys.readouterr().err
+    assert not Path("out").exists()
+    assert main(["compare", "--methods", "privgraph", *rest]) == 0
+    with open("out/results.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["method"].partition(" ")[0] for row in rows} == {
+        "erdos_renyi",
+        "chung_lu",
+        "privgraph",
+    }
+    own = KIND_QUERIES[kind]
+    asked = {row["query"] for row in rows}
+    assert {*own, "triangles"} <= asked
+    assert all(query in Path("out/report.html").read_text() for query in own)

@@ -23,9 +23,9 @@ class ChungLu(OneShotSynthesizer):
 
     When to use:
         As a baseline: a method that does not beat it has learned nothing beyond the degrees. For
-        links, if the mean degree is below 20 / epsilon and too small for
-        :class:`RandomizedResponse`; from 20 / epsilon on :class:`PrivGraph` is better. For
-        triangles and clustering take :class:`BTER`.
+        links, if the mean degree is below 30 / epsilon; from 30 / epsilon on :class:`PrivGraph` is
+        better, and from an epsilon of 5 on :class:`RandomizedResponse`. For triangles and clustering
+        take :class:`BTER`.
 
     Privacy:
         Pure epsilon-DP at the level of edges: one undirected edge is added or removed; of a directed

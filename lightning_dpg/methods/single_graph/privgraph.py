@@ -60,8 +60,8 @@ class PrivGraph(OneShotSynthesizer):
     graph. There the two sides take turns, and the first communities are on the smaller side.
 
     When to use:
-        For the communities of a graph, and for links from a mean degree of 20 / epsilon on where it
-        is too small for :class:`RandomizedResponse`. For triangles and clustering take
+        For the communities of a graph, and for links from a mean degree of 30 / epsilon on; from an
+        epsilon of 5 on compare it there with :class:`RandomizedResponse`. For triangles and clustering take
         :class:`BTER`. On a sparse graph of many small communities compare it with :class:`PrivCom`
         and :class:`BTER` first.
 

@@ -1,7 +1,11 @@
 """Public rows of nodes: principal components of their weighted attributes, at length 1."""
 
+import math
+from collections.abc import Iterator
+
 import numpy as np
 import torch
+from scipy.linalg import eigh
 from scipy.sparse import csr_array, vstack
 from torch import Tensor, nn
 from torch.nn.functional import normalize
@@ -11,25 +15,53 @@ from lightning_dpg.methods.graph_set.base import resized
 PUBLIC_ATTRIBUTES = "Node attributes are public and were not computed from the edges."
 # Nodes whose weighted attributes are in memory at a time.
 _CHUNK = 4096
-# Public seed of the first vector of the iteration that finds the components.
+# Public seed of the first vector of the iteration that finds the components, and of the sample
+# of similar nodes.
 _PUBLIC_SEED = 0
+# Similar nodes that smooth a row, tuned on Citeseer, and the nodes among which they are sought.
+_NEIGHBORS = 10
+_MOST_CANDIDATES = 8192
+# Bins of a number, with equally many nodes in each.
+_BINS = 16
+# More numbers are an embedding, or counts of words: their directions matter.
+_MOST_BINNED = 32
+# With fewer columns, and with fewer columns of mostly nonzero values, the matrix of covariances
+# takes less time and memory than an iteration over all attributes.
+_FEW_COLUMNS = 1024
+_FEW_DENSE_COLUMNS = 4096
+_DENSE = 1 / 8
+# Smaller variances, relative to the mean square, are rounding errors.
+_ROUNDING = 1e-12
+_TINY = torch.finfo(torch.float32).tiny
 
 
 class AttributeRows(nn.Module):
-    """Maps attributes of F columns to rows of r components; fitted to public attributes.
+    r"""Maps attributes of F columns to rows of r components; fitted to public attributes.
 
     A column is weighted by its inverse document frequency: a rare word weighs more than a word of
     all nodes, and a column without zeros keeps its values. The weighted attributes are scaled to
-    length 1, centered, projected, and scaled to length 1 again.
+    length 1, centered, projected, multiplied by the standard deviation of each component, and
+    scaled to length 1 again.
+
+    Up to 32 columns of numbers, such as an age, are encoded piecewise linearly in 16 bins of equally
+    many nodes, so that the similarity of two nodes falls with the share of nodes between them.
+    Of more numbers each is divided by its standard deviation. A column holds numbers if it has more
+    than one value beside 0, and negative values, values above 1, or mostly values other than 0.
+
+    * Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep Learning",
+      2022, for the piecewise linear encoding.
 
     Args:
         rank: Number of components r. Fewer nodes or columns have fewer components, and the other
             entries of a row are 0.
 
     Attributes:
-        column_weights: Weight of each column, shape ``(F,)``.
+        column_weights: Weight of each column, shape ``(F,)``; 0 for an encoded number.
+        binned: Columns of the C encoded numbers, shape ``(C,)``.
+        bounds: Bounds of their bins, shape ``(17, C)``.
         center: Projected mean of the weighted attributes, shape ``(r,)``.
-        basis: Principal components, shape ``(F, r)``.
+        basis: Principal components, shape ``(F + 16 C, r)``, each multiplied by its standard
+            deviation relative to the largest one.
     """
 
     def __init__(self, rank: int) -> None:
@@ -38,29 +70,53 @@ class AttributeRows(nn.Module):
             raise ValueError(f"rank must be 1 or more, got {rank}")
         self.rank = rank
         self.column_weights: Tensor
+        self.binned: Tensor
+        self.bounds: Tensor
         self.center: Tensor
         self.basis: Tensor
         self.register_buffer("column_weights", torch.empty(0))
+        self.register_buffer("binned", torch.empty(0, dtype=torch.long))
+        self.register_buffer("bounds", torch.empty(_BINS + 1, 0))
         self.register_buffer("center", torch.empty(0))
         self.register_buffer("basis", torch.empty(0, rank))
-        hook = resized("column_weights", "center", "basis")
+        hook = resized("column_weights", "binned", "bounds", "center", "basis")
         self.register_load_state_dict_pre_hook(hook)  # type: ignore[no-untyped-call]
 
     def fit(self, attributes: Tensor) -> None:
         """Find the components of attributes of shape ``(N, F)`` (public)."""
-        attributes = attributes.cpu()
-        num_nodes, num_columns = attributes.shape
-        present = (attributes != 0).sum(0).double()
-        column_weights = (((1 + num_nodes) / (1 + present)).log() + 1).float()
-        parts = [
-            _weighted(part, column_weights).numpy() for part in torch.split(attributes, _CHUNK)
-        ]
-        mean, components = _components([csr_array(part) for part in parts], self.rank)
-        basis = torch.zeros(num_columns, self.rank)
-        basis[:, : components.shape[1]] = components
         device = self.basis.device
-        self.column_weights, self.basis = column_weights.to(device), basis.to(device)
-        self.center = (mean @ basis).to(device)
+        self.to("cpu")
+        attributes = attributes.cpu()
+        parts = torch.split(attributes, _CHUNK)
+        present = torch.stack([torch.count_nonzero(part, 0) for part in parts]).sum(0).double()
+        self.column_weights = (((1 + len(attributes)) / (1 + present)).log() + 1).float()
+        self._fit_numbers(attributes, torch.nonzero(_are_numbers(attributes, present))[:, 0])
+        num_columns = attributes.shape[1] + _BINS * len(self.binned)
+        density = float(present.sum()) / max(1, attributes.numel())
+        is_dense = num_columns <= _FEW_DENSE_COLUMNS and density > _DENSE
+        find = _by_covariances if num_columns <= _FEW_COLUMNS or is_dense else _by_iteration
+        mean, components = find(self._weighted_parts(attributes), self.rank)
+        self.basis = torch.zeros(num_columns, self.rank)
+        self.basis[:, : components.shape[1]] = components
+        projected = torch.cat([part @ self.basis for part in self._weighted_parts(attributes)])
+        deviations = projected.std(0, correction=0)
+        self.basis *= deviations / deviations.max().clamp(min=_TINY)
+        self.center = mean @ self.basis
+        self.to(device)
+
+    def _fit_numbers(self, attributes: Tensor, numbers: Tensor) -> None:
+        """Find the bins of columns that hold numbers, or their scales."""
+        is_few = len(numbers) <= _MOST_BINNED
+        self.binned = numbers if is_few else numbers[:0]
+        shares = np.linspace(0, 1, _BINS + 1)
+        bounds = np.quantile(attributes[:, self.binned].double().numpy(), shares, axis=0)
+        self.bounds = torch.from_numpy(bounds).float()
+        if is_few:
+            self.column_weights[numbers] = 0.0
+            return
+        for column in numbers.tolist():
+            deviation = attributes[:, column].double().std(correction=0)
+            self.column_weights[column] /= deviation if deviation > 0 else 1.0
 
     def forward(self, attributes: Tensor) -> Tensor:
         """Compute rows of nodes; the nodes need not be those of the fit.
@@ -72,21 +128,96 @@ class AttributeRows(nn.Module):
             Rows of shape ``(P, r)`` and length 1, or of length 0 for a node without a component.
         """
         attributes = attributes.to(self.basis.device)
-        parts = torch.split(attributes, _CHUNK)
-        rows = torch.cat([_weighted(part, self.column_weights) @ self.basis for part in parts])
+        rows = torch.cat([part @ self.basis for part in self._weighted_parts(attributes)])
         return normalize(rows - self.center)
 
+    def smoothed(self, attributes: Tensor) -> Tensor:
+        """Compute rows of the nodes of a graph, each averaged with the rows of similar nodes.
 
-def _weighted(attributes: Tensor, column_weights: Tensor) -> Tensor:
-    return normalize(attributes.float() * column_weights)
+        It is one layer of graph convolution without weights, over the graph of the 10 nearest
+        neighbors by the cosine of the weighted attributes. No edge is read. A node without a
+        similar node keeps its row.
+
+        Args:
+            attributes: Attributes of shape ``(N, F)`` (public). Among more than 8,192 nodes the
+                neighbors are sought in a fixed sample of them, so that time is linear in N.
+
+        Returns:
+            Rows of shape ``(N, r)`` and of length 1 or 0.
+        """
+        attributes = attributes.to(self.basis.device)
+        rows, chosen = self(attributes), _candidates(len(attributes)).to(self.basis.device)
+        others = torch.cat(list(self._weighted_parts(attributes[chosen])))
+        nodes = torch.split(torch.arange(len(rows), device=rows.device), _CHUNK)
+        means = []
+        for part, own in zip(self._weighted_parts(attributes), nodes, strict=True):
+            cosines = (part @ others.T).clamp(min=0)
+            cosines[own[:, None] == chosen] = 0.0
+            shares, near = cosines.topk(min(_NEIGHBORS, len(chosen)))
+            total = (shares[..., None] * rows[chosen[near]]).sum(1)
+            means.append(total / shares.sum(1, keepdim=True).clamp(min=_TINY))
+        return normalize(rows + torch.cat(means))
+
+    def _weighted_parts(self, attributes: Tensor) -> Iterator[Tensor]:
+        """Weighted attributes at length 1, of some nodes at a time."""
+        for part in torch.split(attributes, _CHUNK):
+            weighted = part.float() * self.column_weights
+            yield normalize(torch.cat([weighted, self._encoded(part)], 1))
+
+    def _encoded(self, attributes: Tensor) -> Tensor:
+        """Numbers of P nodes, encoded at about the length of a word of every 16th node."""
+        low, high = self.bounds[:-1], self.bounds[1:]
+        values = attributes[:, None, self.binned].float()
+        above = (values > low).float()
+        width = high - low
+        share = torch.where(width > 0, (values - low) / width, above).clamp(0, 1)
+        return ((1 + math.log(_BINS)) / math.sqrt(_BINS) * (2 * share - 1)).flatten(1)
 
 
-def _components(parts: list[csr_array], count: int) -> tuple[Tensor, Tensor]:
-    """Mean and leading principal components of rows that are given in parts."""
+def _candidates(num_nodes: int) -> Tensor:
+    """Nodes among which similar nodes are sought, in ascending order."""
+    public = torch.Generator().manual_seed(_PUBLIC_SEED)
+    return torch.randperm(num_nodes, generator=public)[:_MOST_CANDIDATES].sort().values
+
+
+def _are_numbers(attributes: Tensor, present: Tensor) -> Tensor:
+    """Whether each column holds numbers rather than words or categories, shape ``(F,)``."""
+    if not len(attributes):
+        return torch.zeros(attributes.shape[1], dtype=torch.bool)
+    low, high = attributes.amin(0), attributes.amax(0)
+    # A column of a single value beside 0 is a category, whatever the value is.
+    columns = torch.nonzero((low < 0) | (high > 1) | (2 * present > len(attributes)))[:, 0]
+    found = torch.zeros(attributes.shape[1], dtype=torch.bool)
+    for column in columns.tolist():
+        values = attributes[:, column]
+        values = values[values != 0]
+        found[column] = bool((values != values[:1]).any())
+    return found
+
+
+def _by_covariances(parts: Iterator[Tensor], count: int) -> tuple[Tensor, Tensor]:
+    """Mean and leading principal components of rows that are given in parts, in O(F^2) memory."""
+    total, squares, num_rows = np.zeros(0), np.zeros((0, 0)), 0
+    for part in parts:
+        block = part.double().numpy()
+        num_rows += len(block)
+        total = block.sum(0) + (total if len(total) else 0)
+        squares = block.T @ block + (squares if len(squares) else 0)
+    mean = total / max(1, num_rows)
+    size = len(mean)
+    covariances = squares / max(1, num_rows) - np.outer(mean, mean)
+    first = max(0, size - min(count, num_rows))
+    values, vectors = eigh(covariances, subset_by_index=[first, size - 1])
+    kept = vectors[:, values > _ROUNDING][:, ::-1]
+    return torch.from_numpy(mean).float(), torch.from_numpy(kept.copy()).float()
+
+
+def _by_iteration(parts: Iterator[Tensor], count: int) -> tuple[Tensor, Tensor]:
+    """The same in O(r F) memory and a sparse copy of the rows."""
     # The import of scikit-learn takes almost a second, and generating graphs does not need it.
     from sklearn.decomposition import PCA
 
-    rows = vstack(parts, format="csr")
+    rows = vstack([csr_array(part.numpy()) for part in parts], format="csr")
     count = min(count, *rows.shape)
     mean = torch.from_numpy(np.asarray(rows.mean(0))).float()
     differs = rows.shape[0] > 1 and (rows - rows[[0] * rows.shape[0]]).count_nonzero() > 0

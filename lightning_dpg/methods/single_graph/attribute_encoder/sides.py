@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from lightning_dpg.methods.single_graph.attribute_encoder.rows import AttributeRows
 
@@ -9,7 +10,7 @@ from lightning_dpg.methods.single_graph.attribute_encoder.rows import AttributeR
 def fit_rows(
     features: AttributeRows, right: AttributeRows | None, attributes: Tensor, num_left: int | None
 ) -> Tensor:
-    """Find the components, and compute the rows of all nodes.
+    """Find the components, and compute the rows of all nodes, averaged with similar nodes.
 
     The sides of a bipartite graph may have different columns, and one side may have far more nodes:
     common components would describe the larger side alone.
@@ -25,11 +26,11 @@ def fit_rows(
     """
     if right is None:
         features.fit(attributes)
-        return features(attributes)
+        return features.smoothed(attributes)
     parts = attributes[:num_left], attributes[num_left:]
     features.fit(parts[0])
     right.fit(parts[1])
-    return torch.cat([features(parts[0]), right(parts[1])])
+    return torch.cat([features.smoothed(parts[0]), right.smoothed(parts[1])])
 
 
 def rows_of_pairs(
@@ -52,4 +53,4 @@ def rows_of_pairs(
 
 def common_directions(left: AttributeRows, right: AttributeRows) -> Tensor:
     """Products of the components of both sides, shape ``(r, r)``: zero if no column is common."""
-    return right.basis.T @ left.basis
+    return normalize(right.basis, dim=0).T @ normalize(left.basis, dim=0)

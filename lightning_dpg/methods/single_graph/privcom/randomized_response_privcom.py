@@ -72,7 +72,7 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
         if size > MAX_NODES:
             raise MisconfigurationException(
                 "RandomizedResponsePrivCom reports on all pairs of nodes, which are too many for "
-                f"{size} nodes (at most {MAX_NODES})\ntake PrivCom"
+                f"{size} nodes (at most {MAX_NODES})\ntake PrivCom or, without a delta, PrivGraph"
             )
         self.vectors: Tensor
         self.rows: Tensor

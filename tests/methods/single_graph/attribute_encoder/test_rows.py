@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.neighbors import NearestNeighbors
+from torch.nn.functional import one_hot
 
+from lightning_dpg.methods.single_graph.attribute_encoder import rows as rows_module
 from lightning_dpg.methods.single_graph.attribute_encoder.rows import AttributeRows
 
 
-def test_rows_have_the_cosines_of_principal_components():
+def test_rows_have_the_cosines_of_components_times_their_deviations():
     attributes = (torch.rand(50, 20, generator=torch.Generator().manual_seed(0)) < 0.3).float()
     rows = AttributeRows(4)
     rows.fit(attributes)
@@ -15,7 +18,7 @@ def test_rows_have_the_cosines_of_principal_components():
     x *= np.log(51 / (1 + (x > 0).sum(0))) + 1
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     left, values, _ = np.linalg.svd(x - x.mean(0), full_matrices=False)
-    expected = left[:, :4] * values[:4]
+    expected = left[:, :4] * values[:4] ** 2
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     found = rows(attributes).double().numpy()
     np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-5)
@@ -42,3 +45,96 @@ def test_attributes_with_few_components_give_finite_rows(attributes):
     assert found.shape == (len(attributes), 4)
     assert found.isfinite().all()
     assert (found.norm(dim=1) <= 1 + 1e-6).all()
+
+
+@pytest.mark.parametrize("columns", [900, 1300], ids=["covariances", "iteration"])
+def test_sparse_attributes_have_the_cosines_of_principal_components(columns):
+    drawn = torch.rand(60, columns, generator=torch.Generator().manual_seed(0))
+    # Six groups of different sizes with words of their own, so that variances differ
+    group = (torch.arange(60) + 1).double().sqrt().long() - 1
+    rate = 0.02 + 0.6 * (group[:, None] == torch.arange(columns) % 40)
+    attributes = (drawn < rate).float()
+    rows = AttributeRows(5)
+    rows.fit(attributes)
+    x = attributes.double().numpy()
+    x *= np.log(61 / (1 + (x > 0).sum(0))) + 1
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    left, values, _ = np.linalg.svd(x - x.mean(0), full_matrices=False)
+    expected = left[:, :5] * values[:5] ** 2
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    found = rows(attributes).double().numpy()
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e5])
+def test_nodes_of_near_numbers_have_similar_rows(scale):
+    # An age says nothing at length 1: all ages would be one row. Categories are noise here.
+    source = torch.Generator().manual_seed(0)
+    age = 20 + 60 * torch.rand(300, generator=source)
+    branch = one_hot(torch.randint(4, (300,), generator=source), 4)
+    rows = AttributeRows(64)
+    rows.fit(torch.cat([scale * age[:, None], branch], 1))
+    between = torch.rand(200, generator=source).sort().values * 60 + 20  # ages of other nodes
+    found = rows(torch.cat([scale * between[:, None], torch.zeros(200, 4)], 1))
+    similarity = (found @ found.T)[100]
+    steps = similarity[100:].diff()
+    assert similarity[100] == pytest.approx(1.0)
+    assert (steps < 0.01).all() and similarity[140] < 0.9 and similarity[199] < 0
+    assert (similarity[:101].diff() > -0.01).all()
+
+
+def test_many_numbers_count_alike():
+    source = torch.Generator().manual_seed(0)
+    numbers = torch.randn(200, 40, generator=source)
+    scales = torch.logspace(-3, 3, 40)
+    fits = [AttributeRows(40), AttributeRows(40)]
+    for rows, values in zip(fits, (numbers, numbers * scales), strict=True):
+        rows.fit(values)
+    one, other = fits[0](numbers), fits[1](numbers * scales)
+    torch.testing.assert_close(one @ one.T, other @ other.T, atol=1e-4, rtol=0)
+
+
+def test_words_and_categories_of_any_value_are_no_numbers():
+    words = (torch.rand(50, 3, generator=torch.Generator().manual_seed(0)) < 0.3).float()
+    rows = AttributeRows(2)
+    rows.fit(torch.cat([words, 7 * words[:, :1], torch.arange(50.0)[:, None]], 1))
+    assert rows.binned.tolist() == [4]
+
+
+def test_nodes_of_the_fit_are_averaged_with_their_nearest_nodes_by_cosine():
+    attributes = (torch.rand(40, 30, generator=torch.Generator().manual_seed(0)) < 0.2).float()
+    attributes[7] = 0.0  # similar to no node
+    rows = AttributeRows(6)
+    rows.fit(attributes)
+    weighted = attributes.double().numpy()
+    weighted *= np.log(41 / (1 + (weighted > 0).sum(0))) + 1
+    nearest = NearestNeighbors(n_neighbors=11, metric="cosine").fit(weighted)
+    distance, index = nearest.kneighbors(weighted)
+    own = rows(attributes).double().numpy()
+    expected = own.copy()
+    for node in set(range(40)) - {7}:
+        share, near = 1 - distance[node, 1:], index[node, 1:]
+        assert index[node, 0] == node
+        expected[node] += share @ own[near] / share.sum()
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(rows.smoothed(attributes), expected, atol=1e-5)
+
+
+def test_large_graphs_are_smoothed_by_a_fixed_sample(monkeypatch):
+    monkeypatch.setattr(rows_module, "_MOST_CANDIDATES", 15)
+    attributes = (torch.rand(40, 30, generator=torch.Generator().manual_seed(0)) < 0.2).float()
+    rows = AttributeRows(6)
+    rows.fit(attributes)
+    found = rows.smoothed(attributes)
+    assert torch.equal(found, rows.smoothed(attributes))
+    assert not torch.equal(found, rows(attributes))
+    attributes[rows_module._candidates(40)] = 0.0
+    torch.testing.assert_close(rows.smoothed(attributes), rows(attributes))
+
+
+@pytest.mark.parametrize("num_nodes", [0, 1, 2])
+def test_few_nodes_are_smoothed_by_the_others(num_nodes):
+    rows = AttributeRows(3)
+    rows.fit(torch.eye(5))
+    attributes = torch.eye(5)[:num_nodes]  # of no similarity
+    torch.testing.assert_close(rows.smoothed(attributes), rows(attributes))

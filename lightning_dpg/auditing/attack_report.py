@@ -9,8 +9,8 @@ from lightning_dpg.auditing.link_stealing import BY_ATTRIBUTES
 
 _ATTRIBUTES = (
     f"  Attributes of the nodes are public, so {BY_ATTRIBUTES} are an attack without any release.",
-    "  A release that has not seen the targets scores pairs by them, too: only the difference of",
-    "  the two columns is due to the targets.",
+    "  A release that has not seen the targets scores pairs by them, too: only a difference between",
+    "  the two columns can be due to the targets.",
 )
 
 

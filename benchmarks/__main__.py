@@ -5,6 +5,7 @@ import sys
 
 NAMES = (
     "assembly",
+    "attributes",
     "critic",
     "generator",
     "graphlets",

@@ -1,0 +1,125 @@
+"""Time of a step of AttributeEncoder, and seconds and memory of whole fits, on planted graphs."""
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+from torch_geometric.data import Data
+
+from benchmarks.timing import medians, table
+from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.graph.attributes import NodeAttributes, attach
+from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.methods import AttributeEncoder, AttributeMoments
+from lightning_dpg.nn.attribute_logits import degree_levels
+from lightning_dpg.running.fit import fit_method
+
+METHODS = {"encoder": AttributeEncoder, "moments": AttributeMoments}
+EDGES_PER_NODE = 5
+NODES_PER_TOPIC = 100
+INSIDE = 0.8  # share of the edges within a topic
+DELTA = 1e-6
+
+
+def planted(nodes: int, columns: int, kind: str) -> tuple[Data, Tensor]:
+    """Graph and attributes: words of topics, 5 % filled, or numbers around means of topics."""
+    source = torch.Generator().manual_seed(0)
+    topics = max(2, nodes // NODES_PER_TOPIC)
+    topic = torch.arange(nodes) % topics
+    if kind == "sparse":
+        attributes = torch.zeros(nodes, columns)
+        words = torch.randint(columns, (topics, columns // 40), generator=source)
+        attributes.scatter_(1, words[topic], 1.0)
+        others = torch.randint(columns, (nodes, columns // 40), generator=source)
+        attributes.scatter_(1, others, 1.0)
+    else:
+        attributes = torch.randn(nodes, columns, generator=source)
+        means = torch.randn(topics, columns, generator=source)
+        for part in torch.arange(nodes).split(4096):
+            attributes[part] += means[topic[part]] / 2
+    first = torch.randint(nodes, (EDGES_PER_NODE * nodes,), generator=source)
+    near = topic[first] + topics * torch.randint(nodes // topics, first.shape, generator=source)
+    far = torch.randint(nodes, first.shape, generator=source)
+    second = torch.where(torch.rand(first.shape, generator=source) < INSIDE, near, far)
+    return make_graph(torch.stack([first, second], 1), nodes), attributes
+
+
+def fit_on(
+    method: AttributeEncoder | AttributeMoments, graph: Data, attributes: Tensor, epsilon: float
+) -> None:
+    """Fit a method on a graph whose nodes have these attributes."""
+    attach(graph, NodeAttributes(attributes, [f"x{i}" for i in range(attributes.shape[1])], None))
+    fit_method(method, EdgeListDataModule(graph, node_attributes="from_graph"), epsilon, DELTA)
+
+
+def main(args: list[str]) -> None:
+    """Print a line for each method and kind of attributes, then the ratio of a step."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks attributes")
+    parser.add_argument("--nodes", type=int, default=100_000)
+    parser.add_argument("--columns", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--only", nargs=2, help="fit this method on these attributes only")
+    options = parser.parse_args(args)
+    if options.only:
+        print(_fit(*options.only, options.nodes, options.columns))
+        return
+    print("| method | attributes | seconds of a fit | GiB of attributes | GiB beyond the data |")
+    print("|---|---|---|---|---|")
+    size = ["--nodes", str(options.nodes), "--columns", str(options.columns)]
+    for kind in ("sparse", "dense"):
+        for name in METHODS:
+            command = [sys.executable, "-m", "benchmarks", "attributes", *size]
+            command += ["--only", name, kind]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            print(f"| {name} | {kind} | {done.stdout.splitlines()[-1]} |", flush=True)
+    _step(options.rounds)
+
+
+def _fit(name: str, kind: str, nodes: int, columns: int) -> str:
+    """Seconds of process time of a fit, and the rise of the peak above graph and attributes."""
+    torch.set_num_threads(1)
+    graph, attributes = planted(nodes, columns, kind)
+    fit_on(
+        AttributeMoments(100), *planted(100, 50, kind), 1.0
+    )  # imports and caches are no part of the fit
+    before, start = _peak(), time.process_time()
+    fit_on(METHODS[name](nodes), graph, attributes, 1.0)
+    seconds, rise = time.process_time() - start, _peak() - before
+    return f"{seconds:.1f} | {attributes.numel() * 4 / 2**30:.2f} | {rise:.2f}"
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def _step(rounds: int) -> None:
+    """Ratio of the gradient of a step on 678 edges, as many as a step on Cora-ML has."""
+    graph, attributes = planted(3000, 1000, "sparse")
+    method = AttributeEncoder(3000, noise_multiplier=2.0)
+    fit_on(method, graph, attributes, 1000.0)  # a budget for the further steps
+    method.log = lambda *args, **kwargs: None  # type: ignore[method-assign,assignment]
+    edges = torch.randint(3000, (678, 2))
+    levels = degree_levels(method.degrees)
+    variants = {
+        "no privacy": lambda: _nonprivate(method, edges, levels),
+        "DP": lambda: _private(method, edges, levels),
+    }
+    print(table(medians(variants, rounds), "no privacy"))
+
+
+def _private(method: AttributeEncoder, edges: Tensor, levels: Tensor) -> None:
+    method.model.zero_grad()
+    method._private_term(edges, levels)
+    method._public_term(levels)
+
+
+def _nonprivate(method: AttributeEncoder, edges: Tensor, levels: Tensor) -> None:
+    """The same step without clipping and noise."""
+    method.model.zero_grad()
+    softplus(-method.model(method.rows[edges], levels[edges])).mean().backward()
+    method._public_term(levels)

@@ -7,7 +7,7 @@ public as a whole: nothing here reads an edge.
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import torch
@@ -21,15 +21,7 @@ from lightning_dpg.graph.node_names import GraphFormatError, is_missing, natural
 Policy = Literal["public", "number", "category", "text", "label", "drop", "private"]
 """What may happen to a column: ``public`` finds its kind, the next four set it."""
 
-POLICIES: tuple[Policy, ...] = (
-    "public",
-    "number",
-    "category",
-    "text",
-    "label",
-    "drop",
-    "private",
-)
+POLICIES: tuple[Policy, ...] = get_args(Policy)
 LABELS = "y"
 """Column of whole numbers that holds classes unless a policy says otherwise, as in PyG."""
 
@@ -43,7 +35,6 @@ _WORDS_OF_TEXT = 3
 _LARGEST = float(np.finfo(np.float32).max)
 
 Matrix: TypeAlias = csr_array | NDArray[Any]
-
 
 PUBLIC_ATTRIBUTES = "Node attributes are public and were not computed from the edges."
 """Assumption of each guarantee where attributes are used."""

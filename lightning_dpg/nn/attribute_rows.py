@@ -20,7 +20,7 @@ _PUBLIC_SEED = 0
 # Similar nodes that smooth a row, tuned on Citeseer, and the nodes among which they are sought.
 _NEIGHBORS = 10
 _MOST_CANDIDATES = 8192
-# Bins of a number, with equally many nodes in each.
+# Bins of a number: half of the bounds divide the nodes equally, and half of them the values.
 _BINS = 16
 # More numbers are an embedding, or counts of words: their directions matter.
 _MOST_BINNED = 32
@@ -42,8 +42,9 @@ class AttributeRows(nn.Module):
     length 1, centered, projected, multiplied by the standard deviation of each component, and
     scaled to length 1 again.
 
-    Up to 32 columns of numbers, such as an age, are encoded piecewise linearly in 16 bins of equally
-    many nodes, so that the similarity of two nodes falls with the share of nodes between them.
+    Up to 32 columns of numbers, such as an age, are encoded piecewise linearly in 16 bins, so that
+    the similarity of two nodes falls with their distance. Half of the bounds divide the nodes
+    equally and half of them the values, as numbers may have many or few values between groups.
     Of more numbers each is divided by its standard deviation. A column holds numbers if it has more
     than one value beside 0, and negative values, values above 1, or mostly values other than 0.
 
@@ -107,9 +108,11 @@ class AttributeRows(nn.Module):
         """Find the bins of columns that hold numbers, or their scales."""
         is_few = len(numbers) <= _MOST_BINNED
         self.binned = numbers if is_few else numbers[:0]
-        shares = np.linspace(0, 1, _BINS + 1)
-        bounds = np.quantile(attributes[:, self.binned].double().numpy(), shares, axis=0)
-        self.bounds = torch.from_numpy(bounds).float()
+        values = attributes[:, self.binned].double().numpy()
+        shares = np.linspace(0, 1, _BINS // 2 + 1)
+        by_count = np.quantile(values, shares, axis=0)
+        by_value = by_count[0] + shares[1:, None] * (by_count[-1] - by_count[0])
+        self.bounds = torch.from_numpy(np.sort(np.concatenate([by_count, by_value]), 0)).float()
         if is_few:
             self.column_weights[numbers] = 0.0
             return

@@ -5,64 +5,35 @@ import csv
 import statistics
 import sys
 import time
-from collections.abc import Callable
 
 import torch
 
+from benchmarks.links import METHODS, measured
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.edge_sampling import MAX_NODES
-from lightning_dpg.methods import (
-    AttributeEncoder,
-    AttributeMoments,
-    ChungLu,
-    PrivGraph,
-    RandomizedResponse,
-    Synthesizer,
-)
-from lightning_dpg.metrics.link_prediction import link_prediction
-from lightning_dpg.running.fit import fit_method
 
 HELD_OUT = 0.15
 DELTA = 1e-6
 HEAD = ("graph", "nodes", "degree", "epsilon", "method", "auc", "matched", "deviation", "seconds")
-METHODS: dict[str, Callable[[int], Synthesizer]] = {
-    "PrivGraph": lambda num_nodes: PrivGraph(num_nodes),
-    "ChungLu": lambda num_nodes: ChungLu(num_nodes),
-    "RandomizedResponse": lambda num_nodes: RandomizedResponse(num_nodes, denoise="spectral"),
-    "AttributeEncoder": lambda num_nodes: AttributeEncoder(num_nodes),
-    "AttributeMoments": lambda num_nodes: AttributeMoments(num_nodes),
-}
 
 
 def read(name: str, seed: int) -> EdgeListDataModule:
     """A graph, of whose links a public coin of this seed holds some out."""
     attributes = "from_graph" if name.endswith(".npz") else None
-    data = EdgeListDataModule(
+    return EdgeListDataModule(
         name, undirected=True, test_fraction=HELD_OUT, seed=seed, node_attributes=attributes
     )
-    data.setup("fit")
-    return data
-
-
-def quality(method: Synthesizer, data: EdgeListDataModule) -> tuple[float, float]:
-    """AUC of the held-out links against uniform non-edges, and against those of equal degrees."""
-    links = data.test_links
-    assert links is not None  # a share is held out
-    positive = method.score(links.edges)
-    auc, _ = link_prediction(positive, method.score(links.non_edges))
-    matched, _ = link_prediction(positive, method.score(links.matched_non_edges))
-    return auc, matched
 
 
 def names_of(data: EdgeListDataModule) -> list[str]:
     """Methods that learn a graph of this size, with its attributes."""
     with_attributes = data.graph.x is not None
-    large = data.records.num_nodes > MAX_NODES
+    is_large = data.num_nodes > MAX_NODES
     return [
         name
         for name in METHODS
         if (with_attributes or not name.startswith("Attribute"))
-        and not (large and name == "RandomizedResponse")
+        and not (is_large and name == "spectral")
     ]
 
 
@@ -78,17 +49,13 @@ def main(args: list[str]) -> None:
     lines.writerow(HEAD)
     for graph in options.graphs:
         splits = [read(graph, seed) for seed in range(options.runs)]
-        num_nodes = splits[0].records.num_nodes
+        num_nodes = splits[0].num_nodes
         head = [graph, num_nodes, f"{2 * splits[0].num_edges / num_nodes:.3g}"]
         for epsilon in options.epsilons:
             for name in names_of(splits[0]):
                 start = time.perf_counter()
-                found = []
-                for data in splits:
-                    method = METHODS[name](num_nodes)
-                    fit_method(method, data, epsilon, 0.0 if method.is_pure else DELTA)
-                    found.append(quality(method, data))
-                aucs, matched = zip(*found, strict=True)
+                found = [measured(name, data, epsilon, DELTA) for data in splits]
+                aucs, matched = ([run[key] for run in found] for key in ("auc", "matched_auc"))
                 deviation = f"{100 * statistics.pstdev(aucs):.2g}"
                 means = [f"{100 * statistics.fmean(values):.1f}" for values in (aucs, matched)]
                 seconds = f"{(time.perf_counter() - start) / len(found):.1f}"

@@ -104,10 +104,12 @@ def read_data(graph: str, seed: int, webkb: Path | None) -> EdgeListDataModule:
     return EdgeListDataModule(graph, test_fraction=0.15, seed=seed)
 
 
-def measured(name: str, data: EdgeListDataModule, epsilon: float) -> dict[str, float]:
+def measured(
+    name: str, data: EdgeListDataModule, epsilon: float, delta: float = DELTA
+) -> dict[str, float]:
     """Fit a method, and compare its scores of the held-out edges with baselines."""
     method = METHODS[name](data.num_nodes)
-    fit_method(method, data, epsilon, 0.0 if method.is_pure else DELTA)
+    fit_method(method, data, epsilon, 0.0 if method.is_pure else delta)
     assert data.test_links is not None
     with torch.no_grad():
         return method.eval().link_values(data.test_links)

@@ -48,6 +48,11 @@ _NODE_SETS = {
     NodeSet.LARGEST: "is taken for public, although its size was read off the private lines, as "
     "the largest id plus one.",
 }
+_PUBLIC_SIDES = "The side of each node is public."
+_SIDES_OF_COLUMNS = (
+    "The side of each node is taken for public, although it was read off the private lines, as the "
+    "column in which the node stands."
+)
 
 
 class GraphDataModule(pl.LightningDataModule):
@@ -184,7 +189,8 @@ class GraphDataModule(pl.LightningDataModule):
         elif holds_attributes(reading) and reading.node_set is not NodeSet.BUILT_IN:
             self.summary += "; attributes of nodes left out (public: node_attributes from_graph)"
         if self.kind == "bipartite":
-            self.assumptions.append("The side of each node is public.")
+            are_columns = reading.node_set is NodeSet.LINES
+            self.assumptions.append(_SIDES_OF_COLUMNS if are_columns else _PUBLIC_SIDES)
         return graph if self.names == "keep" else self._numbered(graph)
 
     def _check_kind(self) -> None:

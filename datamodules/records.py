@@ -104,24 +104,19 @@ class OneGraph:
 class AttributedGraph(OneGraph):
     """The training records of one graph whose nodes have public attributes.
 
-    Args:
-        graph: Graph of the training edges (private), with ``x`` of shape ``(N, F)`` and
-            ``attribute_names`` (both public).
-        edges: Its edges, shape ``(M, 2)``, rows ``i < j`` that occur once (private).
-        assumptions: What a guarantee takes as public.
-        private_attributes: Names of attributes of nodes that the owner has marked as private.
+    The graph has ``x`` of shape ``(N, F)`` and ``attribute_names`` (both public).
     """
 
-    def __init__(
-        self,
-        graph: Data,
-        edges: Tensor,
-        assumptions: list[str],
-        private_attributes: Sequence[str] = (),
-    ) -> None:
-        super().__init__(graph, edges, assumptions, private_attributes)
-        self.attributes: Tensor = graph.x
-        self.attribute_names: list[str] = list(graph.attribute_names)
+    @property
+    def attributes(self) -> Tensor:
+        """Attributes of the N nodes, shape ``(N, F)`` (public)."""
+        found: Tensor = self.graph.x
+        return found
+
+    @property
+    def attribute_names(self) -> list[str]:
+        """Names of the F columns (public)."""
+        return list(self.graph.attribute_names)
 
 
 class GraphSet:

@@ -19,6 +19,10 @@ _CONTENT_OF_DIRECTED = (
     "Amounts, dates, texts and repetitions of a relation: the method reads only whether one node "
     "is related to another, and in which direction."
 )
+_BOTH_DIRECTIONS = (
+    "A mutual relation as a whole: one in each direction is two relations, so that the relation of "
+    "two nodes in any direction is two units."
+)
 _PUBLIC_ATTRIBUTES = "Node attributes are public"
 _ATTRIBUTES = (
     "Attributes of the nodes are published as they are, such as age or branch. A method that "
@@ -125,6 +129,7 @@ def _edge(statement: dict[str, Any], facts: Facts) -> Unit:
         ],
         unprotected=[
             _many(statement, "A customer with 50 relations", "relation"),
+            *([_BOTH_DIRECTIONS] if kind_of(statement) == "directed" else []),
             *_nodes(statement, facts),
             *_same_edge(facts),
             *_attributes(statement),

@@ -11,7 +11,12 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.attribute_files import packed, stored, unpacked
-from lightning_dpg.graph.attributes import NodeAttributes, attach, attributes_of
+from lightning_dpg.graph.attributes import (
+    PUBLIC_ATTRIBUTES,
+    NodeAttributes,
+    attach,
+    attributes_of,
+)
 from lightning_dpg.graph.pair_space import Kind, PairSpace, pair_space, without_directions
 from lightning_dpg.interfaces import (
     AttributedGraphRecords,
@@ -144,6 +149,8 @@ class Synthesizer(PrivateModule):
         self.node_attributes = _public_attributes(records)
         self._take_kind(records)
         self.assumptions = list(records.assumptions)
+        if self.node_attributes is not None and PUBLIC_ATTRIBUTES not in self.assumptions:
+            self.assumptions.append(PUBLIC_ATTRIBUTES)  # of records of a user's own
         data = data_of(self.trainer)
         self._data_state = data.state_dict() if isinstance(data, LightningDataModule) else None
         # Every rank trains on other public randomness; equal randomness would repeat the work.

@@ -13,8 +13,6 @@ from lightning_dpg.graph.pair_space import space_of
 Score: TypeAlias = Callable[[Tensor], Tensor]
 """Scores of pairs of nodes: ``(P, 2)`` to ``(P,)``, higher is likelier."""
 
-_COMPONENTS = 64
-
 
 def link_values(
     score: Score, baselines: Mapping[str, Score], edges: Tensor, others: Mapping[str, Tensor]

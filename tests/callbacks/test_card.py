@@ -68,6 +68,7 @@ def test_the_card_names_the_kind_of_the_graph(record, domain, hides_directions):
     card = card_of(statement(entries=[entry(record=record, epsilon=1.0)]))
     assert domain in card
     assert ("Amounts, dates, directions" in card) == hides_directions
+    assert ("one in each direction is two relations" in card) == (record == "directed edge")
 
 
 def test_an_edge_is_the_unit_and_a_person_is_not():

@@ -60,7 +60,7 @@ def test_the_columns_of_an_edge_list_are_the_sides(tmp_path):
     assert data.records.edges.tolist() == [[0, 2], [0, 3], [1, 2]]
     assert (data.records.num_left, data.num_pairs) == (2, 4)
     assert data.graph.sides.tolist() == [0, 0, 1, 1]
-    assert any("side of each node is public" in text for text in data.assumptions)
+    assert data.assumptions[1].startswith("The side of each node is taken for public, although")
 
 
 def test_two_numberings_become_two_names():
@@ -72,6 +72,7 @@ def test_two_numberings_become_two_names():
 def test_lists_of_both_sides_keep_nodes_without_edges():
     data = read([("s", "u")], "bipartite", left_nodes=["u", "v"], right_nodes=["s", "t"])
     assert data.records.node_names == ["u", "v", "s", "t"]
+    assert data.assumptions[1] == "The side of each node is public."
     assert named(data) == {("u", "s")}  # a row may hold the right node first
 
 
@@ -83,6 +84,7 @@ def test_the_side_can_be_a_column_of_the_table_of_nodes(tmp_path):
     path.write_text("a,b\n")
     data = read(str(path), "bipartite", **options)
     assert data.records.node_names == ["b", "c", "a"]
+    assert data.assumptions[1] == "The side of each node is public."
     assert named(data) == {("b", "a")}
 
 
@@ -91,6 +93,7 @@ def test_networkx_sides_of_davis_are_read():
     women = nx.davis_southern_women_graph().graph["top"]
     assert data.records.node_names[: data.records.num_left] == sorted(women)
     assert data.num_edges == 89
+    assert data.assumptions[1] == "The side of each node is public."
 
 
 @pytest.mark.parametrize(
@@ -130,6 +133,7 @@ def test_konect_headers_say_which_kinds_a_file_can_be(tmp_path):
     both = read(str(tmp_path / "out.bip"), "bipartite")
     assert named(both) == {("left:1", "right:1"), ("left:2", "right:1"), ("left:1", "right:3")}
     assert "4 nodes, 3 edges (2 left, 2 right)" in both.summary
+    assert "off the private lines" in both.assumptions[1]
     assert named(read(str(tmp_path / "out.asym"), "directed")) == {("2", "1"), ("1", "3")}
     refused = [
         ("bip", "undirected"),

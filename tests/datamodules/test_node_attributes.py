@@ -10,8 +10,9 @@ from torch_geometric.data import Data
 import lightning_dpg as dpg
 from lightning_dpg.auditing.canaries import find_sites
 from lightning_dpg.datamodules import EdgeListDataModule
-from lightning_dpg.datamodules.node_attributes import NAMED_BY_ATTRIBUTES, PUBLIC_ATTRIBUTES
+from lightning_dpg.datamodules.node_attributes import NAMED_BY_ATTRIBUTES
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.attributes import PUBLIC_ATTRIBUTES
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.interfaces import AttributedGraphRecords, GraphRecords
 from lightning_dpg.methods import ChungLu

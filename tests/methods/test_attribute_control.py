@@ -11,8 +11,10 @@ from sklearn.preprocessing import normalize
 
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.graph.attributes import PUBLIC_ATTRIBUTES
 from lightning_dpg.methods import ChungLu
 from lightning_dpg.nn.sided_rows import attributes_alone
+from tests.attributed import AttributedDataModule, attributed_graph
 from tests.training import quiet_trainer
 
 
@@ -56,6 +58,14 @@ def test_the_control_is_the_cosine_of_smoothed_words():
 def test_without_attributes_there_is_no_control():
     _, validated, tested = evaluated()
     assert not [name for name in (*validated, *tested) if "attributes" in name]
+
+
+def test_attributes_of_records_of_a_users_own_are_stated_as_public():
+    method = ChungLu()
+    data = AttributedDataModule(*attributed_graph(num_nodes=30))  # states no assumption itself
+    quiet_trainer(PrivacyAccountant(1.0, 0.0)).fit(method, data)
+    assert method.attribute_arrays()
+    assert method.assumptions.count(PUBLIC_ATTRIBUTES) == 1
 
 
 def test_of_a_bipartite_graph_it_compares_what_both_sides_have_in_common():

@@ -15,8 +15,8 @@ import lightning_dpg as dpg
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.callbacks.release_writer import ATTRIBUTES, GENERATOR
 from lightning_dpg.datamodules import EdgeListDataModule
-from lightning_dpg.datamodules.node_attributes import PUBLIC_ATTRIBUTES
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.attributes import PUBLIC_ATTRIBUTES
 from lightning_dpg.main import main
 from lightning_dpg.methods import ChungLu
 from tests.training import quiet_trainer

@@ -5,7 +5,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lightning_dpg.graph.attributes import PUBLIC_ATTRIBUTES
 from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.graph.pair_space import Kind
 from lightning_dpg.graph.scored_swaps import swap_by_scores
@@ -159,10 +158,8 @@ class AttributeMoments(OneShotSynthesizer):
         return _RANK if epsilon >= 1 else _SMALL_RANK
 
     def on_fit_start(self) -> None:
-        """State that attributes are public, and compute the public rows."""
+        """Compute the public rows."""
         super().on_fit_start()
-        if PUBLIC_ATTRIBUTES not in self.assumptions:
-            self.assumptions.append(PUBLIC_ATTRIBUTES)
         if not self.is_released:
             rank = self.hparams["rank"] or self.default_rank(self.budget.epsilon)
             self.features = AttributeRows(rank).to(self.device)

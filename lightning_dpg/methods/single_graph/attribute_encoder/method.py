@@ -11,7 +11,6 @@ from torch.optim import Adam
 from torch.optim.lr_scheduler import LinearLR
 from torch.optim.swa_utils import AveragedModel
 
-from lightning_dpg.graph.attributes import PUBLIC_ATTRIBUTES
 from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.graph.pair_space import Kind
 from lightning_dpg.graph.scored_swaps import swap_by_scores
@@ -195,8 +194,6 @@ class AttributeEncoder(Synthesizer):
     def on_fit_start(self) -> None:
         """Compute the public rows, fix the noise of the steps, then release the degrees."""
         super().on_fit_start()
-        if PUBLIC_ATTRIBUTES not in self.assumptions:
-            self.assumptions.append(PUBLIC_ATTRIBUTES)
         is_new = self.dpsgd.begin(self)
         if is_new:
             attributes = self.records.attributes

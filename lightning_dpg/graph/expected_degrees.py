@@ -92,7 +92,7 @@ def edge_weights(degrees: NDArray[np.int64]) -> NDArray[np.float64]:
     for _ in range(_MOST_ROUNDS):
         linked = -np.expm1(-np.outer(weights, weights))
         expected = linked @ counts - linked.diagonal()
-        ratio = values / np.maximum(expected, np.finfo(np.float64).tiny)
+        ratio = values / np.maximum(expected, 1 / _LARGEST_WEIGHT)
         # Both ends are corrected, each by half. A node without a partner would end at infinity.
         weights = np.minimum(weights * np.sqrt(ratio), _LARGEST_WEIGHT)
         if np.abs(ratio - 1).max(initial=0.0) < _TOLERANCE:

@@ -1,6 +1,7 @@
 """Chung-Lu weights give the degrees, and edges are drawn in proportion to them."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -74,3 +75,10 @@ def test_draws_repeat_for_equal_generators_only():
 def test_there_are_as_many_edges_as_fit(degrees, num_edges, expected):
     edges = chung_lu_edges(torch.tensor(degrees), num_edges, torch.Generator().manual_seed(0))
     assert len({tuple(edge) for edge in edges.tolist()}) == len(edges) == expected
+
+
+def test_a_node_without_a_partner_leads_to_no_overflow():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        edges = chung_lu_edges(torch.tensor([0, 8, 0]), 4, torch.Generator())
+    assert edges.shape == (0, 2)

@@ -142,6 +142,7 @@ def main(args: list[str]) -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of results.csv")
     parser.add_argument("--webkb", type=Path, help="folder of texas, wisconsin and film")
     parser.add_argument("--graphs", nargs="*", help="those to measure; all by default")
+    parser.add_argument("--methods", nargs="*", choices=METHODS, help="the same for methods")
     options = parser.parse_args(args)
     torch.set_num_threads(1)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -158,6 +159,8 @@ def main(args: list[str]) -> None:
                 data = read_data(plan.graph, seed, options.webkb)
                 for epsilon, name in product(plan.epsilons, plan.methods):
                     if (name, plan.graph, str(epsilon), str(seed)) in known:
+                        continue
+                    if options.methods and name not in options.methods:
                         continue
                     started = time.perf_counter()
                     try:

@@ -38,6 +38,8 @@ def two_sided_edges(
     if space.num_left is None:
         linkable -= int(((parts[0] > 0) & (parts[1] > 0)).sum())
     count = min(num_edges, linkable)
+    if not count:
+        return torch.empty(0, 2, dtype=torch.long)
     if few:
         return earliest_pairs(space, np.concatenate(weights), count, generator)
     return _drawn_pairs(space, weights, count, generator)
@@ -76,9 +78,9 @@ def two_sided_weights(
         return linked
 
     for _ in range(_MOST_ROUNDS):
-        ratio = values[0] / np.maximum(links() @ counts[1], np.finfo(np.float64).tiny)
+        ratio = values[0] / np.maximum(links() @ counts[1], 1 / _LARGEST_WEIGHT)
         x = np.minimum(x * ratio, _LARGEST_WEIGHT)
-        other = values[1] / np.maximum(counts[0] @ links(), np.finfo(np.float64).tiny)
+        other = values[1] / np.maximum(counts[0] @ links(), 1 / _LARGEST_WEIGHT)
         y = np.minimum(y * other, _LARGEST_WEIGHT)
         wanted = np.concatenate([ratio[values[0] > 0], other[values[1] > 0]])
         if np.abs(wanted - 1).max(initial=0.0) < _TOLERANCE:

@@ -32,6 +32,7 @@ _DENSE = 1 / 8
 # Smaller variances, relative to the mean square, are rounding errors.
 _ROUNDING = 1e-12
 _TINY = torch.finfo(torch.float32).tiny
+_LARGEST = torch.finfo(torch.float32).max
 
 
 class AttributeRows(nn.Module):
@@ -45,8 +46,10 @@ class AttributeRows(nn.Module):
     Up to 32 columns of numbers, such as an age, are encoded piecewise linearly in 16 bins, so that
     the similarity of two nodes falls with their distance. Half of the bounds divide the nodes
     equally and half of them the values, as numbers may have many or few values between groups.
-    Of more numbers each is divided by its standard deviation. A column holds numbers if it has more
-    than one value beside 0, and negative values, values above 1, or mostly values other than 0.
+    Of more numbers each is divided by its standard deviation, after its mean is subtracted if no
+    node has 0. A column holds numbers if it has more than one value beside 0, and negative values,
+    values above 1, or mostly values other than 0. A single value beside 0 counts as 1 if it is
+    negative or above 1.
 
     * Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep Learning",
       2022, for the piecewise linear encoding.
@@ -57,6 +60,7 @@ class AttributeRows(nn.Module):
 
     Attributes:
         column_weights: Weight of each column, shape ``(F,)``; 0 for an encoded number.
+        offsets: Number that is subtracted from each column, shape ``(F,)``.
         binned: Columns of the C encoded numbers, shape ``(C,)``.
         bounds: Bounds of their bins, shape ``(17, C)``.
         center: Projected mean of the weighted attributes, shape ``(r,)``.
@@ -70,27 +74,37 @@ class AttributeRows(nn.Module):
             raise ValueError(f"rank must be 1 or more, got {rank}")
         self.rank = rank
         self.column_weights: Tensor
+        self.offsets: Tensor
         self.binned: Tensor
         self.bounds: Tensor
         self.center: Tensor
         self.basis: Tensor
         self.register_buffer("column_weights", torch.empty(0))
+        self.register_buffer("offsets", torch.empty(0))
         self.register_buffer("binned", torch.empty(0, dtype=torch.long))
         self.register_buffer("bounds", torch.empty(_BINS + 1, 0))
         self.register_buffer("center", torch.empty(0))
         self.register_buffer("basis", torch.empty(0, rank))
-        hook = resized("column_weights", "binned", "bounds", "center", "basis")
+        hook = resized("column_weights", "offsets", "binned", "bounds", "center", "basis")
         self.register_load_state_dict_pre_hook(hook)  # type: ignore[no-untyped-call]
 
     def fit(self, attributes: Tensor) -> None:
-        """Find the components of attributes of shape ``(N, F)`` (public)."""
+        """Find the components of attributes of shape ``(N, F)`` (public).
+
+        Raises:
+            ValueError: If an attribute is not finite.
+        """
         device = self.basis.device
         self.to("cpu")
-        attributes = attributes.cpu()
+        attributes = attributes.detach().cpu()
+        _check_finite(attributes)
         parts = torch.split(attributes, _CHUNK)
         present = torch.stack([torch.count_nonzero(part, 0) for part in parts]).sum(0).double()
         self.column_weights = (((1 + len(attributes)) / (1 + present)).log() + 1).float()
-        self._fit_numbers(attributes, torch.nonzero(_are_numbers(attributes, present))[:, 0])
+        are_numbers = _are_numbers(attributes, present)
+        self.column_weights /= torch.where(are_numbers, 1.0, _single_values(attributes))
+        self.offsets = torch.zeros_like(self.column_weights)
+        self._fit_numbers(attributes, torch.nonzero(are_numbers)[:, 0])
         num_columns = attributes.shape[1] + _BINS * len(self.binned)
         density = float(present.sum()) / max(1, attributes.numel())
         is_dense = num_columns <= _FEW_DENSE_COLUMNS and density > _DENSE
@@ -117,8 +131,10 @@ class AttributeRows(nn.Module):
             self.column_weights[numbers] = 0.0
             return
         for column in numbers.tolist():
-            deviation = attributes[:, column].double().std(correction=0)
-            self.column_weights[column] /= deviation if deviation > 0 else 1.0
+            values = attributes[:, column].double()
+            self.column_weights[column] /= values.std(correction=0).clamp(min=100 * _TINY)
+            if values.all():  # a large mean would leave few digits for the differences
+                self.offsets[column] = values.mean()
 
     def forward(self, attributes: Tensor) -> Tensor:
         """Compute rows of nodes; the nodes need not be those of the fit.
@@ -128,7 +144,16 @@ class AttributeRows(nn.Module):
 
         Returns:
             Rows of shape ``(P, r)`` and length 1, or of length 0 for a node without a component.
+
+        Raises:
+            ValueError: If the columns are not those of the fit, or an attribute is not finite.
         """
+        if attributes.shape[1:] != self.column_weights.shape:
+            raise ValueError(
+                f"expected attributes of shape (P, {len(self.column_weights)}), one column for "
+                f"each attribute of the fit, got {tuple(attributes.shape)}"
+            )
+        _check_finite(attributes)
         attributes = attributes.to(self.basis.device)
         rows = torch.cat([part @ self.basis for part in self._weighted_parts(attributes)])
         return normalize(rows - self.center)
@@ -163,8 +188,11 @@ class AttributeRows(nn.Module):
     def _weighted_parts(self, attributes: Tensor) -> Iterator[Tensor]:
         """Weighted attributes at length 1, of some nodes at a time."""
         for part in torch.split(attributes, _CHUNK):
-            weighted = part.float() * self.column_weights
-            yield normalize(torch.cat([weighted, self._encoded(part)], 1))
+            weighted = (part.float() - self.offsets) * self.column_weights
+            joined = torch.cat([weighted, self._encoded(part)], 1).clamp(-_LARGEST, _LARGEST)
+            # Squares of large or small numbers leave the range of single precision.
+            largest = torch.linalg.vector_norm(joined, math.inf, 1, keepdim=True)
+            yield normalize(joined / largest.clamp(min=_TINY))
 
     def _encoded(self, attributes: Tensor) -> Tensor:
         """Numbers of P nodes, encoded at about the length of a word of every 16th node."""
@@ -174,6 +202,23 @@ class AttributeRows(nn.Module):
         width = high - low
         share = torch.where(width > 0, (values - low) / width, above).clamp(0, 1)
         return ((1 + math.log(_BINS)) / math.sqrt(_BINS) * (2 * share - 1)).flatten(1)
+
+
+def _check_finite(attributes: Tensor) -> None:
+    """Refuse attributes that are not finite in single precision."""
+    for part in torch.split(attributes, _CHUNK):
+        finite = part.float().isfinite()
+        if not bool(finite.all()):
+            value = part[~finite][0].item()
+            raise ValueError(f"attributes of nodes must be finite in single precision, got {value}")
+
+
+def _single_values(attributes: Tensor) -> Tensor:
+    """The value beside 0 of each column of a single one, where it is below 0 or above 1, else 1."""
+    if not len(attributes):
+        return torch.ones(attributes.shape[1])
+    low, high = attributes.amin(0).float(), attributes.amax(0).float()
+    return torch.where(low < 0, low, high.where(high > 1, 1.0))
 
 
 def _candidates(num_nodes: int) -> Tensor:

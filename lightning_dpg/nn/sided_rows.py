@@ -55,7 +55,16 @@ def rows_of_pairs(
 
 def common_directions(left: AttributeRows, right: AttributeRows) -> Tensor:
     """Products of the components of both sides, shape ``(r, r)``: zero if no column is common."""
-    return normalize(right.basis, dim=0).T @ normalize(left.basis, dim=0)
+    binned = left.binned[torch.isin(left.binned, right.binned)]
+    return _directions(right, binned).T @ _directions(left, binned)
+
+
+def _directions(side: AttributeRows, binned: Tensor) -> Tensor:
+    """Components at length 1, with the bins of the given columns only."""
+    directions, width = normalize(side.basis, dim=0), len(side.column_weights)
+    bins = directions[width:].view(len(side.bounds) - 1, len(side.binned), directions.shape[1])
+    kept = bins[:, torch.isin(side.binned, binned)]
+    return torch.cat([directions[:width], kept.flatten(0, 1)])
 
 
 def attributes_alone(

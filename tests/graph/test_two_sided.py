@@ -1,5 +1,7 @@
 """Edges of directed and bipartite graphs with given degrees of both ends."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -60,3 +62,19 @@ def test_a_complete_graph_ends_and_is_complete(space, few_pairs, monkeypatch):
     degrees, generator = space.degrees(everything), torch.Generator().manual_seed(0)
     edges = two_sided_edges(space, degrees, space.num_pairs, generator)
     assert len(torch.unique(edges, dim=0)) == space.num_pairs
+
+
+def test_nodes_without_a_partner_lead_to_no_overflow():
+    space = DirectedPairs(3)
+    degrees = torch.tensor([5, 0, 0, 5, 0, 0])  # one node would have to link itself
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert two_sided_edges(space, degrees, 5, torch.Generator()).shape == (0, 2)
+
+
+@pytest.mark.parametrize("space", [DirectedPairs(3), DirectedPairs(1100)], ids=["few", "many"])
+def test_no_edge_is_drawn_where_all_degrees_are_0(space):
+    degrees = torch.zeros(space.num_ends, dtype=torch.long)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert two_sided_edges(space, degrees, 0, torch.Generator()).shape == (0, 2)

@@ -138,3 +138,61 @@ def test_few_nodes_are_smoothed_by_the_others(num_nodes):
     rows.fit(torch.eye(5))
     attributes = torch.eye(5)[:num_nodes]  # of no similarity
     torch.testing.assert_close(rows.smoothed(attributes), rows(attributes))
+
+
+@pytest.mark.parametrize("words", [8, 1100])
+@pytest.mark.parametrize("value", [3e38, -1e30, 1e-30, 1e-39])
+def test_attributes_near_the_limits_of_single_precision_keep_their_rows(words, value):
+    present = (torch.rand(30, words, generator=torch.Generator().manual_seed(0)) < 0.3).float()
+    present[0] = 1.0
+    fits = [AttributeRows(4), AttributeRows(4)]
+    for rows, attributes in zip(fits, (present, value * present), strict=True):
+        rows.fit(attributes)
+    one, other = fits[0].smoothed(present), fits[1].smoothed(value * present)
+    torch.testing.assert_close(one @ one.T, other @ other.T, atol=1e-3, rtol=0)
+
+
+def test_constant_columns_and_large_means_hide_no_other_numbers():
+    source = torch.Generator().manual_seed(0)
+    numbers = torch.randint(-8, 9, (100, 40), generator=source) + 0.5
+    year = torch.zeros(100, 40)
+    year[:, 3] = 1e6
+    fits = [AttributeRows(40), AttributeRows(40)]
+    same = torch.cat([numbers + year, torch.full((100, 2), 1e9)], 1)
+    for rows, values in zip(fits, (numbers, numbers + year), strict=True):
+        rows.fit(values)
+    one, other = fits[0](numbers), fits[1](numbers + year)
+    torch.testing.assert_close(one @ one.T, other @ other.T, atol=1e-4, rtol=0)
+    fits[1].fit(same)
+    found = fits[1](same)
+    assert (found @ found.T - one @ one.T).abs().max() < 0.3
+    assert found.norm(dim=1).min() > 0.99
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e300])
+@pytest.mark.parametrize("is_fitted", [False, True])
+def test_attributes_that_are_not_finite_are_refused(value, is_fitted):
+    attributes = torch.eye(6, dtype=torch.double)
+    rows = AttributeRows(3)
+    if is_fitted:
+        rows.fit(attributes)
+    attributes[2, 2] = value
+    with pytest.raises(ValueError, match=r"must be finite in single precision, got (nan|inf|1e)"):
+        (rows if is_fitted else rows.fit)(attributes)
+
+
+@pytest.mark.parametrize("shape", [(6,), (2, 5), (2, 7), (2, 6, 1)])
+def test_new_nodes_need_the_columns_of_the_fit(shape):
+    rows = AttributeRows(3)
+    rows.fit(torch.eye(6))
+    with pytest.raises(ValueError, match=r"expected attributes of shape \(P, 6\)"):
+        rows(torch.ones(shape))
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.half, torch.double])
+def test_the_type_of_attributes_does_not_matter(dtype):
+    words = torch.rand(20, 9, generator=torch.Generator().manual_seed(0)) < 0.3
+    fits = [AttributeRows(4), AttributeRows(4)]
+    for rows, values in zip(fits, (words.float(), words.to(dtype)), strict=True):
+        rows.fit(values)
+    assert torch.equal(fits[0].smoothed(words.float()), fits[1].smoothed(words.to(dtype)))

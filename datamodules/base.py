@@ -107,8 +107,9 @@ class GraphDataModule(pl.LightningDataModule):
                 by name or by number from 1 on.
             target_column: Column that holds the second id.
             node_attributes: Public attributes of the nodes: a table in CSV, TSV or Parquet with a
-                row per node, whose ids are also the nodes unless ``nodes`` is given; or
-                ``from_graph``: those in the graph itself. By default none are used or published.
+                row per node, whose ids are also the nodes unless ``nodes`` is given or the graph
+                is bipartite; or ``from_graph``: those in the graph itself. By default none are used
+                or published.
             attribute_policy: Policy of each column by its name. ``public``, the default, finds out
                 whether it holds numbers, categories or text; ``number``, ``category``, ``text`` and
                 ``label`` (classes) say so; ``drop`` leaves it out; ``private`` refuses methods that

@@ -5,15 +5,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs
-from lightning_dpg.graph.pair_space import PairSpace
-from lightning_dpg.graph.two_sided import two_sided_edges
+from lightning_dpg.graph.pair_indices import num_pairs
+from lightning_dpg.graph.pair_space import PairSpace, UndirectedPairs
+from lightning_dpg.graph.two_sided import FEW_PAIRS, earliest_pairs, two_sided_edges
 
 _MOST_ROUNDS = 50
 _TOLERANCE = 1e-3
 _LARGEST_WEIGHT = 1e100
-# Up to here all pairs are drawn at once, which also works where nearly all pairs are edges.
-_FEW_PAIRS = 2**20
 
 
 def edges_by_degrees(
@@ -58,8 +56,8 @@ def chung_lu_edges(degrees: Tensor, num_edges: int, generator: torch.Generator) 
     nodes = degrees.nonzero().squeeze(1)
     weights = edge_weights(degrees[nodes].numpy())
     count = min(num_edges, num_pairs(len(nodes)))
-    if num_pairs(len(nodes)) <= _FEW_PAIRS:
-        return nodes[_earliest_pairs(weights, count, generator)]
+    if num_pairs(len(nodes)) <= FEW_PAIRS:
+        return nodes[earliest_pairs(UndirectedPairs(len(nodes)), weights, count, generator)]
     ends = np.cumsum(weights) / weights.sum()
     rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
     keys = np.empty(0, dtype=np.int64)
@@ -98,11 +96,3 @@ def edge_weights(degrees: NDArray[np.int64]) -> NDArray[np.float64]:
         if np.abs(ratio - 1).max(initial=0.0) < _TOLERANCE:
             break
     return weights[position]
-
-
-def _earliest_pairs(weights: NDArray[np.float64], count: int, generator: torch.Generator) -> Tensor:
-    """Draw ``count`` pairs without replacement in proportion to products of weights."""
-    pairs = numbered_pairs(torch.arange(num_pairs(len(weights))), len(weights))
-    unit = torch.empty(len(pairs), dtype=torch.float64).exponential_(generator=generator)
-    arrivals = unit / torch.from_numpy(weights)[pairs].prod(dim=1)
-    return pairs[arrivals.topk(count, largest=False).indices]

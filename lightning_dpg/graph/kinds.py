@@ -119,6 +119,13 @@ def _as_bipartite(reading: GraphReading, sides: Sides | None) -> GraphReading:
 def _found_sides(reading: GraphReading, names: NDArray[np.object_]) -> Sides:
     """Return the sides that the source has, or the names in each of the two columns."""
     if reading.sides is not None:
+        unknown = names[reading.sides.numpy() < 0]  # of a list of nodes beside the source
+        if len(unknown):
+            raise GraphFormatError(
+                f"the side of node {unknown[0]!r} is not known: the source has no such node\n"
+                "give the ids of both sides: left_nodes and right_nodes\n"
+                "(--data.left_nodes FILE --data.right_nodes FILE)"
+            )
         of_left = reading.sides.numpy() == 0
         return Sides(names[of_left].tolist(), names[~of_left].tolist())
     if not reading.has_direction or reading.node_set is not NodeSet.LINES:

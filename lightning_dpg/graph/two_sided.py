@@ -11,7 +11,7 @@ _MOST_ROUNDS = 50
 _TOLERANCE = 1e-3
 _LARGEST_WEIGHT = 1e100
 # Up to here all pairs are drawn at once, which also works where nearly all pairs are edges.
-_FEW_PAIRS = 2**20
+FEW_PAIRS = 2**20
 
 
 def two_sided_edges(
@@ -30,7 +30,7 @@ def two_sided_edges(
     """
     first, second = space.parts
     parts = degrees[first.start : first.stop], degrees[second.start : second.stop]
-    few = space.num_pairs <= _FEW_PAIRS
+    few = space.num_pairs <= FEW_PAIRS
     # A large graph has few loops to leave out, and too many pairs to list.
     omit_loops = few and space.num_left is None
     weights = two_sided_weights(*(part.numpy() for part in parts), omit_loops=omit_loops)
@@ -41,7 +41,7 @@ def two_sided_edges(
     if not count:
         return torch.empty(0, 2, dtype=torch.long)
     if few:
-        return _earliest_pairs(space, np.concatenate(weights), count, generator)
+        return earliest_pairs(space, np.concatenate(weights), count, generator)
     return _drawn_pairs(space, weights, count, generator)
 
 
@@ -88,10 +88,20 @@ def two_sided_weights(
     return x[places[0]], y[places[1]]
 
 
-def _earliest_pairs(
+def earliest_pairs(
     space: PairSpace, weights: NDArray[np.float64], count: int, generator: torch.Generator
 ) -> Tensor:
-    """Draw pairs without replacement in proportion to products of weights ``(num_ends,)``."""
+    """Draw pairs without replacement in proportion to the products of the weights of their ends.
+
+    Args:
+        space: Pairs that may be linked, of any kind; all of them are in memory.
+        weights: Weight of each entry of the degree vector, shape ``(num_ends,)``.
+        count: Number of pairs.
+        generator: Source of the draw.
+
+    Returns:
+        Pairs of shape ``(count, 2)``, in no order.
+    """
     pairs = space.pairs(torch.arange(space.num_pairs))
     unit = torch.empty(len(pairs), dtype=torch.float64).exponential_(generator=generator)
     arrivals = unit / torch.from_numpy(weights)[space.ends(pairs)].prod(dim=1)

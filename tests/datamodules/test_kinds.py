@@ -11,6 +11,9 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.io import GraphFormatError
 from lightning_dpg.interfaces import GraphRecords, KindOfRecords
 
+SIDED = nx.Graph([("a", "b")])
+nx.set_node_attributes(SIDED, {"a": 0, "b": 1}, "bipartite")
+
 
 def read(source, kind, **options):
     data = EdgeListDataModule(source, kind=kind, **options)
@@ -100,6 +103,7 @@ def test_networkx_sides_of_davis_are_read():
     ("source", "kind", "options", "says"),
     [
         ("karate", "bipartite", {}, "side of each node is not known"),
+        (SIDED, "bipartite", {"nodes": ["a", "b", "c"]}, "side of node 'c' is not known"),
         ([("a", "b")], "bipartite", {"left_nodes": ["a", "b"], "right_nodes": ["c"]}, "two sides"),
         ([("a", "b")], "bipartite", {"left_nodes": ["a"], "right_nodes": ["c"]}, "'b' is on no"),
         ([("a", "b")], "bipartite", {"left_nodes": ["a"]}, "give both"),

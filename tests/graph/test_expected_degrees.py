@@ -25,7 +25,7 @@ def test_weights_are_recovered_from_the_degrees_that_they_give(weights):
 
 @pytest.mark.parametrize("few_pairs", [0, 2**20])
 def test_pairs_are_drawn_in_proportion_to_weights_without_replacement(few_pairs, monkeypatch):
-    monkeypatch.setattr(expected_degrees, "_FEW_PAIRS", few_pairs)
+    monkeypatch.setattr(expected_degrees, "FEW_PAIRS", few_pairs)
     degrees = np.array([2, 1, 1, 0])
     x = np.append(edge_weights(degrees[:3]), 0.0)
     rates = {(i, j): x[i] * x[j] for i in range(3) for j in range(i + 1, 3)}
@@ -46,7 +46,7 @@ def test_pairs_are_drawn_in_proportion_to_weights_without_replacement(few_pairs,
 
 @pytest.mark.parametrize("few_pairs", [0, 2**20])
 def test_hubs_reach_their_degrees(few_pairs, monkeypatch):
-    monkeypatch.setattr(expected_degrees, "_FEW_PAIRS", few_pairs)
+    monkeypatch.setattr(expected_degrees, "FEW_PAIRS", few_pairs)
     degrees = torch.tensor([300, 200, 150] + [6] * 195 + [0, 0] + [3] * 300)
     num_edges = int(degrees.sum()) // 2
     found, runs = torch.zeros(len(degrees)), 10

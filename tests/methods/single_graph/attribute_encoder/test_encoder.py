@@ -134,7 +134,11 @@ def test_a_resumed_run_goes_on_with_its_rows_degrees_and_noise(tmp_path):
     keep = ModelCheckpoint(tmp_path, "{epoch}", save_top_k=-1)
     whole = AttributeEncoder(**SMALL, iterations=20)
     trainer = quiet_trainer(
-        PrivacyAccountant(2.0, DELTA), keep, max_epochs=4, enable_checkpointing=True
+        PrivacyAccountant(2.0, DELTA),
+        keep,
+        max_epochs=4,
+        enable_checkpointing=True,
+        default_root_dir=tmp_path,
     )
     trainer.fit(whole, data)
     resumed = AttributeEncoder(**SMALL, iterations=20)

@@ -177,6 +177,16 @@ def test_the_hint_knows_public_attributes_and_the_delta():
     )
 
 
+def test_plan_of_a_goal_needs_no_training(capsys):
+    goal = ["plan", "--epsilon", "2", "--goal", "links", "--nodes", "99"]
+    assert main(goal) == 0
+    assert capsys.readouterr().out == f"hint: {hint(Facts('links', 2.0, 99, allows_delta=False))}\n"
+    assert main([*goal, "--delta", "1e-6", "--attributes"]) == 0
+    assert "take AttributeEncoder" in capsys.readouterr().out
+    assert main([*goal, "--steps", "3"]) == 2
+    assert "required: --delta, --sample-rate\n" in capsys.readouterr().err
+
+
 def test_plan_and_list_print_the_rule(capsys):
     options = ["--epsilon", "2", "--delta", "1e-6", "--sample-rate", ".05", "--steps", "100"]
     assert main(["plan", *options, "--nodes", "4039", "--edges", "88234"]) == 0

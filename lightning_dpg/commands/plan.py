@@ -14,15 +14,15 @@ def run(args: list[str]) -> None:
         prog="lightning_dpg plan",
         usage="lightning_dpg plan --epsilon E --delta D --sample-rate Q --steps T "
         "[--noise-multiplier S]\n    [--nodes N] [--edges M] [--goal GOAL] [--kind KIND] "
-        "[--attributes]",
-        description="Noise, steps, epsilon and delta of a run, without any data.",
+        "[--attributes]\n   or: lightning_dpg plan --epsilon E --goal GOAL [--delta D] [--nodes N] "
+        "[--edges M] [--kind KIND] [--attributes]",
+        description="Noise, steps, epsilon and delta of a run, or a method for a goal, without any "
+        "data.",
     )
     parser.add_argument("--epsilon", type=float, required=True, help="budget")
-    parser.add_argument("--delta", type=float, required=True, help="budget")
-    parser.add_argument(
-        "--sample-rate", type=float, required=True, help="probability that a step reads an edge"
-    )
-    parser.add_argument("--steps", type=int, required=True, help="private (critic) steps")
+    parser.add_argument("--delta", type=float, help="budget; with --goal alone 0 by default")
+    parser.add_argument("--sample-rate", type=float, help="probability that a step reads an edge")
+    parser.add_argument("--steps", type=int, help="private (critic) steps")
     parser.add_argument(
         "--noise-multiplier", type=float, help="noise to judge, instead of solving for it"
     )
@@ -43,7 +43,11 @@ def run(args: list[str]) -> None:
                 parser.error(f"{name} needs --nodes")
     if not 2 <= (2 if options.nodes is None else options.nodes) or (options.edges or 0) < 0:
         parser.error("--nodes must be 2 or more and --edges 0 or more")
+    plans_steps = _plans_steps(parser, options)
     facts = _facts(parser, options)
+    if facts is not None and not plans_steps:
+        print(f"hint: {hint(facts)}")
+        return
     # Start-up time: a wrong option is refused before numpy is imported.
     from lightning_dpg.running.plan import plan
 
@@ -60,6 +64,21 @@ def run(args: list[str]) -> None:
         print(f"\nhint: {hint(facts)}")
 
 
+def _plans_steps(parser: argparse.ArgumentParser, options: argparse.Namespace) -> bool:
+    """Whether a training is described; a goal needs none, and half a training is refused."""
+    training = {"--sample-rate": options.sample_rate, "--steps": options.steps}
+    if options.goal and options.noise_multiplier is None and set(training.values()) == {None}:
+        return False
+    needed = {"--delta": options.delta, **training}
+    missing = [name for name, value in needed.items() if value is None]
+    if missing:
+        parser.error(
+            f"the following arguments are required: {', '.join(missing)}\n"
+            "for the choice of a method give --goal in place of --sample-rate and --steps"
+        )
+    return True
+
+
 def _facts(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Facts | None:
     """Public facts of a command line; None without a number of nodes, which one graph needs."""
     goal: Goal = options.goal or "links"
@@ -73,7 +92,7 @@ def _facts(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Fact
             options.nodes or 2,
             options.edges,
             kind,
-            options.delta > 0,
+            (options.delta or 0) > 0,
             options.attributes,
         )
     except ValueError as error:

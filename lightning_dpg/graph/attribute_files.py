@@ -35,6 +35,7 @@ def read_stored(
         data, indices, indptr, shape = (archive[f"attr_{part}"] for part in _PARTS)
         sparse = csr_array((data, indices, indptr), shape=tuple(shape))
         sparse.check_format(full_check=True)
+        sparse.sum_duplicates()
         matrix = sparse
     elif "attr_matrix" in archive and archive["attr_matrix"].ndim == 2:
         matrix = archive["attr_matrix"]

@@ -6,6 +6,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
@@ -39,6 +40,8 @@ def attributes_of_networkx(
 def attributes_of_pyg(data: Data, names: list[str]) -> AttributeTable | None:
     """Return features ``x``, with the names ``attribute_names`` if there are any, and classes."""
     x, y = (value if isinstance(value, Tensor) else None for value in (data.x, data.y))
+    if x is not None and x.dtype == torch.bfloat16:  # NumPy has no such type
+        x = x.float()
     matrix = None if x is None or x.shape[:1] != (len(names),) else x.numpy(force=True)
     labels = None if y is None or y.shape != (len(names),) else y.numpy(force=True)
     if labels is not None and labels.dtype.kind not in "iu":
@@ -64,6 +67,8 @@ def numbers_of_nodes(
     """
     if matrix is None and labels is None:
         return None
+    if labels is not None and len(labels) != len(ids):
+        raise GraphFormatError(f"{origin}: {len(labels)} classes of {len(ids)} nodes")
     classes = None if labels is None else labels.astype(np.int64)
     if matrix is None:
         return AttributeTable(str(origin), ids, {}, labels=classes)
@@ -75,8 +80,12 @@ def numbers_of_nodes(
             f"{origin}: attributes of shape {matrix.shape} and type {values.dtype}\n"
             f"expected numbers of shape ({len(ids)}, F), one row per node"
         )
-    if not np.isfinite(values).all():
-        raise GraphFormatError(f"{origin}: attributes that are not finite\nexpected numbers")
+    with np.errstate(over="ignore"):
+        is_finite = np.isfinite(values.astype(np.float32)).all()
+    if not is_finite:
+        raise GraphFormatError(
+            f"{origin}: attributes that are not finite in single precision\nexpected numbers"
+        )
     width = matrix.shape[1]
     columns = [str(name) for name in names] if names is not None else []
     if len(columns) != width:

@@ -32,6 +32,8 @@ _MOST_WORDS = 1000
 _WORDS_OF_TEXT = 3
 """A column whose cells have more words than this on average is text."""
 
+_MOST_CLASSES = 2**53
+"""Largest number of a class: beyond it a cell of a table does not determine a whole number."""
 _LARGEST = float(np.finfo(np.float32).max)
 
 Matrix: TypeAlias = csr_array | NDArray[Any]
@@ -298,9 +300,10 @@ def _classes(
     if None in numbers or not _are_whole(numbers):
         return _categories(cells)[1]
     values = np.array(numbers, dtype=np.float64)
-    if (values < 0).any():
+    if (values < 0).any() or (values > _MOST_CLASSES).any():
+        side = "below 0" if (values < 0).any() else f"above {_MOST_CLASSES:,}"
         raise GraphFormatError(
-            f"{origin}: column {name!r} has a class below 0\nexpected classes from 0 on"
+            f"{origin}: column {name!r} has a class {side}\nexpected classes from 0 on"
         )
     return np.where(np.isnan(values), -1, values).astype(np.int64)
 

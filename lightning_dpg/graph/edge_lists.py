@@ -108,7 +108,8 @@ def read_edge_lines(
         raise GraphFormatError(
             f"{path}, line {lines[outside[0][0]] + 1}: {unknown!r} is not among the "
             f"{len(nodes):,} ids of nodes\nexpected ids of the node list only\n"
-            "add the id to the list, or leave the line out"
+            "add the id to the list, or leave the line out; the rows of node_attributes are the\n"
+            "list unless nodes (--data.nodes FILE) is set, which may hold ids without a row"
         )
     return read(list(nodes), numbered)
 

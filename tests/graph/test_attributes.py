@@ -10,6 +10,8 @@ import torch
 from sklearn.feature_extraction.text import CountVectorizer
 from torch_geometric.data import Data
 
+from lightning_dpg.graph.attribute_files import read_stored
+from lightning_dpg.graph.attribute_sources import attributes_of_pyg, numbers_of_nodes
 from lightning_dpg.graph.attribute_tables import read_attributes
 from lightning_dpg.graph.attributes import AttributeTable, attach, encode, private_columns
 from lightning_dpg.graph.conversion import read_networkx, read_pyg
@@ -82,6 +84,7 @@ def test_policies_set_the_kind_of_a_column():
         (["1", "inf"], {}, "'inf' in column 'age' is no finite number"),
         (["1", "2"], {"age": "drop"}, "no public attribute is left"),
         (["-1", "2"], {"age": "label"}, "a class below 0"),
+        (["1e30", "2"], {"age": "label"}, "a class above 9,007"),
         ([".", "!"], {"age": "text"}, "holds no words"),
     ],
 )
@@ -218,3 +221,33 @@ def test_attributes_of_pyg():
     data = Data(x=x, edge_index=edge_index, y=y, node_names=["c", "b", "a"])
     made = encode(read_pyg(data).attributes(), ["a", "b", "c"], {"x1": "drop"})
     assert columns(made) == {"x0": [5, 3, 1]} and made.y.tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (torch.full((2, 2), 1e300, dtype=torch.double), "not finite in single precision"),
+        (torch.tensor([[1.0], [torch.nan]]), "not finite in single precision"),
+    ],
+)
+def test_numbers_beyond_single_precision_are_refused(x, message):
+    with pytest.raises(GraphFormatError, match=message):
+        numbers_of_nodes("Data", ["a", "b"], x.numpy(), None, None)
+
+
+def test_classes_of_other_nodes_are_refused():
+    with pytest.raises(GraphFormatError, match="3 classes of 2 nodes"):
+        numbers_of_nodes("g.npz", ["a", "b"], np.eye(2), None, np.arange(3))
+
+
+def test_repeated_entries_of_a_sparse_matrix_add_up():
+    parts = {"data": [1.0, 2.0, 3.0], "indices": [0, 0, 1], "indptr": [0, 2, 3], "shape": [2, 2]}
+    matrix, _, _ = read_stored({f"attr_{name}": np.array(part) for name, part in parts.items()})
+    table = AttributeTable("g.npz", ["a", "b"], {}, matrix, ["u", "v"])
+    assert encode(table, ["a", "b"], {}).x.tolist() == [[3.0, 0.0], [0.0, 3.0]]
+
+
+def test_half_precision_of_another_kind_is_read():
+    x = torch.tensor([[1.5], [2.0]], dtype=torch.bfloat16)
+    table = attributes_of_pyg(Data(x=x), ["a", "b"])
+    assert table is not None and table.matrix.tolist() == [[1.5], [2.0]]

@@ -94,7 +94,7 @@ def directed(origin: str | Path) -> GraphFormatError:
     """Build the error that refuses a directed graph."""
     return GraphFormatError(
         f"{origin}: the graph is directed\nexpected an undirected graph\n"
-        "set kind to directed (--data.kind directed, or --kind directed), or\n"
+        "set kind to directed (--data.kind directed), or\n"
         "set undirected=True (--data.undirected true) to drop the directions"
     )
 

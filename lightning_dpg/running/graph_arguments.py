@@ -118,4 +118,5 @@ def load_set(name: Any, undirected: bool) -> Data:
 def _in_words_of_commands(error: GraphFormatError) -> str:
     """Reword a message: options have other names in these commands, or do not exist."""
     text = str(error).replace("--data.undirected true", "--undirected")
+    text = text.replace("--data.kind ", "--kind ")
     return text.replace(NAME_COLUMNS, "name the columns source and target in the first line")

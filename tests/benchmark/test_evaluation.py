@@ -70,7 +70,7 @@ def test_an_open_release_gives_its_graph_and_its_guarantee():
     [([("0", "1"), ("1", "2")], 1), ([[0, 1], [1, 2]], 1), ([KARATE, KARATE], 2), (["a", "b"], 2)],
 )
 def test_a_list_holds_graphs_or_the_edges_of_one(synthetic, count, monkeypatch):
-    monkeypatch.setattr(evaluation, "load", lambda *_: from_networkx(KARATE))
+    monkeypatch.setattr(evaluation, "load", lambda *_, **__: from_networkx(KARATE))
     assert len(evaluate("karate", synthetic).measured) == count
 
 

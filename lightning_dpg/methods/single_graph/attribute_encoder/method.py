@@ -59,9 +59,9 @@ class AttributeEncoder(Synthesizer):
     A graph has the released degrees. It begins with random edges, whose ends are then swapped in
     favor of high log odds.
 
-    In a directed or a bipartite graph each end has a matrix and degrees of its own:
-    :math:`l_{ij} = 8 \langle y_i U, y_j V \rangle + c (L_i + L_j) - 6`, with the out-degree of i and
-    the in-degree of j, or the degrees of both sides. Both matrices start at I. The sides of a
+    In a directed or a bipartite graph each end has a matrix and degrees of its own. The log
+    odds are :math:`l_{ij} = 8 \langle y_i U, y_j V \rangle + c (L_i + L_j) - 6`, with the out-degree
+    of i and the in-degree of j, or the degrees of both sides. Both matrices start at I. The sides of a
     bipartite graph have components of their own, and V starts at the products of both: the first
     log odds know the cosine in the columns that the sides share. If they share none, ``iterations:
     0`` knows nothing beyond the degrees, and all that links the columns is learned from edges.

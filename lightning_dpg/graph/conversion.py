@@ -318,6 +318,6 @@ def check_mutual(
     raise GraphFormatError(
         f"{origin}: {mutual:,} of {edges:,} links are there in both directions, so it looks "
         "directed\nexpected an undirected graph, whose edges are all listed once, or all twice\n"
-        "set kind to directed (--data.kind directed, or --kind directed), or\n"
+        "set kind to directed (--data.kind directed), or\n"
         "set undirected=True (--data.undirected true) to drop the directions"
     )

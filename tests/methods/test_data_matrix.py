@@ -129,7 +129,7 @@ def test_an_overlay_of_data_changes_no_method(config, parse):
     """All overlays lie over the configuration; a graph of the package stands in for their files."""
     before, after = parse(config), parse(config, *OVERLAYS)
     assert after.model == before.model
-    settings = after.data.init_args.as_dict() | {"name": "planted_words", "split": None}
+    settings = after.data.init_args.as_dict() | {"name": "karate", "split": None}
     assert settings["sample_rate"] is None
     data = EdgeListDataModule(**settings)
     data.setup("fit")
@@ -139,7 +139,7 @@ def test_an_overlay_of_data_changes_no_method(config, parse):
             method.check_data(data)
         return
     method.check_data(data)
-    settings = after.model.get("init_args", Namespace()).as_dict() | {"num_nodes": data.num_nodes}
+    settings = after.model.get("init_args", Namespace()).as_dict() | {"num_nodes": 34}
     data.check_request(method(**settings).batch_request(), after.trainer.max_epochs)
 
 

@@ -131,10 +131,10 @@ class AttributeRows(nn.Module):
             self.column_weights[numbers] = 0.0
             return
         for column in numbers.tolist():
-            values = attributes[:, column].double()
-            self.column_weights[column] /= values.std(correction=0).clamp(min=100 * _TINY)
-            if values.all():  # a large mean would leave few digits for the differences
-                self.offsets[column] = values.mean()
+            own = attributes[:, column].double()
+            self.column_weights[column] /= own.std(correction=0).clamp(min=100 * _TINY)
+            if own.all():  # a large mean would leave few digits for the differences
+                self.offsets[column] = own.mean()
 
     def forward(self, attributes: Tensor) -> Tensor:
         """Compute rows of nodes; the nodes need not be those of the fit.

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse import csr_array, vstack
 from torch import Tensor, nn
@@ -16,8 +17,9 @@ from lightning_dpg.nn.resized_buffers import resized
 _CHUNK = 4096
 # Public seed of the first vector of the iteration that finds the components.
 _PUBLIC_SEED = 0
-# Bins of a number: half of the bounds divide the nodes equally, and half of them the values.
+# Bins of a number, and the quantiles that they are computed from.
 _BINS = 16
+_RESOLUTION = 1001
 # More numbers are an embedding, or counts of words: their directions matter.
 _MOST_BINNED = 32
 # With fewer columns, and with fewer columns of mostly nonzero values, the matrix of covariances
@@ -39,8 +41,8 @@ class AttributeRows(nn.Module):
     length 1, centered, projected, and scaled to length 1 again.
 
     Up to 32 columns of numbers, such as an age, are encoded piecewise linearly in 16 bins, so that
-    the similarity of two nodes falls with their distance. Half of the bounds divide the nodes
-    equally and half of them the values, as numbers may have many or few values between groups.
+    the similarity of two nodes falls with their distance. The bins are equal by the mean of the rank
+    of a node and the size of its number, both between 0 and 1.
     Of more numbers each is divided by its standard deviation, after its mean is subtracted if no
     node has 0. A column holds numbers if it has more than one value beside 0, and negative values,
     values above 1, or mostly values other than 0. A single value beside 0 counts as 1 if it is
@@ -114,10 +116,7 @@ class AttributeRows(nn.Module):
         is_few = len(numbers) <= _MOST_BINNED
         self.binned = numbers if is_few else numbers[:0]
         values = attributes[:, self.binned].double().numpy()
-        shares = np.linspace(0, 1, _BINS // 2 + 1)
-        by_count = np.quantile(values, shares, axis=0)
-        by_value = by_count[0] + shares[1:, None] * (by_count[-1] - by_count[0])
-        self.bounds = torch.from_numpy(np.sort(np.concatenate([by_count, by_value]), 0)).float()
+        self.bounds = torch.from_numpy(_bounds(values)).float()
         if is_few:
             self.column_weights[numbers] = 0.0
             return
@@ -183,6 +182,17 @@ def _single_values(attributes: Tensor) -> Tensor:
         return torch.ones(attributes.shape[1])
     low, high = attributes.amin(0).float(), attributes.amax(0).float()
     return torch.where(low < 0, low, high.where(high > 1, 1.0))
+
+
+def _bounds(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Bounds of equal bins of the mean of the rank and the size of numbers ``(N, C)``."""
+    shares = np.linspace(0, 1, _RESOLUTION)
+    bounds = np.empty((_BINS + 1, values.shape[1]))
+    for column, cells in enumerate(values.T):
+        grid = np.quantile(cells, shares)
+        size = (grid - grid[0]) / max(grid[-1] - grid[0], _TINY)
+        bounds[:, column] = np.interp(np.linspace(0, 1, _BINS + 1), (shares + size) / 2, grid)
+    return bounds
 
 
 def _are_numbers(attributes: Tensor, present: Tensor) -> Tensor:

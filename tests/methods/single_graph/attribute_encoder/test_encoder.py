@@ -131,21 +131,21 @@ def test_a_release_scores_and_draws_as_the_method_does():
 
 def test_a_resumed_run_goes_on_with_its_rows_degrees_and_noise(tmp_path):
     data = AttributedDataModule(*attributed_graph(), steps_per_epoch=5)
-    keep = ModelCheckpoint(tmp_path, "{epoch}", save_top_k=-1)
+    keep = ModelCheckpoint(tmp_path / "kept", "{epoch}", save_top_k=-1)
     whole = AttributeEncoder(**SMALL, iterations=20)
     trainer = quiet_trainer(
         PrivacyAccountant(2.0, DELTA),
         keep,
         max_epochs=4,
         enable_checkpointing=True,
-        default_root_dir=tmp_path,
+        default_root_dir=tmp_path / "first",
     )
     trainer.fit(whole, data)
     resumed = AttributeEncoder(**SMALL, iterations=20)
     # Without the journal of the first run, which booked the later steps as well.
     accountant = PrivacyAccountant(2.0, DELTA, lost_steps=0)
     trainer = quiet_trainer(accountant, max_epochs=4)
-    trainer.fit(resumed, data, ckpt_path=tmp_path / "epoch=1.ckpt")
+    trainer.fit(resumed, data, ckpt_path=tmp_path / "kept" / "epoch=1.ckpt")
     assert resumed.ledger.entries == whole.ledger.entries
     assert resumed.ledger.steps == 20
     assert torch.equal(resumed.degrees, whole.degrees)

@@ -29,7 +29,7 @@ from lightning_dpg.graph.pair_indices import pair_numbers
 from lightning_dpg.methods.graph_features.ldp_gw.as_published import LDPGromovWassersteinAsPublished
 from lightning_dpg.methods.graph_features.ldp_gw.reports import BOUNDS
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
-from lightning_dpg.methods.single_graph.attribute_encoder.attribute_moments import RIDGE
+from lightning_dpg.methods.single_graph.attribute_encoder.moment_scores import RIDGE
 from lightning_dpg.methods.single_graph.attribute_encoder.moments import (
     as_vector,
     moment_of_form,
@@ -107,8 +107,8 @@ def _released(method: Any, pairs: Tensor, known: Data) -> list[Tensor]:
         cost = weight(entries["degrees"].epsilon)
         parts.append(cost * degrees_score(method.degrees.cpu(), pairs, known))
     if "attribute_moment" in entries:
-        entry, rows = entries["attribute_moment"], method.rows.cpu()
-        noisy = as_vector(moment_of_form(method.form.cpu(), rows, RIDGE))
+        entry, rows = entries["attribute_moment"], method.scores.rows.cpu()
+        noisy = as_vector(moment_of_form(method.scores.form.cpu(), rows, RIDGE))
         parts.append(attribute_moment_score(rows, entry, noisy, pairs, known))
     if "attribute_gradient" in entries:
         entry = entries["attribute_gradient"]

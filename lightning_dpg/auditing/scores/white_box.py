@@ -159,7 +159,7 @@ def _edge_gradient(seen: Observation) -> Tensor:
 
 
 def _attribute_moment(seen: Observation) -> Tensor:
-    rows = seen.method.rows
+    rows = seen.method.scores.rows
     return attribute_moment_score(rows, seen.entry, seen.noisy, seen.pairs, seen.known)
 
 

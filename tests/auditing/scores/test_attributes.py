@@ -82,7 +82,7 @@ def test_a_moment_weighs_as_the_likelihood_ratio_of_its_noise():
     method, _, _ = audited(AttributeMoments(rank=4), 0.3)
     pairs, known = torch.tensor([[3, 9]]), make_graph(torch.tensor([[0, 1], [1, 2]]), 120)
     entry = method.ledger.last_entry("attribute_moment")
-    rows, std = method.rows.double(), entry.noise_multiplier * entry.sensitivity
+    rows, std = method.scores.rows.double(), entry.noise_multiplier * entry.sensitivity
     without = as_vector(edge_moment(undirected_edges(known), rows))
     change = as_vector(edge_moment(pairs, rows))
     noisy = without + 3 * change
@@ -113,7 +113,7 @@ def test_a_moment_is_attacked_as_well_as_one_number_with_normal_noise():
     entry = replace(method.ledger.last_entry("attribute_moment"), noise_multiplier=std)
     pairs = torch.arange(2 * count).view(-1, 2)
     source, scores, coins = torch.Generator().manual_seed(0), [], []
-    rows = method.rows.double()
+    rows = method.scores.rows.double()
     for _ in range(150):
         coins.append(torch.rand(count, generator=source) < 0.5)
         exact = as_vector(edge_moment(pairs[coins[-1]], rows))

@@ -1,26 +1,35 @@
-"""AttributeMoments with noise for all edges of a node, for graphs of bounded degrees."""
+"""Links from public node attributes with noise for all edges of a node, for bounded degrees."""
+
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from lightning_dpg.interfaces import AttributedGraphRecords
 from lightning_dpg.methods.single_graph.attribute_encoder.attribute_moments import (
-    AttributeMoments,
+    check_settings,
+    count_epsilon,
+    moment_entry,
 )
-from lightning_dpg.methods.single_graph.base import noisy_num_edges
+from lightning_dpg.methods.single_graph.attribute_encoder.moment_scores import MomentScores
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, noisy_num_edges
 from lightning_dpg.methods.single_graph.privcom.max_degree import (
     check_max_degree,
     degree_assumption,
     degree_condition,
 )
+from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.ledger import LedgerEntry, Relation
 from lightning_dpg.privacy.mechanisms import pure_entry
 from lightning_dpg.privacy.sensitivity import node_moment_sensitivity
 from lightning_dpg.privacy.sensitivity.matrix_products import node_edge_count_sensitivity
 
+# The noise of a node leaves room for few components.
 _RANK = 16
+_RECORD = "edges of a node"
 
 
-class NodeAttributeMoments(AttributeMoments):
+class NodeAttributeMoments(OneShotSynthesizer):
     r"""Links from public node attributes under node-level privacy, by one noisy moment.
 
     All edges of a node are one record. The moment of :class:`AttributeMoments` changes by D times
@@ -52,8 +61,10 @@ class NodeAttributeMoments(AttributeMoments):
         degree_share: Share of epsilon for the number of edges.
     """
 
+    reads: ClassVar[type] = AttributedGraphRecords
+    is_pure: ClassVar[bool] = False
+    records: AttributedGraphRecords
     relation = Relation.NODE
-    kinds = frozenset({"undirected"})
 
     def __init__(
         self,
@@ -62,58 +73,69 @@ class NodeAttributeMoments(AttributeMoments):
         rank: int | None = None,
         degree_share: float = 0.2,
     ) -> None:
-        super(AttributeMoments, self).__init__()
+        super().__init__()
         self.save_hyperparameters()
         check_max_degree(max_degree)
-        self._build(rank, degree_share)
+        check_settings(rank, degree_share)
+        self.scores = MomentScores()
 
-    @property
-    def record(self) -> str:
-        """Unit of protection in words."""
-        return "edges of a node"
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Plan the number of edges and the moment; the number of steps has no effect."""
+        bound = self.hparams["max_degree"]
+        count = pure_entry(
+            "num_edges",
+            "number of edges",
+            count_epsilon(budget.epsilon, self.hparams["degree_share"]),
+            node_edge_count_sensitivity(bound),
+            "node_edge_count_sensitivity",
+            relation=self.relation,
+            record=_RECORD,
+        )
+        sensitivity, proof = node_moment_sensitivity(bound), "node_moment_sensitivity"
+        return [count, moment_entry(budget, [count], sensitivity, proof, self.relation)]
 
     def condition(self) -> str:
         """Condition of the guarantee: the bound on the degrees."""
         return degree_condition(self.hparams["max_degree"])
 
     def on_fit_start(self) -> None:
-        """Refuse degrees beyond the bound, state the bound, and compute the public rows."""
+        """Compute the public rows; refuse degrees beyond the bound, and state the bound."""
         super().on_fit_start()
+        if not self.is_released:
+            self.scores.fit(self.records.attributes, self.hparams["rank"] or _RANK)
         bound = self.hparams["max_degree"]
         self.assumptions.append(degree_assumption(self.records.edges, bound))
 
-    def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
-        """Plan the number of edges."""
-        return [
-            pure_entry(
-                "num_edges",
-                "number of edges",
-                epsilon,
-                node_edge_count_sensitivity(self.hparams["max_degree"]),
-                "node_edge_count_sensitivity",
-                relation=self.relation,
-                record=self.record,
-            )
-        ]
-
-    def release_counts(self, edges: Tensor, epsilon: float) -> None:
-        """Release the number of edges ``(M, 2)`` (private), and give all nodes equal degrees."""
+    def release(self, edges: Tensor, epsilon: float) -> None:
+        """Release the number of edges, then the moment."""
+        planned = self.plan(self.budget, 1)[-1]
         self.num_edges = noisy_num_edges(
             self,
             edges,
-            epsilon,
+            count_epsilon(epsilon, self.hparams["degree_share"]),
             sensitivity=node_edge_count_sensitivity(self.hparams["max_degree"]),
             proof="node_edge_count_sensitivity",
-            record=self.record,
+            record=_RECORD,
         )
+        self.scores.release(edges, planned, self)
+
+    def score(self, pairs: Tensor) -> Tensor:
+        """Score pairs of shape ``(P, 2)``: shape ``(P,)``."""
+        scores: Tensor = self.scores(pairs)
+        return scores
+
+    def score_attributes(self, first: Tensor, second: Tensor) -> Tensor:
+        """Score pairs of new nodes with attributes of shape ``(P, F)`` each: shape ``(P,)``."""
+        return self.scores.of_attributes(first, second)
+
+    @property
+    def degrees(self) -> Tensor:
+        """Degrees of a drawn graph, which differ by 1 at most: shape ``(N,)``."""
         num_nodes = self.hparams["num_nodes"]
         lower, rest = divmod(2 * int(self.num_edges), num_nodes)
-        self.degrees = lower + (torch.arange(num_nodes) < rest).long()
+        return lower + (torch.arange(num_nodes) < rest).long()
 
-    def moment_sensitivity(self) -> tuple[float, str]:
-        """Sensitivity of the moment by all edges of a node, and the name of its proof."""
-        return node_moment_sensitivity(self.hparams["max_degree"]), "node_moment_sensitivity"
-
-    def default_rank(self, epsilon: float) -> int:
-        """Number of principal components; the noise of a node leaves room for few."""
-        return _RANK
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Draw a graph of nearly equal degrees, then swap ends in favor of high scores."""
+        num_edges = int(self.num_edges)
+        return self.scores.sample_edges(self.space, self.degrees, num_edges, generator)

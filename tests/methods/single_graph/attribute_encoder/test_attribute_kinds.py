@@ -9,7 +9,7 @@ import lightning_dpg as dpg
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.graph.pair_space import BipartitePairs, space_of
 from lightning_dpg.methods import AttributeEncoder, AttributeMoments
-from lightning_dpg.methods.single_graph.attribute_encoder.attribute_moments import RIDGE
+from lightning_dpg.methods.single_graph.attribute_encoder.moment_scores import RIDGE
 from lightning_dpg.metrics.link_prediction import link_prediction
 from lightning_dpg.nn.attribute_logits import degree_levels
 from lightning_dpg.privacy.budget import Budget
@@ -105,7 +105,7 @@ def test_scores_without_steps_are_cosines_and_degrees_of_both_ends(kind):
 def test_moments_without_noise_solve_the_regression_of_the_pairs(kind):
     graph, attributes = tastes_and_products(kind, left=30, right=12)
     method = fit(METHODS["moments"](), graph, attributes)
-    space, rows = space_of(graph), method.rows.double()
+    space, rows = space_of(graph), method.scores.rows.double()
     linked = torch.zeros(42, 42, dtype=torch.double)
     linked[*space.edges(graph).T] = 1
     ends = (slice(0, 30), slice(30, 42)) if kind == "bipartite" else (slice(None), slice(None))
@@ -113,7 +113,7 @@ def test_moments_without_noise_solve_the_regression_of_the_pairs(kind):
     eye = RIDGE * torch.eye(6).double()
     left, right = (torch.linalg.inv(y.T @ y + eye) for y in (first, second))
     expected = left @ first.T @ linked[ends] @ second @ right
-    torch.testing.assert_close(method.form, expected, rtol=1e-4, atol=1e-7)
+    torch.testing.assert_close(method.scores.form, expected, rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize("kind", KINDS)

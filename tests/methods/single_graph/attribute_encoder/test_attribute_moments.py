@@ -86,10 +86,10 @@ def test_the_noise_of_the_moment_has_the_booked_scale(method):
 
 
 def test_the_default_rank_follows_the_budget():
-    ranks = [len(fit(AttributeMoments(), epsilon=epsilon).form) for epsilon in (0.5, 1.0)]
+    ranks = [len(fit(AttributeMoments(), epsilon=epsilon).scores.form) for epsilon in (0.5, 1.0)]
     assert ranks == [32, 64]
     method = fit(NodeAttributeMoments(max_degree=40))
-    assert method.form.shape == (16, 16)
+    assert method.scores.form.shape == (16, 16)
 
 
 def test_links_are_found_and_a_release_scores_and_draws_as_the_method_does():
@@ -103,8 +103,8 @@ def test_links_are_found_and_a_release_scores_and_draws_as_the_method_does():
     drawn = [m.sample_edges(torch.Generator().manual_seed(3)) for m in (method, restored)]
     assert torch.equal(*drawn)
     by_attributes = restored.score_attributes(attributes[pairs[:5, 0]], attributes[pairs[:5, 1]])
-    rows = method.features(attributes)[pairs[:5]].double()
-    expected = torch.einsum("pi,ij,pj->p", rows[:, 0], method.form, rows[:, 1])
+    rows = method.scores.features(attributes)[pairs[:5]].double()
+    expected = torch.einsum("pi,ij,pj->p", rows[:, 0], method.scores.form, rows[:, 1])
     torch.testing.assert_close(by_attributes, expected)
 
 

@@ -6,7 +6,11 @@ import torch
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import AttributeEncoder, AttributeMoments
-from lightning_dpg.methods.single_graph.attribute_encoder import attribute_moments, method
+from lightning_dpg.methods.single_graph.attribute_encoder import (
+    attribute_moments,
+    method,
+    moment_scores,
+)
 from lightning_dpg.methods.single_graph.degree_release import release_degrees
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.attributed import AttributedDataModule, attributed_graph
@@ -55,7 +59,7 @@ def reads_are_constant(monkeypatch):
     for module in (method, attribute_moments):
         monkeypatch.setattr(module, "release_degrees", degrees)
     monkeypatch.setattr(method, "clipped_edge_sum", gradient)
-    monkeypatch.setattr(attribute_moments, "edge_moment", lambda *_, **__: torch.eye(8).double())
+    monkeypatch.setattr(moment_scores, "edge_moment", lambda *_, **__: torch.eye(8).double())
 
 
 def run(make, graph, folder):

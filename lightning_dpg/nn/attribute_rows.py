@@ -14,12 +14,8 @@ from lightning_dpg.nn.resized_buffers import resized
 
 # Nodes whose weighted attributes are in memory at a time.
 _CHUNK = 4096
-# Public seed of the first vector of the iteration that finds the components, and of the sample
-# of similar nodes.
+# Public seed of the first vector of the iteration that finds the components.
 _PUBLIC_SEED = 0
-# Similar nodes that smooth a row, tuned on Citeseer, and the nodes among which they are sought.
-_NEIGHBORS = 10
-_MOST_CANDIDATES = 8192
 # Bins of a number: half of the bounds divide the nodes equally, and half of them the values.
 _BINS = 16
 # More numbers are an embedding, or counts of words: their directions matter.
@@ -40,8 +36,7 @@ class AttributeRows(nn.Module):
 
     A column is weighted by its inverse document frequency: a rare word weighs more than a word of
     all nodes, and a column without zeros keeps its values. The weighted attributes are scaled to
-    length 1, centered, projected, multiplied by the standard deviation of each component, and
-    scaled to length 1 again.
+    length 1, centered, projected, and scaled to length 1 again.
 
     Up to 32 columns of numbers, such as an age, are encoded piecewise linearly in 16 bins, so that
     the similarity of two nodes falls with their distance. Half of the bounds divide the nodes
@@ -64,8 +59,7 @@ class AttributeRows(nn.Module):
         binned: Columns of the C encoded numbers, shape ``(C,)``.
         bounds: Bounds of their bins, shape ``(17, C)``.
         center: Projected mean of the weighted attributes, shape ``(r,)``.
-        basis: Principal components, shape ``(F + 16 C, r)``, each multiplied by its standard
-            deviation relative to the largest one.
+        basis: Principal components, shape ``(F + 16 C, r)``.
     """
 
     def __init__(self, rank: int) -> None:
@@ -112,9 +106,6 @@ class AttributeRows(nn.Module):
         mean, components = find(self._weighted_parts(attributes), self.rank)
         self.basis = torch.zeros(num_columns, self.rank)
         self.basis[:, : components.shape[1]] = components
-        projected = torch.cat([part @ self.basis for part in self._weighted_parts(attributes)])
-        deviations = projected.std(0, correction=0)
-        self.basis *= deviations / deviations.max().clamp(min=_TINY)
         self.center = mean @ self.basis
         self.to(device)
 
@@ -158,33 +149,6 @@ class AttributeRows(nn.Module):
         rows = torch.cat([part @ self.basis for part in self._weighted_parts(attributes)])
         return normalize(rows - self.center)
 
-    def smoothed(self, attributes: Tensor) -> Tensor:
-        """Compute rows of the nodes of a graph, each averaged with the rows of similar nodes.
-
-        It is one layer of graph convolution without weights, over the graph of the 10 nearest
-        neighbors by the cosine of the weighted attributes. No edge is read. A node without a
-        similar node keeps its row.
-
-        Args:
-            attributes: Attributes of shape ``(N, F)`` (public). Among more than 8,192 nodes the
-                neighbors are sought in a fixed sample of them, so that time is linear in N.
-
-        Returns:
-            Rows of shape ``(N, r)`` and of length 1 or 0.
-        """
-        attributes = attributes.to(self.basis.device)
-        rows, chosen = self(attributes), _candidates(len(attributes)).to(self.basis.device)
-        others = torch.cat(list(self._weighted_parts(attributes[chosen])))
-        nodes = torch.split(torch.arange(len(rows), device=rows.device), _CHUNK)
-        means = []
-        for part, own in zip(self._weighted_parts(attributes), nodes, strict=True):
-            cosines = (part @ others.T).clamp(min=0)
-            cosines[own[:, None] == chosen] = 0.0
-            shares, near = cosines.topk(min(_NEIGHBORS, len(chosen)))
-            total = (shares[..., None] * rows[chosen[near]]).sum(1)
-            means.append(total / shares.sum(1, keepdim=True).clamp(min=_TINY))
-        return normalize(rows + torch.cat(means))
-
     def _weighted_parts(self, attributes: Tensor) -> Iterator[Tensor]:
         """Weighted attributes at length 1, of some nodes at a time."""
         for part in torch.split(attributes, _CHUNK):
@@ -219,12 +183,6 @@ def _single_values(attributes: Tensor) -> Tensor:
         return torch.ones(attributes.shape[1])
     low, high = attributes.amin(0).float(), attributes.amax(0).float()
     return torch.where(low < 0, low, high.where(high > 1, 1.0))
-
-
-def _candidates(num_nodes: int) -> Tensor:
-    """Nodes among which similar nodes are sought, in ascending order."""
-    public = torch.Generator().manual_seed(_PUBLIC_SEED)
-    return torch.randperm(num_nodes, generator=public)[:_MOST_CANDIDATES].sort().values
 
 
 def _are_numbers(attributes: Tensor, present: Tensor) -> Tensor:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from lightning_dpg.nn.attribute_rows import AttributeRows
 
@@ -12,7 +11,7 @@ from lightning_dpg.nn.attribute_rows import AttributeRows
 def fit_rows(
     features: AttributeRows, right: AttributeRows | None, attributes: Tensor, num_left: int | None
 ) -> Tensor:
-    """Find the components, and compute the rows of all nodes, averaged with similar nodes.
+    """Find the components, and compute the rows of all nodes.
 
     The sides of a bipartite graph may have different columns, and one side may have far more nodes:
     common components would describe the larger side alone.
@@ -28,11 +27,11 @@ def fit_rows(
     """
     if right is None:
         features.fit(attributes)
-        return features.smoothed(attributes)
+        return features(attributes)
     parts = attributes[:num_left], attributes[num_left:]
     features.fit(parts[0])
     right.fit(parts[1])
-    return torch.cat([features.smoothed(parts[0]), right.smoothed(parts[1])])
+    return torch.cat([features(parts[0]), right(parts[1])])
 
 
 def rows_of_pairs(
@@ -60,8 +59,8 @@ def common_directions(left: AttributeRows, right: AttributeRows) -> Tensor:
 
 
 def _directions(side: AttributeRows, binned: Tensor) -> Tensor:
-    """Components at length 1, with the bins of the given columns only."""
-    directions, width = normalize(side.basis, dim=0), len(side.column_weights)
+    """Components, with the bins of the given columns only."""
+    directions, width = side.basis, len(side.column_weights)
     bins = directions[width:].view(len(side.bounds) - 1, len(side.binned), directions.shape[1])
     kept = bins[:, torch.isin(side.binned, binned)]
     return torch.cat([directions[:width], kept.flatten(0, 1)])

@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from sklearn.neighbors import NearestNeighbors
 from torch.nn.functional import one_hot
 
-from lightning_dpg.nn import attribute_rows as rows_module
 from lightning_dpg.nn.attribute_rows import AttributeRows
 
 
-def test_rows_have_the_cosines_of_components_times_their_deviations():
+def test_rows_have_the_cosines_of_principal_components():
     attributes = (torch.rand(50, 20, generator=torch.Generator().manual_seed(0)) < 0.3).float()
     rows = AttributeRows(4)
     rows.fit(attributes)
@@ -18,7 +16,7 @@ def test_rows_have_the_cosines_of_components_times_their_deviations():
     x *= np.log(51 / (1 + (x > 0).sum(0))) + 1
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     left, values, _ = np.linalg.svd(x - x.mean(0), full_matrices=False)
-    expected = left[:, :4] * values[:4] ** 2
+    expected = left[:, :4] * values[:4]
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     found = rows(attributes).double().numpy()
     np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-5)
@@ -60,7 +58,7 @@ def test_sparse_attributes_have_the_cosines_of_principal_components(columns):
     x *= np.log(61 / (1 + (x > 0).sum(0))) + 1
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     left, values, _ = np.linalg.svd(x - x.mean(0), full_matrices=False)
-    expected = left[:, :5] * values[:5] ** 2
+    expected = left[:, :5] * values[:5]
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     found = rows(attributes).double().numpy()
     np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-5)
@@ -101,45 +99,6 @@ def test_words_and_categories_of_any_value_are_no_numbers():
     assert rows.binned.tolist() == [4]
 
 
-def test_nodes_of_the_fit_are_averaged_with_their_nearest_nodes_by_cosine():
-    attributes = (torch.rand(40, 30, generator=torch.Generator().manual_seed(0)) < 0.2).float()
-    attributes[7] = 0.0  # similar to no node
-    rows = AttributeRows(6)
-    rows.fit(attributes)
-    weighted = attributes.double().numpy()
-    weighted *= np.log(41 / (1 + (weighted > 0).sum(0))) + 1
-    nearest = NearestNeighbors(n_neighbors=11, metric="cosine").fit(weighted)
-    distance, index = nearest.kneighbors(weighted)
-    own = rows(attributes).double().numpy()
-    expected = own.copy()
-    for node in set(range(40)) - {7}:
-        share, near = 1 - distance[node, 1:], index[node, 1:]
-        assert index[node, 0] == node
-        expected[node] += share @ own[near] / share.sum()
-    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    np.testing.assert_allclose(rows.smoothed(attributes), expected, atol=1e-5)
-
-
-def test_large_graphs_are_smoothed_by_a_fixed_sample(monkeypatch):
-    monkeypatch.setattr(rows_module, "_MOST_CANDIDATES", 15)
-    attributes = (torch.rand(40, 30, generator=torch.Generator().manual_seed(0)) < 0.2).float()
-    rows = AttributeRows(6)
-    rows.fit(attributes)
-    found = rows.smoothed(attributes)
-    assert torch.equal(found, rows.smoothed(attributes))
-    assert not torch.equal(found, rows(attributes))
-    attributes[rows_module._candidates(40)] = 0.0
-    torch.testing.assert_close(rows.smoothed(attributes), rows(attributes))
-
-
-@pytest.mark.parametrize("num_nodes", [0, 1, 2])
-def test_few_nodes_are_smoothed_by_the_others(num_nodes):
-    rows = AttributeRows(3)
-    rows.fit(torch.eye(5))
-    attributes = torch.eye(5)[:num_nodes]  # of no similarity
-    torch.testing.assert_close(rows.smoothed(attributes), rows(attributes))
-
-
 @pytest.mark.parametrize("words", [8, 1100])
 @pytest.mark.parametrize("value", [3e38, -1e30, 1e-30, 1e-39])
 def test_attributes_near_the_limits_of_single_precision_keep_their_rows(words, value):
@@ -148,7 +107,7 @@ def test_attributes_near_the_limits_of_single_precision_keep_their_rows(words, v
     fits = [AttributeRows(4), AttributeRows(4)]
     for rows, attributes in zip(fits, (present, value * present), strict=True):
         rows.fit(attributes)
-    one, other = fits[0].smoothed(present), fits[1].smoothed(value * present)
+    one, other = fits[0](present), fits[1](value * present)
     torch.testing.assert_close(one @ one.T, other @ other.T, atol=1e-3, rtol=0)
 
 
@@ -195,4 +154,4 @@ def test_the_type_of_attributes_does_not_matter(dtype):
     fits = [AttributeRows(4), AttributeRows(4)]
     for rows, values in zip(fits, (words.float(), words.to(dtype)), strict=True):
         rows.fit(values)
-    assert torch.equal(fits[0].smoothed(words.float()), fits[1].smoothed(words.to(dtype)))
+    assert torch.equal(fits[0](words.float()), fits[1](words.to(dtype)))

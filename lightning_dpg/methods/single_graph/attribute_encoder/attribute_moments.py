@@ -37,9 +37,8 @@ _PAIRS_AT_ONCE = 65_536
 class AttributeMoments(OneShotSynthesizer):
     r"""Links from public node attributes: one noisy moment, and a ridge regression in closed form.
 
-    1. Maps the attributes of each node to a row y of their principal components, averaged with the
-       rows of the 10 nodes with the most similar attributes, see :class:`AttributeRows`. No edge is
-       read.
+    1. Maps the attributes of each node to a row y of their principal components, see
+       :class:`AttributeRows`. No edge is read.
     2. Releases the number of edges and the degree of each node, see :func:`release_degrees`. They
        serve the drawn graphs only.
     3. Releases the moment :math:`S = \sum_{(i,j)} (y_i y_j^T + y_j y_i^T) / 2` over the edges with
@@ -66,8 +65,8 @@ class AttributeMoments(OneShotSynthesizer):
         Attributes that were computed from edges, such as a degree, must not be among them.
 
     Cost:
-        Time is O(N F (r + S) + (N + M) r^2), with S the smaller of N and 8,192, and memory
-        O(N F + M), with no limit on N. A graph of M edges takes O(M r) for each round of swaps.
+        Time is O(N F r + (N + M) r^2) and memory O(N F + M), with no limit on N. A graph of M edges
+        takes O(M r) for each round of swaps.
 
     Differences from the paper:
         There is no paper. It is sufficient statistics perturbation for the ridge regression of the
@@ -199,7 +198,7 @@ class AttributeMoments(OneShotSynthesizer):
         return torch.cat([self._form_of(self.rows[part]) for part in parts])
 
     def score_attributes(self, first: Tensor, second: Tensor) -> Tensor:
-        """Score pairs of new nodes by their attributes, not averaged with similar nodes.
+        """Score pairs of new nodes by their attributes.
 
         Args:
             first: Attributes of the first nodes, shape ``(P, F)``: senders, or left nodes.

@@ -46,9 +46,8 @@ _PAIRS_AT_ONCE = 65_536
 class AttributeEncoder(Synthesizer):
     r"""Links from public node attributes: a metric of attributes, learned by DP-SGD on edges.
 
-    1. Maps the attributes of each node to a row y of their principal components, averaged with the
-       rows of the 10 nodes with the most similar attributes, see :class:`AttributeRows`. It is a
-       graph convolution over the public graph of similar nodes. No edge is read.
+    1. Maps the attributes of each node to a row y of their principal components, see
+       :class:`AttributeRows`. No edge is read.
     2. Releases the number of edges and the degree of each node, see :func:`release_degrees`.
     3. Learns the log odds :math:`l_{ij} = 8 \langle y_i W, y_j W \rangle + c (L_i + L_j) - 6`,
        with L half the logarithm of the released degree, centered. The loss of an edge is
@@ -81,9 +80,8 @@ class AttributeEncoder(Synthesizer):
         edges, such as a degree, must not be among them.
 
     Cost:
-        A step takes time O(q M r^2) on average. The rows take O(N F (r + S)) once, with S the
-        smaller of N and 8,192. Memory is O(N F + M), with no limit on N. A graph of M edges takes
-        O(M r) for each round of swaps.
+        A step takes time O(q M r^2) on average, and the components take O(N F r) once. Memory is
+        O(N F + M), with no limit on N. A graph of M edges takes O(M r) for each round of swaps.
 
     Differences from the paper:
         There is no paper. The parts are known: DP-SGD on relations with pairs drawn apart from the
@@ -308,8 +306,6 @@ class AttributeEncoder(Synthesizer):
     @torch.no_grad()
     def score_attributes(self, first: Tensor, second: Tensor) -> Tensor:
         """Log odds of pairs of new nodes of mean degree levels, by their attributes alone.
-
-        The rows of new nodes are not averaged with those of similar nodes.
 
         Args:
             first: Attributes of the first nodes, shape ``(P, F)``: senders, or left nodes.

@@ -39,8 +39,8 @@ class NodeAttributeMoments(AttributeMoments):
         nodes and the attributes are public, those of the protected node among them.
 
     Cost:
-        Time is O(N F (r + S) + (N + M) r^2), with S the smaller of N and 8,192, and memory
-        O(N F + M), with no limit on N. A graph of M edges takes O(M r) for each round of swaps.
+        Time is O(N F r + (N + M) r^2) and memory O(N F + M), with no limit on N. A graph of M edges
+        takes O(M r) for each round of swaps.
 
     Differences from the paper:
         There is no paper. See :class:`AttributeMoments`.

@@ -103,7 +103,7 @@ def test_links_are_found_and_a_release_scores_and_draws_as_the_method_does():
     drawn = [m.sample_edges(torch.Generator().manual_seed(3)) for m in (method, restored)]
     assert torch.equal(*drawn)
     by_attributes = restored.score_attributes(attributes[pairs[:5, 0]], attributes[pairs[:5, 1]])
-    rows = method.features(attributes)[pairs[:5]].double()  # not averaged with similar nodes
+    rows = method.features(attributes)[pairs[:5]].double()
     expected = torch.einsum("pi,ij,pj->p", rows[:, 0], method.form, rows[:, 1])
     torch.testing.assert_close(by_attributes, expected)
 

@@ -92,7 +92,7 @@ def test_it_learns_more_than_attributes_tell():
     torch.manual_seed(0)
     trained = fit(AttributeEncoder(rank=20), data, epsilon=math.inf)
     assert auc(trained.score, graph) > auc(untrained.score, graph) + 0.02
-    # New nodes have mean degree levels, and rows that are not averaged with similar nodes.
+    # New nodes have mean degree levels.
     pairs = torch.tensor([[0, 6], [0, 1], [2, 8]])
     unseen = trained.score_attributes(attributes[pairs[:, 0]], attributes[pairs[:, 1]])
     rows, levels = trained.features(attributes)[pairs], torch.zeros(3, 2)

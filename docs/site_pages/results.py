@@ -8,6 +8,7 @@ from results.pages import all_figures, fill, index, page
 from results.tables import Study, read_study, study_names
 from site_pages.source import ROOT
 
+_OTHER_STUDY = re.compile(r"\]\(\.\./(\w+)/README\.md\)")
 # Rows and columns that stand beside those of a method, since its numbers mean little alone.
 _BESIDE = re.compile(r"\b(baseline|training graph|original|ChungLu|ErdosRenyi|ErdosRenyiSet)\b")
 
@@ -40,8 +41,9 @@ def _path(study: Study) -> str:
 
 
 def _moved(text: str, study: str) -> str:
-    """Links from the page of a study, which lies beside its folder, to the files in it."""
-    return re.sub(r"\]\(([\w.-]+\.(?:svg|csv))\)", rf"]({study}/\1)", text)
+    """Links from the page of a study, which lies beside its folder, to its files and to others."""
+    text = re.sub(r"\]\(([\w.-]+\.(?:svg|csv))\)", rf"]({study}/\1)", text)
+    return _OTHER_STUDY.sub(r"](\1.md)", text)
 
 
 @cache
@@ -76,7 +78,7 @@ def measured(method: str) -> str:
         parts = [part for table in study.tables if (part := part_of(study, table, method))]
         if parts:
             found += [f"### [{study.title}](../{_path(study)})", *parts]
-    return "\n\n".join(found)
+    return _OTHER_STUDY.sub(r"](../results/\1.md)", "\n\n".join(found))
 
 
 def part_of(study: Study, table: str, method: str) -> str:

@@ -14,7 +14,13 @@ from lightning_dpg.benchmark.node_evaluation import NamedGraph, NodeEvaluation, 
 from lightning_dpg.benchmark.whole_files import write_whole
 from lightning_dpg.callbacks.release_writer import FEATURES, FORMATS, STATEMENT
 from lightning_dpg.errors import CommandError
-from lightning_dpg.graph.pair_space import Kind, space_of, without_directions
+from lightning_dpg.graph.pair_space import (
+    BipartitePairs,
+    DirectedPairs,
+    Kind,
+    space_of,
+    without_directions,
+)
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.kind_queries import compare_kinds
@@ -22,6 +28,8 @@ from lightning_dpg.metrics.queries import Answer, Comparison, Profile
 from lightning_dpg.running.graph_arguments import load
 from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.release import Release
+
+_KINDS: dict[str, Kind] = {space.record: space.kind for space in (DirectedPairs, BipartitePairs)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,7 +102,7 @@ def evaluate(
     synthetic: Any,
     *,
     undirected: bool = ...,
-    kind: Kind = ...,
+    kind: Kind | None = ...,
     task: Literal["queries"] = ...,
 ) -> Evaluation: ...
 
@@ -105,7 +113,7 @@ def evaluate(
     synthetic: Any,
     *,
     undirected: bool = ...,
-    kind: Kind = ...,
+    kind: Kind | None = ...,
     task: Literal["node_classification"],
 ) -> NodeEvaluation: ...
 
@@ -115,7 +123,7 @@ def evaluate(
     synthetic: Any,
     *,
     undirected: bool = False,
-    kind: Kind = "undirected",
+    kind: Kind | None = None,
     task: Literal["queries", "node_classification"] = "queries",
 ) -> Evaluation | NodeEvaluation:
     """Compare synthetic graphs with the real graph. Reads the private graph: nothing is private.
@@ -128,8 +136,9 @@ def evaluate(
             these. Of a folder all released graphs are taken, of an open release the graph of
             seed 0.
         undirected: Whether to drop the directions of directed graphs.
-        kind: Kind as which to read the graphs: ``undirected``, ``directed`` or ``bipartite``. The
-            queries beyond those of the kind look at directed graphs without their directions.
+        kind: Kind as which to read the graphs: ``undirected``, ``directed`` or ``bipartite``; by
+            default that of the first release, or ``undirected``. The queries beyond those of the
+            kind look at directed graphs without their directions.
         task: ``queries``, or ``node_classification``: a GCN and an SGC predict classes of nodes from
             the public attributes and classes of the first synthetic graph and from the edges of
             each graph, see :class:`lightning_dpg.benchmark.node_evaluation.NodeEvaluation`.
@@ -157,9 +166,10 @@ def evaluate(
 
 
 def evaluate_graphs(
-    real: Any, synthetic: Any, *, undirected: bool = False, kind: Kind = "undirected"
+    real: Any, synthetic: Any, *, undirected: bool = False, kind: Kind | None = None
 ) -> Evaluation:
     """Do what :func:`evaluate` does, with the errors of the command line."""
+    kind = kind or _kind_of(synthetic, undirected)
     # All graphs are read before anything is measured, so that errors come first.
     original = load(real, undirected, kind)
     graphs = _all_graphs(synthetic, undirected, kind)
@@ -172,9 +182,10 @@ def evaluate_graphs(
 
 
 def evaluate_classes(
-    real: Any, synthetic: Any, *, undirected: bool = False, kind: Kind = "undirected"
+    real: Any, synthetic: Any, *, undirected: bool = False, kind: Kind | None = None
 ) -> NodeEvaluation:
     """Do what :func:`evaluate` does for node classification, with the errors of the command line."""
+    kind = kind or _kind_of(synthetic, undirected)
     if kind != "undirected":
         raise CommandError(
             f"evaluate: node classification is for undirected graphs, and kind is {kind}\n"
@@ -197,6 +208,20 @@ def _all_graphs(
         for number, source in enumerate(sources)
         for drawn in _graphs(source, f"synthetic-{number}", undirected, kind, attributes)
     ]
+
+
+def _kind_of(synthetic: Any, undirected: bool) -> Kind:
+    """Kind of the first release among the synthetic graphs, unless directions are dropped."""
+    sources = [] if undirected else synthetic if _holds_several(synthetic) else [synthetic]
+    for source in sources:
+        if isinstance(source, Release):
+            kind: Kind = getattr(source.method, "kind", "undirected")
+            return kind
+        folder = release_folder(source) if isinstance(source, (str, Path)) else None
+        if folder is not None:
+            entries = read_statement(folder).get("entries") or [{}]
+            return _KINDS.get(entries[0].get("record", ""), "undirected")
+    return "undirected"
 
 
 def _compared(profile: Profile, real: Data, synthetic: Data) -> Comparison:
@@ -231,7 +256,7 @@ def _graphs(
         graph = load(source, undirected, kind, attributes=attributes)
         yield NamedGraph(_name(source, otherwise), graph, "")
         return
-    guarantee = read_guarantee(folder)
+    guarantee = read_statement(folder)["guarantee"]
     for path in released_graphs(folder):
         graph = load(str(path), undirected, kind, attributes=attributes)
         yield NamedGraph(str(path), graph, guarantee)
@@ -276,8 +301,8 @@ def released_graphs(folder: Path) -> list[Path]:
     raise CommandError(f"{folder}: a release without synthetic graphs{features}")
 
 
-def read_guarantee(folder: Path) -> str:
-    """Sentence of the guarantee of a release.
+def read_statement(folder: Path) -> dict[str, Any]:
+    """Privacy statement of a release, with the sentence of its guarantee.
 
     Args:
         folder: Folder of the release.
@@ -287,7 +312,7 @@ def read_guarantee(folder: Path) -> str:
     """
     path = folder / STATEMENT
     try:
-        statement = json.loads(path.read_text(encoding="utf-8"))
-        return str(statement["guarantee"])
+        statement: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return statement | {"guarantee": str(statement["guarantee"])}
     except (ValueError, TypeError, KeyError) as error:
         raise CommandError(f"{path}: no privacy statement ({error})") from error

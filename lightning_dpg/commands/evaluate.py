@@ -61,8 +61,8 @@ def run(args: list[str]) -> None:
     parser.add_argument(
         "--kind",
         choices=("undirected", "directed", "bipartite"),
-        default="undirected",
-        help="kind as which to read all graphs; it adds queries of its own",
+        help="kind as which to read all graphs, by default that of the first release; it adds "
+        "queries of its own",
     )
     parser.add_argument(
         "--task",

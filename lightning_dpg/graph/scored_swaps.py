@@ -7,6 +7,9 @@ from torch import Tensor
 
 from lightning_dpg.graph.pair_space import PairSpace, UndirectedPairs
 
+# Pairs whose vectors are in memory at a time.
+_PAIRS_AT_ONCE = 65_536
+
 
 def swap_by_scores(
     edges: Tensor,
@@ -58,6 +61,27 @@ def swap_by_scores(
             edges[place] = pairs.view(-1, 2, 2)[taken, side]
             scores[place] = new[taken, side]
     return edges
+
+
+def score_of_images(
+    first: Tensor, second: Tensor, factor: float = 1.0
+) -> Callable[[Tensor], Tensor]:
+    """Build a score of pairs from products of vectors that are computed once.
+
+    Args:
+        first: Vectors of the first ends, shape ``(N, r)``.
+        second: Vectors of the second ends, shape ``(N, r)``.
+        factor: Factor of the products.
+
+    Returns:
+        Function from pairs of shape ``(P, 2)`` to scores of shape ``(P,)``.
+    """
+
+    def score(pairs: Tensor) -> Tensor:
+        parts = torch.split(pairs, _PAIRS_AT_ONCE)
+        return factor * torch.cat([(first[p[:, 0]] * second[p[:, 1]]).sum(1) for p in parts])
+
+    return score
 
 
 def _is_simple(swapped: Tensor, edges: Tensor, space: PairSpace) -> Tensor:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs
-from lightning_dpg.graph.scored_swaps import swap_by_scores
+from lightning_dpg.graph.scored_swaps import score_of_images, swap_by_scores
 
 
 def edges_of(graph):
@@ -83,3 +83,10 @@ def test_fewer_than_two_edges_stay(count):
     edges = torch.tensor(list(combinations(range(3), 2)))[:count].view(-1, 2)
     kept = swap_by_scores(edges, 3, lambda p: torch.zeros(len(p)), 5, torch.Generator())
     assert kept.tolist() == edges.tolist()
+
+
+def test_scores_of_images_are_products_of_both_ends():
+    first, second = torch.randn(2, 7, 3, generator=torch.Generator().manual_seed(0))
+    pairs = torch.cartesian_prod(torch.arange(7), torch.arange(7)).repeat(2000, 1)  # many parts
+    expected = (2.5 * first @ second.T)[*pairs.T]
+    torch.testing.assert_close(score_of_images(first, second, 2.5)(pairs), expected)

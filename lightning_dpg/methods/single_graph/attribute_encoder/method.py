@@ -13,14 +13,14 @@ from torch.optim.swa_utils import AveragedModel
 
 from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.graph.pair_space import Kind
-from lightning_dpg.graph.scored_swaps import swap_by_scores
+from lightning_dpg.graph.scored_swaps import score_of_images, swap_by_scores
 from lightning_dpg.interfaces import AttributedGraphRecords, BatchRequest
 from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.methods.single_graph.attribute_encoder.clipping import clipped_edge_sum
 from lightning_dpg.methods.single_graph.base import noisy_num_edges
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.nn.attribute_logits import AttributeLogits, degree_levels
+from lightning_dpg.nn.attribute_logits import SHARPNESS, AttributeLogits, degree_levels
 from lightning_dpg.nn.attribute_rows import AttributeRows
 from lightning_dpg.nn.resized_buffers import resized
 from lightning_dpg.nn.sided_rows import (
@@ -319,16 +319,14 @@ class AttributeEncoder(Synthesizer):
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw a graph of the released degrees, then swap ends in favor of high log odds."""
-        space = self.space
+        space, rank = self.space, self.hparams["rank"]
         start = edges_by_degrees(space, self.degrees.cpu(), int(self.num_edges), generator)
-        return swap_by_scores(
-            start,
-            space.num_nodes,
-            lambda pairs: self.score(pairs).cpu(),
-            SWAP_ROUNDS,
-            generator,
-            space=space,
-        )
+        logits = self.averaged.module
+        assert isinstance(logits, AttributeLogits)
+        rows, weight = self.rows.cpu(), logits.weight.detach().cpu()
+        # The levels of the degrees cancel in each swap, since they belong to one end.
+        score = score_of_images(rows @ weight[:rank], rows @ weight[-rank:], SHARPNESS)
+        return swap_by_scores(start, space.num_nodes, score, SWAP_ROUNDS, generator, space=space)
 
     def released_state(self) -> dict[str, Tensor]:
         """The means of W and c, the degrees, and the public rows with their components."""

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.graph.pair_space import Kind, PairSpace
-from lightning_dpg.graph.scored_swaps import swap_by_scores
+from lightning_dpg.graph.scored_swaps import score_of_images, swap_by_scores
 from lightning_dpg.methods.single_graph.attribute_encoder.method import SWAP_ROUNDS
 from lightning_dpg.methods.single_graph.attribute_encoder.moments import (
     as_matrix,
@@ -132,9 +132,11 @@ class MomentScores(nn.Module):
         density = max(1, num_edges) / max(1, space.num_pairs)
         # The symmetric moment estimates half the entry of the adjacency matrix.
         scale = 1 if self._is_two_sided else 2
+        rows = self.rows.cpu().double()
+        score = score_of_images(rows @ self.form.cpu(), rows, scale)
 
         def log_odds(pairs: Tensor) -> Tensor:
             # Where it is below that of a random pair, the noise is larger than the estimate.
-            return (scale * self(pairs)).clamp(min=density).log().cpu()
+            return score(pairs).clamp(min=density).log()
 
         return swap_by_scores(start, space.num_nodes, log_odds, SWAP_ROUNDS, generator, space=space)

@@ -8,18 +8,22 @@ from torch.nn.functional import one_hot
 from lightning_dpg.nn.attribute_rows import AttributeRows
 
 
+def assert_cosines_of_components(rows, attributes, count):
+    x = attributes.double().numpy()
+    x *= np.log((1 + len(x)) / (1 + (x > 0).sum(0))) + 1
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    left, values, _ = np.linalg.svd(x - x.mean(0), full_matrices=False)
+    expected = left[:, :count] * values[:count]
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    found = rows(attributes).double().numpy()
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-5)
+
+
 def test_rows_have_the_cosines_of_principal_components():
     attributes = (torch.rand(50, 20, generator=torch.Generator().manual_seed(0)) < 0.3).float()
     rows = AttributeRows(4)
     rows.fit(attributes)
-    x = attributes.double().numpy()
-    x *= np.log(51 / (1 + (x > 0).sum(0))) + 1
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
-    left, values, _ = np.linalg.svd(x - x.mean(0), full_matrices=False)
-    expected = left[:, :4] * values[:4]
-    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    found = rows(attributes).double().numpy()
-    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-5)
+    assert_cosines_of_components(rows, attributes, 4)
 
 
 def test_rows_depend_on_a_node_alone_and_are_equal_in_each_run():
@@ -54,14 +58,7 @@ def test_sparse_attributes_have_the_cosines_of_principal_components(columns):
     attributes = (drawn < rate).float()
     rows = AttributeRows(5)
     rows.fit(attributes)
-    x = attributes.double().numpy()
-    x *= np.log(61 / (1 + (x > 0).sum(0))) + 1
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
-    left, values, _ = np.linalg.svd(x - x.mean(0), full_matrices=False)
-    expected = left[:, :5] * values[:5]
-    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    found = rows(attributes).double().numpy()
-    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-5)
+    assert_cosines_of_components(rows, attributes, 5)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e5])

@@ -56,7 +56,8 @@ class AttributeEncoder(Synthesizer):
     4. Keeps the means of W and c over the second half of the steps.
 
     A graph has the released degrees. It begins with random edges, whose ends are then swapped in
-    favor of high log odds.
+    favor of high log odds. Its triangles are those that similar attributes make: no number of
+    triangles is released.
 
     In a directed or a bipartite graph each end has a matrix and degrees of its own. The log
     odds are :math:`l_{ij} = 8 \langle y_i U, y_j V \rangle + c (L_i + L_j) - 6`, with the out-degree

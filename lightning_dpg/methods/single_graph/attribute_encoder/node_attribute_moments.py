@@ -52,7 +52,7 @@ class NodeAttributeMoments(OneShotSynthesizer):
         takes O(M r) for each round of swaps.
 
     Differences from the paper:
-        There is no paper. See :class:`AttributeMoments`.
+        There is no paper. See :class:`AttributeMoments`, also for the limits of drawn graphs.
 
     Args:
         max_degree: Largest degree D (public, assumed).

@@ -15,10 +15,12 @@ from torch.utils.data import DataLoader
 from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.batches import Batches
+from lightning_dpg.datamodules.identity import identity_of
 from lightning_dpg.datamodules.loading import GraphSource, load_reading
 from lightning_dpg.graph.conversion import NodeSet
 from lightning_dpg.graph.graph import largest_component, make_graph
 from lightning_dpg.graph.pair_indices import num_pairs
+from lightning_dpg.interfaces import Identity
 
 _NODE_SETS = {
     NodeSet.BUILT_IN: "is public: the graph is built in.",
@@ -92,6 +94,7 @@ class GraphDataModule(pl.LightningDataModule):
         self.assumptions: list[str] = []
         self.summary: str | None = None
         self._graph: Data | None = None
+        self._whole: Data | None = None
         self._numbering: list[int] | None = None
         self._key: list[str] | None = None
 
@@ -101,6 +104,13 @@ class GraphDataModule(pl.LightningDataModule):
         if self._graph is None:
             self._graph = self._read_graph()
         return self._graph
+
+    def identity(self) -> Identity:
+        """Canonical content of the whole graph under its own names (private)."""
+        if self._whole is None:
+            _ = self.graph
+        assert self._whole is not None  # read with the graph
+        return identity_of([self._whole])
 
     def _read_graph(self) -> Data:
         if self.names not in ("keep", "numbers"):
@@ -113,6 +123,7 @@ class GraphDataModule(pl.LightningDataModule):
             columns=self._columns(),
         )
         graph, self.summary = reading.graph, reading.summary
+        self._whole = graph
         total = graph.num_nodes
         if self.largest_component:
             graph = largest_component(graph)

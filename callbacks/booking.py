@@ -113,7 +113,6 @@ def reserve(
             )
         edges = book.fingerprint(data.identity()).edges
         name = _data_set(book, dataset, edges, method.relation)
-        earlier = {run.journal for run in book.runs(name)}
         ledger = method.ledger
         request = Request(
             method=type(method).__name__,
@@ -121,10 +120,10 @@ def reserve(
             budget=ledger.budget,
             plan=plan,
             edges=edges,
-            folder=str(Path(trainer.log_dir).absolute()) if ledger.journal else "",
+            folder=str(ledger.journal.parent.absolute()) if ledger.journal else "",
             journal=ledger.journal,
             before=list(ledger.entries),
-            is_known=previous is not None and str(previous.absolute()) in earlier,
+            previous=previous,
         )
         return BookedRun(book, name, book.reserve(name, request))
     except BaseException:

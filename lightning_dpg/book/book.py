@@ -16,7 +16,7 @@ from lightning_dpg.book.database import BookError, Database, connect
 from lightning_dpg.book.filter import Rule, Spending, pure_epsilon_left
 from lightning_dpg.book.identity import Fingerprint, fingerprint
 from lightning_dpg.book.projection import record
-from lightning_dpg.book.request import Request, check, largest_epsilon, places, rule_of
+from lightning_dpg.book.request import Request, check, family_of, largest_epsilon, places, rule_of
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.book.rows import DataSet, Run
 from lightning_dpg.book.unfinished import proved_steps
@@ -160,11 +160,11 @@ class Book:
         self.reconcile(name)
         with self.database.write():
             known = self.data_set(name)
-            entries, booked = places(request)
-            check(known, request, entries)
             earlier = self.runs(name)
-            asked = Spending(request.budget, entries)
-            rule = rule_of(known, earlier, asked)
+            entries, booked = places(earlier, request)
+            check(known, request, entries)
+            asked, family = Spending(request.budget, entries), family_of(earlier, request)
+            rule = rule_of(known, earlier, asked, family)
             if rule is None:
                 raise BookError(self._too_small(known, earlier, request))
             number = self._next_run()
@@ -174,6 +174,7 @@ class Book:
                 self.database,
                 "reserve",
                 run=number,
+                family=family or number,
                 dataset=name,
                 method=request.method,
                 settings=request.settings,
@@ -224,7 +225,7 @@ class Book:
     def left(self, name: str) -> float:
         """Largest epsilon of one more pure release that would be let in now."""
         known = self.data_set(name)
-        counted = [run.counted for run in self.runs(name) if run.counted.entries]
+        counted = list(rows.spendings(self.runs(name)).values())
         rule: Rule = known.rule if counted else "sum"
         return pure_epsilon_left(known.total, rule, counted)
 

@@ -43,7 +43,7 @@ def _register(database: Database, time: str, facts: dict[str, Any]) -> None:
 
 
 def _reserve(database: Database, time: str, facts: dict[str, Any]) -> None:
-    names = ("run", "dataset", "method", "settings", "folder", "journal", "who", "edges")
+    names = ("run", "family", "dataset", "method", "settings", "folder", "journal", "who", "edges")
     values = [facts[name] for name in (*names, "epsilon", "delta")]
     values += [json.dumps(facts["before"], sort_keys=True), time, None, OPEN, None]
     places = ", ".join("?" * len(values))

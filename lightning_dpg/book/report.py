@@ -6,7 +6,8 @@ from typing import Any
 
 from lightning_dpg.book import totals
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.rows import DataSet, Run
+from lightning_dpg.book.filter import Spending
+from lightning_dpg.book.rows import DataSet, Run, spendings
 from lightning_dpg.privacy.budget import digits_up, rounded_up
 from lightning_dpg.privacy.events import Relation
 
@@ -28,10 +29,10 @@ def summary(book: Book, name: str) -> dict[str, Any]:
     with book.database.snapshot():
         known, runs, left = book.data_set(name), book.runs(name), book.left(name)
     delta = known.total.delta
-    spent, accountant = totals.spent([run.released for run in runs], delta)
+    spent, accountant = totals.spent(list(spendings(runs, is_released=True).values()), delta)
     together = spent
     if any(run.is_open for run in runs):
-        together = max(spent, totals.spent([run.counted for run in runs], delta)[0])
+        together = max(spent, totals.spent(list(spendings(runs).values()), delta)[0])
     return {
         "dataset": known.name,
         "relation": known.relation.value,
@@ -109,7 +110,7 @@ def _node(known: DataSet, runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def _release(run: Run) -> dict[str, Any]:
-    cost = run.counted.cost
+    cost = Spending(run.budget, run.counted).cost
     return {
         "run": run.number,
         "outcome": run.outcome,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lightning_dpg.book.database import BookError
 from lightning_dpg.book.filter import Rule, Spending, passes
-from lightning_dpg.book.rows import DataSet, Run
+from lightning_dpg.book.rows import DataSet, Run, spendings
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.events import LedgerEntry
@@ -25,7 +25,7 @@ class Request(NamedTuple):
         folder: Folder of the run, if any.
         journal: Its journal, if any.
         before: What the ledger of a resumed run holds at its start.
-        is_known: Whether this book has booked ``before`` already.
+        previous: Journal of the run that this one continues, if any.
     """
 
     method: str
@@ -36,7 +36,23 @@ class Request(NamedTuple):
     folder: str = ""
     journal: Path | None = None
     before: Sequence[LedgerEntry] = ()
-    is_known: bool = True
+    previous: Path | None = None
+
+
+def continued(earlier: Sequence[Run], request: Request) -> Run | None:
+    """The run on the same data that a request continues."""
+    previous = None if request.previous is None else str(request.previous.absolute())
+    return next((run for run in earlier if previous and run.journal == previous), None)
+
+
+def family_of(earlier: Sequence[Run], request: Request) -> int | None:
+    """Family that a request joins.
+
+    The ledger of a resumed run holds all releases of the family to its budget. Where that budget is
+    another one, it may have been chosen by what was released, and the run counts as a new one.
+    """
+    before = continued(earlier, request)
+    return before.family if before is not None and before.budget == request.budget else None
 
 
 def largest_epsilon(known: DataSet, earlier: Sequence[Run], request: Request) -> float:
@@ -46,11 +62,12 @@ def largest_epsilon(known: DataSet, earlier: Sequence[Run], request: Request) ->
         middle = (low + high) / 2
         budget = Budget(middle, request.budget.delta)
         try:
-            asked = Spending(budget, places(request._replace(budget=budget))[0])
+            tried = request._replace(budget=budget)
+            asked = Spending(budget, places(earlier, tried)[0])
         except BudgetTooSmall:
             low = middle
             continue
-        if rule_of(known, earlier, asked) is None:
+        if rule_of(known, earlier, asked, family_of(earlier, tried)) is None:
             high = middle
         else:
             low = found = middle
@@ -76,7 +93,7 @@ def check(known: DataSet, request: Request, entries: Sequence[LedgerEntry]) -> N
         raise BookError(f"{request.method} plans more than its own budget")
 
 
-def places(request: Request) -> tuple[list[LedgerEntry], list[int]]:
+def places(earlier: Sequence[Run], request: Request) -> tuple[list[LedgerEntry], list[int]]:
     """Releases to reserve, and how many of their steps are booked at once."""
     plan = request.plan(request.budget)
     if not plan and not request.before:
@@ -94,14 +111,26 @@ def places(request: Request) -> tuple[list[LedgerEntry], list[int]]:
             steps -= used
         if steps:
             planned.append(replace(entry, steps=steps))
-    before = [] if request.is_known else list(request.before)
+    before = [] if continued(earlier, request) else list(request.before)
     return [*before, *planned], [*(entry.steps for entry in before), *(0 for _ in planned)]
 
 
-def rule_of(known: DataSet, earlier: Sequence[Run], asked: Spending) -> Rule | None:
-    """Rule by which a run is let in; None if it is not."""
-    counted = [run.counted for run in earlier if run.counted.entries]
+def rule_of(
+    known: DataSet, earlier: Sequence[Run], asked: Spending, family: int | None
+) -> Rule | None:
+    """Rule by which a run is let in; None if it is not.
+
+    Args:
+        known: The data set.
+        earlier: Its runs.
+        asked: What the run would count.
+        family: Family that it joins, if any.
+    """
+    counted = spendings(earlier)
     if counted:
-        return known.rule if passes(known.total, known.rule, [*counted, asked]) else None
+        own = counted.pop(family) if family in counted else Spending(asked.budget, [])
+        asked = Spending(asked.budget, [*own.entries, *asked.entries])
+        fits = passes(known.total, known.rule, [*counted.values(), asked])
+        return known.rule if fits else None
     rules: tuple[Rule, Rule] = ("split", "sum")
     return next((rule for rule in rules if passes(known.total, rule, [asked])), None)

@@ -61,6 +61,7 @@ class Run:
 
     Attributes:
         number: Its number in the book.
+        family: Number of the run that it continues with the same budget; its own of a new run.
         dataset: Name of its data set.
         method: Name of its method.
         settings: Digest of the method's settings.
@@ -78,6 +79,7 @@ class Run:
     """
 
     number: int
+    family: int
     dataset: str
     method: str
     settings: str
@@ -104,15 +106,25 @@ class Run:
         return [replace(each.entry, steps=each.booked) for each in self.planned if each.booked]
 
     @property
-    def counted(self) -> Spending:
+    def counted(self) -> list[LedgerEntry]:
         """What it counts: its whole plan while it is open, and what it booked afterwards."""
-        entries = [each.entry for each in self.planned] if self.is_open else self.booked
-        return Spending(self.budget, entries)
+        return [each.entry for each in self.planned] if self.is_open else self.booked
 
-    @property
-    def released(self) -> Spending:
-        """What it has released."""
-        return Spending(self.budget, self.booked)
+
+def spendings(runs: Sequence[Run], *, is_released: bool = False) -> dict[int, Spending]:
+    """What runs count, by family: a run and those that continue it share one budget.
+
+    Args:
+        runs: Runs on one data set.
+        is_released: Whether to count what was released only.
+    """
+    found: dict[int, Spending] = {}
+    for run in runs:
+        entries = run.booked if is_released else run.counted
+        if entries:
+            before = found[run.family].entries if run.family in found else []
+            found[run.family] = Spending(run.budget, [*before, *entries])
+    return found
 
 
 def data_sets(database: Database) -> list[DataSet]:
@@ -168,10 +180,24 @@ def runs(database: Database, dataset: str | None = None) -> list[Run]:
 
 
 def _run(row: tuple[Any, ...], planned: Sequence[Planned]) -> Run:
-    number, dataset, method, settings, folder, journal, who, edges, epsilon, delta, *rest = row
+    (
+        number,
+        family,
+        dataset,
+        method,
+        settings,
+        folder,
+        journal,
+        who,
+        edges,
+        epsilon,
+        delta,
+        *rest,
+    ) = row
     before, opened, closed, outcome, release = rest
     return Run(
         number=number,
+        family=family,
         dataset=dataset,
         method=method,
         settings=settings,

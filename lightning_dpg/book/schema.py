@@ -16,7 +16,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             max_degree BIGINT, edges TEXT NOT NULL, nodes TEXT NOT NULL, rule TEXT NOT NULL,
             created TEXT NOT NULL)""",
         """CREATE TABLE book_runs (
-            run BIGINT PRIMARY KEY, dataset TEXT NOT NULL, method TEXT NOT NULL,
+            run BIGINT PRIMARY KEY, family BIGINT NOT NULL, dataset TEXT NOT NULL, method TEXT NOT NULL,
             settings TEXT NOT NULL, folder TEXT NOT NULL, journal TEXT, who TEXT NOT NULL,
             edges TEXT NOT NULL, epsilon DOUBLE PRECISION NOT NULL, delta DOUBLE PRECISION NOT NULL,
             before TEXT NOT NULL,

@@ -202,7 +202,7 @@ def test_a_killed_fit_keeps_its_steps_and_a_resumed_one_books_the_rest(place, ca
         "privacy.epsilon": 2,
         "privacy.delta": 1e-6,
         "privacy.book": "sqlite:///book.db",
-        "trainer.max_epochs": 400,
+        "trainer.max_epochs": 6,
         "trainer.enable_progress_bar": "false",
         "trainer.callbacks": "ModelCheckpoint",
         "trainer.callbacks.every_n_train_steps": 1,

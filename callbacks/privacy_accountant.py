@@ -1,5 +1,6 @@
 """Budget of a run: handed to the ledger, checked before each step, and reported."""
 
+import contextlib
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -257,7 +258,8 @@ class PrivacyAccountant(Callback):
     ) -> None:
         """Give back to the budget book what a stopped run has not released."""
         if self._booked is not None:
-            self._booked.close(None)
+            with contextlib.suppress(BookError):  # a later run finds it open, and its process ended
+                self._booked.close(None)
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Give back what the run has not released, and say what is left for others."""

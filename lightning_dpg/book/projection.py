@@ -23,16 +23,18 @@ def apply(database: Database, line: Line) -> None:
     elif line.kind == "reserve":
         _reserve(database, line.time, facts)
     elif line.kind == "book":
-        database.rows(
-            "UPDATE book_entries SET booked = booked + ? WHERE run = ? AND place = ?",
-            facts["steps"],
-            facts["run"],
-            facts["place"],
-        )
+        add_steps(database, facts["run"], facts["place"], facts["steps"])
     elif line.kind == "close":
         _close(database, line.time, facts)
     else:
         raise ValueError(f"line {line.line}: unknown kind {line.kind!r}")
+
+
+def add_steps(database: Database, run: int, place: int, steps: int) -> None:
+    """Count more booked steps of a planned release."""
+    database.rows(
+        "UPDATE book_entries SET booked = booked + ? WHERE run = ? AND place = ?", steps, run, place
+    )
 
 
 def _register(database: Database, time: str, facts: dict[str, Any]) -> None:

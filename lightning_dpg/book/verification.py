@@ -1,12 +1,13 @@
 """Faults of a book: lines of its log that were changed, and tables that do not follow from it."""
 
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from lightning_dpg.book.database import BookError, Database, SQLite
-from lightning_dpg.book.log import broken, lines
-from lightning_dpg.book.projection import apply
+from lightning_dpg.book.log import Line, broken, lines
+from lightning_dpg.book.projection import add_steps, apply
 from lightning_dpg.book.schema import TABLES, migrate
 
 Row = tuple[Any, ...]
@@ -35,11 +36,9 @@ def faults(database: Database) -> list[str]:
         again.rows("PRAGMA synchronous = OFF")
         migrate(again)
         with again.write():
-            for line in log:
-                try:
-                    apply(again, line)
-                except (KeyError, TypeError, ValueError) as error:
-                    return [f"line {line.line}: cannot be read ({error})"]
+            unreadable = _replay(log, again)
+        if unreadable:
+            return [unreadable]
         derived = [set(again.rows(f"SELECT * FROM {table}")) for table in TABLES]
         again.close()
     return [
@@ -47,6 +46,30 @@ def faults(database: Database) -> list[str]:
         for table, now, made in zip(TABLES, stated, derived, strict=True)
         for fault in _differences(table, now, made)
     ]
+
+
+def _replay(log: list[Line], again: Database) -> str:
+    """Make the tables anew; say which line cannot be read, if any."""
+    steps: Counter[tuple[int, int]] = Counter()  # of successive bookings, which are most lines
+    line = None
+    try:
+        for line in log:
+            if line.kind == "book":
+                facts = line.facts
+                steps[facts["run"], facts["place"]] += facts["steps"]
+                continue
+            _add(steps, again)
+            apply(again, line)
+        _add(steps, again)
+    except (KeyError, TypeError, ValueError, BookError) as error:
+        return f"line {line.line if line else 1}: cannot be read ({error})"
+    return ""
+
+
+def _add(steps: Counter[tuple[int, int]], again: Database) -> None:
+    for (run, place), count in steps.items():
+        add_steps(again, run, place, count)
+    steps.clear()
 
 
 def _first_unreadable(database: Database) -> int:

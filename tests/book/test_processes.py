@@ -2,7 +2,6 @@
 
 import multiprocessing
 import random
-import signal
 import time
 
 import pytest
@@ -80,30 +79,37 @@ def train(url, folder, shown):
 
 @pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.slow)])
 def test_killed_runs_keep_what_they_released_and_give_back_the_rest(url, kills, tmp_path):
-    total = 20 * STEPS * COST
+    total = kills * STEPS * COST
     book = new(url, epsilon=total, delta=0.0)
-    chance, released, killed = random.Random(0), 0, 0
+    chance, released, stopped = random.Random(0), 0, 0
+    length = 1.0
     for number in range(kills):
         folder = tmp_path / f"run-{number}"
         folder.mkdir()
         process = PROCESSES.Process(target=train, args=(url, folder, folder / "shown"))
+        began = time.monotonic()
         process.start()
-        time.sleep(chance.uniform(0, 1.0))
-        process.kill()
+        if number:
+            process.join(chance.uniform(0, 1.1 * length))
+            process.kill()
         process.join()
-        killed += process.exitcode == -signal.SIGKILL
+        if process.exitcode == 0:
+            length = time.monotonic() - began  # of a run that was not killed
         book.reconcile()
         shown = folder / "shown"
-        released += len(shown.read_text().splitlines()) if shown.exists() else 0
+        lines = len(shown.read_text().splitlines()) if shown.exists() else 0
+        released += lines
+        stopped += 0 < lines < STEPS
         runs = book.runs("crm")
         assert not any(run.is_open for run in runs)
         booked = sum(each.booked for run in runs for each in run.planned)
         journals = [path.read_text().count("\n") for path in tmp_path.glob("*/ledger.jsonl")]
         assert booked >= sum(journals) >= released
-        assert booked - released <= number + 1  # one step at most that a kill cut off
-        assert booked * COST <= total * (1 + 1e-12)
-    assert killed
-    assert released or kills < 10
+        assert booked - released <= number  # one step of each killed run may not be shown
+        assert book.left("crm") == pytest.approx(total - booked * COST, abs=1e-9)
+    assert (
+        stopped >= kills // 5 or kills < 10
+    )  # most others were killed before or after their steps
 
 
 def test_a_living_run_is_left_alone_and_a_dead_one_is_closed(url, tmp_path):

@@ -16,6 +16,17 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def public_digest(configuration: Path) -> str:
+    """Return the SHA-256 digest of a configuration without the lines that name a budget book.
+
+    What is published must not depend on the name of the data in the book. Other programs get the
+    digest with ``grep -vE '^  (book|dataset): ' config.yaml | sha256sum``.
+    """
+    lines = configuration.read_bytes().splitlines(keepends=True)
+    kept = [line for line in lines if not line.startswith((b"  book: ", b"  dataset: "))]
+    return hashlib.sha256(b"".join(kept)).hexdigest()
+
+
 def files_of(folder: Path) -> list[str]:
     """Return names of all files of a folder but the checksums, in the order of the checksums."""
     paths = (path for path in folder.rglob("*") if not path.is_dir())

@@ -1,16 +1,19 @@
 """Budget of a run: handed to the ledger, checked before each step, and reported."""
 
+import contextlib
 import math
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pytorch_lightning import Trainer
+from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from lightning_dpg.book.database import BookError
+from lightning_dpg.callbacks.booking import NO_BOOK, BookedRun, book_url, reserve, whole_plan
+from lightning_dpg.callbacks.journal import JOURNAL, journal_beside, open_journal, replay
 from lightning_dpg.callbacks.nonprivate import withhold_nonprivate
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
 from lightning_dpg.callbacks.trainer_check import (
@@ -23,7 +26,6 @@ from lightning_dpg.interfaces import Released, serves_records
 from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
 
-JOURNAL = "ledger.jsonl"
 LARGEST_EPSILON = 1e9
 """Largest finite budget: a larger one is a typing error, and noise is not drawn for it."""
 UNASKED_DELTA = 1e-6
@@ -45,6 +47,10 @@ class PrivacyAccountant(Callback):
             checkpoint.
         upload_nonprivate: Whether trackers such as Weights & Biases get what has the prefix
             ``nonprivate/``. It reads the private graph and no guarantee covers it.
+        book: URL of the budget book of the data, which adds up all runs on them, such as
+            ``sqlite:///book.db``; by default that of the environment variable
+            ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
+        dataset: Name of the data in the book; by default they are recognized.
     """
 
     def __init__(
@@ -53,12 +59,17 @@ class PrivacyAccountant(Callback):
         delta: float | None = None,
         lost_steps: int | None = None,
         upload_nonprivate: bool = False,
+        book: str | None = None,
+        dataset: str | None = None,
     ) -> None:
         """Store the budget; it is checked when training is set up."""
         self.epsilon = float(epsilon)
         self.delta = delta
         self.lost_steps = lost_steps
         self.upload_nonprivate = upload_nonprivate
+        self.book = book
+        self.dataset = dataset
+        self._booked: BookedRun | None = None
 
     @property
     def budget(self) -> Budget:
@@ -212,7 +223,7 @@ class PrivacyAccountant(Callback):
         folder = trainer.log_dir  # asks all ranks
         previous = journal_beside(trainer.ckpt_path)
         # Rank 0 alone reads: it may continue this very file before another rank has opened it.
-        state = _replay(previous) if previous and trainer.is_global_zero else None
+        state = replay(previous) if previous and trainer.is_global_zero else None
         state = trainer.strategy.broadcast(state)
         self.check_journal(trainer.ckpt_path, ledger, state)
         if state is not None:
@@ -224,7 +235,38 @@ class PrivacyAccountant(Callback):
             )
         leaves_files = bool(trainer.loggers) or trainer.checkpoint_callback is not None
         if leaves_files and folder is not None and trainer.is_global_zero:
-            ledger.journal = _open_journal(Path(folder), previous)
+            ledger.journal = open_journal(Path(folder), previous)
+        self._reserve(trainer, pl_module, previous)
+
+    def _reserve(self, trainer: Trainer, method: Any, previous: Path | None) -> None:
+        """Reserve the whole plan in the budget book, if there is one; rank 0 alone writes there."""
+        url = book_url(self.book)
+        if url is None:
+            return
+        plan, refused = whole_plan(method, trainer.estimated_stepping_batches), ""
+        if trainer.is_global_zero:
+            try:
+                self._booked = reserve(url, self.dataset, trainer, method, plan, previous)
+                method.ledger.account = self._booked.record
+            except BookError as error:
+                refused = str(error)
+        if refused := trainer.strategy.broadcast(refused):  # all ranks end
+            raise BookError(refused)
+
+    def on_exception(
+        self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
+    ) -> None:
+        """Give back to the budget book what a stopped run has not released."""
+        if self._booked is not None:
+            with contextlib.suppress(BookError):  # a later run finds it open, and its process ended
+                self._booked.close(None)
+
+    def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Give back what the run has not released, and say what is left for others."""
+        if self._booked is not None and stage == "fit":
+            if line := self._booked.close(trainer.log_dir or ""):
+                print(line)
+            pl_module.ledger.account = None  # type: ignore[union-attr]  # of a method
 
     def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Check the live loaders; stop at once if a resumed run has spent its budget."""
@@ -261,6 +303,11 @@ class PrivacyAccountant(Callback):
             guaranteed = statement["epsilon"] != "inf"
             sentence = full_sentence(statement) if guaranteed else statement["guarantee"]
             print(f"guarantee: {sentence}" if guaranteed else f"no guarantee: {sentence[6:]}")
+            if guaranteed and self._booked is None and self.book != NO_BOOK:
+                print(
+                    "other runs on these data are not added up: there is no budget book "
+                    "(python -m lightning_dpg budget --help)"
+                )
 
     def _look_ahead(self, trainer: Trainer, method: Released) -> None:
         exhausted = not method.ledger.affords(*method.step_entries())
@@ -274,50 +321,3 @@ def _advised_delta(num_pairs: int | None) -> str:
         return "set it below one over the number of pairs of nodes, which is public"
     least = 10.0 ** -len(str(num_pairs))
     return f"set it to {least:.0e} or less, below one over the number of pairs of nodes (public)"
-
-
-def journal_state(checkpoint: str | Path | None) -> dict[str, Any] | None:
-    """Return the state of the ledger of the journal beside a checkpoint; None without one."""
-    journal = journal_beside(checkpoint)
-    return None if journal is None else _replay(journal)
-
-
-def journal_beside(checkpoint: str | Path | None) -> Path | None:
-    """Return the journal in the run folder of a checkpoint."""
-    if checkpoint is None:
-        return None
-    folders = Path(checkpoint).absolute().parents[:2]
-    return next((path / JOURNAL for path in folders if (path / JOURNAL).is_file()), None)
-
-
-def _replay(journal: Path) -> dict[str, Any] | None:
-    """Return the state of the ledger that wrote ``journal``; None if it booked nothing."""
-    return PrivacyLedger.replay(journal) if b"\n" in journal.read_bytes() else None
-
-
-def _open_journal(folder: Path, previous: Path | None) -> Path:
-    """Open the journal of this run.
-
-    A resumed run continues the file of the earlier run under a second name: every later resume,
-    from either folder, finds all steps.
-    """
-    journal = folder / JOURNAL
-    folder.mkdir(parents=True, exist_ok=True)
-    if previous is not None and previous.exists():
-        if journal.exists() and journal.samefile(previous):
-            return journal
-        _set_aside(journal)
-        try:
-            journal.hardlink_to(previous)
-        except OSError:  # another file system, or one without links
-            shutil.copy(previous, journal)
-    else:
-        _set_aside(journal)
-    return journal
-
-
-def _set_aside(journal: Path) -> None:
-    """Keep the file of another run of the same name."""
-    if journal.exists():
-        taken = len(list(journal.parent.glob(f"{journal.stem}-*{journal.suffix}")))
-        journal.rename(journal.with_stem(f"{journal.stem}-{taken + 1}"))

@@ -23,7 +23,7 @@ from lightning_dpg.callbacks.card.facts import Facts
 from lightning_dpg.callbacks.card.pages import nonprivate_page, pages
 from lightning_dpg.callbacks.card.texts import Card
 from lightning_dpg.callbacks.card.topics import topics, with_texts
-from lightning_dpg.callbacks.checksums import digest, write_sums
+from lightning_dpg.callbacks.checksums import public_digest, write_sums
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
 from lightning_dpg.graph.io import check_edge_list_names, write_graph
 from lightning_dpg.graph.parquet import check_parquet, write_attribute_table
@@ -122,7 +122,7 @@ class ReleaseWriter(Callback):
             print(f"names of the node numbers, for you only: {Path(folder) / KEY}")
         # Without a logger the folder is one of the user, and so is a file of that name.
         path = Path(folder) / CONFIGURATION
-        configuration = digest(path) if trainer.loggers and path.is_file() else None
+        configuration = public_digest(path) if trainer.loggers and path.is_file() else None
         records = data.records if serves_records(data) else None
         facts = self._facts(pl_module, records, configuration)
         found = self._found

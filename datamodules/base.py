@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader
 from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.batches import Batches
+from lightning_dpg.datamodules.identity import identity_of
 from lightning_dpg.datamodules.loading import GraphSource, load_reading
 from lightning_dpg.datamodules.node_attributes import (
     NAMED_BY_ATTRIBUTES,
@@ -37,6 +38,7 @@ from lightning_dpg.graph.conversion import GraphReading, NodeSet, holds_attribut
 from lightning_dpg.graph.graph import largest_component
 from lightning_dpg.graph.kinds import given_sides, in_kind
 from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
+from lightning_dpg.interfaces import Identity
 
 _NODE_SETS = {
     NodeSet.BUILT_IN: "is public: the graph is built in.",
@@ -144,6 +146,7 @@ class GraphDataModule(pl.LightningDataModule):
         self.summary: str | None = None
         self._graph: Data | None = None
         self._file_order: Sequence[str] | None = None
+        self._whole: Data | None = None
         self._numbering: list[int] | None = None
         self._key: list[str] | None = None
 
@@ -153,6 +156,13 @@ class GraphDataModule(pl.LightningDataModule):
         if self._graph is None:
             self._graph = self._read_graph()
         return self._graph
+
+    def identity(self) -> Identity:
+        """Canonical content of the whole graph under its own names (private)."""
+        if self._whole is None:
+            _ = self.graph
+        assert self._whole is not None  # read with the graph
+        return identity_of([self._whole])
 
     def _read_graph(self) -> Data:
         if self.names not in ("keep", "numbers"):
@@ -174,6 +184,7 @@ class GraphDataModule(pl.LightningDataModule):
         self._file_order = reading.file_order
         reading = in_kind(reading, self.kind, sides)
         graph, self.summary = reading.graph, reading.summary
+        self._whole = graph
         total = graph.num_nodes
         if self.largest_component:
             graph = largest_component(graph)

@@ -25,13 +25,14 @@ from lightning_dpg.datamodules.batches import (
     request_of,
 )
 from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIONS
+from lightning_dpg.datamodules.identity import identity_of
 from lightning_dpg.datamodules.loading import GraphSetSource
 from lightning_dpg.datamodules.records import EdgeRecords, GraphSet
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import GraphFormatError, from_networkx, from_pyg
 from lightning_dpg.graph.node_names import natural_key, natural_order
 from lightning_dpg.graph.pair_indices import num_pairs
-from lightning_dpg.interfaces import BatchRequest, PredictsGraphs
+from lightning_dpg.interfaces import BatchRequest, Identity, PredictsGraphs
 
 
 class GraphSetDataModule(pl.LightningDataModule):
@@ -161,6 +162,10 @@ class GraphSetDataModule(pl.LightningDataModule):
             assumptions=self.assumptions,
             preparation=self.preparation,
         )
+
+    def identity(self) -> Identity:
+        """Canonical content of all graphs (private), after ``setup``."""
+        return identity_of(self.graphs)
 
     @property
     def num_edges(self) -> int:

@@ -14,6 +14,7 @@ from torch_geometric.io import read_planetoid_data
 from lightning_dpg.datamodules.batches import PoissonRecords
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.held_out import public_coin
+from lightning_dpg.datamodules.identity import identity_of
 from lightning_dpg.datamodules.loading import GraphSource, data_root, load_reading
 from lightning_dpg.graph.conversion import GraphReading, NodeSet
 from lightning_dpg.graph.graph import (
@@ -22,6 +23,7 @@ from lightning_dpg.graph.graph import (
     make_graph,
     undirected_edges,
 )
+from lightning_dpg.interfaces import Identity
 from lightning_dpg.privacy.sampling import PoissonBatch
 
 
@@ -97,10 +99,15 @@ class SubgraphDataModule(GraphSetDataModule):
         self.largest_component = largest_component
         self.seed = seed
 
+    def identity(self) -> Identity:
+        """Canonical content of the whole graph (private), after ``setup``."""
+        return identity_of([self._whole])
+
     def read_graphs(self) -> list[Data]:
         """Return the subgraphs (private)."""
         reading = _load(self.whole, undirected=self.undirected)
         whole, self.summary = reading.graph, reading.summary
+        self._whole = whole
         if reading.node_set in (NodeSet.LINES, NodeSet.LARGEST):
             self.assumptions.append(
                 "The node set of the whole graph is taken for public, although it was read off the "

@@ -121,6 +121,26 @@ Records = GraphRecords | GraphSetRecords
 """What a method reads; :attr:`PrivateModule.reads` says which, or ``AttributedGraphRecords``."""
 
 
+class Identity(NamedTuple):
+    """Canonical content of data (private): equal for the same edges in any file and order.
+
+    Attributes:
+        edges: All edges by the names of their nodes.
+        nodes: Names of all nodes.
+    """
+
+    edges: bytes
+    nodes: bytes
+
+
+@runtime_checkable
+class HasIdentity(Protocol):
+    """A data module whose data a budget book can recognize."""
+
+    def identity(self) -> Identity:
+        """Canonical content (private), of the data as they were read."""
+
+
 class BatchRequest(NamedTuple):
     """Batches that a method asks its data module for; all numbers are settings of the method.
 

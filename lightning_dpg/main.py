@@ -9,6 +9,7 @@ from lightning_dpg.cli.quiet import mute_known_warnings
 from lightning_dpg.commands import (
     attack,
     audit,
+    budget,
     card,
     compare,
     evaluate,
@@ -32,6 +33,7 @@ OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "audit": audit.run,
     "attack": attack.run,
     "plan": plan.run,
+    "budget": budget.run,
     "list": list_.run,
 }
 
@@ -54,6 +56,7 @@ without one:
   attack    find links and nodes of the real graph in a release (reads the private graph)
   compare   methods side by side on graphs and budgets (reads the private graphs)
   plan      noise, steps, epsilon and delta of a run, before any data are touched
+  budget    what a data set has spent over all its releases, and what is left
   list      methods, data sets and configurations
 
 options:
@@ -70,7 +73,7 @@ def main(args: Sequence[str] | None = None) -> int:
         args: Command line without the program's name; by default that of the process.
 
     Returns:
-        Exit code: 0; 1 if an audit refutes a claim, or if a release was changed; 2 if the user has
+        Exit code: 0; 1 if an audit refutes a claim, or if a release or a book was changed; 2 if the user has
         to correct something; 130 after Ctrl-C.
     """
     command, *rest = [*(sys.argv[1:] if args is None else args)] or ["--help"]

@@ -30,7 +30,8 @@ ARROWS = {
     "running": {"cli"},
     "cli": {"methods", "callbacks", "datamodules"},
     "methods": {"interfaces", "privacy", "nn", "graph", "metrics"},
-    "callbacks": {"interfaces", "privacy", "metrics", "graph"},
+    "callbacks": {"interfaces", "book", "privacy", "metrics", "graph"},
+    "book": {"interfaces", "privacy"},
     "datamodules": {"interfaces", "privacy.sampling", "graph"},
     "metrics": {"graph"},
     "interfaces": {"privacy.budget", "privacy.ledger", "privacy.noise"},  # as types only

@@ -94,6 +94,9 @@ def help_of(command):
     """Options that the help of an own command names."""
     with contextlib.redirect_stdout(io.StringIO()) as said:
         main([command, "--help"])
+        parts = re.findall(r"^    (\w+) ", said.getvalue(), re.MULTILINE)  # of a group of commands
+        for part in parts if command == "budget" else ():
+            main([command, part, "--help"])
     return set(re.findall(r"--[\w-]+", said.getvalue()))
 
 

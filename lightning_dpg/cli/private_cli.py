@@ -17,7 +17,8 @@ import lightning_dpg.callbacks
 import lightning_dpg.datamodules
 import lightning_dpg.methods  # noqa: F401
 from lightning_dpg.callbacks import Card, PrivacyAccountant, PrivacyProgressBar
-from lightning_dpg.callbacks.privacy_accountant import journal_state
+from lightning_dpg.callbacks.booking import NO_BOOK
+from lightning_dpg.callbacks.journal import journal_state
 from lightning_dpg.classes import find_class
 from lightning_dpg.cli.card_section import with_release_writer
 from lightning_dpg.cli.checkpoints import (
@@ -68,6 +69,7 @@ class PrivateCLI(LightningCLI):
             raise
 
     def _run(self, args: list[str]) -> None:
+        args = [f"--privacy.book={NO_BOOK}" if word == "--no-book" else word for word in args]
         args, lines = with_names_of_today(args)
         for line in lines:
             rank_zero_info(line)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pytorch_lightning.loggers import CSVLogger
 
-from lightning_dpg.callbacks.privacy_accountant import JOURNAL, journal_beside
+from lightning_dpg.callbacks.journal import JOURNAL, journal_beside
 
 _BEFORE_THE_START = {"config.yaml", "hparams.yaml", "wandb", JOURNAL}
 

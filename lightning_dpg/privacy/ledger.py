@@ -34,6 +34,8 @@ class PrivacyLedger:
         budget: What may be spent; None refuses nothing.
         journal: File to which each release is written before it is booked, so that a run that was
             killed still knows what it released. A new file starts with what was booked before.
+        account: Function that gets each release before it is written and made, and that may refuse
+            it: that of a budget book, which adds up runs.
         observer: Receives the key and the noisy value of each release, for an audit.
     """
 
@@ -44,6 +46,7 @@ class PrivacyLedger:
         self.budget: Budget | None = None
         self._proved: tuple[Budget | None, Counter[Any]] = None, Counter()
         self.journal: Path | None = None
+        self.account: Callable[[LedgerEntry], None] | None = None
         self.observer: Callable[[str, Tensor], None] | None = None
 
     @property
@@ -78,9 +81,7 @@ class PrivacyLedger:
                 f"{self.delta(epsilon):.3g} to {self.delta(epsilon, entry):.3g}; "
                 f"the budget is {delta:.3g}"
             )
-        if self.journal is not None:
-            self._write(self.journal, entry)
-        self._book(entry)
+        self._record(entry)
 
     def publish(self, key: str, noisy: Tensor) -> Tensor:
         """Return the noisy value of a paid release, after the observer, if any, has received it."""
@@ -185,9 +186,7 @@ class PrivacyLedger:
 
     def book_lost(self, entry: LedgerEntry) -> None:
         """Book, budget or not, steps that were made and that no journal shows."""
-        if self.journal is not None:
-            self._write(self.journal, entry)
-        self._book(entry)
+        self._record(entry)
 
     def is_part_of(self, state: dict[str, Any]) -> bool:
         """Whether ``state`` shows every step of this ledger."""
@@ -220,6 +219,14 @@ class PrivacyLedger:
                     f"{entry.name!r} protects the relation {entry.relation.value!r}, which cannot "
                     f"be added to a ledger of {self.relation.value!r}"
                 )
+
+    def _record(self, entry: LedgerEntry) -> None:
+        """Tell the budget book first, which then never knows less than the journal."""
+        if self.account is not None:
+            self.account(entry)
+        if self.journal is not None:
+            self._write(self.journal, entry)
+        self._book(entry)
 
     def _book(self, entry: LedgerEntry) -> None:
         for i in reversed(range(len(self.entries))):

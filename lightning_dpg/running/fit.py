@@ -11,6 +11,7 @@ import pytorch_lightning as pl
 import yaml
 
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
+from lightning_dpg.callbacks.booking import NO_BOOK
 from lightning_dpg.cli.private_cli import PrivateCLI
 from lightning_dpg.cli.quiet import mute_known_warnings, quiet
 from lightning_dpg.methods.base import PrivateModule
@@ -87,7 +88,7 @@ def fit_method(
             enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,
-            callbacks=[PrivacyAccountant(epsilon, delta)],
+            callbacks=[PrivacyAccountant(epsilon, delta, book=NO_BOOK)],
         ).fit(method, data)
 
 
@@ -96,7 +97,9 @@ def _arguments(settings: Mapping[str, Any], root: Path, stack: contextlib.ExitSt
     mute_known_warnings()
     config = Path(stack.enter_context(TemporaryDirectory())) / "settings.yaml"
     config.write_text(yaml.safe_dump({**settings}), encoding="utf-8")
-    return ["fit", "--config", str(config), "--trainer.default_root_dir", str(root)]
+    # Fits of comparisons, audits and attacks measure a method; they are no releases of an owner.
+    place = ["--trainer.default_root_dir", str(root), "--privacy.book", NO_BOOK]
+    return ["fit", "--config", str(config), *place]
 
 
 class _BareFit(PrivateCLI):

@@ -20,7 +20,7 @@ from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.utilities.seed import isolate_rng
 
 from lightning_dpg.callbacks import Card, PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
-from lightning_dpg.callbacks.privacy_accountant import JOURNAL
+from lightning_dpg.callbacks.journal import JOURNAL
 from lightning_dpg.callbacks.release_writer import check_settings
 from lightning_dpg.callbacks.trainer_check import check_trainer
 from lightning_dpg.cli.ends import spent_so_far, spent_too_early
@@ -46,6 +46,8 @@ def fit(
     out: str | Path | None = None,
     card: Mapping[str, str] | None = None,
     progress: bool = True,
+    book: str | None = None,
+    dataset: str | None = None,
     **settings: Any,
 ) -> Release:
     """Fit a method to a private graph within a budget, and open its release.
@@ -68,6 +70,10 @@ def fit(
         card: Texts of the owner for the model card by name, such as ``operator``, ``purpose`` and
             ``contact``. They are published with the release.
         progress: Whether to show a progress bar of a method that trains.
+        book: URL of the budget book that adds up all runs on the data, such as
+            ``sqlite:///book.db``; by default that of the environment variable
+            ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
+        dataset: Name of the data in the book; by default they are recognized.
         **settings: Arguments of the method's constructor.
 
     Returns:
@@ -94,7 +100,9 @@ def fit(
         chosen = choose_method(method, settings)
         pl.seed_everything(seed, verbose=False)
         writer = ReleaseWriter(card=card)
-        budget = PrivacyAccountant(epsilon, chosen.delta(delta, epsilon))
+        budget = PrivacyAccountant(
+            epsilon, chosen.delta(delta, epsilon), book=book, dataset=dataset
+        )
         config = chosen.configuration(epsilon, delta, seed) | _stated_source(data, chosen)
         if trainer is not None:
             if out is not None:

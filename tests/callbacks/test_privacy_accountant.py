@@ -14,7 +14,7 @@ from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.callbacks.privacy_accountant import JOURNAL
+from lightning_dpg.callbacks.journal import JOURNAL
 from lightning_dpg.callbacks.statement import privacy_statement
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule
 from lightning_dpg.methods import (

@@ -1,0 +1,192 @@
+"""A run in a budget book: reserved before its first release, booked event by event, and closed."""
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pytorch_lightning import Trainer
+
+from lightning_dpg.book.book import Book
+from lightning_dpg.book.database import BookError, has_password
+from lightning_dpg.book.request import Request
+from lightning_dpg.book.reservation import Reservation
+from lightning_dpg.callbacks.checksums import SUMS, digest
+from lightning_dpg.interfaces import HasIdentity
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry
+
+BOOK_VARIABLE = "LIGHTNING_DPG_BOOK"
+NO_BOOK = "none"
+"""Value of ``privacy.book`` that leaves the book of the environment out."""
+
+
+def book_url(setting: str | None) -> str | None:
+    """URL of the book of a run, from its setting or from the environment; None without a book.
+
+    Raises:
+        BookError: If the setting has a password, which would end in the file of the configuration.
+    """
+    if setting is not None and has_password(setting):
+        raise BookError(
+            "privacy.book has a password, and the run folder keeps all settings\n"
+            f"leave it out, and set PGPASSWORD, or {BOOK_VARIABLE} to the whole URL"
+        )
+    url = setting or os.environ.get(BOOK_VARIABLE)
+    return None if not url or url == NO_BOOK else url
+
+
+class BookedRun:
+    """A run that a book has let in.
+
+    Args:
+        book: The book.
+        dataset: Name of the data set.
+        reservation: What was reserved.
+
+    Attributes:
+        dataset: Name of the data set.
+    """
+
+    def __init__(self, book: Book, dataset: str, reservation: Reservation) -> None:
+        self.dataset = dataset
+        self._book = book
+        self._reservation = reservation
+        self._is_open = True
+
+    def record(self, entry: LedgerEntry) -> None:
+        """Book a release before it is made."""
+        self._reservation.book(entry)
+
+    def close(self, folder: str | None) -> str | None:
+        """Give back what was not released; return a line on what is left, the first time.
+
+        Args:
+            folder: Folder of the run, if it has ended with a release; None if it was stopped.
+        """
+        if not self._is_open:
+            return None
+        self._is_open = False
+        sums = None if folder is None else Path(folder) / "release" / SUMS
+        made = digest(sums) if sums is not None and sums.is_file() else None
+        self._reservation.close("stopped" if folder is None else "ended", made)
+        known, left = self._book.data_set(self.dataset), self._book.left(self.dataset)
+        self._book.close()
+        return (
+            f"budget book: {self.dataset} has a total of epsilon {known.total.epsilon:g}, delta "
+            f"{known.total.delta:g}; left is one pure release of epsilon {int(left * 1e4) / 1e4:g}"
+        )
+
+
+def reserve(
+    url: str,
+    dataset: str | None,
+    trainer: Trainer,
+    method: Any,
+    plan: Callable[[Budget], list[LedgerEntry]],
+    previous: Path | None,
+) -> BookedRun:
+    """Reserve the whole plan of a run.
+
+    Args:
+        url: The book.
+        dataset: Name of the data set; None recognizes the data.
+        trainer: Trainer of the run.
+        method: Method with its budget.
+        plan: All releases of the run by its budget.
+        previous: Journal of the run that this one continues, if any.
+
+    Raises:
+        BookError: If the book refuses it. Nothing is booked then.
+    """
+    book = Book(url)
+    try:
+        data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
+        if not isinstance(data, HasIdentity):
+            raise BookError(
+                f"{type(data).__name__} has no identity(), by which the budget book recognizes data\n"
+                f"write it, or leave the book out (privacy.book: {NO_BOOK})"
+            )
+        edges = book.fingerprint(data.identity()).edges
+        name = _data_set(book, dataset, edges, method.relation)
+        ledger = method.ledger
+        request = Request(
+            method=type(method).__name__,
+            settings=_digest(method),
+            budget=ledger.budget,
+            plan=plan,
+            edges=edges,
+            folder=str(ledger.journal.parent.absolute()) if ledger.journal else "",
+            journal=ledger.journal,
+            before=list(ledger.entries),
+            previous=previous,
+        )
+        return BookedRun(book, name, book.reserve(name, request))
+    except BaseException:
+        book.close()
+        raise
+
+
+def whole_plan(method: Any, steps: float) -> Callable[[Budget], list[LedgerEntry]]:
+    """All releases of a run by its budget; a resumed run goes on with the noise of its checkpoint.
+
+    Args:
+        method: The method.
+        steps: Private steps of the whole run.
+
+    Raises:
+        BookError: If their number is not known.
+    """
+    if steps == float("inf"):
+        raise BookError("a budget book reserves whole plans: set trainer.max_epochs")
+    now = {entry.key: entry for entry in method.step_entries()} if method.ledger.entries else {}
+
+    def plan(budget: Budget) -> list[LedgerEntry]:
+        planned: list[LedgerEntry] = method.plan(budget, int(steps))
+        return [
+            replace(now[each.key], steps=each.steps) if each.key in now else each
+            for each in planned
+        ]
+
+    return plan
+
+
+def _data_set(book: Book, asked: str | None, edges: str, relation: str) -> str:
+    """Name of the data set of a run.
+
+    Raises:
+        BookError: If the data are not registered, or under another name than the one asked for.
+    """
+    known = [name for name in book.names_of(edges) if book.data_set(name).relation == str(relation)]
+    if asked is None:
+        if len(known) == 1:
+            return known[0]
+        raise BookError(
+            f"{book.url}: these data are not registered for the relation {relation}\n"
+            "register them: python -m lightning_dpg budget register NAME --data FILE ...\n"
+            f"or leave the book out: --privacy.book {NO_BOOK}"
+        )
+    book.data_set(asked)
+    if known and asked not in known:
+        raise BookError(
+            f"{book.url}: these data are registered as {known[0]!r}, and privacy.dataset is "
+            f"{asked!r}\nset privacy.dataset to {known[0]}"
+        )
+    if not known and asked not in book.names_of(edges):
+        warnings.warn(
+            f"the data differ from those registered as {asked!r}: the run is booked on its total, "
+            "as on a new version of data on the same people; register other data under another name",
+            stacklevel=2,
+        )
+    return asked
+
+
+def _digest(method: Any) -> str:
+    """Digest of the class and the settings of a method."""
+    settings = {key: value for key, value in method.hparams.items() if not key.startswith("_")}
+    text = json.dumps([type(method).public_path(), settings], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()

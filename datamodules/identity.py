@@ -1,0 +1,41 @@
+"""Canonical content of graphs: the same for the same edges in any file, order and orientation."""
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+from torch_geometric.data import Data
+
+from lightning_dpg.graph.pair_space import space_of
+from lightning_dpg.interfaces import Identity
+
+
+def identity_of(graphs: Sequence[Data]) -> Identity:
+    """Canonical content of one graph, or of a list of graphs (private).
+
+    Edges are those between names, so that neither the numbers of nodes nor nodes without an edge
+    change them.
+
+    Args:
+        graphs: Graphs with the attribute ``node_names``; their places are part of the content.
+    """
+    parts = [_canonical(graph) for graph in graphs]
+    return Identity(*(b"\0".join(content) for content in zip(*parts, strict=True)))
+
+
+def _canonical(graph: Data) -> tuple[bytes, bytes]:
+    """Edges and nodes of one graph; directions and sides are part of its edges."""
+    space = space_of(graph)
+    names, edges = graph.node_names, space.edges(graph).numpy()
+    linked = sorted(np.unique(edges).tolist(), key=names.__getitem__)
+    rank = np.zeros(len(names), dtype="<i8")
+    rank[linked] = np.arange(len(linked))
+    pairs = rank[edges]
+    if space.kind == "undirected":
+        pairs = np.sort(pairs, axis=1)
+    pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+    text = json.dumps([names[node] for node in linked]).encode()
+    if space.kind != "undirected":
+        text += space.kind.encode()
+    length = np.array([len(pairs)], dtype="<i8").tobytes()
+    return text + b"\0" + length + pairs.tobytes(), json.dumps(sorted(names)).encode()

@@ -1,0 +1,265 @@
+"""The budget book of data sets: runs reserve their whole plan, book each release, and give back.
+
+A book is a log and the tables that follow from it. Each of its writes appends lines and changes the
+tables in one transaction, and the database lets writes of all processes follow one another: two runs
+at the same instant never overspend together.
+"""
+
+import contextlib
+import getpass
+import os
+import socket
+from collections.abc import Sequence
+
+from lightning_dpg.book import rows, schema
+from lightning_dpg.book.database import BookError, Database, connect
+from lightning_dpg.book.filter import Rule, Spending, pure_epsilon_left
+from lightning_dpg.book.identity import Fingerprint, fingerprint
+from lightning_dpg.book.projection import record
+from lightning_dpg.book.request import Request, check, family_of, largest_epsilon, places, rule_of
+from lightning_dpg.book.reservation import Reservation
+from lightning_dpg.book.rows import DataSet, Run
+from lightning_dpg.book.unfinished import proved_steps
+from lightning_dpg.book.verification import faults
+from lightning_dpg.interfaces import Identity
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import Relation
+
+
+class Book:
+    """An open book.
+
+    Args:
+        url: Its database.
+        is_new: Whether to make it.
+
+    Raises:
+        BookError: If there is none, or if it has a newer version.
+    """
+
+    def __init__(self, url: str, *, is_new: bool = False) -> None:
+        self.database: Database = connect(url, is_new=is_new)
+        found = schema.version(self.database)
+        if is_new and found:
+            raise BookError(f"{self.url}: there is a book already")
+        if not is_new and not found:
+            raise BookError(
+                f"{self.url}: no book\n"
+                f"make one: python -m lightning_dpg budget init --book {self.url}"
+            )
+        schema.migrate(self.database)
+
+    @property
+    def url(self) -> str:
+        """Where the book is, without a password."""
+        return self.database.url
+
+    def close(self) -> None:
+        """Close the database."""
+        self.database.close()
+
+    def fingerprint(self, content: Identity) -> Fingerprint:
+        """Fingerprint of data under the key of this book.
+
+        Args:
+            content: Canonical content of the data (private).
+        """
+        ((key,),) = self.database.rows("SELECT value FROM book_facts WHERE name = 'secret'")
+        return fingerprint(key, content)
+
+    def register(
+        self,
+        name: str,
+        found: Fingerprint,
+        *,
+        relation: Relation,
+        total: Budget,
+        record_unit: str,
+        words: str = "",
+        max_degree: int | None = None,
+    ) -> None:
+        """Register data under a name, with the total that all of their releases may spend.
+
+        Args:
+            name: New name.
+            found: Fingerprint of the data.
+            relation: Neighboring relation of the total.
+            total: Total of all releases.
+            record_unit: What is one record.
+            words: The owner's words.
+            max_degree: Largest number of edges of a node (public).
+
+        Raises:
+            BookError: If the name is taken, or if the data have another name and this relation.
+        """
+        with self.database.write():
+            for known in rows.data_sets(self.database):
+                if known.name == name:
+                    raise BookError(f"{self.url}: there is a data set {name!r} already")
+                if known.relation is relation and known.edges == found.edges:
+                    raise BookError(
+                        f"{self.url}: these data are registered as {known.name!r} already, and one "
+                        "total covers all of their releases"
+                    )
+            record(
+                self.database,
+                "register",
+                name=name,
+                relation=relation.value,
+                record=record_unit,
+                words=words,
+                epsilon=total.epsilon,
+                delta=total.delta,
+                max_degree=max_degree,
+                edges=found.edges,
+                nodes=found.nodes,
+            )
+
+    def data_set(self, name: str) -> DataSet:
+        """A data set by its name.
+
+        Raises:
+            BookError: If there is none.
+        """
+        return rows.data_set(self.database, name)
+
+    def data_sets(self) -> list[DataSet]:
+        """All data sets."""
+        return rows.data_sets(self.database)
+
+    def runs(self, dataset: str | None = None) -> list[Run]:
+        """Runs on a data set, or on all."""
+        return rows.runs(self.database, dataset)
+
+    def names_of(self, edges: str) -> list[str]:
+        """Names of the data sets that are known by this fingerprint of edges."""
+        found = self.database.rows(
+            "SELECT name FROM book_datasets WHERE edges = ? "
+            "UNION SELECT dataset FROM book_runs WHERE edges = ?",
+            edges,
+            edges,
+        )
+        return sorted(name for (name,) in found)
+
+    def reserve(self, name: str, request: Request) -> Reservation:
+        """Reserve the whole plan of a run, or refuse it with nothing booked.
+
+        Args:
+            name: Data set.
+            request: The run.
+
+        Raises:
+            BookError: If the plan exceeds what is left, has another relation, or if the book has a
+                fault.
+        """
+        if found := faults(self.database):
+            raise BookError(
+                f"{self.url}: the book was changed, and nothing is spent on it: {found[0]}\n"
+                f"see python -m lightning_dpg budget verify --book {self.url}"
+            )
+        self.reconcile(name)
+        with self.database.write():
+            known = self.data_set(name)
+            earlier = self.runs(name)
+            entries, booked = places(earlier, request)
+            check(known, request, entries)
+            asked, family = Spending(request.budget, entries), family_of(earlier, request)
+            rule = rule_of(known, earlier, asked, family)
+            if rule is None:
+                raise BookError(self._too_small(known, earlier, request))
+            number = self._next_run()
+            if not self.database.hold(number):
+                raise BookError(f"{self.url}: the lock of run {number} is taken: try again")
+            record(
+                self.database,
+                "reserve",
+                run=number,
+                family=family or number,
+                dataset=name,
+                method=request.method,
+                settings=request.settings,
+                folder=request.folder,
+                journal=None if request.journal is None else str(request.journal.absolute()),
+                who=_who(),
+                edges=request.edges,
+                epsilon=request.budget.epsilon,
+                delta=request.budget.delta,
+                rule=rule,
+                before=[entry.to_dict() for entry in request.before],
+                entries=[entry.to_dict() for entry in entries],
+                booked=booked,
+            )
+        return Reservation(self.database, number, entries, booked)
+
+    def reconcile(self, name: str | None = None) -> list[int]:
+        """Close the runs whose process has ended without a word; return their numbers.
+
+        Each keeps what the book or its journal shows, whichever is more. A run without a journal, or
+        whose journal cannot be read, keeps its whole plan.
+
+        Args:
+            name: Data set; by default all.
+        """
+        closed = []
+        for run in self.runs(name):
+            if not run.is_open or not self.database.hold(run.number):
+                continue
+            with contextlib.ExitStack() as stack:
+                stack.callback(self.database.drop, run.number)
+                stack.enter_context(self.database.write())
+                # Another process may have closed it, and its own may have booked, since it was read.
+                (now,) = [each for each in self.runs(run.dataset) if each.number == run.number]
+                if not now.is_open:
+                    continue
+                record(
+                    self.database,
+                    "close",
+                    run=run.number,
+                    outcome="killed",
+                    booked=proved_steps(now),
+                    release=None,
+                )
+            closed.append(run.number)
+        return closed
+
+    def left(self, name: str) -> float:
+        """Largest epsilon of one more pure release that would be let in now."""
+        known = self.data_set(name)
+        counted = list(rows.spendings(self.runs(name)).values())
+        rule: Rule = known.rule if counted else "sum"
+        return pure_epsilon_left(known.total, rule, counted)
+
+    def _next_run(self) -> int:
+        ((last,),) = self.database.rows("SELECT MAX(run) FROM book_runs")
+        return int(last or 0) + 1
+
+    def _too_small(self, known: DataSet, earlier: Sequence[Run], request: Request) -> str:
+        epsilon, delta = request.budget
+        waiting = [f"run {run.number} of {run.who}" for run in earlier if run.is_open]
+        lines = [
+            f"{known.name}: what is left of its total does not pay for {request.method} at epsilon "
+            + f"{epsilon:g}, delta {delta:g}",
+            f"total: epsilon {known.total.epsilon:g}, delta {known.total.delta:g}; left: one pure "
+            + f"release of epsilon {_down(self.left(known.name))}",
+        ]
+        largest = largest_epsilon(known, earlier, request)
+        if largest:
+            lines.append(f"set privacy.epsilon to {_down(largest)} or less")
+        else:
+            lines.append(f"no budget at this delta that {request.method} can keep is left")
+        if waiting:
+            lines.append(f"reserved now by {', '.join(waiting[:3])}")
+        return "\n".join(lines)
+
+
+def _who() -> str:
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container without a name for the number
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}, process {os.getpid()}"
+
+
+def _down(value: float) -> str:
+    """A number with four digits after the point, rounded down."""
+    return f"{int(value * 1e4) / 1e4:g}"

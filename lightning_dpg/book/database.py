@@ -1,0 +1,313 @@
+"""Databases that can hold a budget book: an SQLite file, or PostgreSQL by URL.
+
+Both get the same statements, with ``?`` for values. A write is one transaction, and writes of all
+processes follow one another. The SQLite module is Python's own; PostgreSQL needs the extra ``book``.
+"""
+
+import getpass
+import importlib
+import os
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from filelock import FileLock, Timeout
+
+from lightning_dpg.errors import CommandError
+
+WAIT = 60.0
+"""Seconds that a process waits for the write of another one."""
+
+_FORMS = "sqlite:///book.db, sqlite:////folder/book.db or postgresql://user@host/database"
+_SCHEMES = ("postgresql", "postgres")
+_LOCK = 0x1DB6  # of writes; locks of runs have two keys, so that they never are this one
+
+
+class BookError(CommandError):
+    """A book that cannot be used; the message names the way out."""
+
+
+class Database(ABC):
+    """A database with serialized writes, and with locks that end with their process.
+
+    Attributes:
+        url: Where it is, without a password.
+    """
+
+    url: str
+
+    @abstractmethod
+    def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """Run a statement with ``?`` for values, and return its rows."""
+
+    @abstractmethod
+    def write(self) -> AbstractContextManager[None]:
+        """Begin a transaction that no other write overlaps, and end it with the context."""
+
+    @abstractmethod
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Let all reads of the context see the same state, and let others write meanwhile."""
+
+    @abstractmethod
+    def tables(self) -> set[str]:
+        """Names of the tables."""
+
+    @abstractmethod
+    def hold(self, run: int) -> bool:
+        """Take the lock of a run until this process ends; return False if another one has it."""
+
+    @abstractmethod
+    def drop(self, run: int) -> None:
+        """Give back the lock of a run."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection and give back all locks."""
+
+
+class SQLite(Database):
+    """A book in one file. Locks of runs are files beside it.
+
+    Args:
+        path: The file.
+        is_new: Whether to make it; otherwise it has to exist.
+    """
+
+    def __init__(self, path: Path, *, is_new: bool = False) -> None:
+        self.url = f"sqlite:///{path}"
+        self.path = path
+        self._locks: dict[int, FileLock] = {}
+        if not is_new and not path.is_file():
+            raise BookError(
+                f"{path}: no such book\nmake one: python -m lightning_dpg budget init --book {self.url}"
+            )
+        if is_new:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)  # the book is as private as the data
+        with _explained(self.url):
+            # Statements begin and end transactions themselves.
+            self._connection = sqlite3.connect(
+                path, timeout=WAIT, isolation_level=None, check_same_thread=False
+            )
+            if is_new:  # the file keeps it, and setting it waits for nobody
+                self.rows("PRAGMA journal_mode = WAL")
+            self.rows("PRAGMA synchronous = FULL")  # a booking outlasts a power failure
+
+    def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """Run a statement with ``?`` for values, and return its rows."""
+        with _explained(self.url):
+            return self._connection.execute(statement, values).fetchall()
+
+    @contextmanager
+    def write(self) -> Iterator[None]:
+        """Begin a transaction that no other write overlaps, and end it with the context."""
+        with self._transaction("BEGIN IMMEDIATE"):
+            yield
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all reads of the context see the same state, and let others write meanwhile."""
+        with self._transaction("BEGIN"):
+            yield
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        self.rows(begin)
+        try:
+            yield
+            self.rows("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.rollback()
+            raise
+
+    def tables(self) -> set[str]:
+        """Names of the tables."""
+        return {
+            name for (name,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
+
+    def hold(self, run: int) -> bool:
+        """Take the lock of a run until this process ends; return False if another one has it."""
+        lock = FileLock(f"{self.path}.run-{run}.lock")
+        try:
+            lock.acquire(timeout=0)
+        except (Timeout, PermissionError):  # a file of another user is that of a living run
+            return False
+        self._locks[run] = lock
+        return True
+
+    def drop(self, run: int) -> None:
+        """Give back the lock of a run."""
+        if run in self._locks:
+            lock = self._locks.pop(run)
+            Path(lock.lock_file).unlink(missing_ok=True)  # before others can take it
+            lock.release()
+
+    def close(self) -> None:
+        """Close the connection and give back all locks."""
+        for run in list(self._locks):
+            self.drop(run)
+        self._connection.close()
+
+
+class PostgreSQL(Database):
+    """A book on a server. Locks of runs are advisory locks of the connection.
+
+    Args:
+        url: Address; a password may be in it, and is never printed.
+    """
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        at = f"{parts.username}@" if parts.username else ""
+        port = f":{parts.port}" if parts.port else ""
+        self.url = f"postgresql://{at}{parts.hostname or ''}{port}{parts.path}"
+        self._driver = _driver()
+        self._held: set[int] = set()
+        options: dict[str, Any] = {
+            "user": unquote(parts.username) if parts.username else _user(),
+            "host": unquote(parts.hostname or "localhost"),
+            "port": parts.port or 5432,
+            "database": unquote(parts.path.lstrip("/")) or None,
+            "password": unquote(parts.password) if parts.password else _password(),
+        }
+        if folder := parse_qs(parts.query).get("host"):  # of a socket, as in libpq
+            options["unix_sock"] = f"{folder[0]}/.s.PGSQL.{options['port']}"
+        with self._explained():
+            self._connection = self._driver.connect(**options)
+            self._connection.autocommit = True
+
+    def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """Run a statement with ``?`` for values, and return its rows."""
+        with self._explained():
+            cursor = self._connection.cursor()
+            cursor.execute(statement.replace("?", "%s"), values)
+            return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+
+    @contextmanager
+    def write(self) -> Iterator[None]:
+        """Begin a transaction that no other write overlaps, and end it with the context."""
+        with self._transaction("BEGIN"):
+            self.rows(f"SET LOCAL lock_timeout = {int(WAIT * 1000)}")
+            self.rows(f"SELECT pg_advisory_xact_lock({_LOCK})")
+            yield
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all reads of the context see the same state, and let others write meanwhile."""
+        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"):
+            yield
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        self.rows(begin)
+        try:
+            yield
+            self.rows("COMMIT")
+        except BaseException:
+            self.rows("ROLLBACK")
+            raise
+
+    def tables(self) -> set[str]:
+        """Names of the tables."""
+        found = self.rows("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+        return {name for (name,) in found}
+
+    def hold(self, run: int) -> bool:
+        """Take the lock of a run until this process ends; return False if another one has it."""
+        if run in self._held:  # the server would give the lock to its holder once more
+            return False
+        ((is_free,),) = self.rows(f"SELECT pg_try_advisory_lock({_LOCK}, {run:d})")
+        if is_free:
+            self._held.add(run)
+        return bool(is_free)
+
+    def drop(self, run: int) -> None:
+        """Give back the lock of a run."""
+        if run in self._held:
+            self._held.remove(run)
+            self.rows(f"SELECT pg_advisory_unlock({_LOCK}, {run:d})")
+
+    def close(self) -> None:
+        """Close the connection, which gives back all locks."""
+        self._connection.close()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say of an error of the server where it happened, and never the password."""
+        try:
+            yield
+        except (self._driver.Error, OSError) as error:
+            said = error.args[0] if error.args else error
+            text = said.get("M", said) if isinstance(said, dict) else said
+            if "lock timeout" in str(text):
+                text = f"another process has been writing for {WAIT:g} seconds: try again"
+            raise BookError(f"{self.url}: {text}") from None
+
+
+def connect(url: str, *, is_new: bool = False) -> Database:
+    """Open the database of a URL.
+
+    Args:
+        url: ``sqlite:///`` and a path, or ``postgresql://user@host/database``.
+        is_new: Whether to make the file.
+
+    Raises:
+        BookError: If it cannot be opened. No message has a password.
+    """
+    scheme, _, rest = url.partition("://")
+    if scheme == "sqlite" and rest.startswith("/") and rest != "/":
+        return SQLite(Path(rest[1:]).expanduser(), is_new=is_new)
+    if scheme in _SCHEMES:
+        return PostgreSQL(url)
+    raise BookError(f"a book is a URL of the form {_FORMS}, got {without_password(url)}")
+
+
+def without_password(url: str) -> str:
+    """A URL as it may be printed."""
+    scheme, mark, rest = url.partition("://")
+    return f"{scheme}{mark}{rest.rpartition('@')[2]}" if "@" in rest else url
+
+
+def has_password(url: str) -> bool:
+    """Whether a URL has a password."""
+    return "@" in url and urlsplit(url).password is not None
+
+
+@contextmanager
+def _explained(url: str) -> Iterator[None]:
+    """Say of an error of SQLite where it happened, and what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        text = str(error)
+        if "locked" in text:
+            text = f"another process has been writing for {WAIT:g} seconds: try again"
+        elif "readonly" in text or "unable to open" in text:
+            text = f"{text}: a run has to write to the book and to its folder"
+        elif "malformed" in text or "not a database" in text:
+            text = f"{text}: the file is damaged, and nothing is spent on it; take its last backup"
+        raise BookError(f"{url}: {text}") from error
+
+
+def _driver() -> ModuleType:
+    try:
+        return importlib.import_module("pg8000.dbapi")
+    except ModuleNotFoundError:
+        raise BookError(
+            'a book on PostgreSQL needs its driver: pip install "lightning_dpg[book]"'
+        ) from None
+
+
+def _user() -> str:
+    return os.environ.get("PGUSER") or getpass.getuser()
+
+
+def _password() -> str | None:
+    return os.environ.get("PGPASSWORD")

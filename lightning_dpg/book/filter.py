@@ -1,0 +1,144 @@
+r"""Whether one more run fits the total of a data set, whatever earlier releases made of it.
+
+Methods and budgets of later runs are chosen after earlier releases were seen. An epsilon that is
+computed from the releases that happened to be made is then no guarantee: the smallest of several
+accountants may be a different one on each path, and the exact composition is no valid rule to stop by
+in general (arXiv 2602.15815). A *filter* is a rule fixed in advance that refuses what would exceed a
+total, and everything that it lets pass together is :math:`(\epsilon, \delta)`-DP (Rogers, Roth, Ullman,
+Vadhan, "Privacy odometers and filters", 2016). Runs may overlap in time: filters stay valid (Haney et
+al., "Concurrent composition for interactive differential privacy with adaptive privacy-loss
+parameters", 2023). Two filters are used:
+
+* **Sum**: the epsilons of all runs add up to :math:`\epsilon` at most, and their deltas to
+  :math:`\delta_1` (Rogers et al., Theorem 3.6). A run counts by what its own ledger holds it to.
+  Single releases count where all of a run are of pure epsilon, or of epsilon and delta.
+* **Renyi**: the Renyi divergences of all releases at one order add up to what a conversion with
+  :math:`\delta_2` allows (Feldman and Zrnic, "Individual privacy accounting via a Renyi filter",
+  2021, Theorem 4.3). The order depends on the total only. Deltas of releases that may fail have a
+  share of their own (as in Whitehouse, Ramdas, Rogers, Wu, 2023).
+
+**A run passes if either lets it pass**, with :math:`\delta_1 + \delta_2 = \delta`. Proof: what is
+released costs never less later on, by either rule, so each transcript of releases passes the first
+filter, or else the second. For neighbors P and P' and a set S of transcripts, let :math:`S_1` be those
+that pass the first, and :math:`S_2` all others. Whoever keeps to filter j makes the same releases up to
+the end of any transcript in :math:`S_j`, so that :math:`P[S_j] \le e^\epsilon P'[S_j] + \delta_j`. Both
+sets are disjoint, and the inequalities add up. ∎
+
+**One run can be the whole total.** Half of delta is too little for a run at all of it. So before
+anything was released from a data set, the first run may choose the sum with :math:`\delta_1 = \delta`,
+which then stays its rule. The choice depends on no release.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from lightning_dpg.privacy.accounting import ORDERS, Curve, rdp_pure
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.composition import rdp
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry
+
+Rule = Literal["split", "sum"]
+"""``split`` divides delta between both filters; ``sum`` gives it to the first and ends the second."""
+
+_ROUNDING = 1 + 1e-12  # shares of a total add up to it but for the last digit
+_FAILURES = 0.01  # share of the Renyi filter's delta for releases that may fail
+
+
+class Spending(NamedTuple):
+    """What one run counts.
+
+    Attributes:
+        budget: What its ledger holds it to.
+        entries: Its whole plan while it goes on, and what it booked when it is closed.
+    """
+
+    budget: Budget
+    entries: Sequence[LedgerEntry]
+
+    @property
+    def cost(self) -> Budget:
+        """Epsilon and delta that the sum counts."""
+        if not self.entries:
+            return Budget(0.0, 0.0)
+        if any(isinstance(entry.event, Gaussian) for entry in self.entries):
+            return self.budget
+        return Budget(
+            math.fsum(entry.pure_epsilon for entry in self.entries),
+            math.fsum(entry.total_delta for entry in self.entries),
+        )
+
+
+def passes(total: Budget, rule: Rule, runs: Sequence[Spending]) -> bool:
+    """Whether a filter lets all runs pass.
+
+    Args:
+        total: Total of the data set.
+        rule: How delta is divided.
+        runs: All runs from the first one on.
+    """
+    delta = total.delta if rule == "sum" else total.delta / 2
+    if _sum_passes(Budget(total.epsilon, delta), runs):
+        return True
+    return rule == "split" and _renyi_passes(Budget(total.epsilon, total.delta / 2), runs)
+
+
+def pure_epsilon_left(total: Budget, rule: Rule, runs: Sequence[Spending]) -> float:
+    """Largest epsilon of one more pure release that passes."""
+    delta = total.delta if rule == "sum" else total.delta / 2
+    costs = [run.cost for run in runs]
+    left = 0.0
+    if math.fsum(cost.delta for cost in costs) <= delta * _ROUNDING:
+        left = total.epsilon - math.fsum(cost.epsilon for cost in costs)
+    if rule == "split" and total.delta:
+        place, allowance = _order(Budget(total.epsilon, total.delta / 2))
+        entries = [entry for run in runs for entry in run.entries]
+        if _failed(entries) <= _FAILURES * total.delta / 2:
+            room = allowance - float(rdp(entries)[place])
+            left = max(left, _largest_pure(room, place))
+    return max(0.0, left)
+
+
+def _sum_passes(total: Budget, runs: Sequence[Spending]) -> bool:
+    costs = [run.cost for run in runs]
+    return (
+        math.fsum(cost.epsilon for cost in costs) <= total.epsilon * _ROUNDING
+        and math.fsum(cost.delta for cost in costs) <= total.delta * _ROUNDING
+    )
+
+
+def _renyi_passes(total: Budget, runs: Sequence[Spending]) -> bool:
+    entries = [entry for run in runs for entry in run.entries]
+    if not total.delta or _failed(entries) > _FAILURES * total.delta:
+        return False
+    place, allowance = _order(total)
+    return bool(rdp(entries)[place] <= allowance)
+
+
+def _failed(entries: Sequence[LedgerEntry]) -> float:
+    return math.fsum(entry.total_delta for entry in entries)
+
+
+def _order(total: Budget) -> tuple[int, float]:
+    """Place in ``ORDERS`` of the order at which Gaussian noise gets most, and what it may add up to."""
+    delta = (1 - _FAILURES) * total.delta
+    slack: Curve = np.log1p(-1 / ORDERS) - (math.log(delta) + np.log(ORDERS)) / (ORDERS - 1)
+    allowed = total.epsilon - slack
+    place = int(np.argmax(allowed / ORDERS))
+    return place, float(allowed[place])
+
+
+def _largest_pure(room: float, place: int) -> float:
+    """Largest epsilon of a pure release whose Renyi divergence fits."""
+    low, high = 0.0, 1.0
+    while high < 1e3 and rdp_pure(high)[place] <= room:
+        low, high = high, 2 * high
+    for _ in range(60 if room > 0 else 0):
+        middle = (low + high) / 2
+        if rdp_pure(middle)[place] <= room:
+            low = middle
+        else:
+            high = middle
+    return low

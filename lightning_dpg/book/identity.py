@@ -1,0 +1,40 @@
+"""Fingerprints that recognize a data set, and that nobody can confirm without the book's key.
+
+A fingerprint is HMAC-SHA-256 of canonical content under a key of 256 random bits that stays in the
+book. Without the key it cannot be told from random bits, so it confirms no guess of the data. With the
+book, it confirms a guess of the *whole* content: the book is as private as the data.
+"""
+
+import hashlib
+import hmac
+from typing import NamedTuple
+
+from lightning_dpg.interfaces import Identity
+
+
+class Fingerprint(NamedTuple):
+    """Keyed digests of a data set.
+
+    Attributes:
+        edges: Of its edges by the names of their nodes, in no order; equal edges are equal data.
+        nodes: Of the names of all nodes, in no order.
+    """
+
+    edges: str
+    nodes: str
+
+
+def fingerprint(key: str, content: Identity) -> Fingerprint:
+    """Compute the fingerprint of data.
+
+    Args:
+        key: Secret of a book, as hexadecimal digits.
+        content: Canonical content (private).
+    """
+    return Fingerprint(
+        edges=_keyed(key, b"edges", content.edges), nodes=_keyed(key, b"nodes", content.nodes)
+    )
+
+
+def _keyed(key: str, purpose: bytes, content: bytes) -> str:
+    return hmac.new(bytes.fromhex(key), purpose + b"\0" + content, hashlib.sha256).hexdigest()

@@ -1,0 +1,81 @@
+"""Tables of a book as they follow from its log, line by line."""
+
+import json
+from typing import Any
+
+from lightning_dpg.book.database import Database
+from lightning_dpg.book.log import Line, append
+
+OPEN = "open"
+"""Outcome of a run that goes on, or that was killed and not reconciled yet."""
+
+
+def record(database: Database, kind: str, **facts: Any) -> None:
+    """Append a line and bring the tables up to it; call it inside of a write."""
+    apply(database, append(database, kind, facts))
+
+
+def apply(database: Database, line: Line) -> None:
+    """Change the tables by one line."""
+    facts = line.facts
+    if line.kind == "register":
+        _register(database, line.time, facts)
+    elif line.kind == "reserve":
+        _reserve(database, line.time, facts)
+    elif line.kind == "book":
+        add_steps(database, facts["run"], facts["place"], facts["steps"])
+    elif line.kind == "close":
+        _close(database, line.time, facts)
+    else:
+        raise ValueError(f"line {line.line}: unknown kind {line.kind!r}")
+
+
+def add_steps(database: Database, run: int, place: int, steps: int) -> None:
+    """Count more booked steps of a planned release."""
+    database.rows(
+        "UPDATE book_entries SET booked = booked + ? WHERE run = ? AND place = ?", steps, run, place
+    )
+
+
+def _register(database: Database, time: str, facts: dict[str, Any]) -> None:
+    names = ("name", "relation", "record", "words", "epsilon", "delta", "max_degree")
+    values = [facts[name] for name in (*names, "edges", "nodes")]
+    places = ", ".join("?" * (len(values) + 2))
+    database.rows(f"INSERT INTO book_datasets VALUES ({places})", *values, "", time)
+
+
+def _reserve(database: Database, time: str, facts: dict[str, Any]) -> None:
+    names = ("run", "family", "dataset", "method", "settings", "folder", "journal", "who", "edges")
+    values = [facts[name] for name in (*names, "epsilon", "delta")]
+    values += [json.dumps(facts["before"], sort_keys=True), time, None, OPEN, None]
+    places = ", ".join("?" * len(values))
+    database.rows(f"INSERT INTO book_runs VALUES ({places})", *values)
+    for place, (entry, booked) in enumerate(zip(facts["entries"], facts["booked"], strict=True)):
+        database.rows(
+            "INSERT INTO book_entries VALUES (?, ?, ?, ?, ?)",
+            facts["run"],
+            place,
+            json.dumps(entry, sort_keys=True),
+            entry["steps"],
+            booked,
+        )
+    database.rows(
+        "UPDATE book_datasets SET rule = ? WHERE name = ?", facts["rule"], facts["dataset"]
+    )
+
+
+def _close(database: Database, time: str, facts: dict[str, Any]) -> None:
+    database.rows(
+        "UPDATE book_runs SET closed = ?, outcome = ?, release = ? WHERE run = ?",
+        time,
+        facts["outcome"],
+        facts["release"],
+        facts["run"],
+    )
+    for place, booked in enumerate(facts["booked"]):
+        database.rows(
+            "UPDATE book_entries SET booked = ? WHERE run = ? AND place = ?",
+            booked,
+            facts["run"],
+            place,
+        )

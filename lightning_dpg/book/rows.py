@@ -1,0 +1,215 @@
+"""What a book knows of a data set and of its runs, read from its tables."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from lightning_dpg.book.database import BookError, Database
+from lightning_dpg.book.filter import Rule, Spending
+from lightning_dpg.book.projection import OPEN
+from lightning_dpg.errors import nearest
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry, Relation
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A registered data set.
+
+    Attributes:
+        name: Its name in the book.
+        relation: Neighboring relation of its total.
+        record: What is one record.
+        words: The owner's words.
+        total: What all releases together may spend.
+        max_degree: Largest number of edges of a node (public), if the owner states it.
+        edges: Fingerprint of the edges when it was registered.
+        nodes: Fingerprint of the nodes.
+        rule: Rule of its filter; ``split`` until a run has chosen.
+        created: When it was registered, in UTC.
+    """
+
+    name: str
+    relation: Relation
+    record: str
+    words: str
+    total: Budget
+    max_degree: int | None
+    edges: str
+    nodes: str
+    rule: Rule
+    created: str
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One planned release of a run.
+
+    Attributes:
+        entry: The release, once for each planned step.
+        booked: Number of steps that were booked.
+    """
+
+    entry: LedgerEntry
+    booked: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run on a data set: a reservation until it is closed, and a release then.
+
+    Attributes:
+        number: Its number in the book.
+        family: Number of the run that it continues with the same budget; its own of a new run.
+        dataset: Name of its data set.
+        method: Name of its method.
+        settings: Digest of the method's settings.
+        folder: Folder of the run; empty without one.
+        journal: Its journal, if it has one.
+        who: User, machine and process.
+        edges: Fingerprint of its edges.
+        budget: What its ledger is held to.
+        before: What its ledger held at its start, as plain values.
+        opened: When it was reserved, in UTC.
+        closed: When it was closed.
+        outcome: ``open``, ``ended``, ``stopped``, or ``killed``.
+        release: Digest of its release, if there is one.
+        planned: Its planned releases.
+    """
+
+    number: int
+    family: int
+    dataset: str
+    method: str
+    settings: str
+    folder: str
+    journal: str | None
+    who: str
+    edges: str
+    budget: Budget
+    before: list[dict[str, object]]
+    opened: str
+    closed: str | None
+    outcome: str
+    release: str | None
+    planned: Sequence[Planned]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still holds its whole plan."""
+        return self.outcome == OPEN
+
+    @property
+    def booked(self) -> list[LedgerEntry]:
+        """What it has released."""
+        return [replace(each.entry, steps=each.booked) for each in self.planned if each.booked]
+
+    @property
+    def counted(self) -> list[LedgerEntry]:
+        """What it counts: its whole plan while it is open, and what it booked afterwards."""
+        return [each.entry for each in self.planned] if self.is_open else self.booked
+
+
+def spendings(runs: Sequence[Run], *, is_released: bool = False) -> dict[int, Spending]:
+    """What runs count, by family: a run and those that continue it share one budget.
+
+    Args:
+        runs: Runs on one data set.
+        is_released: Whether to count what was released only.
+    """
+    found: dict[int, Spending] = {}
+    for run in runs:
+        entries = run.booked if is_released else run.counted
+        if entries:
+            before = found[run.family].entries if run.family in found else []
+            found[run.family] = Spending(run.budget, [*before, *entries])
+    return found
+
+
+def data_sets(database: Database) -> list[DataSet]:
+    """All data sets, in the order of their registration."""
+    return [
+        DataSet(
+            name,
+            Relation(relation),
+            record,
+            words,
+            Budget(epsilon, delta),
+            max_degree,
+            edges,
+            nodes,
+            cast(Rule, rule or "split"),
+            created,
+        )
+        for name, relation, record, words, epsilon, delta, max_degree, edges, nodes, rule, created in (
+            database.rows("SELECT * FROM book_datasets ORDER BY created, name")
+        )
+    ]
+
+
+def data_set(database: Database, name: str) -> DataSet:
+    """A data set by its name.
+
+    Raises:
+        BookError: If the book has none of this name.
+    """
+    known = {each.name: each for each in data_sets(database)}
+    if name not in known:
+        raise BookError(
+            f"{database.url}: no data set {name!r}{nearest(name, known)}\n"
+            f"registered: {', '.join(known) or 'none'}; see python -m lightning_dpg budget register"
+        )
+    return known[name]
+
+
+def runs(database: Database, dataset: str | None = None) -> list[Run]:
+    """Runs on a data set, or on all, in the order of their reservations."""
+    where, values = ("", ()) if dataset is None else ("WHERE r.dataset = ?", (dataset,))
+    planned: dict[int, list[Planned]] = {}
+    entries = database.rows(
+        "SELECT e.run, e.entry, e.booked FROM book_entries e JOIN book_runs r ON e.run = r.run "
+        f"{where} ORDER BY e.run, e.place",
+        *values,
+    )
+    for number, entry, booked in entries:
+        each = Planned(LedgerEntry.from_dict(json.loads(entry)), booked)
+        planned.setdefault(number, []).append(each)
+    found = database.rows(f"SELECT r.* FROM book_runs r {where} ORDER BY r.run", *values)
+    return [_run(row, planned.get(row[0], [])) for row in found]
+
+
+def _run(row: tuple[Any, ...], planned: Sequence[Planned]) -> Run:
+    (
+        number,
+        family,
+        dataset,
+        method,
+        settings,
+        folder,
+        journal,
+        who,
+        edges,
+        epsilon,
+        delta,
+        *rest,
+    ) = row
+    before, opened, closed, outcome, release = rest
+    return Run(
+        number=number,
+        family=family,
+        dataset=dataset,
+        method=method,
+        settings=settings,
+        folder=folder,
+        journal=journal,
+        who=who,
+        edges=edges,
+        budget=Budget(epsilon, delta),
+        before=json.loads(before),
+        opened=opened,
+        closed=closed,
+        outcome=outcome,
+        release=release,
+        planned=planned,
+    )

@@ -1,0 +1,72 @@
+"""Tables of a book. A new version appends a migration; no migration ever changes."""
+
+import secrets
+
+from lightning_dpg.book.database import BookError, Database
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        "CREATE TABLE book_facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+        """CREATE TABLE book_log (
+            line BIGINT PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL,
+            previous TEXT NOT NULL, hash TEXT NOT NULL)""",
+        """CREATE TABLE book_datasets (
+            name TEXT PRIMARY KEY, relation TEXT NOT NULL, record TEXT NOT NULL,
+            words TEXT NOT NULL, epsilon DOUBLE PRECISION NOT NULL, delta DOUBLE PRECISION NOT NULL,
+            max_degree BIGINT, edges TEXT NOT NULL, nodes TEXT NOT NULL, rule TEXT NOT NULL,
+            created TEXT NOT NULL)""",
+        """CREATE TABLE book_runs (
+            run BIGINT PRIMARY KEY, family BIGINT NOT NULL, dataset TEXT NOT NULL, method TEXT NOT NULL,
+            settings TEXT NOT NULL, folder TEXT NOT NULL, journal TEXT, who TEXT NOT NULL,
+            edges TEXT NOT NULL, epsilon DOUBLE PRECISION NOT NULL, delta DOUBLE PRECISION NOT NULL,
+            before TEXT NOT NULL,
+            opened TEXT NOT NULL, closed TEXT, outcome TEXT NOT NULL, release TEXT)""",
+        """CREATE TABLE book_entries (
+            run BIGINT NOT NULL, place BIGINT NOT NULL, entry TEXT NOT NULL,
+            planned BIGINT NOT NULL, booked BIGINT NOT NULL, PRIMARY KEY (run, place))""",
+    ),
+)
+"""Statements that lead from one version to the next; the version is how many were run."""
+
+TABLES = ("book_datasets", "book_runs", "book_entries")
+"""Tables that follow from the log."""
+
+
+def migrate(database: Database) -> None:
+    """Bring a book to this version.
+
+    Raises:
+        BookError: If the book has a newer version.
+    """
+    if version(database) == len(MIGRATIONS):
+        return
+    with database.write():
+        found = version(database)  # another process may have been first
+        for number in range(found, len(MIGRATIONS)):
+            for statement in MIGRATIONS[number]:
+                database.rows(statement)
+        if not found:
+            secret = secrets.token_hex(32)
+            database.rows("INSERT INTO book_facts VALUES ('secret', ?)", secret)
+            database.rows("INSERT INTO book_facts VALUES ('version', ?)", str(len(MIGRATIONS)))
+        database.rows(
+            "UPDATE book_facts SET value = ? WHERE name = 'version'", str(len(MIGRATIONS))
+        )
+
+
+def version(database: Database) -> int:
+    """Version of a book; 0 of an empty database.
+
+    Raises:
+        BookError: If it is newer than this program.
+    """
+    if "book_facts" not in database.tables():
+        return 0
+    found = database.rows("SELECT value FROM book_facts WHERE name = 'version'")
+    number = int(found[0][0]) if found else 0
+    if number > len(MIGRATIONS):
+        raise BookError(
+            f"{database.url}: a book of version {number}, and this program knows versions up to "
+            f"{len(MIGRATIONS)}\ninstall a newer lightning_dpg"
+        )
+    return number

@@ -1,0 +1,53 @@
+"""What a run that ended without a word has released, as far as its journal proves it."""
+
+from collections import Counter
+from pathlib import Path
+
+from lightning_dpg.book.rows import Run
+from lightning_dpg.privacy import composition
+from lightning_dpg.privacy.events import Event, LedgerEntry
+from lightning_dpg.privacy.ledger import PrivacyLedger
+
+
+def proved_steps(run: Run) -> list[int]:
+    """Steps of each planned release that a run keeps.
+
+    They are those that the book shows and, where the journal shows more, those of the journal. A run
+    whose journal is missing or unreadable keeps its whole plan, as does one without a journal.
+
+    Args:
+        run: The run.
+    """
+    shown = _shown(run)
+    if shown is None:
+        return [each.entry.steps for each in run.planned]
+    kept = []
+    for each in run.planned:
+        steps = max(each.booked, min(shown[each.entry.event], each.entry.steps))
+        shown[each.entry.event] -= steps
+        kept.append(steps)
+    return kept
+
+
+def _shown(run: Run) -> Counter[Event] | None:
+    """How many steps of each event the journal adds to what was there at the run's start."""
+    if run.journal is None:
+        return None
+    path = Path(run.journal)
+    before = composition.costs([LedgerEntry.from_dict(entry) for entry in run.before])
+    try:
+        if b"\n" not in path.read_bytes():
+            return Counter()
+        state = PrivacyLedger.replay(path)
+    except FileNotFoundError:
+        # The journal is made with the first release.
+        return Counter() if path.parent.is_dir() and not _has_booked(run) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    after = composition.costs([LedgerEntry.from_dict(entry) for entry in state["entries"]])
+    after.subtract(before)
+    return after
+
+
+def _has_booked(run: Run) -> bool:
+    return any(each.booked for each in run.planned)

@@ -1,0 +1,64 @@
+import os
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+def programs():
+    """Folder of PostgreSQL's programs, or None."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    where = shutil.which("initdb")
+    return found[-1].parent if found else Path(where).parent if where else None
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """URL of a PostgreSQL server that this session starts, without a database."""
+    pytest.importorskip("pg8000", reason="no pg8000: install the extra 'book'")
+    folder = programs()
+    if folder is None:
+        pytest.skip("no PostgreSQL server: apt-get install postgresql")
+    place = tmp_path_factory.mktemp("postgres")
+    as_user = {}
+    if os.geteuid() == 0:  # the server refuses to run as root
+        try:
+            shutil.chown(place, "postgres")
+        except LookupError:
+            pytest.skip("no user 'postgres' to run the server as")
+        for parent in place.parents:  # pytest makes its folders for their owner only
+            if not parent.stat().st_mode & 0o1:
+                parent.chmod(parent.stat().st_mode | 0o011)
+        as_user = {"user": "postgres", "group": "postgres", "extra_groups": []}
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    data = place / "data"
+    quiet = {"stdout": subprocess.DEVNULL, "cwd": "/", **as_user}
+    subprocess.run(
+        [folder / "initdb", "-D", data, "-A", "trust", "-U", "owner"], check=True, **quiet
+    )
+    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={place}"
+    control = [folder / "pg_ctl", "-D", data, "-w"]
+    subprocess.run([*control, "-l", place / "log", "-o", options, "start"], check=True, **quiet)
+    yield f"postgresql://owner@127.0.0.1:{port}"
+    subprocess.run([*control, "-m", "immediate", "stop"], check=False, **quiet)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request, tmp_path):
+    """URL of an empty database, of both kinds."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/book.db"
+    server = request.getfixturevalue("server")
+    import pg8000.dbapi
+
+    host, port = server.rpartition("@")[2].split(":")
+    connection = pg8000.dbapi.connect(user="owner", host=host, port=int(port), database="postgres")
+    connection.autocommit = True
+    name = f"book{abs(hash(request.node.nodeid)) % 10**9}_{os.getpid()}"
+    connection.cursor().execute(f"CREATE DATABASE {name}")
+    connection.close()
+    return f"{server}/{name}"

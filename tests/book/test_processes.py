@@ -1,0 +1,157 @@
+"""Processes at the same instant never overspend together, and killed ones give back what they can."""
+
+import multiprocessing
+import random
+import time
+
+import pytest
+
+from lightning_dpg.book.book import Book
+from lightning_dpg.book.database import BookError
+from lightning_dpg.book.identity import Fingerprint
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy.ledger import PrivacyLedger
+from tests.book.test_book import asked, new, pure
+
+# Processes start in no time, from one that has imported all and has no threads.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["tests.book.test_book"])
+
+
+def race(url, rounds, start, results):
+    """Try to reserve more than half of each data set at the same instant as another process."""
+    book = Book(url)
+    for number in range(rounds):
+        start.wait()
+        try:
+            book.reserve(f"set {number}", asked(pure(0.75)))
+            results.put("let in")
+        except BookError as error:
+            results.put("refused" if "does not pay for" in str(error) else str(error))
+    start.wait()  # a process that ends frees its runs
+
+
+@pytest.mark.parametrize("rounds", [5, pytest.param(50, marks=pytest.mark.slow)])
+def test_of_two_runs_at_once_exactly_one_is_let_in(url, rounds):
+    book = Book(url, is_new=True)
+    for number in range(rounds):
+        book.register(
+            f"set {number}",
+            Fingerprint(f"{number}", ""),
+            relation=Relation.EDGE,
+            total=Budget(1.0, 0.0),
+            record_unit="undirected edge",
+        )
+    start, results = PROCESSES.Barrier(3, timeout=60), PROCESSES.Queue()
+    arguments = (url, rounds, start, results)
+    pair = [PROCESSES.Process(target=race, args=arguments, daemon=True) for _ in range(2)]
+    for process in pair:
+        process.start()
+    for _ in range(rounds):
+        start.wait()
+        assert sorted(results.get(timeout=60) for _ in range(2)) == ["let in", "refused"]
+    start.wait()
+    for process in pair:
+        process.join(60)
+    assert [len(book.runs(f"set {number}")) for number in range(rounds)] == [1] * rounds
+
+
+STEPS, COST = 25, 0.002
+
+
+def train(url, folder, shown):
+    """A run of many steps, which a journal and a release of each step show."""
+    journal = folder / "ledger.jsonl"
+    step = pure(COST, name="steps")
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.budget, ledger.journal = Budget(1.0, 0.0), journal
+    book = Book(url)
+    plan = pure(COST, steps=STEPS, name="steps")
+    run = book.reserve("crm", asked(plan, journal=journal, folder=str(folder)))
+    ledger.account = run.book
+    for _ in range(STEPS):
+        ledger.spend(step)
+        with shown.open("a") as file:  # what an attacker has
+            file.write("noisy\n")
+    run.close("ended")
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.slow)])
+def test_killed_runs_keep_what_they_released_and_give_back_the_rest(url, kills, tmp_path):
+    total = kills * STEPS * COST
+    book = new(url, epsilon=total, delta=0.0)
+    chance, released, stopped = random.Random(0), 0, 0
+    length = 1.0
+    for number in range(kills):
+        folder = tmp_path / f"run-{number}"
+        folder.mkdir()
+        process = PROCESSES.Process(target=train, args=(url, folder, folder / "shown"))
+        began = time.monotonic()
+        process.start()
+        if number:
+            process.join(chance.uniform(0, 1.1 * length))
+            process.kill()
+        process.join()
+        if process.exitcode == 0:
+            length = time.monotonic() - began  # of a run that was not killed
+        book.reconcile()
+        shown = folder / "shown"
+        lines = len(shown.read_text().splitlines()) if shown.exists() else 0
+        released += lines
+        stopped += 0 < lines < STEPS
+        runs = book.runs("crm")
+        assert not any(run.is_open for run in runs)
+        booked = sum(each.booked for run in runs for each in run.planned)
+        journals = [path.read_text().count("\n") for path in tmp_path.glob("*/ledger.jsonl")]
+        assert booked >= sum(journals) >= released
+        assert booked - released <= number  # one step of each killed run may not be shown
+        assert book.left("crm") == pytest.approx(total - booked * COST, abs=1e-9)
+    assert (
+        stopped >= kills // 5 or kills < 10
+    )  # most others were killed before or after their steps
+
+
+def test_a_living_run_is_left_alone_and_a_dead_one_is_closed(url, tmp_path):
+    book = new(url)
+    run = book.reserve("crm", asked(pure(0.5, steps=3), journal=tmp_path / "ledger.jsonl"))
+    run.book(pure(0.5))
+    assert book.reconcile() == []
+    assert Book(url).reconcile() == []
+    (tmp_path / "ledger.jsonl").write_text("")
+    book.close()  # as the end of a process does
+    other = Book(url)
+    assert other.reconcile() == [1]
+    assert other.left("crm") == 1.5
+    # A run that was taken for dead, as on a machine that was cut off, books no more.
+    with pytest.raises(BookError, match="run 1 is closed"):
+        again = Book(url)
+        run._database = again.database
+        run.book(pure(0.5))
+
+
+@pytest.mark.parametrize("journal", [None, "torn", "gone"])
+def test_without_its_journal_a_killed_run_keeps_its_whole_plan(url, journal, tmp_path):
+    book = new(url)
+    place = tmp_path / "ledger.jsonl"
+    if journal == "torn":
+        place.write_text("{not json\n")
+    request = asked(pure(0.5, steps=3), journal=None if journal is None else place)
+    book.reserve("crm", request).book(pure(0.5))
+    book.close()
+    other = Book(url)
+    assert other.reconcile() == [1]
+    assert other.left("crm") == 0.5
+
+
+def test_a_journal_that_shows_more_than_the_book_counts(url, tmp_path):
+    """As after the book was restored from a backup."""
+    book = new(url)
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.journal = tmp_path / "ledger.jsonl"
+    book.reserve("crm", asked(pure(0.25, steps=4), journal=ledger.journal))
+    ledger.spend(pure(0.25, steps=3))
+    book.close()
+    other = Book(url)
+    other.reconcile()
+    assert other.left("crm") == 1.25

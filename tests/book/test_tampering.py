@@ -1,0 +1,134 @@
+"""A book that was changed is found, with the line, and nothing is spent on it."""
+
+import sqlite3
+
+import pytest
+
+from lightning_dpg.book.book import Book
+from lightning_dpg.book.database import BookError
+from lightning_dpg.book.log import append, broken, lines
+from lightning_dpg.book.verification import faults
+from tests.book.test_book import asked, new, pure
+
+
+@pytest.fixture
+def book(url):
+    """A book of 7 lines: one of the registration, and three of each of two runs."""
+    made = new(url)
+    for _ in range(2):
+        run = made.reserve("crm", asked(pure(0.5)))
+        run.book(pure(0.5))
+        run.close("ended")
+    assert faults(made.database) == []
+    return made
+
+
+def change(book):
+    book.database.rows("UPDATE book_log SET body = REPLACE(body, '0.5', '0.1') WHERE line = ?", 5)
+
+
+def remove(book):
+    book.database.rows("DELETE FROM book_log WHERE line = ?", 3)
+
+
+def insert(book):
+    """A line that shifts all others, with a hash of its own."""
+    old = lines(book.database)[3]
+    for line in range(7, 3, -1):
+        book.database.rows("UPDATE book_log SET line = ? WHERE line = ?", line + 1, line)
+    third = lines(book.database)[2]
+    new_line = old._replace(previous=third.hash)
+    new_line = new_line._replace(hash=new_line.computed)
+    book.database.rows("INSERT INTO book_log VALUES (?, ?, ?, ?, ?, ?)", *new_line)
+
+
+def forge(book):
+    """A changed line whose hash is made anew: the next one does not follow."""
+    old = lines(book.database)[1]
+    forged = old._replace(body=old.body.replace("0.5", "0.4"))
+    book.database.rows(
+        "UPDATE book_log SET body = ?, hash = ? WHERE line = 2", forged.body, forged.computed
+    )
+
+
+@pytest.mark.parametrize(
+    ("tamper", "expected"),
+    [
+        (change, "line 5: its hash"),
+        (remove, "line 3: removed"),
+        (insert, "line 5: its hash"),
+        (forge, "line 3: does not follow line 2"),
+    ],
+)
+def test_tampered_logs_are_found_with_the_line(book, tamper, expected):
+    tamper(book)
+    found = faults(book.database)
+    assert found[0].startswith(expected), found
+    with pytest.raises(BookError, match=f"nothing is spent on it: {expected}"):
+        book.reserve("crm", asked(pure(0.5)))
+
+
+def test_lines_cut_off_at_the_end_and_edited_tables_are_found(book):
+    book.database.rows("DELETE FROM book_log WHERE line = 7")
+    assert faults(book.database)[0].startswith("table runs: row 2 ")
+
+
+def test_an_edited_table_is_found(book):
+    book.database.rows("UPDATE book_datasets SET epsilon = 100")
+    assert "table datasets: row 'crm' does not follow from the log" in faults(book.database)
+    with pytest.raises(BookError, match="nothing is spent"):
+        book.reserve("crm", asked(pure(0.5)))
+
+
+def test_a_clock_that_runs_back_is_refused(book):
+    with book.database.write():
+        book.database.rows("UPDATE book_log SET time = '2999-01-01T00:00:00+00:00' WHERE line = 7")
+    with pytest.raises(BookError, match="set the clock"), book.database.write():
+        append(book.database, "register", {})
+    assert len(lines(book.database)) == 7
+
+
+def test_times_never_decrease(book):
+    log = lines(book.database)
+    late = log[0]._replace(time="2998-01-01T00:00:00+00:00")
+    late = late._replace(hash=late.computed)
+    after = log[1]._replace(previous=late.hash)
+    after = after._replace(hash=after.computed)
+    assert next(broken([late, after])).startswith("line 2: its time")
+
+
+def test_a_damaged_file_spends_nothing(tmp_path):
+    url = f"sqlite:///{tmp_path}/book.db"
+    book = new(url)
+    for _ in range(40):
+        book.reserve("crm", asked(pure(0.01))).close("stopped")
+    book.database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    ((page,),) = book.database.rows("SELECT rootpage FROM sqlite_master WHERE name = 'book_log'")
+    book.close()
+    with open(tmp_path / "book.db", "r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(b"\xff" * 4096)
+    book = Book(url)
+    assert faults(book.database)[0].startswith("line 1: cannot be read")
+    with pytest.raises(BookError, match="nothing is spent"):
+        book.reserve("crm", asked(pure(0.5)))
+
+
+def test_other_files_and_urls_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(BookError, match="no such book"):
+        Book(f"sqlite:///{tmp_path}/none.db")
+    (tmp_path / "graph.txt").write_text("1 2\n" * 100)
+    with pytest.raises(BookError, match="not a database"):
+        Book(f"sqlite:///{tmp_path}/graph.txt")
+    sqlite3.connect(tmp_path / "other.db").execute("CREATE TABLE t (a)").close()
+    with pytest.raises(BookError, match="no book\n"):
+        Book(f"sqlite:///{tmp_path}/other.db")
+    for url in (
+        "book.db",
+        "mysql://me:secret@host/book",
+        "postgresql://me:secret@127.0.0.1:1/book",
+    ):
+        with pytest.raises(BookError) as refused:
+            Book(url)
+        assert "secret" not in str(refused.value)
+    assert (tmp_path / "graph.txt").read_text() == "1 2\n" * 100

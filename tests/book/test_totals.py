@@ -1,0 +1,92 @@
+"""Totals of several runs are those of one ledger: known answers, and the accountant of others."""
+
+import numpy as np
+import pytest
+
+from lightning_dpg.book.filter import Spending
+from lightning_dpg.book.totals import SUM_OF_RUNS, node_level, spent
+from lightning_dpg.privacy.accounting import rdp_to_epsilon
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.composition import quick_epsilon
+from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.meaning import group_budget
+
+
+def entry(mechanism="pure", **changes):
+    values = {"name": mechanism, "relation": Relation.EDGE, "sensitivity": 1.0, "proof": "by hand"}
+    return LedgerEntry(mechanism=mechanism, **(values | changes))
+
+
+def run(epsilon, delta, *entries):
+    return Spending(Budget(epsilon, delta), entries)
+
+
+# Five runs as their methods book them: BTER, DPNetGAN, PrivCom (noisy Oja), graph kernels, a count.
+FIVE = [
+    run(0.5, 0.0, entry(epsilon=0.25, steps=2)),
+    run(
+        4.0,
+        1e-6,
+        entry(epsilon=0.1),
+        entry("gaussian", noise_multiplier=4.0, sample_rate=0.05, steps=2000),
+    ),
+    run(2.0, 1e-6, entry("gaussian", noise_multiplier=8.0, steps=6)),
+    run(3.0, 1e-6, entry("gaussian", noise_multiplier=6.0, steps=3)),
+    run(0.2, 0.0, entry(epsilon=0.2)),
+]
+
+
+@pytest.mark.slow
+def test_five_runs_cost_what_one_ledger_says_and_what_is_added_by_hand():
+    by_hand = sum(each.curve() for one in FIVE for each in one.entries)
+    epsilon, accountant = spent(FIVE, 1e-5)
+    assert accountant == "PLD"
+    assert epsilon < rdp_to_epsilon(by_hand, 1e-5) < sum(one.budget.epsilon for one in FIVE)
+
+
+@pytest.mark.slow
+def test_five_runs_by_the_accountant_of_others():
+    pytest.importorskip("dp_accounting", reason="dp_accounting is not installed")
+    from dp_accounting.pld import common
+    from dp_accounting.pld import privacy_loss_distribution as distributions
+
+    composed = distributions.identity()
+    for one in FIVE:
+        for each in one.entries:
+            if each.mechanism == "gaussian":
+                single = distributions.from_gaussian_mechanism(
+                    each.noise_multiplier, sampling_prob=each.sample_rate
+                )
+            else:  # the worst release of its epsilon
+                of_pure = common.DifferentialPrivacyParameters(each.epsilon, 0.0)
+                single = distributions.from_privacy_parameters(of_pure)
+            composed = composed.compose(single.self_compose(each.steps))
+    expected = composed.get_epsilon_for_delta(1e-5)
+    assert spent(FIVE, 1e-5)[0] == pytest.approx(expected, rel=5e-3)
+
+
+def test_pure_runs_add_up_and_the_budgets_of_runs_where_that_is_less():
+    pure = [run(0.5, 0.0, entry(epsilon=0.5)), run(0.25, 0.0, entry(epsilon=0.25))]
+    assert spent(pure, 1e-6) == (0.75, "sum of pure epsilons")
+    assert spent([], 1e-6)[0] == 0
+    # A run whose own ledger holds it to less than this accountant can prove of one entry.
+    tight = [run(0.5, 1e-6, entry("gaussian", noise_multiplier=1.0))]
+    assert spent(tight, 1e-6) == (0.5, SUM_OF_RUNS)
+
+
+@pytest.mark.parametrize(("size", "expected"), [(2, 2.155), (5, 6.167), (10, 14.43)])
+def test_gaussian_noise_of_a_group_has_the_known_epsilons(size, expected):  # PRIVACY 7.2
+    one = entry("gaussian", noise_multiplier=3.7306)  # (1, 1e-5)
+    assert node_level([one], 1e-5, size) == pytest.approx(expected, rel=1e-3)
+
+
+def test_node_level_of_pure_and_of_sampled_releases():
+    assert node_level([], 1e-6, 5) == 0
+    assert node_level([entry(epsilon=0.2, steps=2)], 0.0, 5) == pytest.approx(2.0)
+    sampled = [entry("gaussian", noise_multiplier=4.0, sample_rate=0.05, steps=500)]
+    found = node_level(sampled, 1e-5, 3)
+    by_hand = []  # the best of many deltas of one edge
+    for delta in np.geomspace(1e-30, 1e-5, 500):
+        together = group_budget(quick_epsilon(sampled, delta), delta, 3)
+        by_hand += [together.epsilon] if together.delta <= 1e-5 else []
+    assert min(by_hand) <= found <= 1.05 * min(by_hand)

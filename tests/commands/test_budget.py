@@ -1,0 +1,240 @@
+"""``budget`` and fits that book: what a data set has spent over all its runs."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import networkx as nx
+import pytest
+
+import lightning_dpg as dpg
+from lightning_dpg.book.book import Book
+from lightning_dpg.errors import CommandError
+from lightning_dpg.main import main
+
+EDGES = sorted(nx.karate_club_graph().edges)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with a graph, and a book in which it is registered."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LIGHTNING_DPG_BOOK", raising=False)
+    write(tmp_path / "graph.txt", EDGES)
+    assert main(["budget", "init", "--book", "sqlite:///book.db"]) == 0
+    assert register("crm-secret-name", "graph.txt") == 0
+    return tmp_path
+
+
+def write(path, edges):
+    path.write_text("".join(f"p{a} p{b}\n" for a, b in edges))
+
+
+def register(name, data, *more, relation="edge"):
+    total = ["--epsilon", "2", "--delta", "1e-6", "--book", "sqlite:///book.db"]
+    return main(["budget", "register", name, "--data", data, "--relation", relation, *total, *more])
+
+
+def fit(*more, epsilon=1, data="graph.txt", book="sqlite:///book.db"):
+    settings = [f"--data.init_args.name={data}", f"--privacy.epsilon={epsilon}"]
+    quiet = ["--trainer.enable_progress_bar=false"]
+    book_of = [f"--privacy.book={book}"] if book else []
+    return main(["fit", "--config", "chung_lu.yaml", *settings, *quiet, *book_of, *more])
+
+
+def shown(capsys, name="crm-secret-name"):
+    capsys.readouterr()
+    assert main(["budget", "show", name, "--book", "sqlite:///book.db", "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_fits_are_added_up_and_refused_beyond_the_total(place, capsys):
+    assert fit("--privacy.dataset=crm-secret-name") == 0
+    assert "left is one pure release of epsilon 1\n" in capsys.readouterr().out
+    assert fit(epsilon=0.75) == 0  # recognized
+    found = shown(capsys)
+    assert (found["dataset"], found["relation"]) == ("crm-secret-name", "edge")
+    numbers = [found[key] for key in ("total", "spent", "reserved", "left")]
+    assert numbers == [2.0, 1.75, 0.0, 0.25]
+    assert [run["outcome"] for run in found["releases"]] == ["ended", "ended"]
+    folders = sorted(place.glob("runs/chung_lu/*"))
+    assert fit(epsilon=0.5) == 2
+    assert "set privacy.epsilon to 0.2" in capsys.readouterr().err
+    assert sorted(place.glob("runs/chung_lu/*")) == folders  # a refused run leaves nothing
+    assert shown(capsys)["spent"] == 1.75
+    assert main(["budget", "verify", "--book", "sqlite:///book.db"]) == 0
+    assert main(["budget", "history", "--book", "sqlite:///book.db"]) == 0
+    assert main(["budget", "show", "--book", "sqlite:///book.db"]) == 0
+    assert "run 2: ended" in capsys.readouterr().out
+
+
+def test_nothing_of_the_book_is_in_a_release(place, capsys):
+    """Nor does a release depend on it: but for random draws it is that of a run without a book."""
+    assert fit("--privacy.dataset=crm-secret-name") == 0
+    book = Book("sqlite:///book.db")
+    ((secret,),) = book.database.rows("SELECT value FROM book_facts WHERE name = 'secret'")
+    known = book.data_set("crm-secret-name")
+    hidden = ["crm-secret-name", "book.db", secret, known.edges, known.nodes]
+    files = [path for path in place.glob("runs/*/*/release/**/*") if path.is_file()]
+    assert len(files) > 5
+    for path in files:
+        content = path.read_bytes()
+        assert not [each for each in hidden if each.encode() in content], path
+    # The digest of the configuration does not confirm a guess of the name either.
+    (folder,) = place.glob("runs/chung_lu/*")
+    config = (folder / "config.yaml").read_text()
+    assert "  dataset: crm-secret-name\n" in config
+    command = "grep -vE '^  (book|dataset): ' config.yaml | sha256sum"
+    digest = subprocess.run(command, shell=True, cwd=folder, capture_output=True, check=True)
+    assert digest.stdout.split()[0].decode() in (folder / "release" / "privacy.json").read_text()
+
+
+def test_data_are_recognized_wherever_they_lie_and_however_they_are_sorted(place, capsys):
+    shuffled = [edge[:: random.choice([1, -1])] for edge in random.sample(EDGES, len(EDGES))]
+    (place / "elsewhere").mkdir()
+    write(place / "elsewhere" / "copy.csv", [*shuffled, shuffled[0]])
+    assert fit(data="elsewhere/copy.csv") == 0
+    graph = nx.relabel_nodes(nx.Graph(shuffled), "p{}".format)
+    dpg.fit(graph, "chung_lu", epsilon=0.5, book="sqlite:///book.db", progress=False)
+    assert shown(capsys)["spent"] == 1.5
+    # Numbers in a secret order, and the part that is the largest component, are the same data.
+    for setting in ("names=numbers", "largest_component=true"):
+        assert fit(f"--data.init_args.{setting}", epsilon=0.25) == 0
+    assert shown(capsys)["left"] == 0.0
+    assert register("again", "elsewhere/copy.csv") == 2
+    assert "registered as 'crm-secret-name' already" in capsys.readouterr().err
+
+
+def test_other_data_are_refused_or_booked_as_a_new_version(place, capsys):
+    write(place / "next.txt", EDGES[1:])
+    assert fit(data="next.txt") == 2
+    assert "not registered for the relation edge" in capsys.readouterr().err
+    with pytest.warns(UserWarning, match="booked on its total"):
+        assert fit("--privacy.dataset=crm-secret-name", data="next.txt") == 0
+    assert fit(data="next.txt", epsilon=0.5) == 0  # recognized from now on
+    assert shown(capsys)["spent"] == 1.5
+    write(place / "other.txt", EDGES[40:])
+    assert register("other", "other.txt") == 0
+    assert fit("--privacy.dataset=other") == 2
+    assert "these data are registered as 'crm-secret-name'" in capsys.readouterr().err
+
+
+def test_the_book_of_the_environment(place, monkeypatch, capsys):
+    capsys.readouterr()
+    assert fit(book=None) == 0
+    assert "other runs on these data are not added up" in capsys.readouterr().out
+    monkeypatch.setenv("LIGHTNING_DPG_BOOK", "sqlite:///book.db")
+    assert fit(book=None, epsilon=0.5) == 0
+    dpg.fit(place / "graph.txt", "chung_lu", epsilon=0.25, progress=False)
+    assert fit("--no-book", book=None) == 0
+    assert shown(capsys)["spent"] == 0.75
+    # Comparisons and audits measure methods: their fits are not booked.
+    dpg.benchmark(
+        methods=["chung_lu"], graphs=["karate"], epsilons=[1.0], seeds=[0], out="compared"
+    )
+    assert shown(capsys)["spent"] == 0.75
+
+
+def test_what_cannot_be_booked_is_refused(place, monkeypatch, capsys):
+    for more, message in [
+        (["--privacy.dataset=crn"], "no data set 'crn'"),
+        (["--privacy.epsilon=inf"], "reads the data without protection"),
+        (["--privacy.book=sqlite:///none.db"], "no such book"),
+        (["--privacy.book=postgresql://me:secret@host/db"], "privacy.book has a password"),
+    ]:
+        assert fit(*more) == 2
+        error = capsys.readouterr().err
+        assert message in error
+        assert "me:secret" not in error
+    assert not (place / "runs").exists()
+    monkeypatch.setenv("LIGHTNING_DPG_BOOK", "sqlite:///book.db")
+    with pytest.raises(CommandError, match="no data set 'crn'"):
+        dpg.fit("karate", "chung_lu", epsilon=1.0, dataset="crn")
+    assert shown(capsys)["releases"] == []
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["show", "crn", "--book", "sqlite:///book.db"], "no data set 'crn'"),
+        (["show", "crm"], "no book: give --book URL"),
+        (["init", "--book", "sqlite:///book.db"], "there is a book already"),
+        (["init", "--book", "book.db"], "a book is a URL of the form"),
+    ],
+)
+def test_wrong_commands_are_refused(place, args, message, capsys):
+    assert main(["budget", *args]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) <= 5
+
+
+def test_wrong_registrations_are_refused(place, capsys):
+    write(place / "other.txt", EDGES[40:])
+    assert register("x", "other.txt", relation="friend") == 2
+    assert "unknown relation 'friend'" in capsys.readouterr().err
+    assert register("x", "other.txt", "--epsilon", "0") == 2
+    assert "finite epsilon above 0" in capsys.readouterr().err
+    assert register("x", "none.txt") == 2
+    assert "none.txt" in capsys.readouterr().err
+
+
+def test_verify_finds_a_changed_line(place, capsys):
+    Book("sqlite:///book.db").database.rows(
+        "UPDATE book_log SET body = REPLACE(body, '2.0', '9.0') WHERE line = 1"
+    )
+    capsys.readouterr()
+    assert main(["budget", "verify", "--book", "sqlite:///book.db"]) == 1
+    assert capsys.readouterr().out.startswith("line 1: ")
+    assert fit() == 2
+    assert "nothing is spent on it: line 1" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_killed_fit_keeps_its_steps_and_a_resumed_one_books_the_rest(place, capsys):
+    """A run is killed in the middle, reconciled, and resumed: all of its steps are booked once."""
+    settings = {
+        "data.init_args.name": "graph.txt",
+        "privacy.epsilon": 2,
+        "privacy.delta": 1e-6,
+        "privacy.book": "sqlite:///book.db",
+        "trainer.max_epochs": 6,
+        "trainer.enable_progress_bar": "false",
+        "trainer.callbacks": "ModelCheckpoint",
+        "trainer.callbacks.every_n_train_steps": 1,
+    }
+    words = [f"--{key}={value}" for key, value in settings.items()]
+    command = ["fit", "--config", "dp_netgan.yaml", *words]
+    run = subprocess.Popen(
+        [sys.executable, "-m", "lightning_dpg", *command],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    journals = []
+    while run.poll() is None and (not journals or journals[0].read_text().count("\n") < 20):
+        time.sleep(0.05)
+        journals = list(place.glob("runs/*/*/ledger.jsonl"))
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    found = shown(capsys)
+    (killed,) = found["releases"]
+    assert killed["outcome"] == "killed"
+    assert found["reserved"] == 0
+    steps = sum(entry["steps"] for entry in killed["entries"])
+    assert 0 <= steps - journals[0].read_text().count("\n") <= 1
+    # Its whole budget is the total, which the resumed run shares.
+    (folder,) = {path.parent for path in journals}
+    checkpoint = max(folder.glob("checkpoints/*.ckpt"), key=lambda path: path.stat().st_mtime)
+    assert main([*command, "--ckpt_path", str(checkpoint)]) == 0
+    found = shown(capsys)
+    assert [run["outcome"] for run in found["releases"]] == ["killed", "ended"]
+    assert found["spent"] <= 2
+    statement = json.loads(next(place.glob("runs/*/*/release/privacy.json")).read_text())
+    whole = sum(entry["steps"] for entry in statement["entries"])
+    booked = sum(entry["steps"] for run in found["releases"] for entry in run["entries"])
+    assert whole <= booked <= whole + 1

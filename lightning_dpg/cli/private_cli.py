@@ -30,12 +30,7 @@ from lightning_dpg.cli.distinct_keys import load_distinct_keys
 from lightning_dpg.cli.earlier_names import with_names_of_today
 from lightning_dpg.cli.ends import early_end, farewell
 from lightning_dpg.cli.hint import better_method
-from lightning_dpg.cli.loggers import (
-    describe_run,
-    prepare_wandb,
-    public_name,
-    refuse_uploads,
-)
+from lightning_dpg.cli.loggers import describe_run, prepare_wandb, public_name, refuse_uploads
 from lightning_dpg.cli.method_arguments import fill_num_nodes, move_sample_rate
 from lightning_dpg.cli.parser import PrivateParser
 from lightning_dpg.cli.quiet import silence_lightning

@@ -125,7 +125,10 @@ def reserve(
             before=list(ledger.entries),
             previous=previous,
         )
-        return BookedRun(book, name, book.reserve(name, request))
+        reservation = book.reserve(name, request)
+        for entry in reservation.unseen:  # as steps after the last checkpoint, they are lost
+            ledger.book_lost(entry)
+        return BookedRun(book, name, reservation)
     except BaseException:
         book.close()
         raise

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 from lightning_dpg.book import rows, schema
 from lightning_dpg.book.database import BookError, Database, connect
-from lightning_dpg.book.filter import Rule, Spending, pure_epsilon_left
+from lightning_dpg.book.filter import Rule, pure_epsilon_left
 from lightning_dpg.book.identity import Fingerprint, fingerprint
 from lightning_dpg.book.projection import record
-from lightning_dpg.book.request import Request, check, family_of, largest_epsilon, places, rule_of
+from lightning_dpg.book.request import Request, asked, check, largest_epsilon, rule_of
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.book.rows import DataSet, Run
 from lightning_dpg.book.unfinished import proved_steps
@@ -96,7 +96,7 @@ class Book:
             for known in rows.data_sets(self.database):
                 if known.name == name:
                     raise BookError(f"{self.url}: there is a data set {name!r} already")
-                if known.relation is relation and known.edges == found.edges:
+                if known.relation is relation and known.name in self.names_of(found.edges):
                     raise BookError(
                         f"{self.url}: these data are registered as {known.name!r} already, and one "
                         "total covers all of their releases"
@@ -161,10 +161,10 @@ class Book:
         with self.database.write():
             known = self.data_set(name)
             earlier = self.runs(name)
-            entries, booked = places(earlier, request)
+            one = asked(earlier, request)
+            entries = one.spending.entries
             check(known, request, entries)
-            asked, family = Spending(request.budget, entries), family_of(earlier, request)
-            rule = rule_of(known, earlier, asked, family)
+            rule = rule_of(known, earlier, one)
             if rule is None:
                 raise BookError(self._too_small(known, earlier, request))
             number = self._next_run()
@@ -174,7 +174,7 @@ class Book:
                 self.database,
                 "reserve",
                 run=number,
-                family=family or number,
+                family=one.family or number,
                 dataset=name,
                 method=request.method,
                 settings=request.settings,
@@ -185,11 +185,11 @@ class Book:
                 epsilon=request.budget.epsilon,
                 delta=request.budget.delta,
                 rule=rule,
-                before=[entry.to_dict() for entry in request.before],
+                before=[entry.to_dict() for entry in one.before],
                 entries=[entry.to_dict() for entry in entries],
-                booked=booked,
+                booked=one.booked,
             )
-        return Reservation(self.database, number, entries, booked)
+        return Reservation(self.database, number, entries, one.booked, one.unseen)
 
     def reconcile(self, name: str | None = None) -> list[int]:
         """Close the runs whose process has ended without a word; return their numbers.
@@ -244,7 +244,7 @@ class Book:
         ]
         largest = largest_epsilon(known, earlier, request)
         if largest:
-            lines.append(f"set privacy.epsilon to {_down(largest)} or less")
+            lines.append(f"set privacy.epsilon to {largest:g} or less")
         else:
             lines.append(f"no budget at this delta that {request.method} can keep is left")
         if waiting:

@@ -10,8 +10,9 @@ al., "Concurrent composition for interactive differential privacy with adaptive 
 parameters", 2023). Two filters are used:
 
 * **Sum**: the epsilons of all runs add up to :math:`\epsilon` at most, and their deltas to
-  :math:`\delta_1` (Rogers et al., Theorem 3.6). A run counts by what its own ledger holds it to.
-  Single releases count where all of a run are of pure epsilon, or of epsilon and delta.
+  :math:`\delta_1` (Rogers et al., Theorem 3.6). A run counts by what its own ledger holds it to: its
+  plan is fixed before its first release, so that any accountant may prove it. Single releases count
+  where all that a run plans are of pure epsilon, or of epsilon and delta.
 * **Renyi**: the Renyi divergences of all releases at one order add up to what a conversion with
   :math:`\delta_2` allows (Feldman and Zrnic, "Individual privacy accounting via a Renyi filter",
   2021, Theorem 4.3). The order depends on the total only. Deltas of releases that may fail have a
@@ -23,6 +24,13 @@ filter, or else the second. For neighbors P and P' and a set S of transcripts, l
 that pass the first, and :math:`S_2` all others. Whoever keeps to filter j makes the same releases up to
 the end of any transcript in :math:`S_j`, so that :math:`P[S_j] \le e^\epsilon P'[S_j] + \delta_j`. Both
 sets are disjoint, and the inequalities add up. ∎
+
+**A run that is stopped gives back epsilon, and no delta.** Let a run with Gaussian noise, of
+:math:`(\epsilon_b, \delta_b)`, be stopped after releases of pure epsilon :math:`e < \epsilon_b` only.
+Its densities are :math:`p \le e^e p'` on such transcripts and :math:`p \le e^{\epsilon_b} p' + \nu`
+on all others, where :math:`\nu` has a mass of :math:`\delta_b`. Whether it is stopped may follow from
+its first releases, and all of that mass may lie where it is not: the run counts :math:`(e, \delta_b)`.
+With no delta, others could spend it once more where it is stopped.
 
 **One run can be the whole total.** Half of delta is too little for a run at all of it. So before
 anything was released from a data set, the first run may choose the sum with :math:`\delta_1 = \delta`,
@@ -53,22 +61,24 @@ class Spending(NamedTuple):
     Attributes:
         budget: What its ledger holds it to.
         entries: Its whole plan while it goes on, and what it booked when it is closed.
+        plan: Its whole plan, which was fixed before its first release; by default the entries.
     """
 
     budget: Budget
     entries: Sequence[LedgerEntry]
+    plan: Sequence[LedgerEntry] = ()
 
     @property
     def cost(self) -> Budget:
         """Epsilon and delta that the sum counts."""
         if not self.entries:
             return Budget(0.0, 0.0)
-        if any(isinstance(entry.event, Gaussian) for entry in self.entries):
+        if _has_noise(self.entries):
             return self.budget
-        return Budget(
-            math.fsum(entry.pure_epsilon for entry in self.entries),
-            math.fsum(entry.total_delta for entry in self.entries),
-        )
+        epsilon = math.fsum(entry.pure_epsilon for entry in self.entries)
+        if _has_noise(self.plan):
+            return Budget(min(epsilon, self.budget.epsilon), self.budget.delta)
+        return Budget(epsilon, math.fsum(entry.total_delta for entry in self.entries))
 
 
 def passes(total: Budget, rule: Rule, runs: Sequence[Spending]) -> bool:
@@ -115,6 +125,10 @@ def _renyi_passes(total: Budget, runs: Sequence[Spending]) -> bool:
         return False
     place, allowance = _order(total)
     return bool(rdp(entries)[place] <= allowance)
+
+
+def _has_noise(entries: Sequence[LedgerEntry]) -> bool:
+    return any(isinstance(entry.event, Gaussian) for entry in entries)
 
 
 def _failed(entries: Sequence[LedgerEntry]) -> float:

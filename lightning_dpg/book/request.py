@@ -12,6 +12,8 @@ from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.events import LedgerEntry
 
+_DIRECTED = "directed edge"
+
 
 class Request(NamedTuple):
     """A run that asks for a reservation.
@@ -39,43 +41,111 @@ class Request(NamedTuple):
     previous: Path | None = None
 
 
-def continued(earlier: Sequence[Run], request: Request) -> Run | None:
-    """The run on the same data that a request continues."""
-    previous = None if request.previous is None else str(request.previous.absolute())
-    return next((run for run in earlier if previous and run.journal == previous), None)
+class Asked(NamedTuple):
+    """What a request counts if it is let in.
 
-
-def family_of(earlier: Sequence[Run], request: Request) -> int | None:
-    """Family that a request joins.
-
-    The ledger of a resumed run holds all releases of the family to its budget. Where that budget is
-    another one, it may have been chosen by what was released, and the run counts as a new one.
+    Attributes:
+        spending: Its own budget, and the releases to reserve.
+        booked: How many steps of each are booked at once: made, and in no book so far.
+        before: Releases that its ledger holds and that other runs count.
+        unseen: Releases that the run it continues has booked, and that its ledger does not show.
+        family: Number of the run that it continues with the same budget and plan, if any.
     """
-    before = continued(earlier, request)
-    return before.family if before is not None and before.budget == request.budget else None
+
+    spending: Spending
+    booked: Sequence[int]
+    before: Sequence[LedgerEntry]
+    unseen: Sequence[LedgerEntry] = ()
+    family: int | None = None
+
+
+def asked(earlier: Sequence[Run], request: Request) -> Asked:
+    """What a request counts.
+
+    A resumed run shares the budget of the run that it continues if both together release no more than
+    that one planned: the plan was fixed before the first of these releases. Where the budget or the
+    plan is another one, or where two runs go on from one checkpoint, it counts as a new run.
+
+    Raises:
+        BookError: If its method plans no release.
+        BudgetTooSmall: If its method cannot keep the budget.
+    """
+    plan = request.plan(request.budget)
+    if not plan and not request.before:
+        raise BookError(
+            f"{request.method} plans no release, and a book reserves whole plans: the method has to "
+            "say in plan() what it spends"
+        )
+    last = _continued(earlier, request)
+    family = [] if last is None else [run for run in earlier if run.family == last.family]
+    made = [entry for run in family for entry in run.booked]
+    counted = [LedgerEntry.from_dict(entry) for entry in last.before] if last else []
+    new = _beyond(request.before, [*counted, *made])
+    before = _beyond(request.before, new)
+    booked = [entry.steps for entry in new]
+    if last is not None and last.budget == request.budget:
+        closed = [entry for run in family if not run.is_open for entry in run.booked]
+        unseen = _beyond(closed, request.before)
+        entries = [*new, *_beyond(plan, [*request.before, *unseen])]
+        together = [*(entry for run in family for entry in run.counted), *entries]
+        if composition.costs(together) <= composition.costs(family[0].plan):
+            places = [*booked, *[0] * (len(entries) - len(new))]
+            return Asked(Spending(request.budget, entries), places, before, unseen, last.family)
+    entries = [*new, *_beyond(plan, request.before)]
+    places = [*booked, *[0] * (len(entries) - len(new))]
+    return Asked(Spending(request.budget, entries), places, before)
+
+
+def _continued(earlier: Sequence[Run], request: Request) -> Run | None:
+    """The run on the same data that a request continues: the last one with its journal."""
+    previous = None if request.previous is None else str(request.previous.absolute())
+    return next((run for run in reversed(earlier) if previous and run.journal == previous), None)
+
+
+def _beyond(entries: Sequence[LedgerEntry], made: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+    """Entries less the steps that were made, by what a step costs."""
+    left, found = composition.costs(made), []
+    for entry in entries:
+        used = min(entry.steps, left[entry.event])
+        left[entry.event] -= used
+        if used < entry.steps:
+            found.append(replace(entry, steps=entry.steps - used))
+    return found
 
 
 def largest_epsilon(known: DataSet, earlier: Sequence[Run], request: Request) -> float:
-    """Largest epsilon at which a run is let in; 0 if there is none that its method can keep."""
+    """Largest epsilon found at which a run is let in, of four digits; 0 if there is none.
+
+    Args:
+        known: The data set.
+        earlier: Its runs.
+        request: The run that is refused at its own epsilon.
+    """
     low, high, found = 0.0, request.budget.epsilon, 0.0
-    for _ in range(12):
-        middle = (low + high) / 2
-        budget = Budget(middle, request.budget.delta)
+    for _ in range(16):
+        middle = _four_digits((low + high) / 2)
+        if not low < middle < high:
+            break
+        tried = request._replace(budget=Budget(middle, request.budget.delta))
         try:
-            tried = request._replace(budget=budget)
-            asked = Spending(budget, places(earlier, tried)[0])
+            one = asked(earlier, tried)
         except BudgetTooSmall:
             low = middle
             continue
-        if rule_of(known, earlier, asked, family_of(earlier, tried)) is None:
+        if rule_of(known, earlier, one) is None:
             high = middle
         else:
             low = found = middle
     return found
 
 
+def _four_digits(value: float) -> float:
+    """A number of four significant digits, as it is printed."""
+    return float(f"{value:.4g}")
+
+
 def check(known: DataSet, request: Request, entries: Sequence[LedgerEntry]) -> None:
-    """Refuse a run of another relation, one without protection, and one beyond its own budget."""
+    """Refuse a run of another relation or record, without protection, or beyond its own budget."""
     for entry in entries:
         if entry.relation is not known.relation:
             raise BookError(
@@ -83,6 +153,12 @@ def check(known: DataSet, request: Request, entries: Sequence[LedgerEntry]) -> N
                 f"{request.method} protects the relation {entry.relation}\n"
                 "epsilons of two relations are never added: register the data under another name "
                 f"with --relation {entry.relation}"
+            )
+        if entry.record == _DIRECTED != known.record:
+            raise BookError(
+                f"{known.name} is registered with the record {known.record!r}, and {request.method} "
+                f"protects one {_DIRECTED} only, of which an undirected one can be two\n"
+                "register the data as directed, or drop the directions: undirected: true"
             )
         if not entry.event.protects:
             raise BookError(
@@ -93,44 +169,21 @@ def check(known: DataSet, request: Request, entries: Sequence[LedgerEntry]) -> N
         raise BookError(f"{request.method} plans more than its own budget")
 
 
-def places(earlier: Sequence[Run], request: Request) -> tuple[list[LedgerEntry], list[int]]:
-    """Releases to reserve, and how many of their steps are booked at once."""
-    plan = request.plan(request.budget)
-    if not plan and not request.before:
-        raise BookError(
-            f"{request.method} plans no release, and a book reserves whole plans: the method has to "
-            "say in plan() what it spends"
-        )
-    left = [(entry.event, entry.steps) for entry in request.before]
-    planned = []
-    for entry in plan:
-        steps = entry.steps
-        for place, (event, done) in enumerate(left):
-            used = min(steps, done) if event == entry.event else 0
-            left[place] = event, done - used
-            steps -= used
-        if steps:
-            planned.append(replace(entry, steps=steps))
-    before = [] if continued(earlier, request) else list(request.before)
-    return [*before, *planned], [*(entry.steps for entry in before), *(0 for _ in planned)]
-
-
-def rule_of(
-    known: DataSet, earlier: Sequence[Run], asked: Spending, family: int | None
-) -> Rule | None:
+def rule_of(known: DataSet, earlier: Sequence[Run], one: Asked) -> Rule | None:
     """Rule by which a run is let in; None if it is not.
 
     Args:
         known: The data set.
         earlier: Its runs.
-        asked: What the run would count.
-        family: Family that it joins, if any.
+        one: What the run would count.
     """
     counted = spendings(earlier)
     if counted:
-        own = counted.pop(family) if family in counted else Spending(asked.budget, [])
-        asked = Spending(asked.budget, [*own.entries, *asked.entries])
-        fits = passes(known.total, known.rule, [*counted.values(), asked])
+        spending = one.spending
+        if one.family in counted:
+            own = counted.pop(one.family)
+            spending = own._replace(entries=[*own.entries, *spending.entries])
+        fits = passes(known.total, known.rule, [*counted.values(), spending])
         return known.rule if fits else None
     rules: tuple[Rule, Rule] = ("split", "sum")
-    return next((rule for rule in rules if passes(known.total, rule, [asked])), None)
+    return next((rule for rule in rules if passes(known.total, rule, [one.spending])), None)

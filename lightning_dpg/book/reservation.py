@@ -15,15 +15,23 @@ class Reservation:
         run: Number of the run.
         plan: Releases that are reserved.
         booked: How many steps of each are booked.
+        unseen: Releases that a run which this one continues has booked, and that no journal shows.
 
     Attributes:
         run: Number of the run.
+        unseen: The same.
     """
 
     def __init__(
-        self, database: Database, run: int, plan: Sequence[LedgerEntry], booked: Sequence[int]
+        self,
+        database: Database,
+        run: int,
+        plan: Sequence[LedgerEntry],
+        booked: Sequence[int],
+        unseen: Sequence[LedgerEntry] = (),
     ) -> None:
         self.run = run
+        self.unseen = list(unseen)
         self._database = database
         self._plan = list(plan)
         self._booked = list(booked)

@@ -70,7 +70,7 @@ class Run:
         who: User, machine and process.
         edges: Fingerprint of its edges.
         budget: What its ledger is held to.
-        before: What its ledger held at its start, as plain values.
+        before: Releases that its ledger held at its start and that other runs count, as plain values.
         opened: When it was reserved, in UTC.
         closed: When it was closed.
         outcome: ``open``, ``ended``, ``stopped``, or ``killed``.
@@ -101,6 +101,11 @@ class Run:
         return self.outcome == OPEN
 
     @property
+    def plan(self) -> list[LedgerEntry]:
+        """What it reserved."""
+        return [each.entry for each in self.planned]
+
+    @property
     def booked(self) -> list[LedgerEntry]:
         """What it has released."""
         return [replace(each.entry, steps=each.booked) for each in self.planned if each.booked]
@@ -108,7 +113,7 @@ class Run:
     @property
     def counted(self) -> list[LedgerEntry]:
         """What it counts: its whole plan while it is open, and what it booked afterwards."""
-        return [each.entry for each in self.planned] if self.is_open else self.booked
+        return self.plan if self.is_open else self.booked
 
 
 def spendings(runs: Sequence[Run], *, is_released: bool = False) -> dict[int, Spending]:
@@ -122,8 +127,8 @@ def spendings(runs: Sequence[Run], *, is_released: bool = False) -> dict[int, Sp
     for run in runs:
         entries = run.booked if is_released else run.counted
         if entries:
-            before = found[run.family].entries if run.family in found else []
-            found[run.family] = Spending(run.budget, [*before, *entries])
+            before = found.get(run.family, Spending(run.budget, [], run.plan))
+            found[run.family] = before._replace(entries=[*before.entries, *entries])
     return found
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from lightning_dpg.book.filter import Spending, passes, pure_epsilon_left
+from lightning_dpg.privacy.accounting import gdp_delta
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_gaussian
 from lightning_dpg.privacy.composition import fits
@@ -68,6 +69,34 @@ def test_no_adaptive_choice_exceeds_the_total(rule, choices):
     if rule == "split":
         assert delta > 0
         assert passes(total, rule, [pure(0.05)] * 30)
+
+
+def test_a_run_that_is_stopped_for_its_first_release_gives_back_no_delta():
+    """The analyst stops it where its randomized response says no, and spends delta again there."""
+    total, first = Budget(1.0, 0.02), 0.5
+    yes = 1 / (1 + math.exp(-first))
+    plan = [entry("pure", epsilon=first), gaussian(0.6, 0.02).entries[0]]
+    exceeded = gdp_delta(1 / plan[1].noise_multiplier, total.epsilon - first)
+    # Exact: the run's own delta at epsilon 1, of both answers.
+    budget = Budget(
+        1.0,
+        yes * exceeded + (1 - yes) * gdp_delta(1 / plan[1].noise_multiplier, total.epsilon + first),
+    )
+    assert 0.001 < budget.delta < total.delta
+
+    def failure(*runs):
+        """Largest delta of one more release of epsilon 0 that is let in."""
+        low, high = 0.0, 0.5
+        for _ in range(50):
+            middle = (low + high) / 2
+            one = Spending(Budget(0.0, middle), [entry("approximate", epsilon=0.0, delta=middle)])
+            low, high = (middle, high) if passes(total, "sum", [*runs, one]) else (low, middle)
+        return low
+
+    after_all = failure(Spending(budget, plan, plan))
+    after_no = failure(Spending(budget, plan[:1], plan))
+    delta = yes * (after_all + (1 - after_all) * exceeded) + (1 - yes) * after_no
+    assert 0.9 * total.delta < delta <= total.delta
 
 
 def test_the_sum_of_runs_is_a_rule_and_one_run_may_take_all():

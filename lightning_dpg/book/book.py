@@ -77,6 +77,7 @@ class Book:
         record_unit: str,
         words: str = "",
         max_degree: int | None = None,
+        part_of: str = "",
     ) -> None:
         """Register data under a name, with the total that all of their releases may spend.
 
@@ -88,11 +89,13 @@ class Book:
             record_unit: What is one record.
             words: The owner's words.
             max_degree: Largest number of edges of a node (public).
+            part_of: Group of data sets that are disjoint, as the owner declares.
 
         Raises:
             BookError: If the name is taken, or if the data have another name and this relation.
         """
         with self.database.write():
+            self._check_part(name, part_of, relation, record_unit)
             for known in rows.data_sets(self.database):
                 if known.name == name:
                     raise BookError(f"{self.url}: there is a data set {name!r} already")
@@ -113,7 +116,27 @@ class Book:
                 max_degree=max_degree,
                 edges=found.edges,
                 nodes=found.nodes,
+                part_of=part_of,
             )
+
+    def _check_part(self, name: str, group: str, relation: Relation, record_unit: str) -> None:
+        """Refuse a name for a group and a data set, and a group of several kinds of records."""
+        for known in rows.data_sets(self.database):
+            if known.name == group or known.part_of == name or name == group:
+                raise BookError(f"{self.url}: a data set and a group cannot have one name")
+            if (
+                group
+                and known.part_of == group
+                and (relation, record_unit)
+                != (
+                    known.relation,
+                    known.record,
+                )
+            ):
+                raise BookError(
+                    f"{self.url}: the parts of {group!r} protect one {known.record} (relation "
+                    f"{known.relation}), and {name!r} one {record_unit} (relation {relation})"
+                )
 
     def data_set(self, name: str) -> DataSet:
         """A data set by its name.

@@ -40,8 +40,9 @@ def add_steps(database: Database, run: int, place: int, steps: int) -> None:
 def _register(database: Database, time: str, facts: dict[str, Any]) -> None:
     names = ("name", "relation", "record", "words", "epsilon", "delta", "max_degree")
     values = [facts[name] for name in (*names, "edges", "nodes")]
-    places = ", ".join("?" * (len(values) + 2))
-    database.rows(f"INSERT INTO book_datasets VALUES ({places})", *values, "", time)
+    values += ["", time, facts["part_of"]]
+    places = ", ".join("?" * len(values))
+    database.rows(f"INSERT INTO book_datasets VALUES ({places})", *values)
 
 
 def _reserve(database: Database, time: str, facts: dict[str, Any]) -> None:

@@ -38,6 +38,7 @@ def summary(book: Book, name: str) -> dict[str, Any]:
         "relation": known.relation.value,
         "record": known.record,
         "words": known.words,
+        "part_of": known.part_of,
         "delta": delta,
         "total": known.total.epsilon,
         "spent": rounded_up(spent, known.total.epsilon),
@@ -64,6 +65,8 @@ def text(found: dict[str, Any]) -> str:
         f"left      one pure release of epsilon {found['left']:g}",
         _bar(found["spent"] / total, found["reserved"] / total),
     ]
+    if found["part_of"]:
+        lines.append(f"part of   {found['part_of']}, whose parts the owner declares to be disjoint")
     if (node := found.get("node")) is not None:
         size = found["max_degree"]
         lines.append(

@@ -28,6 +28,7 @@ class DataSet:
         nodes: Fingerprint of the nodes.
         rule: Rule of its filter; ``split`` until a run has chosen.
         created: When it was registered, in UTC.
+        part_of: Group of disjoint data sets that it is a part of, as the owner declares; empty if none.
     """
 
     name: str
@@ -40,6 +41,7 @@ class DataSet:
     nodes: str
     rule: Rule
     created: str
+    part_of: str
 
 
 @dataclass(frozen=True)
@@ -145,9 +147,9 @@ def data_sets(database: Database) -> list[DataSet]:
             edges,
             nodes,
             cast(Rule, rule or "split"),
-            created,
+            *rest,
         )
-        for name, relation, record, words, epsilon, delta, max_degree, edges, nodes, rule, created in (
+        for name, relation, record, words, epsilon, delta, max_degree, edges, nodes, rule, *rest in (
             database.rows("SELECT * FROM book_datasets ORDER BY created, name")
         )
     ]

@@ -14,7 +14,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             name TEXT PRIMARY KEY, relation TEXT NOT NULL, record TEXT NOT NULL,
             words TEXT NOT NULL, epsilon DOUBLE PRECISION NOT NULL, delta DOUBLE PRECISION NOT NULL,
             max_degree BIGINT, edges TEXT NOT NULL, nodes TEXT NOT NULL, rule TEXT NOT NULL,
-            created TEXT NOT NULL)""",
+            created TEXT NOT NULL, part_of TEXT NOT NULL)""",
         """CREATE TABLE book_runs (
             run BIGINT PRIMARY KEY, family BIGINT NOT NULL, dataset TEXT NOT NULL, method TEXT NOT NULL,
             settings TEXT NOT NULL, folder TEXT NOT NULL, journal TEXT, who TEXT NOT NULL,

@@ -73,6 +73,12 @@ def _add_registration(parser: argparse.ArgumentParser) -> None:
         "--max-degree", type=int, help="edges of a node at most (public), for a node-level total"
     )
     parser.add_argument("--words", default="", help="words of the owner")
+    parser.add_argument(
+        "--part-of",
+        default="",
+        metavar="GROUP",
+        help="you declare: each record lies in one part of GROUP, and public facts say in which",
+    )
 
 
 def _init(book: Any, options: argparse.Namespace) -> None:
@@ -101,6 +107,7 @@ def _register(book: Any, options: argparse.Namespace) -> None:
         record_unit="graph of a client" if relation is Relation.LOCAL_GRAPH else "undirected edge",
         words=options.words,
         max_degree=options.max_degree,
+        part_of=options.part_of,
     )
     print(
         f"registered {options.name}: relation {relation}, total epsilon {options.epsilon:g}, delta "
@@ -136,8 +143,14 @@ def _data(options: argparse.Namespace) -> Any:
 
 def _show(book: Any, options: argparse.Namespace) -> None:
     # Start-up time: the import brings PyTorch.
+    from lightning_dpg.book.partition import group_summary, group_text, parts_of
     from lightning_dpg.book.report import summary, text
 
+    if options.name and parts_of(book, options.name):
+        book.reconcile()
+        of_group = group_summary(book, options.name)
+        print(json.dumps(of_group, indent=2) if options.json else group_text(of_group))
+        return
     book.reconcile(options.name)
     names = [options.name] if options.name else [each.name for each in book.data_sets()]
     found = [summary(book, name) for name in names]

@@ -1,0 +1,106 @@
+r"""Groups of data sets whose owner declares them to be disjoint, such as one for each tenant or month.
+
+Each part has a total and a filter of its own. **For one record, a group proves the largest total of its
+parts.** Proof: let two neighbors differ in a record of part j, and let no other part depend on it. All
+releases from the other parts, the totals of parts that are registered later, and the choice of every
+next run are then functions of part j's releases and of randomness that is the same for both neighbors:
+together they are one adaptive analyst of part j. Its filter holds against any such analyst, with
+:math:`(\epsilon_j, \delta_j)`. So :math:`(\max_j \epsilon_j, \max_j \delta_j)` holds for each record. ∎
+
+Two things are needed, and only the owner can know them:
+
+* Each record lies in one part. Where the same pair of nodes is linked in two months, these are two
+  records, and a statement on both adds the epsilons of both parts.
+* The part follows from public facts, as its tenant or its month, and from no other edge. Parts that
+  were found by clustering are no partition: one edge changes the parts of others.
+
+Equal parts are refused. Files are not compared edge by edge: months may share pairs as two records,
+and tenants in separate files can still have been cut by what the edges say.
+
+**For a node, or a person, parts add up**: the edges of a node lie in many of them. Edge-level releases of
+all parts compose as groups of D edges each, where D bounds the edges of a node in any one part.
+"""
+
+from typing import Any
+
+from lightning_dpg.book import totals
+from lightning_dpg.book.book import Book
+from lightning_dpg.book.database import BookError
+from lightning_dpg.book.report import summary
+from lightning_dpg.book.rows import DataSet
+from lightning_dpg.privacy.budget import rounded_up
+from lightning_dpg.privacy.events import Relation
+
+DECLARED = "declared by the owner, and not checked"
+
+
+def parts_of(book: Book, group: str) -> list[DataSet]:
+    """Data sets that were registered as parts of a group."""
+    return [each for each in book.data_sets() if each.part_of == group]
+
+
+def group_summary(book: Book, group: str) -> dict[str, Any]:
+    """What a group of disjoint parts proves for one record, and for a node, as plain values.
+
+    Args:
+        book: The book.
+        group: Name of the group.
+
+    Raises:
+        BookError: If no data set is a part of it.
+    """
+    parts = parts_of(book, group)
+    if not parts:
+        raise BookError(f"{book.url}: no data set is a part of {group!r}")
+    found = [summary(book, part.name) for part in parts]
+    relation, record = parts[0].relation, parts[0].record
+    return {
+        "group": group,
+        "relation": relation.value,
+        "record": record,
+        "declared": f"each {record} lies in one part only, and public facts say in which",
+        "delta": max(part.total.delta for part in parts),
+        **{name: max(each[name] for each in found) for name in ("total", "spent", "reserved")},
+        **(_node(book, parts) if relation is Relation.EDGE else {}),
+        "parts": found,
+    }
+
+
+def group_text(found: dict[str, Any]) -> str:
+    """The same as text for a terminal.
+
+    Args:
+        found: Summary of a group.
+    """
+    record, parts = found["record"], found["parts"]
+    lines = [
+        f"{found['group']}: {len(parts)} parts, relation {found['relation']}, record {record}",
+        f"disjoint  {found['declared']} ({DECLARED})",
+        f"total     epsilon {found['total']:g}, delta {found['delta']:g}: the largest of its parts",
+        f"spent     epsilon {found['spent']:g} for one {record}",
+    ]
+    if "node" in found:
+        node = found["node"]
+        lines.append(
+            f"node      epsilon {node:g}: all edges of a node in all parts, "
+            f"{found['max_degree']} at most in each"
+            if isinstance(node, float)
+            else "node      no statement: edges of a node lie in many parts, whose epsilons add up"
+        )
+    width = max(len(each["dataset"]) for each in parts)
+    for each in parts:
+        numbers = [f"{key} {each[key]:g}" for key in ("total", "spent", "reserved", "left")]
+        words = f"  {each['words']}" if each["words"] else ""
+        lines.append(f"{each['dataset'].ljust(width)}  epsilon: {', '.join(numbers)}{words}")
+    return "\n".join(lines)
+
+
+def _node(book: Book, parts: list[DataSet]) -> dict[str, Any]:
+    """Epsilon of all edges of a node in all parts; None where it is not known how many there are."""
+    degrees = [part.max_degree for part in parts if part.max_degree is not None]
+    if len(degrees) < len(parts):
+        return {"node": None}
+    entries = [entry for part in parts for run in book.runs(part.name) for entry in run.booked]
+    delta = max(part.total.delta for part in parts)
+    epsilon = totals.node_level(entries, delta, max(degrees))
+    return {"max_degree": max(degrees), "node": rounded_up(epsilon) if epsilon < 1e9 else None}

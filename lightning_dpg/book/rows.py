@@ -26,8 +26,11 @@ class DataSet:
         max_degree: Largest number of edges of a node (public), if the owner states it.
         edges: Fingerprint of the edges when it was registered.
         nodes: Fingerprint of the nodes.
+        two_persons: Whether grants need a second person, and all runs need grants.
         rule: Rule of its filter; ``split`` until a run has chosen.
         created: When it was registered, in UTC.
+        closed: When it was closed, after which no run is let in.
+        closed_by: User who closed it.
     """
 
     name: str
@@ -38,8 +41,11 @@ class DataSet:
     max_degree: int | None
     edges: str
     nodes: str
+    two_persons: bool
     rule: Rule
     created: str
+    closed: str | None
+    closed_by: str | None
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,7 @@ class Run:
         folder: Folder of the run; empty without one.
         journal: Its journal, if it has one.
         who: User, machine and process.
+        spender: The user.
         edges: Fingerprint of its edges.
         budget: What its ledger is held to.
         before: What its ledger held at its start, as plain values.
@@ -86,6 +93,7 @@ class Run:
     folder: str
     journal: str | None
     who: str
+    spender: str
     edges: str
     budget: Budget
     before: list[dict[str, object]]
@@ -139,12 +147,24 @@ def data_sets(database: Database) -> list[DataSet]:
             max_degree,
             edges,
             nodes,
+            bool(two_persons),
             cast(Rule, rule or "split"),
-            created,
+            *rest,
         )
-        for name, relation, record, words, epsilon, delta, max_degree, edges, nodes, rule, created in (
-            database.rows("SELECT * FROM book_datasets ORDER BY created, name")
-        )
+        for (
+            name,
+            relation,
+            record,
+            words,
+            epsilon,
+            delta,
+            max_degree,
+            edges,
+            nodes,
+            two_persons,
+            rule,
+            *rest,
+        ) in database.rows("SELECT * FROM book_datasets ORDER BY created, name")
     ]
 
 
@@ -189,6 +209,7 @@ def _run(row: tuple[Any, ...], planned: Sequence[Planned]) -> Run:
         folder,
         journal,
         who,
+        spender,
         edges,
         epsilon,
         delta,
@@ -204,6 +225,7 @@ def _run(row: tuple[Any, ...], planned: Sequence[Planned]) -> Run:
         folder=folder,
         journal=journal,
         who=who,
+        spender=spender,
         edges=edges,
         budget=Budget(epsilon, delta),
         before=json.loads(before),

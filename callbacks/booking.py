@@ -13,6 +13,8 @@ from pytorch_lightning import Trainer
 
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.database import BookError, has_password
+from lightning_dpg.book.identity import Fingerprint
+from lightning_dpg.book.refusals import check_record
 from lightning_dpg.book.request import Request
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.callbacks.checksums import SUMS, digest
@@ -111,15 +113,16 @@ def reserve(
                 f"{type(data).__name__} has no identity(), by which the budget book recognizes data\n"
                 f"write it, or leave the book out (privacy.book: {NO_BOOK})"
             )
-        edges = book.fingerprint(data.identity()).edges
-        name = _data_set(book, dataset, edges, method.relation)
+        content = book.fingerprint(data.identity())
+        name = _data_set(book, dataset, content, method.relation)
         ledger = method.ledger
         request = Request(
             method=type(method).__name__,
             settings=_digest(method),
             budget=ledger.budget,
             plan=plan,
-            edges=edges,
+            edges=content.edges,
+            record=content.record,
             folder=str(ledger.journal.parent.absolute()) if ledger.journal else "",
             journal=ledger.journal,
             before=list(ledger.entries),
@@ -158,12 +161,13 @@ def whole_plan(method: Any, steps: float) -> Callable[[Budget], list[LedgerEntry
     return plan
 
 
-def _data_set(book: Book, asked: str | None, edges: str, relation: str) -> str:
+def _data_set(book: Book, asked: str | None, content: Fingerprint, relation: str) -> str:
     """Name of the data set of a run.
 
     Raises:
         BookError: If the data are not registered, or under another name than the one asked for.
     """
+    edges = content.edges
     known = [name for name in book.names_of(edges) if book.data_set(name).relation == str(relation)]
     if asked is None:
         if len(known) == 1:
@@ -173,7 +177,7 @@ def _data_set(book: Book, asked: str | None, edges: str, relation: str) -> str:
             "register them: python -m lightning_dpg budget register NAME --data FILE ...\n"
             f"or leave the book out: --privacy.book {NO_BOOK}"
         )
-    book.data_set(asked)
+    check_record(book.data_set(asked), content.record)
     if known and asked not in known:
         raise BookError(
             f"{book.url}: these data are registered as {known[0]!r}, and privacy.dataset is "

@@ -19,8 +19,8 @@ def identity_of(graphs: Sequence[Data]) -> Identity:
     Args:
         graphs: Graphs with the attribute ``node_names``; their places are part of the content.
     """
-    parts = [_canonical(graph) for graph in graphs]
-    return Identity(*(b"\0".join(content) for content in zip(*parts, strict=True)))
+    edges, nodes = zip(*(_canonical(graph) for graph in graphs), strict=True)
+    return Identity(b"\0".join(edges), b"\0".join(nodes), space_of(graphs[0]).record)
 
 
 def _canonical(graph: Data) -> tuple[bytes, bytes]:

@@ -127,10 +127,12 @@ class Identity(NamedTuple):
     Attributes:
         edges: All edges by the names of their nodes.
         nodes: Names of all nodes.
+        record: What is one edge, in the words of its kind (public).
     """
 
     edges: bytes
     nodes: bytes
+    record: str = "undirected edge"
 
 
 @runtime_checkable

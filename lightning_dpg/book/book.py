@@ -6,21 +6,22 @@ at the same instant never overspend together.
 """
 
 import contextlib
-import getpass
-import os
-import socket
-from collections.abc import Sequence
+from pathlib import Path
 
-from lightning_dpg.book import rows, schema
+from lightning_dpg.book import grants, owner_token, rows, schema
 from lightning_dpg.book.database import BookError, Database, connect
 from lightning_dpg.book.filter import Rule, pure_epsilon_left
-from lightning_dpg.book.identity import Fingerprint, fingerprint
+from lightning_dpg.book.grants import Grant
+from lightning_dpg.book.identity import Fingerprint, fingerprint, protected_unit
 from lightning_dpg.book.projection import record
-from lightning_dpg.book.request import Request, asked, check, largest_epsilon, rule_of
+from lightning_dpg.book.refusals import check_open, check_part, check_record, too_small
+from lightning_dpg.book.request import Request, asked, check, rule_of
 from lightning_dpg.book.reservation import Reservation
+from lightning_dpg.book.roles import give_role
 from lightning_dpg.book.rows import DataSet, Run
 from lightning_dpg.book.unfinished import proved_steps
 from lightning_dpg.book.verification import faults
+from lightning_dpg.book.writers import described
 from lightning_dpg.interfaces import Identity
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
@@ -32,12 +33,16 @@ class Book:
     Args:
         url: Its database.
         is_new: Whether to make it.
+        token: File with the owner's token. A new book is made with it, and the file too.
 
     Raises:
         BookError: If there is none, or if it has a newer version.
     """
 
-    def __init__(self, url: str, *, is_new: bool = False) -> None:
+    def __init__(self, url: str, *, is_new: bool = False, token: Path | None = None) -> None:
+        self._token = token
+        if is_new and token is not None:
+            owner_token.refuse_existing(token)
         self.database: Database = connect(url, is_new=is_new)
         found = schema.version(self.database)
         if is_new and found:
@@ -47,7 +52,11 @@ class Book:
                 f"{self.url}: no book\n"
                 f"make one: python -m lightning_dpg budget init --book {self.url}"
             )
+        made = owner_token.make_token(token) if is_new and token is not None else None
         schema.migrate(self.database)
+        if made is not None:
+            with self.database.write():
+                owner_token.begin(self.database, made)
 
     @property
     def url(self) -> str:
@@ -78,6 +87,7 @@ class Book:
         words: str = "",
         max_degree: int | None = None,
         part_of: str = "",
+        two_persons: bool = False,
     ) -> None:
         """Register data under a name, with the total that all of their releases may spend.
 
@@ -86,16 +96,18 @@ class Book:
             found: Fingerprint of the data.
             relation: Neighboring relation of the total.
             total: Total of all releases.
-            record_unit: What is one record.
+            record_unit: What is one edge, such as a directed one.
             words: The owner's words.
             max_degree: Largest number of edges of a node (public).
             part_of: Group of data sets that are disjoint, as the owner declares.
+            two_persons: Whether runs need grants that a second person approved.
 
         Raises:
             BookError: If the name is taken, or if the data have another name and this relation.
         """
         with self.database.write():
-            self._check_part(name, part_of, relation, record_unit)
+            unit = protected_unit(relation, record_unit)
+            check_part(rows.data_sets(self.database), name, part_of, relation, unit)
             for known in rows.data_sets(self.database):
                 if known.name == name:
                     raise BookError(f"{self.url}: there is a data set {name!r} already")
@@ -104,12 +116,11 @@ class Book:
                         f"{self.url}: these data are registered as {known.name!r} already, and one "
                         "total covers all of their releases"
                     )
-            record(
-                self.database,
+            self._record_as_owner(
                 "register",
                 name=name,
                 relation=relation.value,
-                record=record_unit,
+                record=unit,
                 words=words,
                 epsilon=total.epsilon,
                 delta=total.delta,
@@ -117,26 +128,81 @@ class Book:
                 edges=found.edges,
                 nodes=found.nodes,
                 part_of=part_of,
+                two_persons=two_persons,
             )
 
-    def _check_part(self, name: str, group: str, relation: Relation, record_unit: str) -> None:
-        """Refuse a name for a group and a data set, and a group of several kinds of records."""
-        for known in rows.data_sets(self.database):
-            if known.name == group or known.part_of == name or name == group:
-                raise BookError(f"{self.url}: a data set and a group cannot have one name")
-            if (
-                group
-                and known.part_of == group
-                and (relation, record_unit)
-                != (
-                    known.relation,
-                    known.record,
-                )
-            ):
-                raise BookError(
-                    f"{self.url}: the parts of {group!r} protect one {known.record} (relation "
-                    f"{known.relation}), and {name!r} one {record_unit} (relation {relation})"
-                )
+    def grant(self, name: str, grantee: str, budget: Budget) -> Grant:
+        """Let a user spend part of a total; it replaces an earlier grant to the user.
+
+        Args:
+            name: Data set.
+            grantee: User of the system, or of the server on PostgreSQL.
+            budget: Largest sum over all runs of the user.
+
+        Raises:
+            BookError: If the data set is closed, or if this user may not grant.
+        """
+        with self.database.write():
+            if (known := self.data_set(name)).closed:
+                raise BookError(f"{name}: closed at {known.closed}, and no grant pays for more")
+            self._record_as_owner(
+                "grant",
+                number=1 + max((each.number for each in self.grants()), default=0),
+                dataset=name,
+                grantee=grantee,
+                epsilon=budget.epsilon,
+                delta=budget.delta,
+            )
+            return self.grants(name)[-1]
+
+    def approve(self, number: int) -> Grant:
+        """Approve the grant of another person.
+
+        Args:
+            number: Number of the grant.
+
+        Raises:
+            BookError: If this user made it, or if there is nothing to approve.
+        """
+        with self.database.write():
+            grants.check_approval(self.database, number, self.database.user())
+            self._record_as_owner("approve", number=number)
+            return next(each for each in self.grants() if each.number == number)
+
+    def close_data_set(self, name: str) -> None:
+        """Let no further run spend on a data set, for good; open runs end normally.
+
+        Raises:
+            BookError: If it is closed already, or if this user may not close it.
+        """
+        with self.database.write():
+            if (known := self.data_set(name)).closed:
+                raise BookError(f"{name}: closed at {known.closed} by {known.closed_by} already")
+            self._record_as_owner("close_data_set", name=name)
+
+    def give_role(self, role: str, user: str) -> None:
+        """Let a user of PostgreSQL spend on this book, or own it.
+
+        Args:
+            role: ``spender`` or ``owner``.
+            user: User of the server.
+
+        Raises:
+            BookError: If the server refuses it, or if the book is a file.
+        """
+        give_role(self.database, role, user)
+
+    def grants(self, dataset: str | None = None) -> list[Grant]:
+        """Grants on a data set, or on all."""
+        return grants.grants(self.database, dataset)
+
+    def owner_faults(self) -> list[str]:
+        """Say which lines of owners were written without the token.
+
+        Raises:
+            BookError: If no token was given, or that of another book.
+        """
+        return owner_token.owner_faults(self.database, self._token)
 
     def data_set(self, name: str) -> DataSet:
         """A data set by its name.
@@ -164,6 +230,14 @@ class Book:
         )
         return sorted(name for (name,) in found)
 
+    def same_nodes(self, found: Fingerprint, relation: Relation) -> str | None:
+        """Name of a data set with these nodes, this relation, and other edges; None without one."""
+        for known in self.data_sets():
+            is_other = known.edges != found.edges
+            if known.relation is relation and known.nodes == found.nodes and is_other:
+                return known.name
+        return None
+
     def reserve(self, name: str, request: Request) -> Reservation:
         """Reserve the whole plan of a run, or refuse it with nothing booked.
 
@@ -182,14 +256,17 @@ class Book:
             )
         self.reconcile(name)
         with self.database.write():
-            known = self.data_set(name)
+            known, user = self.data_set(name), self.database.user()
+            check_open(known)
+            check_record(known, request.record)
             earlier = self.runs(name)
             one = asked(earlier, request)
             entries = one.spending.entries
             check(known, request, entries)
+            grants.check_grant(known, self.grants(name), earlier, one.spending, one.family, user)
             rule = rule_of(known, earlier, one)
             if rule is None:
-                raise BookError(self._too_small(known, earlier, request))
+                raise too_small(known, earlier, request, self.left(name))
             number = self._next_run()
             if not self.database.hold(number):
                 raise BookError(f"{self.url}: the lock of run {number} is taken: try again")
@@ -203,7 +280,8 @@ class Book:
                 settings=request.settings,
                 folder=request.folder,
                 journal=None if request.journal is None else str(request.journal.absolute()),
-                who=_who(),
+                who=described(user),
+                user=user,
                 edges=request.edges,
                 epsilon=request.budget.epsilon,
                 delta=request.budget.delta,
@@ -256,33 +334,7 @@ class Book:
         ((last,),) = self.database.rows("SELECT MAX(run) FROM book_runs")
         return int(last or 0) + 1
 
-    def _too_small(self, known: DataSet, earlier: Sequence[Run], request: Request) -> str:
-        epsilon, delta = request.budget
-        waiting = [f"run {run.number} of {run.who}" for run in earlier if run.is_open]
-        lines = [
-            f"{known.name}: what is left of its total does not pay for {request.method} at epsilon "
-            + f"{epsilon:g}, delta {delta:g}",
-            f"total: epsilon {known.total.epsilon:g}, delta {known.total.delta:g}; left: one pure "
-            + f"release of epsilon {_down(self.left(known.name))}",
-        ]
-        largest = largest_epsilon(known, earlier, request)
-        if largest:
-            lines.append(f"set privacy.epsilon to {largest:g} or less")
-        else:
-            lines.append(f"no budget at this delta that {request.method} can keep is left")
-        if waiting:
-            lines.append(f"reserved now by {', '.join(waiting[:3])}")
-        return "\n".join(lines)
-
-
-def _who() -> str:
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):  # a container without a name for the number
-        user = str(os.getuid())
-    return f"{user}@{socket.gethostname()}, process {os.getpid()}"
-
-
-def _down(value: float) -> str:
-    """A number with four digits after the point, rounded down."""
-    return f"{int(value * 1e4) / 1e4:g}"
+    def _record_as_owner(self, kind: str, **facts: object) -> None:
+        """Append a line that an owner writes; call it inside of a write."""
+        facts["user"] = self.database.user()
+        owner_token.record_sealed(self.database, self._token, kind, facts)

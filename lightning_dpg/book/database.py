@@ -4,7 +4,6 @@ Both get the same statements, with ``?`` for values. A write is one transaction,
 processes follow one another. The SQLite module is Python's own; PostgreSQL needs the extra ``book``.
 """
 
-import getpass
 import importlib
 import os
 import sqlite3
@@ -14,22 +13,28 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
 
 from filelock import FileLock, Timeout
 
-from lightning_dpg.errors import CommandError
+from lightning_dpg.book.errors import BookError
+from lightning_dpg.book.urls import FORMS, address, has_password, without_password
+from lightning_dpg.book.writers import WriterNote, described, system_user
+
+__all__ = ["WAIT", "BookError", "Database", "PostgreSQL", "SQLite", "connect", "has_password"]
 
 WAIT = 60.0
 """Seconds that a process waits for the write of another one."""
 
-_FORMS = "sqlite:///book.db, sqlite:////folder/book.db or postgresql://user@host/database"
 _SCHEMES = ("postgresql", "postgres")
+_NAME = 63  # characters that PostgreSQL keeps of the name of a program
+_NO_PERMISSION = (
+    "an owner gives permissions: python -m lightning_dpg budget grant --role spender --to USER"
+)
 _LOCK = 0x1DB6  # of writes; locks of runs have two keys, so that they never are this one
 
 
-class BookError(CommandError):
-    """A book that cannot be used; the message names the way out."""
+class _LockTimeout(BookError):
+    """Another process has held the lock of writes for too long."""
 
 
 class Database(ABC):
@@ -40,6 +45,10 @@ class Database(ABC):
     """
 
     url: str
+
+    @abstractmethod
+    def user(self) -> str:
+        """User who writes: of the system, or of the server, which no client can choose."""
 
     @abstractmethod
     def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
@@ -82,6 +91,7 @@ class SQLite(Database):
         self.url = f"sqlite:///{path}"
         self.path = path
         self._locks: dict[int, FileLock] = {}
+        self._note = WriterNote(path)
         if not is_new and not path.is_file():
             raise BookError(
                 f"{path}: no such book\nmake one: python -m lightning_dpg budget init --book {self.url}"
@@ -89,7 +99,7 @@ class SQLite(Database):
         if is_new:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(mode=0o600)  # the book is as private as the data
-        with _explained(self.url):
+        with self._explained():
             # Statements begin and end transactions themselves.
             self._connection = sqlite3.connect(
                 path, timeout=WAIT, isolation_level=None, check_same_thread=False
@@ -98,16 +108,24 @@ class SQLite(Database):
                 self.rows("PRAGMA journal_mode = WAL")
             self.rows("PRAGMA synchronous = FULL")  # a booking outlasts a power failure
 
+    def user(self) -> str:
+        """User that the system runs this process as."""
+        return system_user()
+
     def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """Run a statement with ``?`` for values, and return its rows."""
-        with _explained(self.url):
+        with self._explained():
             return self._connection.execute(statement, values).fetchall()
 
     @contextmanager
     def write(self) -> Iterator[None]:
         """Begin a transaction that no other write overlaps, and end it with the context."""
         with self._transaction("BEGIN IMMEDIATE"):
-            yield
+            self._note.write()
+            try:
+                yield
+            finally:
+                self._note.clear()
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -153,7 +171,25 @@ class SQLite(Database):
         """Close the connection and give back all locks."""
         for run in list(self._locks):
             self.drop(run)
+        self._note.close()
         self._connection.close()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say of an error of SQLite where it happened, and what to do."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            text = str(error)
+            if "locked" in text:
+                text = _locked(self._note.read())
+            elif "readonly" in text or "unable to open" in text:
+                text = f"{text}: a run has to write to the book and to its folder"
+            elif "malformed" in text or "not a database" in text:
+                text = (
+                    f"{text}: the file is damaged, and nothing is spent on it; take its last backup"
+                )
+            raise BookError(f"{self.url}: {text}") from error
 
 
 class PostgreSQL(Database):
@@ -164,24 +200,28 @@ class PostgreSQL(Database):
     """
 
     def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        at = f"{parts.username}@" if parts.username else ""
-        port = f":{parts.port}" if parts.port else ""
-        self.url = f"postgresql://{at}{parts.hostname or ''}{port}{parts.path}"
+        parts = address(url)
+        self.url = parts.shown
         self._driver = _driver()
         self._held: set[int] = set()
         options: dict[str, Any] = {
-            "user": unquote(parts.username) if parts.username else _user(),
-            "host": unquote(parts.hostname or "localhost"),
-            "port": parts.port or 5432,
-            "database": unquote(parts.path.lstrip("/")) or None,
-            "password": unquote(parts.password) if parts.password else _password(),
+            "user": parts.user or os.environ.get("PGUSER") or system_user(),
+            "host": parts.host,
+            "port": parts.port,
+            "database": parts.database,
+            "password": parts.password or os.environ.get("PGPASSWORD"),
+            "application_name": described(system_user())[-_NAME:],  # for those that wait
         }
-        if folder := parse_qs(parts.query).get("host"):  # of a socket, as in libpq
-            options["unix_sock"] = f"{folder[0]}/.s.PGSQL.{options['port']}"
+        if parts.socket:
+            options["unix_sock"] = f"{parts.socket}/.s.PGSQL.{parts.port}"
         with self._explained():
             self._connection = self._driver.connect(**options)
             self._connection.autocommit = True
+
+    def user(self) -> str:
+        """User that the server knows this session by."""
+        ((name,),) = self.rows("SELECT session_user")
+        return str(name)
 
     def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """Run a statement with ``?`` for values, and return its rows."""
@@ -195,7 +235,11 @@ class PostgreSQL(Database):
         """Begin a transaction that no other write overlaps, and end it with the context."""
         with self._transaction("BEGIN"):
             self.rows(f"SET LOCAL lock_timeout = {int(WAIT * 1000)}")
-            self.rows(f"SELECT pg_advisory_xact_lock({_LOCK})")
+            try:
+                self.rows(f"SELECT pg_advisory_xact_lock({_LOCK})")
+            except _LockTimeout:
+                self.rows("ROLLBACK")
+                raise BookError(f"{self.url}: {_locked(self._holder())}") from None
             yield
 
     @contextmanager
@@ -246,9 +290,24 @@ class PostgreSQL(Database):
         except (self._driver.Error, OSError) as error:
             said = error.args[0] if error.args else error
             text = said.get("M", said) if isinstance(said, dict) else said
-            if "lock timeout" in str(text):
-                text = f"another process has been writing for {WAIT:g} seconds: try again"
+            code = said.get("C") if isinstance(said, dict) else None
+            if code == "55P03":
+                raise _LockTimeout(f"{self.url}: {text}") from None
+            if code == "42501":
+                text = f"{text}\n{_NO_PERMISSION}"
             raise BookError(f"{self.url}: {text}") from None
+
+    def _holder(self) -> str:
+        """User, machine and process that hold the lock of writes, and since when if that is shown."""
+        found = self.rows(
+            "SELECT a.usename, a.application_name, a.xact_start AT TIME ZONE 'UTC' FROM pg_locks l "
+            "JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted "
+            f"AND l.objid = {_LOCK} AND l.objsubid = 1 AND a.datname = current_database()"
+        )
+        if not found:
+            return "a process that has just ended"
+        user, process, since = found[0]
+        return f"{user} ({process})" + (f", since {since:%Y-%m-%d %H:%M:%S} UTC" if since else "")
 
 
 def connect(url: str, *, is_new: bool = False) -> Database:
@@ -266,34 +325,11 @@ def connect(url: str, *, is_new: bool = False) -> Database:
         return SQLite(Path(rest[1:]).expanduser(), is_new=is_new)
     if scheme in _SCHEMES:
         return PostgreSQL(url)
-    raise BookError(f"a book is a URL of the form {_FORMS}, got {without_password(url)}")
+    raise BookError(f"a book is a URL of the form {FORMS}, got {without_password(url)}")
 
 
-def without_password(url: str) -> str:
-    """A URL as it may be printed."""
-    scheme, mark, rest = url.partition("://")
-    return f"{scheme}{mark}{rest.rpartition('@')[2]}" if "@" in rest else url
-
-
-def has_password(url: str) -> bool:
-    """Whether a URL has a password."""
-    return "@" in url and urlsplit(url).password is not None
-
-
-@contextmanager
-def _explained(url: str) -> Iterator[None]:
-    """Say of an error of SQLite where it happened, and what to do."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        text = str(error)
-        if "locked" in text:
-            text = f"another process has been writing for {WAIT:g} seconds: try again"
-        elif "readonly" in text or "unable to open" in text:
-            text = f"{text}: a run has to write to the book and to its folder"
-        elif "malformed" in text or "not a database" in text:
-            text = f"{text}: the file is damaged, and nothing is spent on it; take its last backup"
-        raise BookError(f"{url}: {text}") from error
+def _locked(holder: str) -> str:
+    return f"locked for {WAIT:g} seconds by {holder}\ntry again when it has ended"
 
 
 def _driver() -> ModuleType:
@@ -303,11 +339,3 @@ def _driver() -> ModuleType:
         raise BookError(
             'a book on PostgreSQL needs its driver: pip install "lightning_dpg[book]"'
         ) from None
-
-
-def _user() -> str:
-    return os.environ.get("PGUSER") or getpass.getuser()
-
-
-def _password() -> str | None:
-    return os.environ.get("PGPASSWORD")

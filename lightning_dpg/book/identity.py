@@ -10,6 +10,7 @@ import hmac
 from typing import NamedTuple
 
 from lightning_dpg.interfaces import Identity
+from lightning_dpg.privacy.events import Relation
 
 
 class Fingerprint(NamedTuple):
@@ -18,10 +19,12 @@ class Fingerprint(NamedTuple):
     Attributes:
         edges: Of its edges by the names of their nodes, in no order; equal edges are equal data.
         nodes: Of the names of all nodes, in no order.
+        record: What is one edge (public).
     """
 
     edges: str
     nodes: str
+    record: str = "undirected edge"
 
 
 def fingerprint(key: str, content: Identity) -> Fingerprint:
@@ -32,8 +35,22 @@ def fingerprint(key: str, content: Identity) -> Fingerprint:
         content: Canonical content (private).
     """
     return Fingerprint(
-        edges=_keyed(key, b"edges", content.edges), nodes=_keyed(key, b"nodes", content.nodes)
+        edges=_keyed(key, b"edges", content.edges),
+        nodes=_keyed(key, b"nodes", content.nodes),
+        record=content.record,
     )
+
+
+def protected_unit(relation: Relation, record: str) -> str:
+    """What a total of a relation protects, in words.
+
+    Args:
+        relation: Neighboring relation of the total.
+        record: What is one edge of the data.
+    """
+    if relation is Relation.LOCAL_GRAPH:
+        return "graph of a client"
+    return f"every {record} of a node" if relation is Relation.NODE else record
 
 
 def _keyed(key: str, purpose: bytes, content: bytes) -> str:

@@ -10,6 +10,10 @@ OPEN = "open"
 """Outcome of a run that goes on, or that was killed and not reconciled yet."""
 
 
+OWNER_KINDS = ("init", "register", "grant", "approve", "close_data_set")
+"""Kinds of lines that an owner writes; a spender writes all others."""
+
+
 def record(database: Database, kind: str, **facts: Any) -> None:
     """Append a line and bring the tables up to it; call it inside of a write."""
     apply(database, append(database, kind, facts))
@@ -26,7 +30,18 @@ def apply(database: Database, line: Line) -> None:
         add_steps(database, facts["run"], facts["place"], facts["steps"])
     elif line.kind == "close":
         _close(database, line.time, facts)
-    else:
+    elif line.kind == "grant":
+        _grant(database, line.time, facts)
+    elif line.kind == "approve":
+        _approve(database, line.time, facts)
+    elif line.kind == "close_data_set":
+        database.rows(
+            "UPDATE book_datasets SET closed = ?, closed_by = ? WHERE name = ?",
+            line.time,
+            facts["user"],
+            facts["name"],
+        )
+    elif line.kind != "init":
         raise ValueError(f"line {line.line}: unknown kind {line.kind!r}")
 
 
@@ -40,14 +55,33 @@ def add_steps(database: Database, run: int, place: int, steps: int) -> None:
 def _register(database: Database, time: str, facts: dict[str, Any]) -> None:
     names = ("name", "relation", "record", "words", "epsilon", "delta", "max_degree")
     values = [facts[name] for name in (*names, "edges", "nodes")]
-    values += ["", time, facts["part_of"]]
+    values += [int(facts["two_persons"]), "", time, facts["part_of"], None, None]
     places = ", ".join("?" * len(values))
     database.rows(f"INSERT INTO book_datasets VALUES ({places})", *values)
 
 
+def _grant(database: Database, time: str, facts: dict[str, Any]) -> None:
+    names = ("number", "dataset", "grantee", "epsilon", "delta")
+    values = [*(facts[name] for name in names), time, facts["user"], None, None]
+    places = ", ".join("?" * len(values))
+    database.rows(f"INSERT INTO book_grants VALUES ({places})", *values)
+
+
+def _approve(database: Database, time: str, facts: dict[str, Any]) -> None:
+    ((maker,),) = database.rows("SELECT made_by FROM book_grants WHERE number = ?", facts["number"])
+    if maker == facts["user"]:
+        raise ValueError(f"grant {facts['number']} is approved by {maker}, who made it")
+    database.rows(
+        "UPDATE book_grants SET approved = ?, approved_by = ? WHERE number = ?",
+        time,
+        facts["user"],
+        facts["number"],
+    )
+
+
 def _reserve(database: Database, time: str, facts: dict[str, Any]) -> None:
-    names = ("run", "family", "dataset", "method", "settings", "folder", "journal", "who", "edges")
-    values = [facts[name] for name in (*names, "epsilon", "delta")]
+    names = ("run", "family", "dataset", "method", "settings", "folder", "journal", "who", "user")
+    values = [facts[name] for name in (*names, "edges", "epsilon", "delta")]
     values += [json.dumps(facts["before"], sort_keys=True), time, None, OPEN, None]
     places = ", ".join("?" * len(values))
     database.rows(f"INSERT INTO book_runs VALUES ({places})", *values)

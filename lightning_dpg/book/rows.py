@@ -26,9 +26,12 @@ class DataSet:
         max_degree: Largest number of edges of a node (public), if the owner states it.
         edges: Fingerprint of the edges when it was registered.
         nodes: Fingerprint of the nodes.
+        two_persons: Whether grants need a second person, and all runs need grants.
         rule: Rule of its filter; ``split`` until a run has chosen.
         created: When it was registered, in UTC.
         part_of: Group of disjoint data sets that it is a part of, as the owner declares; empty if none.
+        closed: When it was closed, after which no run is let in.
+        closed_by: User who closed it.
     """
 
     name: str
@@ -39,9 +42,12 @@ class DataSet:
     max_degree: int | None
     edges: str
     nodes: str
+    two_persons: bool
     rule: Rule
     created: str
     part_of: str
+    closed: str | None
+    closed_by: str | None
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,7 @@ class Run:
         folder: Folder of the run; empty without one.
         journal: Its journal, if it has one.
         who: User, machine and process.
+        spender: The user.
         edges: Fingerprint of its edges.
         budget: What its ledger is held to.
         before: Releases that its ledger held at its start and that other runs count, as plain values.
@@ -88,6 +95,7 @@ class Run:
     folder: str
     journal: str | None
     who: str
+    spender: str
     edges: str
     budget: Budget
     before: list[dict[str, object]]
@@ -146,12 +154,24 @@ def data_sets(database: Database) -> list[DataSet]:
             max_degree,
             edges,
             nodes,
+            bool(two_persons),
             cast(Rule, rule or "split"),
             *rest,
         )
-        for name, relation, record, words, epsilon, delta, max_degree, edges, nodes, rule, *rest in (
-            database.rows("SELECT * FROM book_datasets ORDER BY created, name")
-        )
+        for (
+            name,
+            relation,
+            record,
+            words,
+            epsilon,
+            delta,
+            max_degree,
+            edges,
+            nodes,
+            two_persons,
+            rule,
+            *rest,
+        ) in database.rows("SELECT * FROM book_datasets ORDER BY created, name")
     ]
 
 
@@ -196,6 +216,7 @@ def _run(row: tuple[Any, ...], planned: Sequence[Planned]) -> Run:
         folder,
         journal,
         who,
+        spender,
         edges,
         epsilon,
         delta,
@@ -211,6 +232,7 @@ def _run(row: tuple[Any, ...], planned: Sequence[Planned]) -> Run:
         folder=folder,
         journal=journal,
         who=who,
+        spender=spender,
         edges=edges,
         budget=Budget(epsilon, delta),
         before=json.loads(before),

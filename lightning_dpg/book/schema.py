@@ -13,12 +13,17 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE book_datasets (
             name TEXT PRIMARY KEY, relation TEXT NOT NULL, record TEXT NOT NULL,
             words TEXT NOT NULL, epsilon DOUBLE PRECISION NOT NULL, delta DOUBLE PRECISION NOT NULL,
-            max_degree BIGINT, edges TEXT NOT NULL, nodes TEXT NOT NULL, rule TEXT NOT NULL,
-            created TEXT NOT NULL, part_of TEXT NOT NULL)""",
+            max_degree BIGINT, edges TEXT NOT NULL, nodes TEXT NOT NULL, two_persons BIGINT NOT NULL,
+            rule TEXT NOT NULL, created TEXT NOT NULL, part_of TEXT NOT NULL,
+            closed TEXT, closed_by TEXT)""",
+        """CREATE TABLE book_grants (
+            number BIGINT PRIMARY KEY, dataset TEXT NOT NULL, grantee TEXT NOT NULL,
+            epsilon DOUBLE PRECISION NOT NULL, delta DOUBLE PRECISION NOT NULL,
+            made TEXT NOT NULL, made_by TEXT NOT NULL, approved TEXT, approved_by TEXT)""",
         """CREATE TABLE book_runs (
             run BIGINT PRIMARY KEY, family BIGINT NOT NULL, dataset TEXT NOT NULL, method TEXT NOT NULL,
             settings TEXT NOT NULL, folder TEXT NOT NULL, journal TEXT, who TEXT NOT NULL,
-            edges TEXT NOT NULL, epsilon DOUBLE PRECISION NOT NULL, delta DOUBLE PRECISION NOT NULL,
+            spender TEXT NOT NULL, edges TEXT NOT NULL, epsilon DOUBLE PRECISION NOT NULL, delta DOUBLE PRECISION NOT NULL,
             before TEXT NOT NULL,
             opened TEXT NOT NULL, closed TEXT, outcome TEXT NOT NULL, release TEXT)""",
         """CREATE TABLE book_entries (
@@ -28,7 +33,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 """Statements that lead from one version to the next; the version is how many were run."""
 
-TABLES = ("book_datasets", "book_runs", "book_entries")
+TABLES = ("book_datasets", "book_grants", "book_runs", "book_entries")
 """Tables that follow from the log."""
 
 

@@ -2,14 +2,15 @@
 
 import argparse
 import json
-import math
 import os
 from pathlib import Path
 from typing import Any
 
+from lightning_dpg.commands import budget_owner
 from lightning_dpg.errors import CommandError
 
 VARIABLE = "LIGHTNING_DPG_BOOK"
+TOKEN_VARIABLE = "LIGHTNING_DPG_BOOK_TOKEN"
 
 DESCRIPTION = """\
 The budget book: what a data set has spent over all its releases, whoever made them.
@@ -36,14 +37,26 @@ def run(args: list[str]) -> None:
     def command(name: str, does: str) -> argparse.ArgumentParser:
         return commands.add_parser(name, parents=[place], help=does, description=does)
 
-    command("init", "make a book")
-    _add_registration(command("register", "register data, with the total of all their releases"))
+    made = command("init", "make a book")
+    budget_owner.add_token(made, "make this file, without which no owner's command is let in")
+    budget_owner.add_registration(
+        command("register", "register data, with the total of all their releases")
+    )
+    budget_owner.add_grant(
+        command("grant", "let a user spend part of a total; approve a grant; give a role")
+    )
+    closed = command("close", "let no further run spend on a data set, for good")
+    closed.add_argument("name", metavar="NAME", help="data set")
+    budget_owner.add_token(closed)
     show = command("show", "total, spent, reserved and left")
     show.add_argument("name", nargs="?", metavar="NAME", help="data set; by default all")
     show.add_argument("--json", action="store_true", help="numbers for programs")
     history = command("history", "all lines of the log, oldest first")
     history.add_argument("name", nargs="?", metavar="NAME", help="data set; by default all")
-    command("verify", "find changed, removed and inserted lines; exit code 1 if there are any")
+    checked = command(
+        "verify", "find changed, removed and inserted lines; exit code 1 if there are any"
+    )
+    budget_owner.add_token(checked, "also find lines of owners that were written without it")
     options = parser.parse_args(args)
     url = options.book or os.environ.get(VARIABLE)
     if not url:
@@ -51,94 +64,19 @@ def run(args: list[str]) -> None:
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.book.book import Book
 
-    book = Book(url, is_new=options.command == "init")
+    book = Book(url, is_new=options.command == "init", token=_token(options))
     try:
         _COMMANDS[options.command](book, options)
     finally:
         book.close()
 
 
-def _add_registration(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="name of the data in the book")
-    parser.add_argument("--data", required=True, help="file, folder of a set, or name, as of fit")
-    parser.add_argument(
-        "--relation", required=True, help="what the total protects: edge, node or local_graph"
-    )
-    parser.add_argument("--epsilon", type=float, required=True, help="total of all releases")
-    parser.add_argument("--delta", type=float, required=True, help="total of all releases")
-    parser.add_argument("--undirected", action="store_true", help="drop directions, as in fit")
-    parser.add_argument("--source-column", help="column of the first id of each edge, as in fit")
-    parser.add_argument("--target-column", help="column of the second id, as in fit")
-    parser.add_argument(
-        "--max-degree", type=int, help="edges of a node at most (public), for a node-level total"
-    )
-    parser.add_argument("--words", default="", help="words of the owner")
-    parser.add_argument(
-        "--part-of",
-        default="",
-        metavar="GROUP",
-        help="you declare: each record lies in one part of GROUP, and public facts say in which",
-    )
-
-
-def _init(book: Any, options: argparse.Namespace) -> None:
-    print(f"made the budget book {book.url}\nit is as private as the data: keep a backup")
-
-
-def _register(book: Any, options: argparse.Namespace) -> None:
-    # Start-up time: the import brings PyTorch.
-    from lightning_dpg.privacy.budget import Budget
-    from lightning_dpg.privacy.events import Relation
-
-    relation = Relation(options.relation)
-    if not 0 < options.epsilon < math.inf or not 0 <= options.delta < 1:
-        raise CommandError(
-            "a total needs a finite epsilon above 0 and a delta in [0, 1), got "
-            f"{options.epsilon:g} and {options.delta:g}"
-        )
-    if options.max_degree is not None and options.max_degree < 1:
-        raise CommandError(f"--max-degree must be 1 or more, got {options.max_degree}")
-    data = _data(options)
-    book.register(
-        options.name,
-        book.fingerprint(data.identity()),
-        relation=relation,
-        total=Budget(options.epsilon, options.delta),
-        record_unit="graph of a client" if relation is Relation.LOCAL_GRAPH else "undirected edge",
-        words=options.words,
-        max_degree=options.max_degree,
-        part_of=options.part_of,
-    )
-    print(
-        f"registered {options.name}: relation {relation}, total epsilon {options.epsilon:g}, delta "
-        f"{options.delta:g}"
-    )
-
-
-def _data(options: argparse.Namespace) -> Any:
-    """Data module of the data to register, set up for a fit."""
-    # Start-up time: the import brings PyTorch.
-    from lightning_dpg.datamodules import (
-        EdgeListDataModule,
-        GraphSetDataModule,
-        TUGraphDataModule,
-    )
-    from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS
-
-    data: Any
-    if options.data in BUILT_IN_SETS:
-        data = GraphSetDataModule(options.data, undirected=options.undirected)
-    elif Path(options.data).expanduser().is_dir():
-        data = TUGraphDataModule(options.data)
-    else:
-        data = EdgeListDataModule(
-            options.data,
-            undirected=options.undirected,
-            source_column=options.source_column,
-            target_column=options.target_column,
-        )
-    data.setup("fit")
-    return data
+def _token(options: argparse.Namespace) -> Path | None:
+    """File of the owner's token, from the option or, of a command that only may need it, a variable."""
+    named = os.environ.get(TOKEN_VARIABLE)
+    given: Path | None = getattr(options, "token", None)
+    is_optional = options.command in ("register", "grant", "close")
+    return given or (Path(named) if named and is_optional else None)
 
 
 def _show(book: Any, options: argparse.Namespace) -> None:
@@ -177,11 +115,8 @@ def _history(book: Any, options: argparse.Namespace) -> None:
 
 def _what(kind: str, facts: dict[str, Any]) -> str:
     """One line of the log in words."""
-    if kind == "register":
-        return (
-            f"registered {facts['name']}: relation {facts['relation']}, total epsilon "
-            f"{facts['epsilon']:g}, delta {facts['delta']:g}"
-        )
+    if kind in _OWNER_LINES:
+        return _OWNER_LINES[kind].format_map(facts)
     if kind == "reserve":
         return (
             f"run {facts['run']} on {facts['dataset']}: reserved {facts['method']} at epsilon "
@@ -197,16 +132,30 @@ def _verify(book: Any, options: argparse.Namespace) -> None:
     from lightning_dpg.book.log import lines
     from lightning_dpg.book.verification import faults
 
-    if found := faults(book.database):
+    found = faults(book.database)
+    if options.token and not found:
+        found = book.owner_faults()
+    if found:
         print("\n".join(found))
         raise SystemExit(1)
     log = lines(book.database)
     print(f"{book.url}: {len(log)} lines, no fault; last hash {log[-1].hash if log else 'none'}")
 
 
+_OWNER_LINES = {
+    "init": "made with a token, by {user}",
+    "register": "registered {name}: relation {relation}, total epsilon {epsilon:g}, delta {delta:g}, "
+    "by {user}",
+    "grant": "grant {number} on {dataset}: {grantee} may spend epsilon {epsilon:g}, delta {delta:g}, "
+    "by {user}",
+    "approve": "grant {number}: approved by {user}",
+    "close_data_set": "closed {name}, by {user}",
+}
 _COMMANDS = {
-    "init": _init,
-    "register": _register,
+    "init": budget_owner.init,
+    "register": budget_owner.register,
+    "grant": budget_owner.grant,
+    "close": budget_owner.close,
     "show": _show,
     "history": _history,
     "verify": _verify,

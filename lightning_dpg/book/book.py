@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from lightning_dpg.book import rows, schema
 from lightning_dpg.book.database import BookError, Database, connect
-from lightning_dpg.book.filter import Rule, Spending, pure_epsilon_left
+from lightning_dpg.book.filter import Rule, Spending, passes, pure_epsilon_left
 from lightning_dpg.book.identity import Fingerprint, fingerprint
 from lightning_dpg.book.projection import record
 from lightning_dpg.book.request import Request, check, family_of, largest_epsilon, places, rule_of
@@ -141,12 +141,14 @@ class Book:
         )
         return sorted(name for (name,) in found)
 
-    def reserve(self, name: str, request: Request) -> Reservation:
+    def reserve(self, name: str, request: Request, *, is_made: bool = False) -> Reservation:
         """Reserve the whole plan of a run, or refuse it with nothing booked.
 
         Args:
             name: Data set.
             request: The run.
+            is_made: Whether all of its releases were made already, so that the book has to know them
+                even if they exceed the total.
 
         Raises:
             BookError: If the plan exceeds what is left, has another relation, or if the book has a
@@ -165,6 +167,8 @@ class Book:
             check(known, request, entries)
             asked, family = Spending(request.budget, entries), family_of(earlier, request)
             rule = rule_of(known, earlier, asked, family)
+            if rule is None and is_made:
+                rule = known.rule
             if rule is None:
                 raise BookError(self._too_small(known, earlier, request))
             number = self._next_run()
@@ -228,6 +232,12 @@ class Book:
         counted = list(rows.spendings(self.runs(name)).values())
         rule: Rule = known.rule if counted else "sum"
         return pure_epsilon_left(known.total, rule, counted)
+
+    def is_exceeded(self, name: str) -> bool:
+        """Whether the runs of a data set count more than its total."""
+        known = self.data_set(name)
+        counted = list(rows.spendings(self.runs(name)).values())
+        return bool(counted) and not passes(known.total, known.rule, counted)
 
     def _next_run(self) -> int:
         ((last,),) = self.database.rows("SELECT MAX(run) FROM book_runs")

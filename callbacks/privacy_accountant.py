@@ -13,6 +13,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.book.database import BookError
 from lightning_dpg.callbacks.booking import NO_BOOK, BookedRun, book_url, reserve, whole_plan
+from lightning_dpg.callbacks.card.facts import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
 from lightning_dpg.callbacks.journal import JOURNAL, journal_beside, open_journal, replay
 from lightning_dpg.callbacks.nonprivate import withhold_nonprivate
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
@@ -49,7 +50,8 @@ class PrivacyAccountant(Callback):
             ``nonprivate/``. It reads the private graph and no guarantee covers it.
         book: URL of the budget book of the data, which adds up all runs on them, such as
             ``sqlite:///book.db``; by default that of the environment variable
-            ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
+            ``LIGHTNING_DPG_BOOK``. ``none``, on the command line also ``--no-book``, leaves both
+            out, and the model card says so.
         dataset: Name of the data in the book; by default they are recognized.
     """
 
@@ -70,6 +72,13 @@ class PrivacyAccountant(Callback):
         self.book = book
         self.dataset = dataset
         self._booked: BookedRun | None = None
+
+    @property
+    def other_runs(self) -> str:
+        """Whether other runs on the data are added up, for the model card."""
+        if self._booked is not None:
+            return ADDED_UP
+        return LEFT_OUT if self.book == NO_BOOK else NOT_ADDED_UP
 
     @property
     def budget(self) -> Budget:

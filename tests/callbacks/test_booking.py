@@ -132,7 +132,7 @@ def test_a_stopped_fit_gives_back_and_another_one_follows_in_the_same_process(bo
 
 
 class Steps(PrivateModule):
-    """Books one sampled Gaussian per batch, and learns nothing."""
+    """Books one Gaussian per batch, and learns nothing."""
 
     def __init__(self):
         super().__init__()
@@ -148,8 +148,7 @@ class Steps(PrivateModule):
             relation=self.relation,
             mechanism="gaussian",
             sensitivity=1.0,
-            noise_multiplier=1.0,
-            sample_rate=0.1,
+            noise_multiplier=4.0,
             proof="test",
             steps=steps,
         )
@@ -176,7 +175,7 @@ class Served(EdgeListDataModule):
         return torch.utils.data.DataLoader(torch.zeros(10, 1), batch_size=None)
 
 
-def run_of_steps(tmp_path, *callbacks, checkpoint=None, name="first", epsilon=3.0, **options):
+def run_of_steps(tmp_path, *callbacks, checkpoint=None, name="first", epsilon=8.0, **options):
     accountant = PrivacyAccountant(epsilon, 1e-5, dataset="people", **options)
     trainer = quiet_trainer(
         *(accountant, *callbacks),
@@ -220,10 +219,10 @@ def test_lost_steps_are_booked_also_beyond_the_plan(book, tmp_path, lost):
 
 
 def test_lost_steps_that_exceed_the_total_are_booked_and_end_the_run(book, tmp_path, capsys):
-    register(book, "people", Served(KARATE), epsilon=3.0, delta=2e-5)
+    register(book, "people", Served(KARATE), epsilon=20.0)
     checkpoint = lost_checkpoint(tmp_path)
     lost = 10_000
-    assert not fits(Steps().entries(lost), Budget(3.0, 2e-5))
+    assert not fits(Steps().entries(lost), Budget(20.0, 1e-4))
     with pytest.raises(BookError, match="10000 lost steps are booked, and exceed the total"):
         run_of_steps(tmp_path, checkpoint=checkpoint, name="again", lost_steps=lost)
     assert steps_of(book) == [5, 3 + lost]

@@ -184,7 +184,7 @@ class Book:
                 settings=request.settings,
                 folder=request.folder,
                 journal=None if request.journal is None else str(request.journal.absolute()),
-                who=_who(),
+                who=who_am_i(),
                 edges=request.edges,
                 epsilon=request.budget.epsilon,
                 delta=request.budget.delta,
@@ -262,7 +262,8 @@ class Book:
         return "\n".join(lines)
 
 
-def _who() -> str:
+def who_am_i() -> str:
+    """User, machine and process, for the log."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a container without a name for the number

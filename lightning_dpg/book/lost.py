@@ -1,7 +1,6 @@
 """Releases of an earlier run which no journal shows: they were made, so the book has to know them."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.database import BookError

@@ -13,9 +13,9 @@ import lightning_dpg as dpg
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.database import BookError
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, SubgraphDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule
 from lightning_dpg.graph.io import from_networkx
-from lightning_dpg.methods import BTER, ChungLu, PrivateGraphKernel
+from lightning_dpg.methods import ChungLu, PrivateGraphKernel
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.composition import fits

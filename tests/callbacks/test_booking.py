@@ -4,6 +4,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import networkx as nx
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 from pytorch_lightning.callbacks import Callback, ModelCheckpoint
@@ -13,7 +15,7 @@ import lightning_dpg as dpg
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.database import BookError
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, SubgraphDataModule
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods import ChungLu, PrivateGraphKernel
 from lightning_dpg.methods.base import PrivateModule
@@ -229,3 +231,48 @@ def test_lost_steps_that_exceed_the_total_are_booked_and_end_the_run(book, tmp_p
     assert (book.left("people"), book.runs("people")[1].outcome) == (0, "stopped")
     with pytest.raises(BookError, match="does not pay"):
         dpg.fit(KARATE, "chung_lu", epsilon=0.1, dataset="people")
+
+
+def test_every_form_of_a_graph_in_memory_is_recognized(book, tmp_path):
+    register(book, "people", EdgeListDataModule(KARATE))
+    pairs = [(a, b) for a, b in KARATE.edges]
+    forms = [
+        KARATE,
+        pairs[::-1],
+        np.array(pairs),
+        pd.DataFrame(pairs, columns=["source", "target"]),
+        nx.to_numpy_array(KARATE, weight=None),
+        nx.to_scipy_sparse_array(KARATE, weight=None),
+        from_networkx(KARATE),
+        EdgeListDataModule(KARATE),
+    ]
+    for form in forms:
+        dpg.fit(form, "erdos_renyi", epsilon=0.25, progress=False)
+    assert booked(book) == pytest.approx([0.25] * len(forms))
+    # Parts that are cut from the graph have its edges.
+    cut = SubgraphDataModule(KARATE, kind="ego", num_subgraphs=10, max_occurrences=4)
+    kernel_fitted(cut, 0.5)
+    assert booked(book)[-1] == pytest.approx(0.5)
+    assert outcomes(book) == ["ended"] * (len(forms) + 1)
+
+
+def test_refused_runs_leave_no_files(book, tmp_path):
+    register(book, "people", EdgeListDataModule(KARATE), epsilon=0.5)
+    out = tmp_path / "new" / "folder"
+    with pytest.raises(dpg.CommandError, match="does not pay for ChungLu"):
+        dpg.fit(KARATE, "chung_lu", epsilon=1.0, out=out)
+    with pytest.raises(dpg.CommandError, match="are not registered"):
+        dpg.fit("les_miserables", "chung_lu", epsilon=0.1, out=out)
+    with pytest.raises(dpg.CommandError, match="Unknown has no identity"):
+        dpg.fit(Unknown(KARATE), "chung_lu", epsilon=0.1, out=out)
+    own = quiet_trainer(PrivacyAccountant(0.1, 0.0), default_root_dir=tmp_path / "own")
+    with pytest.raises(dpg.CommandError, match="give book and dataset to it"):
+        dpg.fit(KARATE, "chung_lu", epsilon=0.1, trainer=own, dataset="people")
+    assert {path.name for path in tmp_path.iterdir()} <= {"book.db", "book.db-wal", "book.db-shm"}
+    assert book.runs() == []
+
+
+class Unknown(EdgeListDataModule):
+    """A data module of a user that says nothing of its content."""
+
+    identity = None

@@ -14,6 +14,7 @@ import pytest
 
 import lightning_dpg as dpg
 from lightning_dpg.book.book import Book
+from lightning_dpg.datamodules import tu
 from lightning_dpg.errors import CommandError
 from lightning_dpg.main import main
 from lightning_dpg.privacy import noise
@@ -135,6 +136,44 @@ def test_a_release_says_whether_runs_are_added_up_and_nothing_else_of_the_book(
             assert f"Other runs on these data: {fact}." in files[name].decode()
         cards = {"privacy.json", "MODEL_CARD.md", "MODEL_CARD.html", "SHA256SUMS"}
         assert {name for name in files if files[name] != without[name]} <= cards
+
+
+def test_trackers_get_nothing_of_the_book(place):
+    """Of the run folder they get no settings; its own files may name the data set."""
+    import wandb
+
+    tracked = ["--trainer.logger=WandbLogger", "--trainer.logger.offline=true"]
+    assert fit("--privacy.dataset=crm-secret-name", *tracked) == 0
+    wandb.teardown()  # its process closes the files some time after the run
+    book = Book("sqlite:///book.db")
+    ((secret,),) = book.database.rows("SELECT value FROM book_facts WHERE name = 'secret'")
+    known = book.data_set("crm-secret-name")
+    files = [path for path in place.glob("runs/*/*/wandb/**/*") if path.is_file()]
+    assert any(path.suffix == ".wandb" for path in files)
+    for path in files:
+        content = path.read_bytes()
+        for hidden in ("crm-secret", "book.db", secret, known.edges, known.nodes):
+            assert hidden.encode() not in content, path
+
+
+def test_predict_is_booked_refused_and_left_out(place, capsys, monkeypatch):
+    some = tu.BUILT_IN_SETS["planted_sets"]()[:40]
+    monkeypatch.setitem(tu.BUILT_IN_SETS, "planted_sets", lambda: some)
+    monkeypatch.setenv("LIGHTNING_DPG_BOOK", "sqlite:///book.db")
+    assert register("sets", "planted_sets") == 0
+    config = ["--config", "private_kernel.yaml", "--trainer.enable_progress_bar=false"]
+    assert main(["fit", *config, "--privacy.epsilon=1"]) == 0
+    (checkpoint,) = place.glob("runs/*/*/checkpoints/*.ckpt")
+    predict = ["predict", *config, "--ckpt_path", str(checkpoint), "--privacy.epsilon=0.75"]
+    assert main(predict) == 0
+    assert [run["outcome"] for run in shown(capsys, "sets")["releases"]] == ["ended", "ended"]
+    assert shown(capsys, "sets")["left"] == 0.25
+    folders = sorted(place.glob("runs/*/*"))
+    assert main(predict) == 2
+    assert "does not pay for PrivateGraphKernel" in capsys.readouterr().err
+    assert sorted(place.glob("runs/*/*")) == folders
+    assert main([*predict, "--no-book"]) == 0
+    assert shown(capsys, "sets")["spent"] == 1.75
 
 
 def test_data_are_recognized_wherever_they_lie_and_however_they_are_sorted(place, capsys):

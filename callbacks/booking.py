@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,14 @@ from pytorch_lightning import Trainer
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.database import BookError, has_password
 from lightning_dpg.book.identity import Fingerprint
+from lightning_dpg.book.lost import book_lost
 from lightning_dpg.book.refusals import check_record
 from lightning_dpg.book.request import Request
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.callbacks.checksums import SUMS, digest
 from lightning_dpg.interfaces import HasIdentity
-from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
+from lightning_dpg.privacy.composition import fits
 from lightning_dpg.privacy.events import LedgerEntry
 
 BOOK_VARIABLE = "LIGHTNING_DPG_BOOK"
@@ -64,18 +66,19 @@ class BookedRun:
         """Book a release before it is made."""
         self._reservation.book(entry)
 
-    def close(self, folder: str | None) -> str | None:
+    def close(self, outcome: str, release: Path | None = None) -> str | None:
         """Give back what was not released; return a line on what is left, the first time.
 
         Args:
-            folder: Folder of the run, if it has ended with a release; None if it was stopped.
+            outcome: ``ended`` or ``stopped``.
+            release: Folder of the release, if the run was to write one.
         """
         if not self._is_open:
             return None
         self._is_open = False
-        sums = None if folder is None else Path(folder) / "release" / SUMS
+        sums = None if release is None else release / SUMS
         made = digest(sums) if sums is not None and sums.is_file() else None
-        self._reservation.close("stopped" if folder is None else "ended", made)
+        self._reservation.close(outcome, made)
         known, left = self._book.data_set(self.dataset), self._book.left(self.dataset)
         self._book.close()
         return (
@@ -91,6 +94,8 @@ def reserve(
     method: Any,
     plan: Callable[[Budget], list[LedgerEntry]],
     previous: Path | None,
+    folder: str | None,
+    lost: Sequence[LedgerEntry] = (),
 ) -> BookedRun:
     """Reserve the whole plan of a run.
 
@@ -101,9 +106,12 @@ def reserve(
         method: Method with its budget.
         plan: All releases of the run by its budget.
         previous: Journal of the run that this one continues, if any.
+        folder: Folder of the run, if it has one.
+        lost: Releases of the run that this one continues which neither its ledger nor a journal
+            shows. They are booked even if the total does not pay for them.
 
     Raises:
-        BookError: If the book refuses it. Nothing is booked then.
+        BookError: If the book refuses it. Nothing but the lost releases is booked then.
     """
     book = Book(url)
     try:
@@ -123,11 +131,13 @@ def reserve(
             plan=plan,
             edges=content.edges,
             record=content.record,
-            folder=str(ledger.journal.parent.absolute()) if ledger.journal else "",
+            folder=str(Path(folder).absolute()) if folder else "",
             journal=ledger.journal,
             before=list(ledger.entries),
             previous=previous,
         )
+        if lost:
+            request = book_lost(book, name, request, lost)
         reservation = book.reserve(name, request)
         for entry in reservation.unseen:  # as steps after the last checkpoint, they are lost
             ledger.book_lost(entry)
@@ -137,12 +147,15 @@ def reserve(
         raise
 
 
-def whole_plan(method: Any, steps: float) -> Callable[[Budget], list[LedgerEntry]]:
+def whole_plan(
+    method: Any, steps: float, lost_steps: int = 0
+) -> Callable[[Budget], list[LedgerEntry]]:
     """All releases of a run by its budget; a resumed run goes on with the noise of its checkpoint.
 
     Args:
         method: The method.
         steps: Private steps of the whole run.
+        lost_steps: Steps that were made and are made again, as far as the budget pays for them.
 
     Raises:
         BookError: If their number is not known.
@@ -151,12 +164,27 @@ def whole_plan(method: Any, steps: float) -> Callable[[Budget], list[LedgerEntry
         raise BookError("a budget book reserves whole plans: set trainer.max_epochs")
     now = {entry.key: entry for entry in method.step_entries()} if method.ledger.entries else {}
 
-    def plan(budget: Budget) -> list[LedgerEntry]:
-        planned: list[LedgerEntry] = method.plan(budget, int(steps))
+    def planned(budget: Budget, count: int) -> list[LedgerEntry]:
+        found: list[LedgerEntry] = method.plan(budget, count)
         return [
-            replace(now[each.key], steps=each.steps) if each.key in now else each
-            for each in planned
+            replace(now[each.key], steps=each.steps) if each.key in now else each for each in found
         ]
+
+    def affords(budget: Budget, count: int) -> bool:
+        try:
+            return fits(planned(budget, count), budget)
+        except BudgetTooSmall:
+            return False
+
+    def plan(budget: Budget) -> list[LedgerEntry]:
+        paid, unpaid = int(steps), int(steps) + lost_steps + 1
+        while unpaid - paid > 1:
+            middle = (paid + unpaid) // 2
+            if affords(budget, middle):
+                paid = middle
+            else:
+                unpaid = middle
+        return planned(budget, paid)
 
     return plan
 

@@ -13,6 +13,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.book.database import BookError
 from lightning_dpg.callbacks.booking import NO_BOOK, BookedRun, book_url, reserve, whole_plan
+from lightning_dpg.callbacks.card.facts import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
 from lightning_dpg.callbacks.journal import JOURNAL, journal_beside, open_journal, replay
 from lightning_dpg.callbacks.nonprivate import withhold_nonprivate
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
@@ -24,7 +25,7 @@ from lightning_dpg.callbacks.trainer_check import (
 )
 from lightning_dpg.interfaces import Released, serves_records
 from lightning_dpg.privacy.events import Gaussian
-from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger
 
 LARGEST_EPSILON = 1e9
 """Largest finite budget: a larger one is a typing error, and noise is not drawn for it."""
@@ -49,7 +50,8 @@ class PrivacyAccountant(Callback):
             ``nonprivate/``. It reads the private graph and no guarantee covers it.
         book: URL of the budget book of the data, which adds up all runs on them, such as
             ``sqlite:///book.db``; by default that of the environment variable
-            ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
+            ``LIGHTNING_DPG_BOOK``. ``none``, on the command line also ``--no-book``, leaves both
+            out, and the model card says so.
         dataset: Name of the data in the book; by default they are recognized.
     """
 
@@ -70,6 +72,13 @@ class PrivacyAccountant(Callback):
         self.book = book
         self.dataset = dataset
         self._booked: BookedRun | None = None
+
+    @property
+    def other_runs(self) -> str:
+        """Whether other runs on the data are added up, for the model card."""
+        if self._booked is not None:
+            return ADDED_UP
+        return LEFT_OUT if self.book == NO_BOOK else NOT_ADDED_UP
 
     @property
     def budget(self) -> Budget:
@@ -238,20 +247,35 @@ class PrivacyAccountant(Callback):
             ledger.journal = open_journal(Path(folder), previous)
         self._reserve(trainer, pl_module, previous)
 
+    def on_predict_epoch_start(self, trainer: Trainer, pl_module: Any) -> None:
+        """Reserve the releases of graphs to predict, for which the ledger is a new one."""
+        if pl_module.is_inductive:
+            self._reserve(trainer, pl_module, None)
+
     def _reserve(self, trainer: Trainer, method: Any, previous: Path | None) -> None:
         """Reserve the whole plan in the budget book, if there is one; rank 0 alone writes there."""
+        self._booked, method.ledger.account = None, None
         url = book_url(self.book)
         if url is None:
             return
-        plan, refused = whole_plan(method, trainer.estimated_stepping_batches), ""
+        steps = 1 if trainer.predicting else trainer.estimated_stepping_batches
+        plan, lost = whole_plan(method, steps, self.lost_steps or 0), self._lost(method)
+        folder, refused = trainer.log_dir, ""  # asks all ranks
         if trainer.is_global_zero:
             try:
-                self._booked = reserve(url, self.dataset, trainer, method, plan, previous)
+                self._booked = reserve(
+                    url, self.dataset, trainer, method, plan, previous, folder, lost
+                )
                 method.ledger.account = self._booked.record
             except BookError as error:
                 refused = str(error)
         if refused := trainer.strategy.broadcast(refused):  # all ranks end
             raise BookError(refused)
+
+    def _lost(self, method: Any) -> list[LedgerEntry]:
+        """Steps that a resumed run has lost."""
+        entries = method.step_entries() if self.lost_steps else ()
+        return [replace(entry, steps=self.lost_steps) for entry in entries]
 
     def on_exception(
         self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
@@ -259,20 +283,22 @@ class PrivacyAccountant(Callback):
         """Give back to the budget book what a stopped run has not released."""
         if self._booked is not None:
             with contextlib.suppress(BookError):  # a later run finds it open, and its process ended
-                self._booked.close(None)
+                self._booked.close("stopped")
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Give back what the run has not released, and say what is left for others."""
-        if self._booked is not None and stage == "fit":
-            if line := self._booked.close(trainer.log_dir or ""):
+        folder = trainer.log_dir if stage == "fit" else None  # asks all ranks
+        if self._booked is not None:
+            release = None if folder is None else Path(folder) / "release"
+            if line := self._booked.close("ended", release):
                 print(line)
             pl_module.ledger.account = None  # type: ignore[union-attr]  # of a method
 
     def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Check the live loaders; stop at once if a resumed run has spent its budget."""
         check_loader(trainer, pl_module)
-        for entry in pl_module.step_entries() if self.lost_steps else ():
-            pl_module.ledger.book_lost(replace(entry, steps=self.lost_steps))
+        for entry in self._lost(pl_module):
+            pl_module.ledger.book_lost(entry)
         pl_module.prove_steps()
         self._look_ahead(trainer, pl_module)
 

@@ -24,6 +24,7 @@ from lightning_dpg.callbacks.card.pages import nonprivate_page, pages
 from lightning_dpg.callbacks.card.texts import Card
 from lightning_dpg.callbacks.card.topics import topics, with_texts
 from lightning_dpg.callbacks.checksums import public_digest, write_sums
+from lightning_dpg.callbacks.privacy_accountant import PrivacyAccountant
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
 from lightning_dpg.graph.io import check_edge_list_names, write_graph
 from lightning_dpg.graph.parquet import check_parquet, write_attribute_table
@@ -125,6 +126,7 @@ class ReleaseWriter(Callback):
         configuration = public_digest(path) if trainer.loggers and path.is_file() else None
         records = data.records if serves_records(data) else None
         facts = self._facts(pl_module, records, configuration)
+        facts = facts._replace(other_runs=_other_runs(trainer))
         found = self._found
         content = statement | with_texts(topics(statement, facts), self.card, found.topic)
         write_folder(release, lambda place: self._fill(place, pl_module, statement, content))
@@ -317,6 +319,13 @@ def write_attributes(method: Rebuilt, folder: Path, formats: Sequence[Format] = 
     if attributes and "parquet" in formats:
         with (folder / ATTRIBUTE_TABLE).open("wb") as file:
             write_attribute_table(list(method.node_names or []), attributes, file)
+
+
+def _other_runs(trainer: Trainer) -> str | None:
+    """Say whether other runs on the data are added up, if an accountant knows."""
+    callbacks: list[Callback] = trainer.callbacks  # type: ignore[attr-defined]
+    found = [each.other_runs for each in callbacks if isinstance(each, PrivacyAccountant)]
+    return found[0] if found else None
 
 
 def _statement(module: Any) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def options():
 
 @cache
 def help_of(command):
-    """Options that the help of an own command names."""
+    """Options that the help of a command names."""
     with contextlib.redirect_stdout(io.StringIO()) as said:
         main([command, "--help"])
         parts = re.findall(r"^    (\w+) ", said.getvalue(), re.MULTILINE)  # of a group of commands
@@ -163,7 +163,7 @@ def test_options_exist(command, config, option):
         settings = yaml.safe_load(find_config(config or "dp_netgan").read_text(encoding="utf-8"))
         owner = getattr(SECTIONS[section], settings[section]["class_path"])
     else:
-        helps = [help_of(each) for each in OWN_COMMANDS if command in (each, None)]
+        helps = [help_of(each) for each in ("fit", *OWN_COMMANDS) if command in (each, None)]
         assert option in set().union(*helps)
         return
     argument = setting.partition(".")[0]  # of a dictionary, a key may follow

@@ -245,8 +245,10 @@ def _evaluation(topic: dict[str, str]) -> Section:
 
 
 def _accounting(topic: dict[str, str]) -> Section:
-    lines = (topic["composition"], topic["post_processing"], topic["earlier_releases"])
-    return Section("Accounting and earlier releases", lines)
+    lines = [topic["composition"], topic["post_processing"], topic["earlier_releases"]]
+    if "other_runs" in topic:
+        lines.append(f"Other runs on these data: {topic['other_runs']}.")
+    return Section("Accounting and earlier releases", tuple(lines))
 
 
 def _checks() -> Section:

@@ -5,6 +5,11 @@ from typing import Any, NamedTuple
 _SECRET_NUMBERS = "The nodes are numbered in a secret random order"
 
 
+ADDED_UP = "added up in a budget book"
+NOT_ADDED_UP = "not added up"
+LEFT_OUT = "left out of the budget book by the user"
+
+
 class Facts(NamedTuple):
     """Facts by which the card speaks of a release.
 
@@ -18,6 +23,8 @@ class Facts(NamedTuple):
         date: Day of the release, year first; None where it was not recorded.
         version: Version of the program; None where it was not recorded.
         configuration: SHA-256 digest of the configuration file; None without such a file.
+        other_runs: Whether other runs on the data are added up: ``ADDED_UP``, ``NOT_ADDED_UP`` or
+            ``LEFT_OUT``; None where it was not recorded.
     """
 
     method_path: str
@@ -28,6 +35,7 @@ class Facts(NamedTuple):
     date: str | None
     version: str | None
     configuration: str | None
+    other_runs: str | None = None
 
 
 def publishes_names(statement: dict[str, Any], facts: Facts) -> bool:

@@ -69,7 +69,7 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
         "trust_model": _trust_model(statement),
         "privacy_parameters": parameters_of(statement) | {"meaning": _meaning(statement, unit)},
         "mechanisms": {"reads": [read_of(entry) for entry in statement["entries"]]},
-        "accounting": _accounting(statement),
+        "accounting": _accounting(statement) | _other_runs(facts),
         "exposure": {
             "published": (
                 "All files of this folder, and with the tensors the values that the reads released."
@@ -284,6 +284,11 @@ def _accounting(statement: dict[str, Any]) -> dict[str, Any]:
             "first read, count together."
         ),
     }
+
+
+def _other_runs(facts: Facts) -> dict[str, Any]:
+    """One of three facts: it says nothing of a book but that there is one."""
+    return {} if facts.other_runs is None else {"other_runs": facts.other_runs}
 
 
 def _domain(statement: dict[str, Any], facts: Facts) -> str:

@@ -10,6 +10,7 @@ import pytorch_lightning as pl
 import torch
 from torch_geometric.data import Data
 
+from lightning_dpg.auditing.attack_log import log_attack
 from lightning_dpg.auditing.attack_report import AttackReport
 from lightning_dpg.auditing.graph_set_attacks import attack_set
 from lightning_dpg.auditing.kinds import in_space, kind_of
@@ -43,6 +44,7 @@ from lightning_dpg.metrics.queries import align
 from lightning_dpg.running.complete import method_settings, on_data
 from lightning_dpg.running.fit import fit_settings
 from lightning_dpg.running.graph_arguments import load, load_set, name_of_graph
+from lightning_dpg.running.measurement import contents_of_graph, contents_of_set
 from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.release import Release
 from lightning_dpg.running.releases import open_release
@@ -61,6 +63,7 @@ def attack(
     baseline: str | Path | None = None,
     undirected: bool = False,
     kind: Kind | None = None,
+    book: str | None = None,
 ) -> AttackReport:
     """Attack a release, and compare with a release that has not seen the targets.
 
@@ -77,6 +80,8 @@ def attack(
         undirected: Whether to drop the directions of directed graphs.
         kind: Kind as which to read the graphs: ``undirected``, ``directed`` or ``bipartite``. By
             default that of the release; graphs in files are undirected.
+        book: URL of the budget book that logs the attack if it knows the data; by default that of
+            ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
 
     Returns:
         All numbers; ``str(report)`` is a text for people.
@@ -94,7 +99,7 @@ def attack(
     """
     with readable_errors(), warnings.catch_warnings():
         return attack_published(
-            real, published, baseline=baseline, undirected=undirected, kind=kind
+            real, published, baseline=baseline, undirected=undirected, kind=kind, book=book
         )
 
 
@@ -105,6 +110,7 @@ def attack_published(
     baseline: str | Path | None = None,
     undirected: bool = False,
     kind: Kind | None = None,
+    book: str | None = None,
 ) -> AttackReport:
     """Do what :func:`attack` does, with the errors of the command line."""
     settings = _baseline_settings(published, baseline)
@@ -114,13 +120,17 @@ def attack_published(
     ):
         if isinstance(real, str) and real in known_graphs():
             raise CommandError(f"{real}: a single graph, while the methods learn sets of graphs")
-        values, data_class = attack_set(load_set(real, undirected), settings), TUGraphDataModule
+        union = load_set(real, undirected)
+        log_attack(settings, None, contents_of_set(real, undirected), book)
+        values, data_class = attack_set(union, settings), TUGraphDataModule
     else:
         data_class = EdgeListDataModule
         opened = _opened(published)
         kind = kind_of(opened, kind)
         release = opened if isinstance(opened, Release) else None
-        graph = on_released_nodes(load(real, undirected, kind), release)
+        graph = load(real, undirected, kind)
+        log_attack(settings, release, contents_of_graph(graph), book)
+        graph = on_released_nodes(graph, release)
         attributes = public_attributes(release, graph, real, settings)
         if isinstance(opened, Release):
             view = published_release(opened, graph)

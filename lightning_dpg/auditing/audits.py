@@ -1,7 +1,7 @@
 """Audits: fits with canaries, and the resulting empirical lower bounds on epsilon."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lightning_dpg.auditing.audit_arguments import View, check_arguments
@@ -21,8 +21,10 @@ from lightning_dpg.auditing.bounds import (
 )
 from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
+from lightning_dpg.interfaces import Identity
 from lightning_dpg.running.data_argument import ReadData, reader
 from lightning_dpg.running.graph_arguments import name_of_graph
+from lightning_dpg.running.measurement import contents_of, log_reading
 from lightning_dpg.running.method_choice import Method, choose_method
 from lightning_dpg.running.python_errors import readable_errors
 
@@ -37,6 +39,7 @@ def audit(
     runs: int | None = None,
     view: View = "black_box",
     confidence: float = 0.95,
+    book: str | None = None,
     **settings: Any,
 ) -> Report:
     """Measure how much privacy a method loses at least, and compare that with its claim.
@@ -57,6 +60,8 @@ def audit(
         view: ``black_box`` for an attacker with the release, ``white_box`` for one with each noisy
             value of the run as well.
         confidence: Probability with which all bounds hold together.
+        book: URL of the budget book that logs the audit if it knows the data; by default that of
+            ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
         **settings: Arguments of the method's constructor.
 
     Returns:
@@ -86,6 +91,7 @@ def audit(
             view=view,
             confidence=confidence,
             read=reader(data, chosen),
+            book=book,
         )
         data_class = find_class(chosen.sections["data"]["class_path"])
         return report._replace(graph=name_of_graph(data, data_class))
@@ -99,6 +105,7 @@ def audit_settings(
     view: View = "black_box",
     confidence: float = 0.95,
     read: ReadData | None = None,
+    book: str | None = None,
 ) -> Report:
     """Audit a configuration.
 
@@ -109,11 +116,15 @@ def audit_settings(
         view: View of the attacker.
         confidence: Probability with which all bounds hold together.
         read: Function that reads the data anew; by default they are those of the configuration.
+        book: URL of the budget book, see :func:`audit`.
 
     Raises:
         CommandError: If an argument is refused.
     """
     check_arguments(canaries=canaries, runs=runs, view=view, confidence=confidence)
+    name, privacy = settings["model"]["class_path"].rpartition(".")[2], settings["privacy"]
+    contents = _contents(settings, read)
+    log_reading("audit", [name], [float(privacy["epsilon"])], contents, book or privacy.get("book"))
     if runs is not None and canaries is None:
         report = audit_one_canary(settings, view, runs=runs, confidence=confidence, read=read)
     else:
@@ -124,6 +135,17 @@ def audit_settings(
     data = settings["data"]
     graph = name_of_graph(data["init_args"].get("name"), find_class(data["class_path"]))
     return report._replace(graph=graph)
+
+
+def _contents(settings: Mapping[str, Any], read: ReadData | None) -> Iterator[Identity]:
+    """Content of the audited data, by which a budget book recognizes them."""
+    if read is not None:
+        yield from contents_of(read())
+        return
+    section = settings["data"]
+    module = find_class(section["class_path"])(**section["init_args"])
+    module.setup("fit")
+    yield from contents_of(module)
 
 
 def audit_canaries(

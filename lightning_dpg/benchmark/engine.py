@@ -8,6 +8,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from torch_geometric.data import Data
+
 from lightning_dpg.benchmark.grid import Grid, check_delta, common_task, read_methods
 from lightning_dpg.benchmark.html import page
 from lightning_dpg.benchmark.jobs import Job, read_result, run_jobs, write_result
@@ -18,6 +20,8 @@ from lightning_dpg.benchmark.study import Arguments, complete
 from lightning_dpg.benchmark.whole_files import whole_file
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.pair_space import Kind, without_directions
+from lightning_dpg.interfaces import Identity
+from lightning_dpg.running.measurement import contents_of_graph, contents_of_set, log_reading
 from lightning_dpg.running.python_errors import readable_errors
 
 
@@ -39,6 +43,7 @@ def benchmark(
     undirected: bool | None = None,
     kind: Kind | None = None,
     say: Callable[[str], None] = print,
+    book: str | None = None,
 ) -> Results:
     """Fit methods on graphs within budgets, and compare their synthetic graphs with the real ones.
 
@@ -63,6 +68,8 @@ def benchmark(
         kind: Kind as which all graphs are read and learned: ``undirected``, ``directed`` or
             ``bipartite``. By default undirected.
         say: Function that receives lines on the progress.
+        book: URL of the budget book that logs the comparison if it knows the graphs; by default that
+            of ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
 
     Returns:
         The results of all runs, and the paths of the tables and of the report.
@@ -93,7 +100,7 @@ def benchmark(
     with readable_errors():
         if out is None:
             raise CommandError("benchmark: out missing; give a folder for the results")
-        return measure(study, given, Path(out), processes, say)
+        return measure(study, given, Path(out), processes, say, book)
 
 
 def measure(
@@ -102,6 +109,7 @@ def measure(
     out: Path,
     processes: int,
     say: Callable[[str], None],
+    book: str | None = None,
 ) -> Results:
     """Do what :func:`benchmark` does, with the errors of the command line.
 
@@ -111,11 +119,18 @@ def measure(
         out: Folder of all results.
         processes: Number of processes.
         say: Function that receives lines on the progress.
+        book: URL of the budget book, see :func:`benchmark`.
     """
-    return _measure(complete(study, given), out, processes, say)
+    return _measure(complete(study, given), out, processes, say, book)
 
 
-def _measure(wanted: Arguments, place: Path, processes: int, say: Callable[[str], None]) -> Results:
+def _measure(
+    wanted: Arguments,
+    place: Path,
+    processes: int,
+    say: Callable[[str], None],
+    book: str | None,
+) -> Results:
     """Fit missing jobs of a benchmark, and write the results."""
     methods, graphs, epsilons, seeds, delta, classify, undirected, kind = wanted
     epsilons = sorted(set(epsilons))
@@ -133,6 +148,8 @@ def _measure(wanted: Arguments, place: Path, processes: int, say: Callable[[str]
         check_delta(delta, found, data)
         grid = Grid(found, data, epsilons, seeds, delta, task, classify, undirected)
         jobs = grid.jobs()
+        names = [str(method) for method in methods]
+        log_reading("compare", names, epsilons, _contents(data, undirected), book)
         if not is_there:  # another process may have created it
             place.mkdir(parents=True, exist_ok=True)
             held.enter_context(locked(place))
@@ -141,6 +158,15 @@ def _measure(wanted: Arguments, place: Path, processes: int, say: Callable[[str]
             return Results(runs, data, task, place, write(runs, grid, place))
         except OSError as error:
             raise BrokenOffError(f"{place}: {error}") from error
+
+
+def _contents(data: Mapping[str, Data], undirected: bool) -> Iterator[Identity]:
+    """Contents of graphs or of sets of graphs, by which a budget book recognizes them."""
+    for name, graph in data.items():
+        if graph.get("sizes") is None:
+            yield from contents_of_graph(graph)
+        else:
+            yield from contents_of_set(name, undirected)
 
 
 def write(runs: Sequence[dict[str, Any]], grid: Grid, folder: Path) -> list[Path]:

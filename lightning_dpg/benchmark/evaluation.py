@@ -26,6 +26,7 @@ from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.kind_queries import compare_kinds
 from lightning_dpg.metrics.queries import Answer, Comparison, Profile
 from lightning_dpg.running.graph_arguments import load
+from lightning_dpg.running.measurement import contents_of_graph, log_reading
 from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.release import Release
 
@@ -103,6 +104,7 @@ def evaluate(
     *,
     undirected: bool = ...,
     kind: Kind | None = ...,
+    book: str | None = ...,
     task: Literal["queries"] = ...,
 ) -> Evaluation: ...
 
@@ -114,6 +116,7 @@ def evaluate(
     *,
     undirected: bool = ...,
     kind: Kind | None = ...,
+    book: str | None = ...,
     task: Literal["node_classification"],
 ) -> NodeEvaluation: ...
 
@@ -125,6 +128,7 @@ def evaluate(
     undirected: bool = False,
     kind: Kind | None = None,
     task: Literal["queries", "node_classification"] = "queries",
+    book: str | None = None,
 ) -> Evaluation | NodeEvaluation:
     """Compare synthetic graphs with the real graph. Reads the private graph: nothing is private.
 
@@ -142,6 +146,8 @@ def evaluate(
         task: ``queries``, or ``node_classification``: a GCN and an SGC predict classes of nodes from
             the public attributes and classes of the first synthetic graph and from the edges of
             each graph, see :class:`lightning_dpg.benchmark.node_evaluation.NodeEvaluation`.
+        book: URL of the budget book that logs the evaluation if it knows the real graph; by default
+            that of ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
 
     Returns:
         The answers to all queries, or the scores of the networks; ``str(evaluation)`` is a text for
@@ -160,18 +166,23 @@ def evaluate(
         1.0
     """
     with readable_errors():
-        if task == "node_classification":
-            return evaluate_classes(real, synthetic, undirected=undirected, kind=kind)
-        return evaluate_graphs(real, synthetic, undirected=undirected, kind=kind)
+        measure = evaluate_classes if task == "node_classification" else evaluate_graphs
+        return measure(real, synthetic, undirected=undirected, kind=kind, book=book)
 
 
 def evaluate_graphs(
-    real: Any, synthetic: Any, *, undirected: bool = False, kind: Kind | None = None
+    real: Any,
+    synthetic: Any,
+    *,
+    undirected: bool = False,
+    kind: Kind | None = None,
+    book: str | None = None,
 ) -> Evaluation:
     """Do what :func:`evaluate` does, with the errors of the command line."""
     kind = kind or _kind_of(synthetic, undirected)
     # All graphs are read before anything is measured, so that errors come first.
     original = load(real, undirected, kind)
+    log_reading("evaluate", [], [], contents_of_graph(original), book)
     graphs = _all_graphs(synthetic, undirected, kind)
     profile = queries.profile(without_directions(original))
     measured = (
@@ -182,7 +193,12 @@ def evaluate_graphs(
 
 
 def evaluate_classes(
-    real: Any, synthetic: Any, *, undirected: bool = False, kind: Kind | None = None
+    real: Any,
+    synthetic: Any,
+    *,
+    undirected: bool = False,
+    kind: Kind | None = None,
+    book: str | None = None,
 ) -> NodeEvaluation:
     """Do what :func:`evaluate` does for node classification, with the errors of the command line."""
     kind = kind or _kind_of(synthetic, undirected)
@@ -192,6 +208,7 @@ def evaluate_classes(
             "leave kind out, and drop the directions of directed graphs: --undirected"
         )
     original = load(real, undirected)
+    log_reading("evaluate", [], [], contents_of_graph(original), book)
     graphs = _all_graphs(synthetic, undirected, kind, attributes=True)
     return evaluate_nodes(_name(real, "real"), original, graphs)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lightning_dpg.book import grants, owner_token, rows, schema
 from lightning_dpg.book.database import BookError, Database, connect
-from lightning_dpg.book.filter import Rule, pure_epsilon_left
+from lightning_dpg.book.filter import Rule, passes, pure_epsilon_left
 from lightning_dpg.book.grants import Grant
 from lightning_dpg.book.identity import Fingerprint, fingerprint, protected_unit
 from lightning_dpg.book.projection import record
@@ -238,12 +238,14 @@ class Book:
                 return known.name
         return None
 
-    def reserve(self, name: str, request: Request) -> Reservation:
+    def reserve(self, name: str, request: Request, *, is_made: bool = False) -> Reservation:
         """Reserve the whole plan of a run, or refuse it with nothing booked.
 
         Args:
             name: Data set.
             request: The run.
+            is_made: Whether all of its releases were made already, so that the book has to know them
+                even if they exceed the total.
 
         Raises:
             BookError: If the plan exceeds what is left, has another relation, or if the book has a
@@ -257,14 +259,18 @@ class Book:
         self.reconcile(name)
         with self.database.write():
             known, user = self.data_set(name), self.database.user()
-            check_open(known)
             check_record(known, request.record)
             earlier = self.runs(name)
             one = asked(earlier, request)
             entries = one.spending.entries
             check(known, request, entries)
-            grants.check_grant(known, self.grants(name), earlier, one.spending, one.family, user)
+            if not is_made:
+                check_open(known)
+                made = self.grants(name)
+                grants.check_grant(known, made, earlier, one.spending, one.family, user)
             rule = rule_of(known, earlier, one)
+            if rule is None and is_made:
+                rule = known.rule
             if rule is None:
                 raise too_small(known, earlier, request, self.left(name))
             number = self._next_run()
@@ -329,6 +335,12 @@ class Book:
         counted = list(rows.spendings(self.runs(name)).values())
         rule: Rule = known.rule if counted else "sum"
         return pure_epsilon_left(known.total, rule, counted)
+
+    def is_exceeded(self, name: str) -> bool:
+        """Whether the runs of a data set count more than its total."""
+        known = self.data_set(name)
+        counted = list(rows.spendings(self.runs(name)).values())
+        return bool(counted) and not passes(known.total, known.rule, counted)
 
     def _next_run(self) -> int:
         ((last,),) = self.database.rows("SELECT MAX(run) FROM book_runs")

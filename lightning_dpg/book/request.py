@@ -78,7 +78,7 @@ def asked(earlier: Sequence[Run], request: Request) -> Asked:
             f"{request.method} plans no release, and a book reserves whole plans: the method has to "
             "say in plan() what it spends"
         )
-    last = _continued(earlier, request)
+    last = continued(earlier, request)
     family = [] if last is None else [run for run in earlier if run.family == last.family]
     made = [entry for run in family for entry in run.booked]
     counted = [LedgerEntry.from_dict(entry) for entry in last.before] if last else []
@@ -98,7 +98,7 @@ def asked(earlier: Sequence[Run], request: Request) -> Asked:
     return Asked(Spending(request.budget, entries), places, before)
 
 
-def _continued(earlier: Sequence[Run], request: Request) -> Run | None:
+def continued(earlier: Sequence[Run], request: Request) -> Run | None:
     """The run on the same data that a request continues: the last one with its journal."""
     previous = None if request.previous is None else str(request.previous.absolute())
     return next((run for run in reversed(earlier) if previous and run.journal == previous), None)

@@ -1,6 +1,7 @@
 """A reserved run: it books each release before it is made, and gives back the rest at its end."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lightning_dpg.book.database import BookError, Database
 from lightning_dpg.book.projection import OPEN, record
@@ -53,6 +54,15 @@ class Reservation:
                 record(self._database, "book", run=self.run, place=place, steps=steps)
         for place, steps in parts:
             self._booked[place] += steps
+
+    @property
+    def unbooked(self) -> list[LedgerEntry]:
+        """What is reserved and not made."""
+        return [
+            replace(entry, steps=entry.steps - booked)
+            for entry, booked in zip(self._plan, self._booked, strict=True)
+            if entry.steps > booked
+        ]
 
     def close(self, outcome: str, release: str | None = None) -> None:
         """Give back what was not booked.

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from lightning_dpg.commands.book_options import add_book_options
 from lightning_dpg.errors import CommandError
 from lightning_dpg.running.settings import find_config
 
@@ -50,6 +51,7 @@ def run(args: list[str]) -> None:
         choices=("undirected", "directed", "bipartite"),
         help="kind as which to read the graphs (that of the release)",
     )
+    add_book_options(parser)
     options = parser.parse_args(args)
     if options.json is not None and not options.json.absolute().parent.is_dir():
         raise CommandError(f"--json {options.json}: its folder does not exist")
@@ -68,6 +70,7 @@ def run(args: list[str]) -> None:
         baseline=options.baseline_config,
         undirected=options.undirected,
         kind=options.kind,
+        book=options.book,
     )
     if options.json is not None:
         options.json.write_text(report.to_json(), encoding="utf-8")

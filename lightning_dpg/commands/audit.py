@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from lightning_dpg.auditing.audit_arguments import check_arguments
+from lightning_dpg.commands.book_options import add_book_options
 from lightning_dpg.errors import CommandError
 
 DESCRIPTION = """\
@@ -53,6 +54,7 @@ def run(args: list[str]) -> None:
         runs=options.runs,
         view=options.view,
         confidence=options.confidence,
+        book=options.book,
     )
     print(report)
     print(f"time: {time.perf_counter() - started:.1f} s")
@@ -81,6 +83,7 @@ def _parse(args: list[str]) -> tuple[argparse.Namespace, list[str]]:
     add("--runs", type=int, metavar="R", help="fits with canaries each, or with and without one")
     add("--confidence", type=float, default=0.95, help="of the bound (%(default)s)")
     add("--output", type=Path, metavar="DIR", help="folder for audit.json")
+    add_book_options(parser)
     options, rest = parser.parse_known_args(args)
     if options.view in _EARLIER:
         print(f"--view {options.view} is now --view {_EARLIER[options.view]}", file=sys.stderr)

@@ -124,6 +124,11 @@ def _what(kind: str, facts: dict[str, Any]) -> str:
         )
     if kind == "book":
         return f"run {facts['run']}: booked {facts['steps']} of release {facts['place'] + 1}"
+    if kind == "measure":
+        return (
+            f"{facts['command']} of {', '.join(facts['methods']) or 'graphs'} read "
+            f"{facts['dataset']}, not private and on no total, by {facts['who']}"
+        )
     return f"run {facts['run']}: {facts['outcome']}, {sum(facts['booked'])} steps booked in all"
 
 

@@ -6,6 +6,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from lightning_dpg.commands.book_options import add_book_options
 from lightning_dpg.errors import CommandError
 
 DESCRIPTION = """\
@@ -64,6 +65,7 @@ def run(args: list[str]) -> None:
             options.out,
             options.jobs,
             partial(print, flush=True),
+            options.book,
         )
     except KeyboardInterrupt:
         print(f"interrupted: {way_on()}", file=sys.stderr)
@@ -110,6 +112,7 @@ def _parse(args: list[str]) -> argparse.Namespace:
         help="kind as which to read all graphs; it adds queries of its own",
     )
     add("--wandb", action="store_true", help="log results and figures to Weights & Biases")
+    add_book_options(parser)
     options = parser.parse_args(args)
     required = ("methods", "graphs", "epsilons") if options.study is None else ()
     if missing := [f"--{name}" for name in required if getattr(options, name) is None]:

@@ -5,6 +5,7 @@ import textwrap
 from pathlib import Path
 
 from lightning_dpg.benchmark.whole_files import scratch_of, write_whole
+from lightning_dpg.commands.book_options import add_book_options
 from lightning_dpg.errors import CommandError
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, GROUPS, NODE_GLOSSARY, Query
 
@@ -70,6 +71,7 @@ def run(args: list[str]) -> None:
         default="queries",
         help="compare graphs by queries, or by networks that learn classes of nodes from them",
     )
+    add_book_options(parser)
     options = parser.parse_args(args)
     inputs = [Path(name).absolute() for name in (options.real, *options.synthetic)]
     outputs = {"--json": options.json, "--csv": options.csv, "--html": options.html}
@@ -83,7 +85,11 @@ def run(args: list[str]) -> None:
 
     measure = evaluate_graphs if options.task == "queries" else evaluate_classes
     found = measure(
-        options.real, options.synthetic, undirected=options.undirected, kind=options.kind
+        options.real,
+        options.synthetic,
+        undirected=options.undirected,
+        kind=options.kind,
+        book=options.book,
     )
     # Write files before the tables, since a reader may stop early, as in `evaluate ... | head`.
     try:

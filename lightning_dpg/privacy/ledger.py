@@ -185,8 +185,11 @@ class PrivacyLedger:
                 self._book(replace(entry, steps=missing))
 
     def book_lost(self, entry: LedgerEntry) -> None:
-        """Book, budget or not, steps that were made and that no journal shows."""
-        self._record(entry)
+        """Book, budget or not, steps that were made and that no journal shows.
+
+        ``account`` does not get them: a budget book has booked them when the run was reserved.
+        """
+        self._keep(entry)
 
     def is_part_of(self, state: dict[str, Any]) -> bool:
         """Whether ``state`` shows every step of this ledger."""
@@ -224,6 +227,10 @@ class PrivacyLedger:
         """Tell the budget book first, which then never knows less than the journal."""
         if self.account is not None:
             self.account(entry)
+        self._keep(entry)
+
+    def _keep(self, entry: LedgerEntry) -> None:
+        """Write an entry to the journal, and book it."""
         if self.journal is not None:
             self._write(self.journal, entry)
         self._book(entry)

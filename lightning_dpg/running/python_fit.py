@@ -196,6 +196,10 @@ def _check_budgets(trainer: pl.Trainer, asked: PrivacyAccountant, *, has_delta: 
     for own in trainer.callbacks:  # type: ignore[attr-defined]
         if not isinstance(own, PrivacyAccountant):
             continue
+        if (asked.book or asked.dataset) and (own.book, own.dataset) != (asked.book, asked.dataset):
+            raise CommandError(
+                "the trainer has a PrivacyAccountant: give book and dataset to it, and not to fit"
+            )
         if own.epsilon != asked.epsilon or (has_delta and own.delta != asked.delta):
             raise CommandError(
                 f"the trainer has a PrivacyAccountant of epsilon {own.epsilon:g} and delta "

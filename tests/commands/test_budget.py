@@ -7,14 +7,17 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import networkx as nx
 import pytest
 
 import lightning_dpg as dpg
 from lightning_dpg.book.book import Book
+from lightning_dpg.datamodules import tu
 from lightning_dpg.errors import CommandError
 from lightning_dpg.main import main
+from lightning_dpg.privacy import noise
 
 EDGES = sorted(nx.karate_club_graph().edges)
 
@@ -91,6 +94,86 @@ def test_nothing_of_the_book_is_in_a_release(place, capsys):
     command = "grep -vE '^  (book|dataset): ' config.yaml | sha256sum"
     digest = subprocess.run(command, shell=True, cwd=folder, capture_output=True, check=True)
     assert digest.stdout.split()[0].decode() in (folder / "release" / "privacy.json").read_text()
+
+
+def released(place, monkeypatch, *more):
+    """Files of the release of a fit in a folder, whose noise is the same in each."""
+    place.mkdir(exist_ok=True)
+    monkeypatch.chdir(place)
+    monkeypatch.setattr(noise, "secrets", SimpleNamespace(randbits=random.Random(1).getrandbits))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    write(place / "graph.txt", EDGES)
+    assert fit(*more, book=None) == 0
+    (release,) = place.glob("runs/*/*/release")
+    assert main(["verify", str(release)]) == 0
+    return {path.name: path.read_bytes() for path in release.iterdir()}
+
+
+def test_a_release_says_whether_runs_are_added_up_and_nothing_else_of_the_book(
+    place, monkeypatch, tmp_path
+):
+    books = []
+    for name, total, earlier in [("a", "2", []), ("customers", "7", ["0.5", "0.25"])]:
+        monkeypatch.setenv("LIGHTNING_DPG_BOOK", f"sqlite:///{tmp_path}/{name}.db")
+        monkeypatch.chdir(tmp_path)
+        assert main(["budget", "init"]) == 0
+        terms = ["--relation", "edge", "--epsilon", total, "--delta", "1e-6"]
+        assert main(["budget", "register", name, "--data", "graph.txt", *terms]) == 0
+        for epsilon in earlier:
+            dpg.fit("graph.txt", "chung_lu", epsilon=float(epsilon), progress=False)
+        books.append(released(tmp_path / f"with-{name}", monkeypatch))
+    assert books[0] == books[1]
+    left_out = released(tmp_path / "left-out", monkeypatch, "--no-book")
+    monkeypatch.delenv("LIGHTNING_DPG_BOOK")
+    without = released(tmp_path / "without", monkeypatch)
+    for files, fact in [
+        (books[0], "added up in a budget book"),
+        (left_out, "left out of the budget book by the user"),
+        (without, "not added up"),
+    ]:
+        assert json.loads(files["privacy.json"])["accounting"]["other_runs"] == fact
+        for name in ("MODEL_CARD.md", "MODEL_CARD.html"):
+            assert f"Other runs on these data: {fact}." in files[name].decode()
+        cards = {"privacy.json", "MODEL_CARD.md", "MODEL_CARD.html", "SHA256SUMS"}
+        assert {name for name in files if files[name] != without[name]} <= cards
+
+
+def test_trackers_get_nothing_of_the_book(place):
+    """Of the run folder they get no settings; its own files may name the data set."""
+    import wandb
+
+    tracked = ["--trainer.logger=WandbLogger", "--trainer.logger.offline=true"]
+    assert fit("--privacy.dataset=crm-secret-name", *tracked) == 0
+    wandb.teardown()  # its process closes the files some time after the run
+    book = Book("sqlite:///book.db")
+    ((secret,),) = book.database.rows("SELECT value FROM book_facts WHERE name = 'secret'")
+    known = book.data_set("crm-secret-name")
+    files = [path for path in place.glob("runs/*/*/wandb/**/*") if path.is_file()]
+    assert any(path.suffix == ".wandb" for path in files)
+    for path in files:
+        content = path.read_bytes()
+        for hidden in ("crm-secret", "book.db", secret, known.edges, known.nodes):
+            assert hidden.encode() not in content, path
+
+
+def test_predict_is_booked_refused_and_left_out(place, capsys, monkeypatch):
+    some = tu.BUILT_IN_SETS["planted_sets"]()[:40]
+    monkeypatch.setitem(tu.BUILT_IN_SETS, "planted_sets", lambda: some)
+    monkeypatch.setenv("LIGHTNING_DPG_BOOK", "sqlite:///book.db")
+    assert register("sets", "planted_sets") == 0
+    config = ["--config", "private_kernel.yaml", "--trainer.enable_progress_bar=false"]
+    assert main(["fit", *config, "--privacy.epsilon=1"]) == 0
+    (checkpoint,) = place.glob("runs/*/*/checkpoints/*.ckpt")
+    predict = ["predict", *config, "--ckpt_path", str(checkpoint), "--privacy.epsilon=0.75"]
+    assert main(predict) == 0
+    assert [run["outcome"] for run in shown(capsys, "sets")["releases"]] == ["ended", "ended"]
+    assert shown(capsys, "sets")["left"] == 0.25
+    folders = sorted(place.glob("runs/*/*"))
+    assert main(predict) == 2
+    assert "does not pay for PrivateGraphKernel" in capsys.readouterr().err
+    assert sorted(place.glob("runs/*/*")) == folders
+    assert main([*predict, "--no-book"]) == 0
+    assert shown(capsys, "sets")["spent"] == 1.75
 
 
 def test_data_are_recognized_wherever_they_lie_and_however_they_are_sorted(place, capsys):

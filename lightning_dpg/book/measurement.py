@@ -1,0 +1,54 @@
+"""Lines of the log on measurements that read the data and release nothing."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from lightning_dpg.book.book import Book
+from lightning_dpg.book.database import BookError
+from lightning_dpg.book.projection import record
+from lightning_dpg.book.verification import faults
+from lightning_dpg.book.writers import described
+from lightning_dpg.interfaces import Identity
+
+
+class Measurement(NamedTuple):
+    """A measurement, such as a comparison, an audit or an attack.
+
+    Attributes:
+        command: Its name.
+        methods: Names of its methods.
+        epsilons: Budgets of its fits or of the release.
+    """
+
+    command: str
+    methods: list[str]
+    epsilons: list[float]
+
+
+def log_measurement(
+    book: Book, measurement: Measurement, contents: Iterable[Identity]
+) -> list[str]:
+    """Append a line for each registered data set that is read; nothing is counted on its total.
+
+    Args:
+        book: The book.
+        measurement: What is measured.
+        contents: Canonical contents of the data (private).
+
+    Returns:
+        Names of the data sets.
+
+    Raises:
+        BookError: If the book was changed.
+    """
+    edges = {book.fingerprint(content).edges for content in contents}
+    known = sorted({name for each in edges for name in book.names_of(each)})
+    if not known:
+        return []
+    if found := faults(book.database):
+        raise BookError(f"{book.url}: the book was changed: {found[0]}")
+    with book.database.write():
+        who = described(book.database.user())
+        for name in known:
+            record(book.database, "measure", dataset=name, who=who, **measurement._asdict())
+    return known

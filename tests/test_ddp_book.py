@@ -1,0 +1,88 @@
+"""Two processes of one run reserve, book and give back once, and are refused together."""
+
+import pytest
+import yaml
+
+from lightning_dpg.book.book import Book
+from lightning_dpg.callbacks.journal import JOURNAL
+from lightning_dpg.main import main
+from lightning_dpg.privacy.composition import costs
+from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.ledger import PrivacyLedger
+from tests.test_ddp import CONFIG, PROBE, start
+
+DEATH = """
+
+import os
+import signal
+
+
+class Die(Callback):
+    def on_train_batch_end(self, trainer, *args):
+        dying = int(os.environ.get("DYING", -1))
+        if trainer.global_rank == dying and trainer.global_step >= 20:
+            os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with a configuration, and a book that has its graph."""
+    (tmp_path / "probe.py").write_text(PROBE + DEATH)
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump(CONFIG))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LIGHTNING_DPG_BOOK", "sqlite:///book.db")
+    total = ["--relation", "edge", "--epsilon", "12", "--delta", "3e-4"]
+    assert main(["budget", "init"]) == 0
+    assert main(["budget", "register", "novel", "--data", "les_miserables", *total]) == 0
+    return tmp_path
+
+
+def end(place, *args):
+    process = start(place, "--config", "ddp", "--trainer.devices", "2", *args)
+    out, _ = process.communicate(timeout=300)
+    return process.returncode, out
+
+
+def runs():
+    book = Book("sqlite:///book.db")
+    try:
+        book.reconcile()
+        return book.runs()
+    finally:
+        book.close()
+
+
+def journaled(place):
+    """Events of each journal, by their number of steps."""
+    states = [PrivacyLedger.replay(path) for path in sorted(place.glob(f"runs/*/*/{JOURNAL}"))]
+    return [costs([LedgerEntry.from_dict(entry) for entry in each["entries"]]) for each in states]
+
+
+def test_one_process_books_and_a_refusal_ends_both(place):
+    code, out = end(place)
+    assert code == 0, out
+    (run,) = runs()
+    assert run.outcome == "ended"
+    assert [costs(run.booked)] == journaled(place)
+    assert sum(entry.steps for entry in run.booked) > 40  # the steps, and the number of edges
+    folders = sorted(place.glob("runs/*/*"))
+    code, out = end(place)
+    assert code == 2, out
+    assert "what is left of its total does not pay for DPNetGAN" in out
+    assert sorted(place.glob("runs/*/*")) == folders
+    assert len(runs()) == 1
+
+
+@pytest.mark.parametrize("rank", ["0", "1"])
+def test_a_run_of_which_one_process_dies_gives_back_the_rest(place, monkeypatch, rank):
+    monkeypatch.setenv("DYING", rank)
+    code, out = end(place, "--trainer.callbacks=[{class_path: probe.Die}]")
+    assert code != 0, out
+    (run,) = runs()
+    assert run.outcome == ("killed" if rank == "0" else "stopped")
+    (journal,) = journaled(place)
+    assert costs(run.booked) == journal
+    assert 10 <= sum(entry.steps for entry in run.booked) < 40

@@ -58,10 +58,10 @@ def test_of_two_runs_at_once_exactly_one_is_let_in(url, rounds):
     assert [len(book.runs(f"set {number}")) for number in range(rounds)] == [1] * rounds
 
 
-STEPS, COST, PAUSE = 25, 0.002, 0.01
+STEPS, COST, PAUSE, START = 25, 0.002, 0.01, 0.3  # seconds of a step, and until the first
 
 
-def train(url, folder, shown):
+def train(url, folder, shown, made):
     """A run of many steps, which a journal and a release of each step show."""
     journal = folder / "ledger.jsonl"
     step = pure(COST, name="steps")
@@ -75,6 +75,7 @@ def train(url, folder, shown):
         ledger.spend(step)
         with shown.open("a") as file:  # what an attacker has
             file.write("noisy\n")
+        made.release()
         time.sleep(PAUSE)  # of the computation of a step
     run.close("ended")
 
@@ -84,19 +85,19 @@ def test_killed_runs_keep_what_they_released_and_give_back_the_rest(url, kills, 
     total = (kills + 1) * STEPS * COST
     book = new(url, epsilon=total, delta=0.0)
     chance, released, fell = random.Random(0), 0, Counter()
-    length = 1.0
     for number in range(kills + 1):  # the first one ends by itself
         folder = tmp_path / f"run-{number}"
         folder.mkdir()
-        process = PROCESSES.Process(target=train, args=(url, folder, folder / "shown"))
-        began = time.monotonic()
+        made = PROCESSES.Semaphore(0)
+        process = PROCESSES.Process(target=train, args=(url, folder, folder / "shown", made))
         process.start()
         if number:
-            process.join(chance.uniform(0, 1.1 * length))
+            steps = max(0, chance.randint(-STEPS // 3, STEPS))
+            for _ in range(steps):
+                assert made.acquire(timeout=60)
+            process.join(chance.uniform(0, 2 * PAUSE if steps else START))
             process.kill()
         process.join()
-        if process.exitcode == 0:
-            length = time.monotonic() - began  # of a run that was not killed
         book.reconcile()
         shown = folder / "shown"
         lines = len(shown.read_text().splitlines()) if shown.exists() else 0

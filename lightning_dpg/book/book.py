@@ -9,6 +9,7 @@ import contextlib
 from pathlib import Path
 
 from lightning_dpg.book import grants, owner_token, rows, schema
+from lightning_dpg.book.checkpoint import new_faults
 from lightning_dpg.book.database import BookError, Database, connect
 from lightning_dpg.book.filter import Rule, passes, pure_epsilon_left
 from lightning_dpg.book.grants import Grant
@@ -20,7 +21,6 @@ from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.book.roles import give_role
 from lightning_dpg.book.rows import DataSet, Run
 from lightning_dpg.book.unfinished import proved_steps
-from lightning_dpg.book.verification import faults
 from lightning_dpg.book.writers import described
 from lightning_dpg.interfaces import Identity
 from lightning_dpg.privacy.budget import Budget
@@ -251,7 +251,7 @@ class Book:
             BookError: If the plan exceeds what is left, has another relation, or if the book has a
                 fault.
         """
-        if found := faults(self.database):
+        if found := new_faults(self.database):
             raise BookError(
                 f"{self.url}: the book was changed, and nothing is spent on it: {found[0]}\n"
                 f"see python -m lightning_dpg budget verify --book {self.url}"
@@ -308,15 +308,16 @@ class Book:
             name: Data set; by default all.
         """
         closed = []
-        for run in self.runs(name):
-            if not run.is_open or not self.database.hold(run.number):
+        for run in rows.runs(self.database, name, is_open=True):
+            if not self.database.hold(run.number):
                 continue
             with contextlib.ExitStack() as stack:
                 stack.callback(self.database.drop, run.number)
                 stack.enter_context(self.database.write())
                 # Another process may have closed it, and its own may have booked, since it was read.
-                (now,) = [each for each in self.runs(run.dataset) if each.number == run.number]
-                if not now.is_open:
+                still = rows.runs(self.database, run.dataset, is_open=True)
+                now = next((each for each in still if each.number == run.number), None)
+                if now is None:
                     continue
                 record(
                     self.database,

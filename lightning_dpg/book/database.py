@@ -4,6 +4,7 @@ Both get the same statements, with ``?`` for values. A write is one transaction,
 processes follow one another. The SQLite module is Python's own; PostgreSQL needs the extra ``book``.
 """
 
+import contextlib
 import importlib
 import os
 import sqlite3
@@ -75,6 +76,10 @@ class Database(ABC):
         """Give back the lock of a run."""
 
     @abstractmethod
+    def check_place(self) -> None:
+        """Refuse to go on if the database is no longer at its place; it costs next to nothing."""
+
+    @abstractmethod
     def close(self) -> None:
         """Close the connection and give back all locks."""
 
@@ -107,6 +112,7 @@ class SQLite(Database):
             if is_new:  # the file keeps it, and setting it waits for nobody
                 self.rows("PRAGMA journal_mode = WAL")
             self.rows("PRAGMA synchronous = FULL")  # a booking outlasts a power failure
+            self._file = path.stat()
 
     def user(self) -> str:
         """User that the system runs this process as."""
@@ -166,6 +172,18 @@ class SQLite(Database):
             lock = self._locks.pop(run)
             Path(lock.lock_file).unlink(missing_ok=True)  # before others can take it
             lock.release()
+
+    def check_place(self) -> None:
+        """Refuse to go on if another file is at the path, or none: writes would go nowhere."""
+        try:
+            is_there = os.path.samestat(self.path.stat(), self._file)
+        except FileNotFoundError:
+            is_there = False
+        if not is_there:
+            raise BookError(
+                f"{self.path}: the book was removed or exchanged while it was in use\n"
+                "nothing more is released; put the file back and look at it with budget verify"
+            )
 
     def close(self) -> None:
         """Close the connection and give back all locks."""
@@ -255,7 +273,8 @@ class PostgreSQL(Database):
             yield
             self.rows("COMMIT")
         except BaseException:
-            self.rows("ROLLBACK")
+            with contextlib.suppress(BookError):  # a lost connection has rolled back
+                self.rows("ROLLBACK")
             raise
 
     def tables(self) -> set[str]:
@@ -278,9 +297,13 @@ class PostgreSQL(Database):
             self._held.remove(run)
             self.rows(f"SELECT pg_advisory_unlock({_LOCK}, {run:d})")
 
+    def check_place(self) -> None:
+        """Do nothing: a server that has lost its database ends the connection."""
+
     def close(self) -> None:
         """Close the connection, which gives back all locks."""
-        self._connection.close()
+        with contextlib.suppress(self._driver.Error, OSError):  # the server has closed it before
+            self._connection.close()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

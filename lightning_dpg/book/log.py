@@ -61,14 +61,22 @@ def append(database: Database, kind: str, facts: dict[str, Any]) -> Line:
     return line
 
 
-def lines(database: Database) -> list[Line]:
-    """All lines."""
-    return [Line(*row) for row in database.rows("SELECT * FROM book_log ORDER BY line")]
+def lines(database: Database, start: int = 1) -> list[Line]:
+    """All lines from a number on."""
+    found = database.rows("SELECT * FROM book_log WHERE line >= ? ORDER BY line", start)
+    return [Line(*row) for row in found]
 
 
-def broken(log: Iterable[Line]) -> Iterator[str]:
-    """Say of each line that was changed, removed or inserted which one it is."""
-    number, previous, time = 0, FIRST, ""
+def broken(log: Iterable[Line], after: Line | None = None) -> Iterator[str]:
+    """Say of each line that was changed, removed or inserted which one it is.
+
+    Args:
+        log: Lines.
+        after: Line that they follow; by default they begin with the first one.
+    """
+    number, previous, time = (
+        (0, FIRST, "") if after is None else (after.line, after.hash, after.time)
+    )
     for line in log:
         if line.line != number + 1:
             yield f"line {number + 1}: removed (line {line.line} follows line {number})"

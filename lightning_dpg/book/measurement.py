@@ -48,7 +48,8 @@ def log_measurement(
     if found := faults(book.database):
         raise BookError(f"{book.url}: the book was changed: {found[0]}")
     with book.database.write():
-        who = described(book.database.user())
+        user = book.database.user()
+        facts = {"who": described(user), "user": user, **measurement._asdict()}
         for name in known:
-            record(book.database, "measure", dataset=name, who=who, **measurement._asdict())
+            record(book.database, "measure", dataset=name, **facts)
     return known

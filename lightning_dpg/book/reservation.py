@@ -1,11 +1,29 @@
-"""A reserved run: it books each release before it is made, and gives back the rest at its end."""
+"""A reserved run: it books each release before it is made, and gives back the rest at its end.
 
+**Blocks.** A booking is a transaction that waits for the disk. So a run books steps ahead: a block of
+them, as many as the last half second made, and one after the other where a step takes longer. What the
+book shows of a run that goes on is therefore an upper bound: a step is made only within what is booked.
+A run that ends sets it back to what was made.
+
+**Killed runs keep their block.** The journal of a killed run shows most often that less was made. It is
+not believed: the journal belongs to the user who spends, a line can be lost with the power or cut off
+by hand, and budget that was spent would be given back. The book is told first, and is believed: the
+most that is lost is one block.
+
+**A run that has lost its book stops.** The file of the book is looked at before each step, and the last
+line of the run in the book before each block. Steps until then are booked already.
+"""
+
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 from lightning_dpg.book.database import BookError, Database
 from lightning_dpg.book.projection import OPEN, record
 from lightning_dpg.privacy.events import LedgerEntry
+
+BLOCK_SECONDS = 0.5
+"""Seconds of steps that are booked together at most, and that a killed run loses."""
 
 
 class Reservation:
@@ -34,61 +52,100 @@ class Reservation:
         self.run = run
         self.unseen = list(unseen)
         self._database = database
+        self._last = self._last_line()
         self._plan = list(plan)
+        self._made = list(booked)
         self._booked = list(booked)
+        self._blocks = [1] * len(plan)
+        self._since = [0.0] * len(plan)  # when the last block of each was booked
 
     def book(self, entry: LedgerEntry) -> None:
         """Book a release that is about to be made.
 
         Raises:
-            BookError: If it was not reserved, or if the run was closed by somebody else.
+            BookError: If it was not reserved, if the run was closed by another process, or if the
+                book is gone or was replaced.
         """
         parts = self._parts(entry)
-        with self._database.write():
-            ((outcome,),) = self._database.rows(
-                "SELECT outcome FROM book_runs WHERE run = ?", self.run
-            )
-            if outcome != OPEN:
-                raise BookError(f"{self._database.url}: run {self.run} is closed ({outcome})")
-            for place, steps in parts:
-                record(self._database, "book", run=self.run, place=place, steps=steps)
+        self._database.check_place()
+        if any(self._made[place] + steps > self._booked[place] for place, steps in parts):
+            self._book_ahead(parts)
         for place, steps in parts:
-            self._booked[place] += steps
+            self._made[place] += steps
 
     @property
     def unbooked(self) -> list[LedgerEntry]:
         """What is reserved and not made."""
         return [
-            replace(entry, steps=entry.steps - booked)
-            for entry, booked in zip(self._plan, self._booked, strict=True)
-            if entry.steps > booked
+            replace(entry, steps=entry.steps - made)
+            for entry, made in zip(self._plan, self._made, strict=True)
+            if entry.steps > made
         ]
 
     def close(self, outcome: str, release: str | None = None) -> None:
-        """Give back what was not booked.
+        """Give back what was not made.
 
         Args:
             outcome: ``ended`` or ``stopped``.
             release: Digest of the release, if there is one.
         """
+        self._database.check_place()
         with self._database.write():
-            ((now,),) = self._database.rows("SELECT outcome FROM book_runs WHERE run = ?", self.run)
-            if now == OPEN:
+            if self._outcome() == OPEN:
                 record(
                     self._database,
                     "close",
                     run=self.run,
                     outcome=outcome,
-                    booked=self._booked,
+                    booked=self._made,
                     release=release,
                 )
         self._database.drop(self.run)
 
+    def _book_ahead(self, parts: Sequence[tuple[int, int]]) -> None:
+        """Book a release, and the block of steps like it that comes after."""
+        now = time.monotonic()
+        booked = list(self._booked)
+        for place, steps in parts:
+            taken = max(now - self._since[place], 1e-9)
+            pace = int(self._blocks[place] * BLOCK_SECONDS / taken)
+            # One quick step says little of the next: a block is twice the last one at most.
+            self._blocks[place] = max(1, min(pace, 2 * self._blocks[place]))
+            self._since[place] = now
+            ahead = max(self._made[place] + max(steps, self._blocks[place]), booked[place])
+            booked[place] = min(ahead, self._plan[place].steps)
+        with self._database.write():
+            if (outcome := self._outcome()) != OPEN:
+                raise BookError(f"{self._database.url}: run {self.run} is closed ({outcome})")
+            for place, _ in parts:
+                if more := booked[place] - self._booked[place]:
+                    record(self._database, "book", run=self.run, place=place, steps=more)
+            last = self._last_line()
+        self._booked, self._last = booked, last
+
+    def _outcome(self) -> str:
+        """State of the run in the book; refuse a book that does not hold its last line."""
+        line, found = self._last
+        if self._database.rows("SELECT hash FROM book_log WHERE line = ?", line) != [(found,)]:
+            raise BookError(
+                f"{self._database.url}: line {line} is gone, or is another one than run {self.run} saw\n"
+                "the book was exchanged, as by a backup, and nothing more is released"
+            )
+        ((outcome,),) = self._database.rows("SELECT outcome FROM book_runs WHERE run = ?", self.run)
+        return str(outcome)
+
+    def _last_line(self) -> tuple[int, str]:
+        """Number and hash of the last line that this run has seen."""
+        ((line, found),) = self._database.rows(
+            "SELECT line, hash FROM book_log ORDER BY line DESC LIMIT 1"
+        )
+        return line, found
+
     def _parts(self, entry: LedgerEntry) -> list[tuple[int, int]]:
         """Places of a release in the plan, and the steps that each takes."""
         left, parts = entry.steps, []
-        for place, (planned, booked) in enumerate(zip(self._plan, self._booked, strict=True)):
-            steps = min(left, planned.steps - booked) if planned.event == entry.event else 0
+        for place, (planned, made) in enumerate(zip(self._plan, self._made, strict=True)):
+            steps = min(left, planned.steps - made) if planned.event == entry.event else 0
             if steps > 0:
                 parts.append((place, steps))
                 left -= steps

@@ -1,7 +1,7 @@
 """Roles on PostgreSQL: what the server lets a spender and an owner do to a book.
 
 A spender reads the book and writes what a run writes: lines of the log that reserve, book and close
-runs, and the tables that follow from them. An owner also writes the lines and tables of data sets and
+runs, those of measurements, the tables that follow from them, and the mark of what was verified. An owner also writes the lines and tables of data sets and
 grants. Neither can change or delete a line of the log, nor write a line in the name of another user.
 The user who made the book owns its tables and is bound by none of this: so is a superuser.
 """
@@ -10,13 +10,15 @@ from typing import Literal, get_args
 
 from lightning_dpg.book.database import Database, PostgreSQL
 from lightning_dpg.book.errors import BookError
+from lightning_dpg.book.schema import TABLES
 
 Role = Literal["spender", "owner"]
 
-_READ = "GRANT SELECT ON book_facts, book_log, book_datasets, book_grants, book_runs, book_entries"
+_READ = "GRANT SELECT ON book_facts, book_log, book_verified, " + ", ".join(TABLES)
 _SPENDER = (
     _READ,
     "GRANT INSERT ON book_log, book_runs, book_entries",
+    "GRANT INSERT, DELETE ON book_verified",
     "GRANT UPDATE (closed, outcome, release) ON book_runs",
     "GRANT UPDATE (booked) ON book_entries",
     "GRANT UPDATE (rule) ON book_datasets",
@@ -35,7 +37,7 @@ _POLICIES = (
     # Lines that book and close belong to a run, whose line of reservation names the user.
     """CREATE POLICY book_append ON book_log FOR INSERT WITH CHECK (
         kind IN ('book', 'close') OR body::json->>'user' = session_user
-        AND (kind = 'reserve' OR has_table_privilege('book_grants', 'INSERT')))""",
+        AND (kind IN ('reserve', 'measure') OR has_table_privilege('book_grants', 'INSERT')))""",
 )
 
 

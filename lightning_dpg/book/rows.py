@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, cast
 
 from lightning_dpg.book.database import BookError, Database
@@ -62,6 +63,12 @@ class Planned:
     entry: LedgerEntry
     booked: int
 
+    @property
+    def released(self) -> LedgerEntry:
+        """The release, once for each booked step."""
+        whole = self.booked == self.entry.steps
+        return self.entry if whole else replace(self.entry, steps=self.booked)
+
 
 @dataclass(frozen=True)
 class Run:
@@ -118,7 +125,7 @@ class Run:
     @property
     def booked(self) -> list[LedgerEntry]:
         """What it has released."""
-        return [replace(each.entry, steps=each.booked) for each in self.planned if each.booked]
+        return [each.released for each in self.planned if each.booked]
 
     @property
     def counted(self) -> list[LedgerEntry]:
@@ -190,9 +197,18 @@ def data_set(database: Database, name: str) -> DataSet:
     return known[name]
 
 
-def runs(database: Database, dataset: str | None = None) -> list[Run]:
-    """Runs on a data set, or on all, in the order of their reservations."""
-    where, values = ("", ()) if dataset is None else ("WHERE r.dataset = ?", (dataset,))
+def runs(database: Database, dataset: str | None = None, *, is_open: bool = False) -> list[Run]:
+    """Runs on a data set, or on all, in the order of their reservations.
+
+    Args:
+        database: The book.
+        dataset: Name of the data set.
+        is_open: Whether to leave out those that are closed.
+    """
+    where = f"WHERE r.outcome = '{OPEN}'" if is_open else "WHERE 1 = 1"
+    values = () if dataset is None else (dataset,)
+    if dataset is not None:
+        where += " AND r.dataset = ?"
     planned: dict[int, list[Planned]] = {}
     entries = database.rows(
         "SELECT e.run, e.entry, e.booked FROM book_entries e JOIN book_runs r ON e.run = r.run "
@@ -200,10 +216,15 @@ def runs(database: Database, dataset: str | None = None) -> list[Run]:
         *values,
     )
     for number, entry, booked in entries:
-        each = Planned(LedgerEntry.from_dict(json.loads(entry)), booked)
-        planned.setdefault(number, []).append(each)
+        planned.setdefault(number, []).append(Planned(_entry(entry), booked))
     found = database.rows(f"SELECT r.* FROM book_runs r {where} ORDER BY r.run", *values)
     return [_run(row, planned.get(row[0], [])) for row in found]
+
+
+@lru_cache(maxsize=1024)
+def _entry(text: str) -> LedgerEntry:
+    """A planned release; runs of one configuration plan the same ones."""
+    return LedgerEntry.from_dict(json.loads(text))
 
 
 def _run(row: tuple[Any, ...], planned: Sequence[Planned]) -> Run:

@@ -29,6 +29,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE book_entries (
             run BIGINT NOT NULL, place BIGINT NOT NULL, entry TEXT NOT NULL,
             planned BIGINT NOT NULL, booked BIGINT NOT NULL, PRIMARY KEY (run, place))""",
+        "CREATE TABLE book_verified (state TEXT NOT NULL, seal TEXT NOT NULL)",
     ),
 )
 """Statements that lead from one version to the next; the version is how many were run."""

@@ -2,8 +2,9 @@
 
 import tempfile
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lightning_dpg.book.database import BookError, Database, SQLite
 from lightning_dpg.book.log import Line, broken, lines
@@ -11,6 +12,18 @@ from lightning_dpg.book.projection import add_steps, apply
 from lightning_dpg.book.schema import TABLES, migrate
 
 Row = tuple[Any, ...]
+
+
+class Contents(NamedTuple):
+    """What a book holds at one moment.
+
+    Attributes:
+        log: Lines of the log, all or from one on.
+        tables: Rows of each table.
+    """
+
+    log: list[Line]
+    tables: dict[str, set[Row]]
 
 
 def faults(database: Database) -> list[str]:
@@ -25,30 +38,49 @@ def faults(database: Database) -> list[str]:
     """
     try:
         with database.snapshot():  # others may write meanwhile
-            log = lines(database)
-            stated = [set(database.rows(f"SELECT * FROM {table}")) for table in TABLES]
+            found = contents(database)
     except BookError as error:
         return [f"line {_first_unreadable(database)}: cannot be read ({error})"]
-    if found := list(broken(log)):
-        return found
+    if changed := list(broken(found.log)):
+        return changed
+    return differences(found.log, {}, found.tables)
+
+
+def contents(database: Database, start: int = 1) -> Contents:
+    """Lines from a number on, and all tables; call it inside of a snapshot."""
+    tables = {table: set(database.rows(f"SELECT * FROM {table}")) for table in TABLES}
+    return Contents(lines(database, start), tables)
+
+
+def differences(
+    log: Sequence[Line], before: Mapping[str, Iterable[Row]], stated: Mapping[str, set[Row]]
+) -> list[str]:
+    """Say which rows do not follow from lines, or which line cannot be read.
+
+    Args:
+        log: Lines.
+        before: Rows of each table before them.
+        stated: Rows of each table now.
+    """
     with tempfile.TemporaryDirectory() as folder:
         again = SQLite(Path(folder) / "again.db", is_new=True)
         again.rows("PRAGMA synchronous = OFF")
         migrate(again)
         with again.write():
+            for table, rows in before.items():
+                for row in rows:
+                    again.rows(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
             unreadable = _replay(log, again)
         if unreadable:
             return [unreadable]
-        derived = [set(again.rows(f"SELECT * FROM {table}")) for table in TABLES]
+        derived = {table: set(again.rows(f"SELECT * FROM {table}")) for table in TABLES}
         again.close()
     return [
-        fault
-        for table, now, made in zip(TABLES, stated, derived, strict=True)
-        for fault in _differences(table, now, made)
+        fault for table in TABLES for fault in _differences(table, stated[table], derived[table])
     ]
 
 
-def _replay(log: list[Line], again: Database) -> str:
+def _replay(log: Sequence[Line], again: Database) -> str:
     """Make the tables anew; say which line cannot be read, if any."""
     steps: Counter[tuple[int, int]] = Counter()  # of successive bookings, which are most lines
     line = None

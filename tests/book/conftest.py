@@ -52,7 +52,12 @@ def url(request, tmp_path):
     """URL of an empty database, of both kinds."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/book.db"
-    server = request.getfixturevalue("server")
+    return request.getfixturevalue("server_url")
+
+
+@pytest.fixture
+def server_url(request, server):
+    """URL of an empty database of the server."""
     import pg8000.dbapi
 
     host, port = server.rpartition("@")[2].split(":")

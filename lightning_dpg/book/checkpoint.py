@@ -1,0 +1,147 @@
+"""Verification from the last verified line on, which is what each reservation does.
+
+A reservation decides by the tables. So it is enough that they follow from the log as it was when all
+of it was verified, and from the lines that came after. A *checkpoint* in the book keeps the number and
+the hash of the last verified line, a digest of all runs that were closed then, which never change, and
+the other rows as they were. The next reservation hashes the later lines only, follows them from these
+rows on, and compares.
+
+A changed table, a log that was cut off, and a change of a later line are found as before. A change of
+an **earlier** line is not: it moves no table, and ``budget verify``, which begins at the first line,
+finds it. A checkpoint that does not fit, whatever the reason, leads to a verification of everything.
+The seal, by the key of the book, keeps off users who can write to the file and cannot read the key; a
+user who can do both can rewrite the whole log as well.
+"""
+
+import contextlib
+import hashlib
+import hmac
+import json
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from lightning_dpg.book.database import BookError, Database
+from lightning_dpg.book.log import Line, broken
+from lightning_dpg.book.projection import OPEN
+from lightning_dpg.book.verification import Contents, Row, contents, differences, faults
+
+EVERY = 100
+"""Lines from one checkpoint to the next at least; to write one is a transaction."""
+
+_OF_RUNS = ("book_runs", "book_entries")  # their first column is the number of the run
+
+
+class Checkpoint(NamedTuple):
+    """What was verified.
+
+    Attributes:
+        line: Number of the last verified line.
+        hash: Its hash.
+        last_run: Largest number of a run then.
+        open_runs: Numbers of the runs that were open.
+        rows: Rows of each table but those of closed runs.
+        closed: Digest of the rows of closed runs.
+    """
+
+    line: int
+    hash: str
+    last_run: int
+    open_runs: list[int]
+    rows: dict[str, list[Row]]
+    closed: str
+
+    def has_closed(self, table: str, row: Row) -> bool:
+        """Whether a row is one of a run that was closed."""
+        return table in _OF_RUNS and row[0] <= self.last_run and row[0] not in self.open_runs
+
+
+def new_faults(database: Database) -> list[str]:
+    """Faults of a book since the last checkpoint, or all if there is none that fits.
+
+    Args:
+        database: The book.
+    """
+    try:
+        with database.snapshot():  # others may write meanwhile
+            last = _last(database)
+            found = contents(database, last.line if last else 1)
+        if last and not _follows(last, found):
+            last = None
+            with database.snapshot():
+                found = contents(database)
+    except BookError:
+        return faults(database)
+    if last is None and (changed := _all(found)):
+        return changed
+    if found.log and found.log[-1].line >= (last.line if last else 0) + EVERY:
+        with contextlib.suppress(BookError):  # who may not write it verifies more the next time
+            _keep(database, found)
+    return []
+
+
+def _all(found: Contents) -> list[str]:
+    return list(broken(found.log)) or differences(found.log, {}, found.tables)
+
+
+def _follows(last: Checkpoint, found: Contents) -> bool:
+    """Whether later lines and the tables follow from what was verified."""
+    if not found.log or not _is_verified(found.log[0], last):
+        return False
+    first, *later = found.log
+    if any(broken(later, first)):
+        return False
+    closed = {
+        table: {row for row in rows if last.has_closed(table, row)}
+        for table, rows in found.tables.items()
+    }
+    if _digest(closed) != last.closed:
+        return False
+    others = {table: rows - closed[table] for table, rows in found.tables.items()}
+    return not differences(later, last.rows, others)
+
+
+def _is_verified(line: Line, last: Checkpoint) -> bool:
+    return (line.line, line.hash, line.computed) == (last.line, last.hash, last.hash)
+
+
+def _keep(database: Database, found: Contents) -> None:
+    """Write the checkpoint of what was verified."""
+    runs = found.tables["book_runs"]
+    open_runs = sorted(row[0] for row in runs if OPEN in row)
+    empty = Checkpoint(
+        found.log[-1].line,
+        found.log[-1].hash,
+        max((row[0] for row in runs), default=0),
+        open_runs,
+        {},
+        "",
+    )
+    closed = {
+        table: {row for row in rows if empty.has_closed(table, row)}
+        for table, rows in found.tables.items()
+    }
+    others = {table: sorted(rows - closed[table], key=str) for table, rows in found.tables.items()}
+    state = json.dumps(empty._replace(rows=others, closed=_digest(closed)))
+    with database.write():
+        database.rows("DELETE FROM book_verified")
+        database.rows("INSERT INTO book_verified VALUES (?, ?)", state, _seal(database, state))
+
+
+def _last(database: Database) -> Checkpoint | None:
+    """The checkpoint, if there is one with the seal of the book."""
+    for state, seal in database.rows("SELECT state, seal FROM book_verified"):
+        if hmac.compare_digest(seal, _seal(database, state)):
+            line, hashed, last_run, open_runs, rows, closed = json.loads(state)
+            known = {table: [tuple(row) for row in each] for table, each in rows.items()}
+            return Checkpoint(line, hashed, last_run, open_runs, known, closed)
+    return None
+
+
+def _seal(database: Database, state: str) -> str:
+    ((key,),) = database.rows("SELECT value FROM book_facts WHERE name = 'secret'")
+    return hmac.new(bytes.fromhex(key), f"checkpoint {state}".encode(), hashlib.sha256).hexdigest()
+
+
+def _digest(tables: Mapping[str, Iterable[Row]]) -> str:
+    ordered = [sorted(tables[table]) for table in _OF_RUNS]
+    return hashlib.sha256(json.dumps(ordered).encode()).hexdigest()

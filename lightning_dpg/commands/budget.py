@@ -136,15 +136,18 @@ def _data(options: argparse.Namespace) -> Any:
 
 def _show(book: Any, options: argparse.Namespace) -> None:
     # Start-up time: the import brings PyTorch.
-    from lightning_dpg.book.report import summary, text
+    from lightning_dpg.book import terminal
+    from lightning_dpg.book.report import summary
 
     book.reconcile(options.name)
     names = [options.name] if options.name else [each.name for each in book.data_sets()]
     found = [summary(book, name) for name in names]
     if options.json:
         print(json.dumps(found[0] if options.name else found, indent=2))
+    elif options.name:
+        terminal.show(found[0])
     elif found:
-        print("\n\n".join(map(text, found)))
+        terminal.show_all(found)
     else:
         print(f"{book.url}: no data set is registered")
 

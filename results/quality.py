@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lightning_dpg import methods
-from results.tables import FOLDER, Cell, read_study, study_names
+from results.tables import FOLDER, Cell, TableText, read_study, study_names
 
 FILE = FOLDER.parent / "lightning_dpg" / "running" / "quality.csv"
 _ATTACKED = ("attacks", "audits", "speed")  # studies of something else than quality
@@ -63,7 +63,7 @@ def _place(cell: Cell) -> tuple[str, str, str] | None:
             return one, f"{float(numbered[2]):g}", numbered[1] or ""
     numbered = _ENDS_IN_NUMBER.fullmatch(cell.row)
     if (
-        cell.column != "epsilon"
+        cell.column not in ("epsilon", "delta")
         and numbered
         and numbered[1] in methods.__all__
         and float(numbered[2]) > 0

@@ -10,26 +10,13 @@ from lightning_dpg.book.projection import OPEN
 from lightning_dpg.book.request import rule_of
 from lightning_dpg.book.rows import DataSet, Planned, Run, spendings
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
-from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.composition import entry_of
-from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Pure
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Pure, Relation
 
 COUNTS = (1, 2, 4, 12)
 """Numbers of further releases that are planned by default."""
 
-_MOST_EPSILON = 1e4
-
-
-class Steps(NamedTuple):
-    """Gaussian steps of a run.
-
-    Attributes:
-        sample_rate: Probability that a step draws a record.
-        count: Number of steps.
-    """
-
-    sample_rate: float = 1.0
-    count: int = 1
+_LEAST_POWER, _MOST_POWER = -4, 4  # of ten, for an epsilon
 
 
 class Share(NamedTuple):
@@ -38,7 +25,7 @@ class Share(NamedTuple):
     Attributes:
         releases: Number of runs.
         budget: Largest budget of each; an epsilon of 0 if the book lets in none.
-        noise_multiplier: Noise of its Gaussian steps; None for a pure release.
+        noise_multiplier: Noise of most of its Gaussian steps; None without such steps.
     """
 
     releases: int
@@ -46,68 +33,65 @@ class Share(NamedTuple):
     noise_multiplier: float | None
 
 
-def pure_share(known: DataSet, runs: Sequence[Run], releases: int) -> Share:
-    """Largest epsilon of each of several equal pure releases.
-
-    Args:
-        known: The data set.
-        runs: Its runs.
-        releases: Number of further runs.
-    """
-
-    def fits(epsilon: float) -> bool:
-        entry = replace(entry_of(Pure(epsilon), 1), relation=known.relation)
-        return _lets_in(known, runs, Spending(Budget(epsilon, 0.0), [entry]), releases)
-
-    return Share(releases, Budget(_largest(fits, digits=4), 0.0), None)
+def pure_release(epsilon: float, relation: Relation) -> LedgerEntry:
+    """One release of pure epsilon, whichever it is."""
+    return replace(entry_of(Pure(epsilon), 1), relation=relation)
 
 
-def gaussian_share(
-    known: DataSet, runs: Sequence[Run], releases: int, steps: Steps, delta: float | None = None
+def share(
+    known: DataSet,
+    runs: Sequence[Run],
+    releases: int,
+    plan: Callable[[Budget], Sequence[LedgerEntry]],
+    delta: float,
 ) -> Share:
-    """Largest epsilon of each of several equal runs of Gaussian steps, and their noise.
+    """Largest epsilon of each of several equal runs that the book lets in.
 
     Args:
         known: The data set.
         runs: Its runs.
         releases: Number of further runs.
-        steps: Steps of each run.
-        delta: Delta of each run; by default that of the total, or an equal part of the rest where
-            the first run took all of delta.
+        plan: All releases of a run, as a function of its budget.
+        delta: Delta of each run.
     """
-    delta = _delta_of(known, runs, releases) if delta is None else delta
-    if not 0 < delta < 1:
-        return Share(releases, Budget(0.0, 0.0), None)
 
     def fits(epsilon: float) -> bool:
         budget = Budget(epsilon, delta)
         try:
-            asked = Spending(budget, [_entry(known, budget, steps)])
+            asked = Spending(budget, plan(budget))
         except BudgetTooSmall:
-            return True  # no noise is enough for a tiny epsilon, and a larger one may do
+            return True  # no noise keeps so little, and a larger epsilon may do
         return _lets_in(known, runs, asked, releases)
 
-    budget = Budget(_largest(fits, digits=3), delta)
+    found = Budget(_largest(fits, known.total.epsilon, digits=3 if delta else 4), delta)
     try:
-        noise = _entry(known, budget, steps).noise_multiplier if budget.epsilon else None
+        entries = plan(found) if found.epsilon else []
     except BudgetTooSmall:
         return Share(releases, Budget(0.0, delta), None)
-    return Share(releases, budget, noise)
+    return Share(releases, found, _noise(entries))
 
 
-def _entry(known: DataSet, budget: Budget, steps: Steps) -> LedgerEntry:
-    sigma = calibrate_noise_multiplier(budget, sample_rate=steps.sample_rate, steps=steps.count)
-    return replace(
-        entry_of(Gaussian(sigma, steps.sample_rate), steps.count), relation=known.relation
-    )
+def usual_deltas(known: DataSet, runs: Sequence[Run], releases: int) -> list[float]:
+    """Deltas of equal further runs that are worth a try.
 
-
-def _delta_of(known: DataSet, runs: Sequence[Run], releases: int) -> float:
+    The Renyi filter counts noise whatever the delta of a run, so that it may be that of the total.
+    The sum lets in equal parts of the share of delta that it has.
+    """
     counted = spendings(runs)
-    if not counted or known.rule == "split":
-        return known.total.delta
-    rest = known.total.delta - math.fsum(each.cost.delta for each in counted.values())
-    return max(rest, 0.0) / releases
+    spent = math.fsum(each.cost.delta for each in counted.values())
+    if counted and known.rule == "sum":
+        return _positive((known.total.delta - spent) / releases)
+    part = (known.total.delta / 2 - spent) / releases
+    return _positive(known.total.delta, part)
+
+
+def _positive(*deltas: float) -> list[float]:
+    return [delta for delta in deltas if delta > 0]
+
+
+def _noise(entries: Sequence[LedgerEntry]) -> float | None:
+    steps = [entry for entry in entries if isinstance(entry.event, Gaussian)]
+    return max(steps, key=lambda entry: entry.steps).noise_multiplier if steps else None
 
 
 def _lets_in(known: DataSet, runs: Sequence[Run], asked: Spending, releases: int) -> bool:
@@ -145,11 +129,13 @@ def _reserved(known: DataSet, asked: Spending, number: int) -> Run:
     )
 
 
-def _largest(fits: Callable[[float], bool], digits: int) -> float:
+def _largest(fits: Callable[[float], bool], near: float, digits: int) -> float:
     """Largest epsilon of some significant digits that fits; 0 if there is none from 1e-4 on."""
-    power = -4
-    while power < math.log10(_MOST_EPSILON) and fits(10.0 ** (power + 1)):
+    power = math.floor(math.log10(near))
+    while power < _MOST_POWER and fits(10.0 ** (power + 1)):
         power += 1
+    while power > _LEAST_POWER and not fits(10.0**power):
+        power -= 1
     low, high = 10 ** (digits - 1), 10**digits
     exponent = power - digits + 1
 

@@ -25,6 +25,17 @@ def summary(book: Book, name: str) -> dict[str, Any]:
     """
     with book.database.snapshot():
         known, runs, left = book.data_set(name), book.runs(name), book.left(name)
+    return summarized(known, runs, left)
+
+
+def summarized(known: DataSet, runs: Sequence[Run], left: float) -> dict[str, Any]:
+    """The summary of what was read from a book.
+
+    Args:
+        known: The data set.
+        runs: Its runs.
+        left: Largest epsilon of one more pure release.
+    """
     delta = known.total.delta
     spent, accountant = totals.spent(list(spendings(runs, is_released=True).values()), delta)
     together = spent

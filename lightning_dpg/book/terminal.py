@@ -37,7 +37,7 @@ def show(found: dict[str, Any]) -> None:
     ]
     for line in lines:
         _print(console, plain(line))
-    _print(console, _bar(found, _BAR, console))
+    _print(console, _bar(found, _BAR, console).append(f" {found['spent'] / total:.0%} spent"))
     if (node := found.get("node")) is not None:
         _print(console, plain(node_line(node, found["max_degree"], delta)))
     if not found["releases"]:
@@ -64,6 +64,20 @@ def show_all(found: Sequence[dict[str, Any]]) -> None:
     _fold_only(table, "data set")
     _print(console, table)
     _print(console, plain("epsilon at the delta of each; runs: budget show NAME"))
+
+
+def show_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table whose first column may be folded.
+
+    Args:
+        names: Names of the columns.
+        rows: Their cells.
+    """
+    table = _table(*names)
+    for row in rows:
+        table.add_row(*map(plain, row))
+    _fold_only(table, names[0])
+    _print(_console(), table)
 
 
 def node_line(node: float | str, size: int, delta: float) -> str:
@@ -116,7 +130,7 @@ def _bar(found: dict[str, Any], places: int, console: Console) -> Text:
         bar.append(sign * count, style)
     if not is_drawn:
         bar.append("]")
-    return bar.append(f" {found['spent'] / found['total']:.0%} spent")
+    return bar
 
 
 def _runs(releases: Sequence[dict[str, Any]], console: Console) -> Table:

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from lightning_dpg.commands import budget_export, budget_html, budget_plan
 from lightning_dpg.errors import CommandError
 
 VARIABLE = "LIGHTNING_DPG_BOOK"
@@ -43,6 +44,9 @@ def run(args: list[str]) -> None:
     show.add_argument("--json", action="store_true", help="numbers for programs")
     history = command("history", "all lines of the log, oldest first")
     history.add_argument("name", nargs="?", metavar="NAME", help="data set; by default all")
+    budget_plan.add_arguments(command("plan", "what is left buys, in equal further releases"))
+    budget_export.add_arguments(command("export", "all releases as CSV or JSON, without secrets"))
+    budget_html.add_arguments(command("html", "write one page for the officer"))
     command("verify", "find changed, removed and inserted lines; exit code 1 if there are any")
     options = parser.parse_args(args)
     url = options.book or os.environ.get(VARIABLE)
@@ -199,5 +203,8 @@ _COMMANDS = {
     "register": _register,
     "show": _show,
     "history": _history,
+    "plan": budget_plan.run,
+    "export": budget_export.run,
+    "html": budget_html.run,
     "verify": _verify,
 }

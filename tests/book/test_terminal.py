@@ -6,6 +6,8 @@ from lightning_dpg.book import terminal
 from lightning_dpg.book.report import summary
 from tests.small_book import EVIL, entry, new_book, register, run, small_book
 
+HEADER = "run reserved (UTC) state method epsilon delta who folder"
+
 
 @pytest.fixture
 def found(tmp_path):
@@ -24,7 +26,7 @@ def test_the_totals_the_bar_and_the_runs_in_a_pipe(found, capsys):
     ]
     # 15 of 40 places are 0.75 of 2, 20 are 1 of 2.
     assert lines[5] == f"[{'#' * 15}{'+' * 20}{'.' * 5}] 38% spent"
-    assert lines[6].split() == "run reserved (UTC) state method epsilon delta who folder".split()
+    assert " ".join(lines[6].split()) == HEADER
     cells = [line.split() for line in lines[7:]]
     assert [(row[0], *row[3:7], row[-1]) for row in cells] == [
         ("1", "ended", "BTER", "0.5", "0", "/data/runs/bter/version_0"),

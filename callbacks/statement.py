@@ -9,11 +9,12 @@ from lightning_dpg.interfaces import Released
 from lightning_dpg.privacy.budget import digits_up, rounded_up
 from lightning_dpg.privacy.ledger import PURE, LedgerEntry, PrivacyLedger, Relation
 
-_RELATIONS = {
+RELATIONS = {
     Relation.EDGE: ("edge-level", "add/remove one undirected edge"),
     Relation.NODE: ("node-level", "remove all edges of one node"),
     Relation.LOCAL_GRAPH: ("local graph-level", "exchange a client's graph for any other"),
 }
+"""Level and neighbors of each relation, in words."""
 
 
 def privacy_statement(module: Released) -> dict[str, Any]:
@@ -84,7 +85,7 @@ def _sentence(
     paper = "" if claimed is None else f" The paper's own count would be epsilon {claimed:.4g}."
     if math.isinf(epsilon):
         return f"none: {'; '.join(reasons) or 'epsilon is infinite'}.{paper}"
-    level, change = _RELATIONS[ledger.relation]
+    level, change = RELATIONS[ledger.relation]
     if ledger.relation is Relation.EDGE:
         change = change.replace("undirected edge", _unit(ledger))
     if ledger.relation is Relation.NODE:

@@ -7,6 +7,7 @@ from pathlib import Path
 from lightning_dpg.errors import CommandError
 from results import tables
 from results.figures import draw
+from results.quality import quality_file
 from results.tables import FOLDER, Study, read_study, render, study_names
 
 _NUMBER = re.compile(r"\{\{ *results: *([^{}]+?) *\}\}")
@@ -85,9 +86,10 @@ def index(studies: list[Study]) -> str:
 
 
 def all_pages() -> dict[Path, str]:
-    """Content of every written Markdown file by its path."""
+    """Content of every written Markdown file, and of the numbers that are shipped, by its path."""
     studies = [read_study(FOLDER / name) for name in study_names()]
     pages = {FOLDER / study.name / "README.md": page(study) for study in studies}
+    pages |= quality_file()
     pages[FOLDER / "README.md"] = index(studies)
     root = FOLDER.parent
     for path in [*root.glob("*.md"), *root.glob("docs/**/*.md")]:

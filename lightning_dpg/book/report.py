@@ -1,4 +1,4 @@
-"""What a book says of a data set, as numbers for programs and as text for people."""
+"""Summaries of the data sets of a book: numbers for programs and pages."""
 
 import math
 from collections.abc import Sequence
@@ -10,9 +10,6 @@ from lightning_dpg.book.filter import Spending
 from lightning_dpg.book.rows import DataSet, Run, spendings
 from lightning_dpg.privacy.budget import digits_up, rounded_up
 from lightning_dpg.privacy.events import Relation
-
-_BAR = 40
-_DAY = slice(0, 16)  # of a time, up to the minute
 
 
 def summary(book: Book, name: str) -> dict[str, Any]:
@@ -28,6 +25,17 @@ def summary(book: Book, name: str) -> dict[str, Any]:
     """
     with book.database.snapshot():
         known, runs, left = book.data_set(name), book.runs(name), book.left(name)
+    return summarized(known, runs, left)
+
+
+def summarized(known: DataSet, runs: Sequence[Run], left: float) -> dict[str, Any]:
+    """The summary of what was read from a book.
+
+    Args:
+        known: The data set.
+        runs: Its runs.
+        left: Largest epsilon of one more pure release.
+    """
     delta = known.total.delta
     spent, accountant = totals.spent(list(spendings(runs, is_released=True).values()), delta)
     together = spent
@@ -48,58 +56,6 @@ def summary(book: Book, name: str) -> dict[str, Any]:
         **_node(known, runs),
         "releases": [_release(run) for run in runs],
     }
-
-
-def text(found: dict[str, Any]) -> str:
-    """The same as text for a terminal.
-
-    Args:
-        found: Summary of a data set.
-    """
-    total, delta = found["total"], found["delta"]
-    lines = [
-        f"{found['dataset']}: relation {found['relation']}, record {found['record']}",
-        f"total     epsilon {total:g}, delta {delta:g}",
-        f"spent     epsilon {found['spent']:g} ({found['accountant']})",
-        f"reserved  epsilon {found['reserved']:g}",
-        f"left      one pure release of epsilon {found['left']:g}",
-        _bar(found["spent"] / total, found["reserved"] / total),
-    ]
-    if found["part_of"]:
-        lines.append(f"part of   {found['part_of']}, whose parts the owner declares to be disjoint")
-    if (node := found.get("node")) is not None:
-        size = found["max_degree"]
-        lines.append(
-            f"node      epsilon {node:.5g}, delta {delta:g}: all edges of a node, {size} at most, as a group"
-            if isinstance(node, float)
-            else f"node      no statement at delta {delta:g} on the {size} edges of a node at most"
-        )
-    return "\n".join([*lines, *table(found["releases"])])
-
-
-def table(releases: Sequence[dict[str, Any]]) -> list[str]:
-    """Runs as lines of a table; none without runs."""
-    if not releases:
-        return ["no releases"]
-    header = ("run", "reserved (UTC)", "state", "method", "epsilon", "delta", "who", "folder")
-    rows = [
-        (
-            str(each["run"]),
-            each["opened"][_DAY].replace("T", " "),
-            each["outcome"],
-            each["method"],
-            f"{each['epsilon']:g}",
-            f"{each['delta']:g}",
-            each["who"].partition(",")[0],
-            each["folder"] or "-",
-        )
-        for each in releases
-    ]
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in (header, *rows)
-    ]
 
 
 def _node(known: DataSet, runs: Sequence[Run]) -> dict[str, Any]:
@@ -128,9 +84,3 @@ def _release(run: Run) -> dict[str, Any]:
         "release": run.release,
         "entries": [entry.to_dict() for entry in run.booked],
     }
-
-
-def _bar(spent: float, reserved: float) -> str:
-    full = min(_BAR, math.ceil(spent * _BAR - 1e-9))
-    held = min(_BAR - full, math.ceil(reserved * _BAR - 1e-9))
-    return f"[{'#' * full}{'+' * held}{'.' * (_BAR - full - held)}] {spent:.0%} spent"

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from lightning_dpg.commands import budget_owner
+from lightning_dpg.commands import budget_export, budget_html, budget_owner, budget_plan
 from lightning_dpg.errors import CommandError
 
 VARIABLE = "LIGHTNING_DPG_BOOK"
@@ -53,6 +53,9 @@ def run(args: list[str]) -> None:
     show.add_argument("--json", action="store_true", help="numbers for programs")
     history = command("history", "all lines of the log, oldest first")
     history.add_argument("name", nargs="?", metavar="NAME", help="data set; by default all")
+    budget_plan.add_arguments(command("plan", "what is left buys, in equal further releases"))
+    budget_export.add_arguments(command("export", "all releases as CSV or JSON, without secrets"))
+    budget_html.add_arguments(command("html", "write one page for the officer"))
     checked = command(
         "verify", "find changed, removed and inserted lines; exit code 1 if there are any"
     )
@@ -81,8 +84,9 @@ def _token(options: argparse.Namespace) -> Path | None:
 
 def _show(book: Any, options: argparse.Namespace) -> None:
     # Start-up time: the import brings PyTorch.
+    from lightning_dpg.book import terminal
     from lightning_dpg.book.partition import group_summary, group_text, parts_of
-    from lightning_dpg.book.report import summary, text
+    from lightning_dpg.book.report import summary
 
     if options.name and parts_of(book, options.name):
         book.reconcile()
@@ -94,8 +98,10 @@ def _show(book: Any, options: argparse.Namespace) -> None:
     found = [summary(book, name) for name in names]
     if options.json:
         print(json.dumps(found[0] if options.name else found, indent=2))
+    elif options.name:
+        terminal.show(found[0])
     elif found:
-        print("\n\n".join(map(text, found)))
+        terminal.show_all(found)
     else:
         print(f"{book.url}: no data set is registered")
 
@@ -163,5 +169,8 @@ _COMMANDS = {
     "close": budget_owner.close,
     "show": _show,
     "history": _history,
+    "plan": budget_plan.run,
+    "export": budget_export.run,
+    "html": budget_html.run,
     "verify": _verify,
 }

@@ -1,0 +1,98 @@
+"""The releases of a book as CSV and JSON, without its secrets."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from lightning_dpg import __version__
+from lightning_dpg.book.book import Book
+from lightning_dpg.book.report import summarized
+from lightning_dpg.book.rows import Planned, Run
+
+_OF_DATA = ("dataset", "relation", "record")
+_OF_RUN = (
+    *("run", "family", "outcome", "method", "reserved_utc", "closed_utc", "who", "folder"),
+    *("settings_sha256", "release_sha256", "budget_epsilon", "budget_delta"),
+)
+_OF_ENTRY = (
+    *("release", "mechanism", "epsilon", "delta", "noise_multiplier", "sample_rate"),
+    *("sensitivity", "steps_planned", "steps_booked", "proof"),
+)
+_WIDE = ("\uff1d", "\uff0b", "\uff0d", "\uff20")  # the same signs of East Asian keyboards
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", *_WIDE)
+
+
+def csv_text(book: Book, names: Sequence[str]) -> str:
+    """Write one row for each planned release of each run; a run without any has one row.
+
+    Texts that a spreadsheet would take for a formula begin with an apostrophe.
+
+    Args:
+        book: The book.
+        names: Data sets.
+    """
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, [*_OF_DATA, *_OF_RUN, *_OF_ENTRY])
+    writer.writeheader()
+    for name in names:
+        with book.database.snapshot():
+            known, runs = book.data_set(name), book.runs(name)
+        data = {"dataset": name, "relation": known.relation.value, "record": known.record}
+        for run in runs:
+            for entry in map(_entry, run.planned) if run.planned else ({},):
+                cells = data | _run(run) | entry
+                writer.writerow({key: _defused(value) for key, value in cells.items()})
+    return text.getvalue()
+
+
+def json_text(book: Book, names: Sequence[str]) -> str:
+    """Write all data sets with their totals, runs and releases.
+
+    Args:
+        book: The book.
+        names: Data sets.
+    """
+    data_sets = []
+    for name in names:
+        with book.database.snapshot():
+            known, runs, left = book.data_set(name), book.runs(name), book.left(name)
+        found = summarized(known, runs, left)
+        found["registered_utc"] = known.created
+        found["releases"] = [
+            _run(run) | {"entries": [_entry(each) for each in run.planned]} for run in runs
+        ]
+        data_sets.append(found)
+    content = {
+        "book": book.url,
+        "exported_utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        "lightning_dpg": __version__,
+        "datasets": data_sets,
+    }
+    return json.dumps(content, indent=2) + "\n"
+
+
+def _run(run: Run) -> dict[str, Any]:
+    values = (
+        *(run.number, run.family, run.outcome, run.method, run.opened, run.closed, run.who),
+        *(run.folder, run.settings, run.release, run.budget.epsilon, run.budget.delta),
+    )
+    return dict(zip(_OF_RUN, values, strict=True))
+
+
+def _entry(planned: Planned) -> dict[str, Any]:
+    entry = planned.entry
+    values = (
+        *(entry.name, entry.mechanism, entry.epsilon, entry.delta, entry.noise_multiplier),
+        *(entry.sample_rate, entry.sensitivity, entry.steps, planned.booked, entry.proof),
+    )
+    return dict(zip(_OF_ENTRY, values, strict=True))
+
+
+def _defused(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula; numbers stay numbers."""
+    if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA):
+        return f"'{value}"
+    return value

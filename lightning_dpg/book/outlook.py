@@ -1,0 +1,155 @@
+"""Budgets of further runs: the largest epsilon with which the book lets in several equal ones."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from lightning_dpg.book.filter import Spending
+from lightning_dpg.book.projection import OPEN
+from lightning_dpg.book.request import Asked, rule_of
+from lightning_dpg.book.rows import DataSet, Planned, Run, spendings
+from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
+from lightning_dpg.privacy.composition import entry_of
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Pure, Relation
+
+COUNTS = (1, 2, 4, 12)
+"""Numbers of further releases that are planned by default."""
+
+_LEAST_POWER, _MOST_POWER = -4, 4  # of ten, for an epsilon
+
+
+class Share(NamedTuple):
+    """One of several equal further runs.
+
+    Attributes:
+        releases: Number of runs.
+        budget: Largest budget of each; an epsilon of 0 if the book lets in none.
+        noise_multiplier: Noise of most of its Gaussian steps; None without such steps.
+    """
+
+    releases: int
+    budget: Budget
+    noise_multiplier: float | None
+
+
+def pure_release(epsilon: float, relation: Relation) -> LedgerEntry:
+    """One release of pure epsilon, whichever it is."""
+    return replace(entry_of(Pure(epsilon), 1), relation=relation)
+
+
+def share(
+    known: DataSet,
+    runs: Sequence[Run],
+    releases: int,
+    plan: Callable[[Budget], Sequence[LedgerEntry]],
+    delta: float,
+) -> Share:
+    """Largest epsilon of each of several equal runs that the book lets in.
+
+    Args:
+        known: The data set.
+        runs: Its runs.
+        releases: Number of further runs.
+        plan: All releases of a run, as a function of its budget.
+        delta: Delta of each run.
+    """
+
+    def fits(epsilon: float) -> bool:
+        budget = Budget(epsilon, delta)
+        try:
+            asked = Spending(budget, plan(budget))
+        except BudgetTooSmall:
+            return True  # no noise keeps so little, and a larger epsilon may do
+        return _lets_in(known, runs, asked, releases)
+
+    found = Budget(_largest(fits, known.total.epsilon, digits=3 if delta else 4), delta)
+    try:
+        entries = plan(found) if found.epsilon else []
+    except BudgetTooSmall:
+        return Share(releases, Budget(0.0, delta), None)
+    return Share(releases, found, _noise(entries))
+
+
+def usual_deltas(known: DataSet, runs: Sequence[Run], releases: int) -> list[float]:
+    """Deltas of equal further runs that are worth a try.
+
+    The Renyi filter counts noise whatever the delta of a run, so that it may be that of the total.
+    The sum lets in equal parts of the share of delta that it has.
+    """
+    counted = spendings(runs)
+    spent = math.fsum(each.cost.delta for each in counted.values())
+    if counted and known.rule == "sum":
+        return _positive((known.total.delta - spent) / releases)
+    part = (known.total.delta / 2 - spent) / releases
+    return _positive(known.total.delta, part)
+
+
+def _positive(*deltas: float) -> list[float]:
+    return [delta for delta in deltas if delta > 0]
+
+
+def _noise(entries: Sequence[LedgerEntry]) -> float | None:
+    steps = [entry for entry in entries if isinstance(entry.event, Gaussian)]
+    return max(steps, key=lambda entry: entry.steps).noise_multiplier if steps else None
+
+
+def _lets_in(known: DataSet, runs: Sequence[Run], asked: Spending, releases: int) -> bool:
+    """Whether equal runs are let in one after another, by the rule that the first one gets.
+
+    Costs only grow: if the last run passes, so do all between it and the first.
+    """
+    one = Asked(asked, [0] * len(asked.entries), [])
+    rule = rule_of(known, runs, one)
+    if rule is None or releases == 1:
+        return rule is not None
+    first = 1 + max((run.number for run in runs), default=0)
+    between = [_reserved(known, asked, first + place) for place in range(releases - 1)]
+    return rule_of(replace(known, rule=rule), [*runs, *between], one) is not None
+
+
+def _reserved(known: DataSet, asked: Spending, number: int) -> Run:
+    """A run as the book would reserve it."""
+    return Run(
+        number=number,
+        family=number,
+        dataset=known.name,
+        method="",
+        settings="",
+        folder="",
+        journal=None,
+        who="",
+        spender="",
+        edges="",
+        budget=asked.budget,
+        before=[],
+        opened="",
+        closed=None,
+        outcome=OPEN,
+        release=None,
+        planned=[Planned(entry, 0) for entry in asked.entries],
+    )
+
+
+def _largest(fits: Callable[[float], bool], near: float, digits: int) -> float:
+    """Largest epsilon of some significant digits that fits; 0 if there is none from 1e-4 on."""
+    power = math.floor(math.log10(near))
+    while power < _MOST_POWER and fits(10.0 ** (power + 1)):
+        power += 1
+    while power > _LEAST_POWER and not fits(10.0**power):
+        power -= 1
+    low, high = 10 ** (digits - 1), 10**digits
+    exponent = power - digits + 1
+
+    def number(units: int) -> float:
+        return float(f"{units}e{exponent}")
+
+    if not fits(number(low)):
+        return 0.0
+    while high - low > 1:
+        middle = (low + high) // 2
+        if fits(number(middle)):
+            low = middle
+        else:
+            high = middle
+    return number(low)

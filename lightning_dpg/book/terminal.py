@@ -1,0 +1,186 @@
+"""Tables of the budget book in a terminal; plain text with whole numbers in a pipe."""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+_BAR = 40
+_SHORT_BAR = 10
+_BLOCKS, _ASCII = "█▒░", "#+."
+_STYLES = ("red", "yellow", "green")  # of what is spent, reserved and left
+_MINUTE = slice(0, 16)  # of a time
+_WIDEST = 10_000  # of a pipe, where no line is folded
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print the totals of a data set, their bar, and its runs.
+
+    Args:
+        found: Summary of the data set.
+    """
+    console = _console()
+    total, delta = found["total"], found["delta"]
+    lines = [
+        f"{found['dataset']}: relation {found['relation']}, record {found['record']}",
+        *([found["words"]] if found["words"] else []),
+        f"total     epsilon {total:g}, delta {delta:g}",
+        f"spent     epsilon {found['spent']:g} ({found['accountant']})",
+        f"reserved  epsilon {found['reserved']:g}",
+        f"left      one pure release of epsilon {found['left']:g}",
+    ]
+    for line in lines:
+        _print(console, plain(line))
+    _print(console, _bar(found, _BAR, console).append(f" {found['spent'] / total:.0%} spent"))
+    if found["part_of"]:
+        of = f"part of   {found['part_of']}, whose parts the owner declares to be disjoint"
+        _print(console, plain(of))
+    if (node := found.get("node")) is not None:
+        _print(console, plain(node_line(node, found["max_degree"], delta)))
+    if not found["releases"]:
+        _print(console, plain("no releases"))
+        return
+    _print(console, _runs(found["releases"], console))
+
+
+def show_all(found: Sequence[dict[str, Any]]) -> None:
+    """Print one table of all data sets.
+
+    Args:
+        found: Summary of each data set.
+    """
+    console = _console()
+    table = _table("data set", "relation", "total", "delta", "spent", "reserved", "left")
+    table.add_column("")
+    table.add_column("runs", justify="right", no_wrap=True)
+    for each in found:
+        numbers = (f"{each[key]:g}" for key in ("total", "delta", "spent", "reserved", "left"))
+        bar = _bar(each, _SHORT_BAR, console)
+        count = str(len(each["releases"]))
+        table.add_row(plain(each["dataset"]), each["relation"], *numbers, bar, count)
+    _fold_only(table, "data set")
+    _print(console, table)
+    _print(console, plain("epsilon at the delta of each; runs: budget show NAME"))
+
+
+def show_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table whose first column may be folded.
+
+    Args:
+        names: Names of the columns.
+        rows: Their cells.
+    """
+    table = _table(*names)
+    for row in rows:
+        table.add_row(*map(plain, row))
+    _fold_only(table, names[0])
+    _print(_console(), table)
+
+
+def node_line(node: float | str, size: int, delta: float) -> str:
+    """Say what the releases prove for all edges of a node.
+
+    Args:
+        node: Derived epsilon; a text if there is none.
+        size: Largest number of edges of a node.
+        delta: Delta of the statement.
+    """
+    if isinstance(node, str):
+        return f"node      no statement at delta {delta:g} on the {size} edges of a node at most"
+    return f"node      epsilon {node:.5g}, delta {delta:g}: all edges of a node, {size} at most, as a group"
+
+
+def shares(found: dict[str, Any], places: int) -> tuple[int, int, int]:
+    """Places of a bar that are spent, reserved and left; the first two are rounded up.
+
+    Args:
+        found: Summary of a data set.
+        places: Number of places of the whole bar.
+    """
+    total = found["total"]
+    spent = min(places, math.ceil(found["spent"] / total * places - 1e-9))
+    held = min(places - spent, math.ceil(found["reserved"] / total * places - 1e-9))
+    return spent, held, places - spent - held
+
+
+def plain(text: str) -> Text:
+    """A text of a user as it is, without markup and without control characters."""
+    return Text(_CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text))
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    if not console.is_terminal:  # a program or a file reads whole lines
+        console = Console(highlight=False, width=_WIDEST)
+    return console
+
+
+def _print(console: Console, content: RenderableType) -> None:
+    console.print(content, soft_wrap=isinstance(content, Text))
+
+
+def _bar(found: dict[str, Any], places: int, console: Console) -> Text:
+    is_drawn = console.is_terminal and console.encoding.startswith("utf")
+    bar = Text("" if is_drawn else "[")
+    signs = _BLOCKS if is_drawn else _ASCII
+    for count, sign, style in zip(shares(found, places), signs, _STYLES, strict=True):
+        bar.append(sign * count, style)
+    if not is_drawn:
+        bar.append("]")
+    return bar
+
+
+def _runs(releases: Sequence[dict[str, Any]], console: Console) -> Table:
+    """Runs as a table; user and folder share a column where the terminal is narrow."""
+    numbers = ("run", "reserved (UTC)", "state", "method", "epsilon", "delta")
+    table = _table(*numbers, "who", "folder")
+    narrow = _table(*numbers, "who, folder")
+    for each in releases:
+        cells = (
+            str(each["run"]),
+            each["opened"][_MINUTE].replace("T", " "),
+            plain(each["outcome"]),
+            plain(each["method"]),
+            f"{each['epsilon']:g}",
+            f"{each['delta']:g}",
+        )
+        who, folder = plain(each["who"].partition(",")[0]), plain(each["folder"] or "-")
+        table.add_row(*cells, who, folder)
+        narrow.add_row(*cells, Text("\n").join([who, folder]))
+    widths = _widths(table)
+    if sum(widths) + 2 * len(widths) > console.width:
+        table = narrow
+    _fold_only(table, "method", "who, folder")
+    return table
+
+
+def _table(*names: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for name in names:
+        table.add_column(name, overflow="fold")
+    return table
+
+
+def _widths(table: Table) -> list[int]:
+    """Width of each column with nothing folded."""
+    return [
+        max(cell_len(line) for cell in [column.header, *column.cells] for line in _lines(cell))
+        for column in table.columns
+    ]
+
+
+def _lines(cell: RenderableType) -> list[str]:
+    return str(cell).splitlines() or [""]
+
+
+def _fold_only(table: Table, *folded: str) -> None:
+    """Let a table fold the named columns only: no number is cut."""
+    for column, width in zip(table.columns, _widths(table), strict=True):
+        if column.header not in folded:
+            column.min_width, column.no_wrap = width, True

@@ -1,0 +1,47 @@
+"""``budget plan``: what is left of a data set buys."""
+
+import argparse
+from typing import Any
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("name", metavar="NAME", help="data set")
+    parser.add_argument(
+        "--method", help="method or configuration, with its measured quality; by default two kinds"
+    )
+    parser.add_argument("--releases", type=int, metavar="K", help="by default 1, 2, 4 and 12")
+    parser.add_argument(
+        "--delta", type=float, help="of each release of a method that needs it; that of the total"
+    )
+
+
+def run(book: Any, options: argparse.Namespace) -> None:
+    """Print the largest epsilon of each of several equal further releases."""
+    # Start-up time: the imports bring PyTorch.
+    from lightning_dpg.book import terminal
+    from lightning_dpg.running.budget_plan import budget_plan
+
+    book.reconcile(options.name)
+    rows = budget_plan(book, options.name, options.method, options.releases, options.delta)
+    cells = [
+        (
+            row.method,
+            str(row.share.releases),
+            f"{row.share.budget.epsilon:g}" if row.share.budget.epsilon else "none",
+            f"{row.share.budget.delta:g}",
+            "-" if row.share.noise_multiplier is None else f"{row.share.noise_multiplier:.4g}",
+            "-" if row.steps is None else f"{row.steps}",
+        )
+        for row in rows
+    ]
+    terminal.show_table(
+        ("method", "releases", "epsilon each", "delta each", "noise", "steps"), cells
+    )
+    print("each release that the filter of the book lets in; noise is that of most Gaussian steps")
+    if not options.method:
+        print(f"noise and measured quality of a method: budget plan {options.name} --method METHOD")
+    for row in rows:
+        if row.measured:
+            print(f"\nmeasured near epsilon {row.share.budget.epsilon:g}, in results/:")
+            print("\n".join(f"  {number}" for number in row.measured))

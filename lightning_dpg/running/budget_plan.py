@@ -1,0 +1,146 @@
+"""What is left of a data set in the budget book buys: budgets, noise and measured quality."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import yaml
+
+from lightning_dpg import methods
+from lightning_dpg.book.book import Book
+from lightning_dpg.book.outlook import COUNTS, Share, pure_release, share, usual_deltas
+from lightning_dpg.book.rows import DataSet, Run
+from lightning_dpg.datamodules.batches import number_of_steps
+from lightning_dpg.errors import CommandError, nearest
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.running import quality
+from lightning_dpg.running.method_list import MethodInfo, list_methods
+from lightning_dpg.running.settings import find_config
+
+_TRAINED = "DPNetGAN"  # stands for methods trained by DP-SGD where none is named
+_NUM_NODES = 100  # plans do not depend on it
+
+
+class Row(NamedTuple):
+    """A plan for one number of further releases.
+
+    Attributes:
+        method: Name of a method, or of a kind of release.
+        steps: Private steps of a run; None for a release in one step.
+        share: Largest budget of each release, and its noise.
+        measured: Quality that was measured at the nearest epsilons.
+    """
+
+    method: str
+    steps: int | None
+    share: Share
+    measured: list[quality.Measured]
+
+
+def budget_plan(
+    book: Book,
+    name: str,
+    method: str | None = None,
+    releases: int | None = None,
+    delta: float | None = None,
+) -> list[Row]:
+    """Plan equal further releases of a data set, by the filter of the book.
+
+    Args:
+        book: The book.
+        name: Data set.
+        method: Method or configuration; by default a pure release, and the shipped configuration of
+            a method that is trained by DP-SGD.
+        releases: Number of releases; by default 1, 2, 4 and 12.
+        delta: Delta of each release of a method that needs one; by default that of the total or an equal
+            part of what is left of it, whichever needs less noise.
+
+    Raises:
+        CommandError: If there is no such method, or if it protects another relation.
+    """
+    if releases is not None and releases < 1:
+        raise CommandError(f"--releases must be 1 or more, got {releases}")
+    if delta is not None and not 0 < delta < 1:
+        raise CommandError(f"--delta must lie in (0, 1), got {delta:g}")
+    with book.database.snapshot():
+        known, runs = book.data_set(name), book.runs(name)
+    asked = [_method(method, known.relation)] if method else _usual(known.relation)
+    rows = []
+    for planned in asked:
+        for count in (releases,) if releases else COUNTS:
+            deltas = usual_deltas(known, runs, count) if delta is None else [delta]
+            found = _best(known, runs, count, planned, deltas if planned.needs_delta else [0.0])
+            epsilon = found.budget.epsilon
+            measured = quality.nearest(planned.name, epsilon) if method and epsilon else []
+            rows.append(Row(planned.name, planned.steps, found, measured))
+    return rows
+
+
+class _Planned(NamedTuple):
+    """A method whose runs are planned without data."""
+
+    name: str
+    plan: Callable[[Budget], Sequence[LedgerEntry]]
+    needs_delta: bool
+    steps: int | None
+
+
+def _best(
+    known: DataSet, runs: Sequence[Run], releases: int, planned: _Planned, deltas: Sequence[float]
+) -> Share:
+    """The share with the least noise that is let in by any of some deltas."""
+    found = [share(known, runs, releases, planned.plan, delta) for delta in deltas]
+    let_in = [each for each in found if each.budget.epsilon]
+    if not let_in:
+        return Share(releases, Budget(0.0, deltas[0] if deltas else 0.0), None)
+    return min(let_in, key=lambda each: each.noise_multiplier or 0.0)
+
+
+def _usual(relation: Relation) -> list[_Planned]:
+    """A pure release and, for edges, a method that is trained."""
+    pure = _Planned(
+        "pure release", lambda budget: [pure_release(budget.epsilon, relation)], False, None
+    )
+    return [pure, _method(_TRAINED, relation)] if relation is Relation.EDGE else [pure]
+
+
+def _method(name: str, relation: Relation) -> _Planned:
+    """The plan of a method with the settings of a configuration."""
+    known = {row.name: row for row in list_methods()}
+    config = known[name].configuration if name in known else name
+    if config is None:
+        raise CommandError(f"--method {name}: no shipped configuration; name a file")
+    section = _read(config)
+    settings = dict(section["model"].get("init_args") or {})
+    row = _row(known, str(section["model"]["class_path"]).rpartition(".")[2], name)
+    if row.relation != relation:
+        raise CommandError(
+            f"--method {name}: {row.name} protects the relation {row.relation or 'of none'}, and the "
+            f"data set is registered with the relation {relation}"
+        )
+    kind = getattr(methods, row.name)
+    if "num_nodes" in inspect.signature(kind).parameters:
+        settings.setdefault("num_nodes", _NUM_NODES)
+    made = kind(**settings)
+    epochs = int((section.get("trainer") or {}).get("max_epochs", 1))
+    steps = epochs * number_of_steps(made.batch_request(), None)
+    return _Planned(
+        row.name,
+        lambda budget: made.plan(budget, steps),
+        row.guarantee == "approximate",
+        steps if steps > 1 else None,
+    )
+
+
+def _read(config: str) -> dict[str, Any]:
+    section = yaml.safe_load(find_config(config).read_text(encoding="utf-8"))
+    if not isinstance(section, dict) or "class_path" not in (section.get("model") or {}):
+        raise CommandError(f"--method {config}: the configuration has no model")
+    return section
+
+
+def _row(known: dict[str, MethodInfo], name: str, given: str) -> MethodInfo:
+    if name not in known:
+        raise CommandError(f"--method {given}: no shipped method {name}{nearest(name, known)}")
+    return known[name]

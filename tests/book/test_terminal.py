@@ -1,0 +1,75 @@
+"""The tables of a book in a terminal and in a pipe, against numbers added up by hand."""
+
+import pytest
+
+from lightning_dpg.book import terminal
+from lightning_dpg.book.report import summary
+from tests.small_book import EVIL, entry, new_book, register, run, small_book
+
+HEADER = "run reserved (UTC) state method epsilon delta who folder"
+
+
+@pytest.fixture
+def found(tmp_path):
+    return summary(small_book(f"sqlite:///{tmp_path}/book.db"), "crm")
+
+
+def test_the_totals_the_bar_and_the_runs_in_a_pipe(found, capsys):
+    terminal.show(found)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:5] == [
+        "crm: relation edge, record undirected edge",
+        "total     epsilon 2, delta 1e-06",
+        "spent     epsilon 0.75 (sum of pure epsilons)",
+        "reserved  epsilon 1",
+        "left      one pure release of epsilon 0.25",
+    ]
+    # 15 of 40 places are 0.75 of 2, 20 are 1 of 2.
+    assert lines[5] == f"[{'#' * 15}{'+' * 20}{'.' * 5}] 38% spent"
+    assert " ".join(lines[6].split()) == HEADER
+    cells = [line.split() for line in lines[7:]]
+    assert [(row[0], *row[3:7], row[-1]) for row in cells] == [
+        ("1", "ended", "BTER", "0.5", "0", "/data/runs/bter/version_0"),
+        ("2", "ended", "ChungLu", "0.25", "0", "/data/runs/chung_lu/version_0"),
+        ("3", "open", "PrivGraph", "1", "0", "/data/runs/priv_graph/version_0"),
+    ]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_number_is_cut_in_a_narrow_terminal(found, capsys, monkeypatch, width):
+    found["releases"][0] |= {"epsilon": 0.123456, "delta": 1.23457e-06, "method": "M" * 30}
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as in a terminal
+    terminal.show(found)
+    output = capsys.readouterr().out
+    assert "\x1b[31m" in output and "\x1b[33m" in output and "\x1b[32m" in output
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    terminal.show(found)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    text = "".join("".join(lines).split())
+    assert "0.123456" in text and "1.23457e-06" in text and "…" not in text
+    assert text.count("M") == 30  # folded, where the terminal is narrow
+
+
+def test_all_data_sets_in_one_table(tmp_path, capsys):
+    book = small_book(f"sqlite:///{tmp_path}/book.db")
+    register(book, "web", epsilon=4.0)
+    terminal.show_all([summary(book, name) for name in ("crm", "web")])
+    _, crm, web, note = capsys.readouterr().out.splitlines()
+    assert crm.split()[:7] == ["crm", "edge", "2", "1e-06", "0.75", "1", "0.25"]
+    assert web.split()[:7] == ["web", "edge", "4", "1e-06", "0", "0", "4"]
+    assert crm.split()[-1] == "3" and web.split()[-1] == "0"
+    assert "show NAME" in note
+
+
+def test_words_of_a_user_are_shown_as_they_are(tmp_path, capsys):
+    book = new_book(f"sqlite:///{tmp_path}/book.db", EVIL, words="two\x1b[31m\nlines")
+    run(book, entry(0.5), EVIL, folder="/runs/[bold]x\x1b]0;title\x07")
+    terminal.show(summary(book, EVIL))
+    output = capsys.readouterr().out
+    assert EVIL in output
+    assert "[bold]x" in output
+    assert "\x1b" not in output and "\x07" not in output
+    assert "two\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER}lines" in output

@@ -12,9 +12,9 @@ from lightning_dpg.book import grants, owner_token, rows, schema
 from lightning_dpg.book.database import BookError, Database, connect
 from lightning_dpg.book.filter import Rule, Spending, pure_epsilon_left
 from lightning_dpg.book.grants import Grant
-from lightning_dpg.book.identity import Fingerprint, fingerprint, protected_unit
+from lightning_dpg.book.identity import Fingerprint, fingerprint
 from lightning_dpg.book.projection import record
-from lightning_dpg.book.refusals import check_open, check_record, too_small
+from lightning_dpg.book.refusals import check_open, too_small
 from lightning_dpg.book.request import Request, check, family_of, places, rule_of
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.book.roles import give_role
@@ -95,7 +95,7 @@ class Book:
             found: Fingerprint of the data.
             relation: Neighboring relation of the total.
             total: Total of all releases.
-            record_unit: What is one edge, such as a directed one.
+            record_unit: What is one record.
             words: The owner's words.
             max_degree: Largest number of edges of a node (public).
             two_persons: Whether runs need grants that a second person approved.
@@ -116,7 +116,7 @@ class Book:
                 "register",
                 name=name,
                 relation=relation.value,
-                record=protected_unit(relation, record_unit),
+                record=record_unit,
                 words=words,
                 epsilon=total.epsilon,
                 delta=total.delta,
@@ -225,11 +225,11 @@ class Book:
         )
         return sorted(name for (name,) in found)
 
-    def same_nodes(self, found: Fingerprint, relation: Relation) -> str | None:
+    def same_nodes(self, found: Fingerprint, relation: str) -> str | None:
         """Name of a data set with these nodes, this relation, and other edges; None without one."""
         for known in self.data_sets():
             is_other = known.edges != found.edges
-            if known.relation is relation and known.nodes == found.nodes and is_other:
+            if known.relation == relation and known.nodes == found.nodes and is_other:
                 return known.name
         return None
 
@@ -253,7 +253,6 @@ class Book:
         with self.database.write():
             known, user = self.data_set(name), self.database.user()
             check_open(known)
-            check_record(known, request.record)
             earlier = self.runs(name)
             entries, booked = places(earlier, request)
             check(known, request, entries)

@@ -26,7 +26,6 @@ class Request(NamedTuple):
         journal: Its journal, if any.
         before: What the ledger of a resumed run holds at its start.
         previous: Journal of the run that this one continues, if any.
-        record: What is one edge of its data.
     """
 
     method: str
@@ -38,7 +37,6 @@ class Request(NamedTuple):
     journal: Path | None = None
     before: Sequence[LedgerEntry] = ()
     previous: Path | None = None
-    record: str = "undirected edge"
 
 
 def continued(earlier: Sequence[Run], request: Request) -> Run | None:

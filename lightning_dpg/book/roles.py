@@ -13,9 +13,7 @@ from lightning_dpg.book.errors import BookError
 
 Role = Literal["spender", "owner"]
 
-_READ = "GRANT SELECT ON book_facts, book_log, book_datasets, book_grants, book_runs, book_entries"
 _SPENDER = (
-    _READ,
     "GRANT INSERT ON book_log, book_runs, book_entries",
     "GRANT UPDATE (closed, outcome, release) ON book_runs",
     "GRANT UPDATE (booked) ON book_entries",
@@ -34,7 +32,7 @@ _POLICIES = (
     "DROP POLICY IF EXISTS book_append ON book_log",
     # Lines that book and close belong to a run, whose line of reservation names the user.
     """CREATE POLICY book_append ON book_log FOR INSERT WITH CHECK (
-        kind IN ('book', 'close') OR body::json->>'user' = session_user
+        kind IN ('book', 'close', 'measure') OR body::json->>'user' = session_user
         AND (kind = 'reserve' OR has_table_privilege('book_grants', 'INSERT')))""",
 )
 
@@ -58,7 +56,8 @@ def give_role(database: Database, role: str, user: str) -> None:
             "make the book with a token of its owner: budget init --token FILE"
         )
     name = user.replace('"', '""')
-    statements = _OWNER if role == "owner" else _SPENDER
+    of_book = ", ".join(sorted(table for table in database.tables() if table.startswith("book_")))
+    permissions = (f"GRANT SELECT ON {of_book}", *(_OWNER if role == "owner" else _SPENDER))
     with database.write():
-        for statement in (*_POLICIES, *(f'{each} TO "{name}"' for each in statements)):
+        for statement in (*_POLICIES, *(f'{each} TO "{name}"' for each in permissions)):
             database.rows(statement)

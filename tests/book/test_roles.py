@@ -6,6 +6,7 @@ import pytest
 
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.database import BookError
+from lightning_dpg.book.identity import Fingerprint
 from lightning_dpg.book.log import append
 from lightning_dpg.book.report import summary
 from lightning_dpg.book.roles import give_role
@@ -107,7 +108,7 @@ def test_users_of_the_server_keep_to_grants_that_two_of_them_made(place):
     owner = place.owner
     owner.register(
         "people",
-        owner.fingerprint(SimpleNamespace(edges=b"", nodes=b"", record="undirected edge")),
+        Fingerprint("f", "n"),
         relation=owner.data_set("crm").relation,
         total=Budget(2.0, 0.0),
         record_unit="undirected edge",

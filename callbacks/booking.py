@@ -130,7 +130,6 @@ def reserve(
             budget=ledger.budget,
             plan=plan,
             edges=content.edges,
-            record=content.record,
             folder=str(Path(folder).absolute()) if folder else "",
             journal=ledger.journal,
             before=list(ledger.entries),
@@ -200,9 +199,11 @@ def _data_set(book: Book, asked: str | None, content: Fingerprint, relation: str
     if asked is None:
         if len(known) == 1:
             return known[0]
+        near = book.same_nodes(content, relation)
         raise BookError(
             f"{book.url}: these data are not registered for the relation {relation}\n"
-            "register them: python -m lightning_dpg budget register NAME --data FILE ...\n"
+            + (f"a new version of {near!r}: --privacy.dataset {near}\n" if near else "")
+            + "register them: python -m lightning_dpg budget register NAME --data FILE ...\n"
             f"or leave the book out: --privacy.book {NO_BOOK}"
         )
     check_record(book.data_set(asked), content.record)

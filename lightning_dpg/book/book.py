@@ -13,9 +13,9 @@ from lightning_dpg.book.checkpoint import new_faults
 from lightning_dpg.book.database import BookError, Database, connect
 from lightning_dpg.book.filter import Rule, passes, pure_epsilon_left
 from lightning_dpg.book.grants import Grant
-from lightning_dpg.book.identity import Fingerprint, fingerprint, protected_unit
+from lightning_dpg.book.identity import Fingerprint, fingerprint
 from lightning_dpg.book.projection import record
-from lightning_dpg.book.refusals import check_open, check_part, check_record, too_small
+from lightning_dpg.book.refusals import check_open, check_part, too_small
 from lightning_dpg.book.request import Request, asked, check, rule_of
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.book.roles import give_role
@@ -96,7 +96,7 @@ class Book:
             found: Fingerprint of the data.
             relation: Neighboring relation of the total.
             total: Total of all releases.
-            record_unit: What is one edge, such as a directed one.
+            record_unit: What is one record.
             words: The owner's words.
             max_degree: Largest number of edges of a node (public).
             part_of: Group of data sets that are disjoint, as the owner declares.
@@ -106,8 +106,7 @@ class Book:
             BookError: If the name is taken, or if the data have another name and this relation.
         """
         with self.database.write():
-            unit = protected_unit(relation, record_unit)
-            check_part(rows.data_sets(self.database), name, part_of, relation, unit)
+            check_part(rows.data_sets(self.database), name, part_of, relation, record_unit)
             for known in rows.data_sets(self.database):
                 if known.name == name:
                     raise BookError(f"{self.url}: there is a data set {name!r} already")
@@ -120,7 +119,7 @@ class Book:
                 "register",
                 name=name,
                 relation=relation.value,
-                record=unit,
+                record=record_unit,
                 words=words,
                 epsilon=total.epsilon,
                 delta=total.delta,
@@ -230,11 +229,11 @@ class Book:
         )
         return sorted(name for (name,) in found)
 
-    def same_nodes(self, found: Fingerprint, relation: Relation) -> str | None:
+    def same_nodes(self, found: Fingerprint, relation: str) -> str | None:
         """Name of a data set with these nodes, this relation, and other edges; None without one."""
         for known in self.data_sets():
             is_other = known.edges != found.edges
-            if known.relation is relation and known.nodes == found.nodes and is_other:
+            if known.relation == relation and known.nodes == found.nodes and is_other:
                 return known.name
         return None
 
@@ -259,7 +258,6 @@ class Book:
         self.reconcile(name)
         with self.database.write():
             known, user = self.data_set(name), self.database.user()
-            check_record(known, request.record)
             earlier = self.runs(name)
             one = asked(earlier, request)
             entries = one.spending.entries

@@ -28,7 +28,6 @@ class Request(NamedTuple):
         journal: Its journal, if any.
         before: What the ledger of a resumed run holds at its start.
         previous: Journal of the run that this one continues, if any.
-        record: What is one edge of its data.
     """
 
     method: str
@@ -40,7 +39,6 @@ class Request(NamedTuple):
     journal: Path | None = None
     before: Sequence[LedgerEntry] = ()
     previous: Path | None = None
-    record: str = "undirected edge"
 
 
 class Asked(NamedTuple):

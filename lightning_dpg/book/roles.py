@@ -10,13 +10,10 @@ from typing import Literal, get_args
 
 from lightning_dpg.book.database import Database, PostgreSQL
 from lightning_dpg.book.errors import BookError
-from lightning_dpg.book.schema import TABLES
 
 Role = Literal["spender", "owner"]
 
-_READ = "GRANT SELECT ON book_facts, book_log, book_verified, " + ", ".join(TABLES)
 _SPENDER = (
-    _READ,
     "GRANT INSERT ON book_log, book_runs, book_entries",
     "GRANT INSERT, DELETE ON book_verified",
     "GRANT UPDATE (closed, outcome, release) ON book_runs",
@@ -60,7 +57,8 @@ def give_role(database: Database, role: str, user: str) -> None:
             "make the book with a token of its owner: budget init --token FILE"
         )
     name = user.replace('"', '""')
-    statements = _OWNER if role == "owner" else _SPENDER
+    of_book = ", ".join(sorted(table for table in database.tables() if table.startswith("book_")))
+    permissions = (f"GRANT SELECT ON {of_book}", *(_OWNER if role == "owner" else _SPENDER))
     with database.write():
-        for statement in (*_POLICIES, *(f'{each} TO "{name}"' for each in statements)):
+        for statement in (*_POLICIES, *(f'{each} TO "{name}"' for each in permissions)):
             database.rows(statement)

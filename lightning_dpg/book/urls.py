@@ -60,14 +60,18 @@ def address(url: str) -> Address:
 
 def without_password(url: str) -> str:
     """A URL as it may be printed: without user, password and query."""
-    scheme, mark, rest = url.partition("://")
+    scheme, mark, rest = _scheme_and_rest(url)
     return f"{scheme}{mark}{rest.rpartition('@')[2].partition('?')[0]}"
 
 
 def has_password(url: str) -> bool:
     """Whether a URL has a password, perhaps with characters that ought to be quoted."""
-    rest = url.partition("://")[2]
+    rest = _scheme_and_rest(url)[2]
     return ":" in rest.rpartition("@")[0] or "password=" in rest.partition("?")[2].lower()
+
+
+def _scheme_and_rest(url: str) -> tuple[str, str, str]:
+    return url.partition("://") if "://" in url else ("", "", url)
 
 
 def _shown(parts: SplitResult) -> str:

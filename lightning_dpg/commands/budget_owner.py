@@ -77,6 +77,7 @@ def init(book: Any, options: argparse.Namespace) -> None:
 def register(book: Any, options: argparse.Namespace) -> None:
     """Register data, with the total of all their releases."""
     # Start-up time: the import brings PyTorch.
+    from lightning_dpg.book.identity import protected_unit
     from lightning_dpg.privacy.budget import Budget
     from lightning_dpg.privacy.events import Relation
 
@@ -97,7 +98,7 @@ def register(book: Any, options: argparse.Namespace) -> None:
         found,
         relation=relation,
         total=Budget(options.epsilon, options.delta),
-        record_unit=found.record,
+        record_unit=protected_unit(relation, found.record),
         words=options.words,
         max_degree=options.max_degree,
         part_of=options.part_of,

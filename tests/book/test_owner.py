@@ -8,8 +8,9 @@ import pytest
 from lightning_dpg.book import database
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.database import BookError
-from lightning_dpg.book.identity import Fingerprint
+from lightning_dpg.book.identity import Fingerprint, protected_unit
 from lightning_dpg.book.log import Line, append, lines
+from lightning_dpg.book.refusals import check_record
 from lightning_dpg.book.verification import faults
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Relation
@@ -229,14 +230,22 @@ def test_a_token_that_others_can_read_is_refused_and_none_is_overwritten(file, t
         register(Book(file, token=token))
 
 
-def test_a_run_on_edges_of_another_kind_is_refused(url):
+@pytest.mark.parametrize(
+    ("relation", "unit"),
+    [
+        (Relation.EDGE, "directed edge"),
+        (Relation.NODE, "every directed edge of a node"),
+        (Relation.LOCAL_GRAPH, "graph of a client"),
+    ],
+)
+def test_a_run_on_edges_of_another_kind_is_refused(file, relation, unit):
     """One undirected edge can be two directed ones, so that their totals are not the same."""
-    book = new(url, record_unit="directed edge")
-    with pytest.raises(BookError, match="record 'directed edge', and the run protects the record"):
-        book.reserve("crm", asked(pure(0.5)))
-    book.reserve("crm", asked(pure(0.5), record="directed edge")).close("stopped")
-    values = {"total": Budget(1.0, 0.0), "record_unit": "directed edge"}
-    book.register("people", Fingerprint("e", "n"), relation=Relation.NODE, **values)
-    assert book.data_set("people").record == "every directed edge of a node"
-    with pytest.raises(BookError, match="'every undirected edge of a node'"):
-        book.reserve("people", asked(pure(0.5, relation=Relation.NODE)))
+    assert protected_unit(relation, "directed edge") == unit
+    known = new(file, relation=relation, record_unit=unit).data_set("crm")
+    check_record(known, "directed edge")
+    if relation is Relation.LOCAL_GRAPH:  # the whole graph of a client, of whatever edges
+        check_record(known, "undirected edge")
+        return
+    for record in ("undirected edge", "edge between the two sides"):
+        with pytest.raises(BookError, match=f"registered with the record '{unit}', and the run"):
+            check_record(known, record)

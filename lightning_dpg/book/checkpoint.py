@@ -17,7 +17,7 @@ import contextlib
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from lightning_dpg.book.database import BookError, Database
@@ -142,6 +142,6 @@ def _seal(database: Database, state: str) -> str:
     return hmac.new(bytes.fromhex(key), f"checkpoint {state}".encode(), hashlib.sha256).hexdigest()
 
 
-def _digest(tables: dict[str, Iterable[Row]]) -> str:
+def _digest(tables: Mapping[str, Iterable[Row]]) -> str:
     ordered = [sorted(tables[table]) for table in _OF_RUNS]
     return hashlib.sha256(json.dumps(ordered).encode()).hexdigest()

@@ -2,6 +2,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -15,22 +16,20 @@ def programs():
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory):
+def server():
     """URL of a PostgreSQL server that this session starts, without a database."""
     pytest.importorskip("pg8000", reason="no pg8000: install the extra 'book'")
     folder = programs()
     if folder is None:
         pytest.skip("no PostgreSQL server: apt-get install postgresql")
-    place = tmp_path_factory.mktemp("postgres")
+    # Folders of pytest are for their owner only, and each session of pytest sees to it.
+    place = Path(tempfile.mkdtemp(prefix="postgres"))
     as_user = {}
     if os.geteuid() == 0:  # the server refuses to run as root
         try:
             shutil.chown(place, "postgres")
         except LookupError:
             pytest.skip("no user 'postgres' to run the server as")
-        for parent in place.parents:  # pytest makes its folders for their owner only
-            if not parent.stat().st_mode & 0o1:
-                parent.chmod(parent.stat().st_mode | 0o011)
         as_user = {"user": "postgres", "group": "postgres", "extra_groups": []}
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -45,6 +44,7 @@ def server(tmp_path_factory):
     subprocess.run([*control, "-l", place / "log", "-o", options, "start"], check=True, **quiet)
     yield f"postgresql://owner@127.0.0.1:{port}"
     subprocess.run([*control, "-m", "immediate", "stop"], check=False, **quiet)
+    shutil.rmtree(place, ignore_errors=True)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,10 @@ class BookedRun:
     def record(self, entry: LedgerEntry) -> None:
         """Book a release before it is made."""
         self._reservation.book(entry)
+
+    def affords(self, entries: Sequence[LedgerEntry]) -> bool:
+        """Whether one more release of each is reserved."""
+        return self._reservation.affords(entries)
 
     def close(self, folder: str | None) -> str | None:
         """Give back what was not released; return a line on what is left, the first time.

@@ -310,7 +310,12 @@ class PrivacyAccountant(Callback):
                 )
 
     def _look_ahead(self, trainer: Trainer, method: Released) -> None:
-        exhausted = not method.ledger.affords(*method.step_entries())
+        entries = method.step_entries()
+        exhausted = not method.ledger.affords(*entries)
+        if (
+            self._booked is not None
+        ):  # a resumed run has lost steps, for which its budget may have room
+            exhausted = exhausted or not self._booked.affords(entries)
         if trainer.strategy.reduce_boolean_decision(exhausted, all=False):
             trainer.should_stop = True
 

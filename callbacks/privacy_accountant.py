@@ -312,9 +312,8 @@ class PrivacyAccountant(Callback):
     def _look_ahead(self, trainer: Trainer, method: Released) -> None:
         entries = method.step_entries()
         exhausted = not method.ledger.affords(*entries)
-        if (
-            self._booked is not None
-        ):  # a resumed run has lost steps, for which its budget may have room
+        if self._booked is not None:
+            # A resumed run has lost steps: its budget may have room for these, and its plan has not.
             exhausted = exhausted or not self._booked.affords(entries)
         if trainer.strategy.reduce_boolean_decision(exhausted, all=False):
             trainer.should_stop = True

@@ -66,6 +66,10 @@ class BookedRun:
         """Book a release before it is made."""
         self._reservation.book(entry)
 
+    def affords(self, entries: Sequence[LedgerEntry]) -> bool:
+        """Whether one more release of each is reserved."""
+        return self._reservation.affords(entries)
+
     def close(self, outcome: str, release: Path | None = None) -> str | None:
         """Give back what was not released; return a line on what is left, the first time.
 

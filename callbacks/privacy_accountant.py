@@ -336,7 +336,11 @@ class PrivacyAccountant(Callback):
                 )
 
     def _look_ahead(self, trainer: Trainer, method: Released) -> None:
-        exhausted = not method.ledger.affords(*method.step_entries())
+        entries = method.step_entries()
+        exhausted = not method.ledger.affords(*entries)
+        if self._booked is not None:
+            # A resumed run has lost steps: its budget may have room for these, and its plan has not.
+            exhausted = exhausted or not self._booked.affords(entries)
         if trainer.strategy.reduce_boolean_decision(exhausted, all=False):
             trainer.should_stop = True
 

@@ -1,12 +1,13 @@
 """What a run asks of a book, and whether it is let in."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from lightning_dpg.book.database import BookError
-from lightning_dpg.book.filter import Rule, Spending, passes
+from lightning_dpg.book.filter import Rule, Spending, passes, pure_epsilon_left
 from lightning_dpg.book.rows import DataSet, Run, spendings
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
@@ -121,26 +122,28 @@ def largest_epsilon(known: DataSet, earlier: Sequence[Run], request: Request) ->
         earlier: Its runs.
         request: The run that is refused at its own epsilon.
     """
+    rule: Rule = known.rule if spendings(earlier) else "sum"
+    pure = pure_epsilon_left(known.total, rule, list(spendings(earlier).values()))
     low, high, found = 0.0, request.budget.epsilon, 0.0
-    for _ in range(16):
-        middle = _four_digits((low + high) / 2)
+    middle = _four_digits(pure * (1 - 1e-3))  # near to the answer where the run is of pure epsilon
+    for _ in range(24):
+        if low < middle < high:
+            tried = request._replace(budget=Budget(middle, request.budget.delta))
+            try:
+                is_let_in = rule_of(known, earlier, asked(earlier, tried)) is not None
+            except BudgetTooSmall:
+                low = middle
+            else:
+                low, high = (middle, high) if is_let_in else (low, middle)
+                found = middle if is_let_in else found
+        middle = _four_digits(math.sqrt(low * high) if low else high / 2)
         if not low < middle < high:
             break
-        tried = request._replace(budget=Budget(middle, request.budget.delta))
-        try:
-            one = asked(earlier, tried)
-        except BudgetTooSmall:
-            low = middle
-            continue
-        if rule_of(known, earlier, one) is None:
-            high = middle
-        else:
-            low = found = middle
     return found
 
 
 def _four_digits(value: float) -> float:
-    """A number of four significant digits, as it is printed."""
+    """The nearest number of four significant digits, as it is printed."""
     return float(f"{value:.4g}")
 
 

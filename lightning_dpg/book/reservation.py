@@ -82,6 +82,15 @@ class Reservation:
             if entry.steps > made
         ]
 
+    def affords(self, entries: Sequence[LedgerEntry]) -> bool:
+        """Whether one more release of each is reserved; a plan has different ones."""
+        try:
+            for entry in entries:
+                self._parts(entry)
+        except BookError:
+            return False
+        return True
+
     def close(self, outcome: str, release: str | None = None) -> None:
         """Give back what was not made.
 

@@ -66,6 +66,9 @@ def _distance(number: Measured, epsilon: float) -> float:
 @cache
 def _numbers() -> tuple[Measured, ...]:
     with _FILE.open(newline="", encoding="utf-8") as lines:
-        return tuple(
-            Measured(**{**row, "epsilon": float(row["epsilon"])}) for row in csv.DictReader(lines)
-        )
+        return tuple(map(_number, csv.DictReader(lines)))
+
+
+def _number(row: dict[str, str]) -> Measured:
+    epsilon = float(row.pop("epsilon"))
+    return Measured(epsilon=epsilon, **row)

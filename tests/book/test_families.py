@@ -103,6 +103,10 @@ def test_a_step_that_only_the_book_shows_is_lost(stopped, book, tmp_path):
     run = book.reserve("crm", training(tmp_path / "again.jsonl", steps(37), previous=stopped))
     assert run.unseen == [steps(3)]
     assert shown(book) == 100
+    run.book(steps(59))
+    assert run.affords([steps(1)])
+    run.book(steps(1))
+    assert not run.affords([steps(1)])  # so that training ends before the step is refused
 
 
 def test_a_restored_book_takes_the_steps_of_a_journal_that_began_elsewhere(book, tmp_path):

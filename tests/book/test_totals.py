@@ -1,5 +1,7 @@
 """Totals of several runs are those of one ledger: known answers, and the accountant of others."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -90,3 +92,42 @@ def test_node_level_of_pure_and_of_sampled_releases():
         together = group_budget(quick_epsilon(sampled, delta), delta, 3)
         by_hand += [together.epsilon] if together.delta <= 1e-5 else []
     assert min(by_hand) <= found <= 1.05 * min(by_hand)
+
+
+def test_node_level_of_mixed_releases_is_that_of_a_group():
+    """Twice the shift of the noise, and twice the pure epsilon, by distributions of others."""
+    distributions = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    from dp_accounting.pld import common
+
+    size, sigma, epsilon = 2, 12.0, 0.2
+    noisy = distributions.from_gaussian_mechanism(sigma, sensitivity=size).self_compose(3)
+    bits = common.DifferentialPrivacyParameters(size * epsilon, 0.0)
+    exact = noisy.compose(distributions.from_privacy_parameters(bits))
+    entries = [entry("gaussian", noise_multiplier=sigma, steps=3), entry(epsilon=epsilon)]
+    found = node_level(entries, 1e-6, size)
+    assert found == pytest.approx(exact.get_epsilon_for_delta(1e-6), rel=5e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [2, 4])
+def test_node_level_of_sampled_noise_is_above_the_exact_mixture(size):
+    """How many of a node's edges are drawn is binomial, and each that is adds to the shift."""
+    distributions = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    q, sigma, steps, delta = 0.05, 8.0, 100, 1e-6
+    drawn = [math.comb(size, k) * q**k * (1 - q) ** (size - k) for k in range(size + 1)]
+    exact = distributions.from_mixture_gaussian_mechanism(sigma, list(range(size + 1)), drawn)
+    exact = exact.self_compose(steps).get_epsilon_for_delta(delta)
+    sampled = [entry("gaussian", noise_multiplier=sigma, sample_rate=q, steps=steps)]
+    assert exact < node_level(sampled, delta, size) < 1.5 * exact
+
+
+def test_node_level_of_releases_that_may_fail_and_of_randomized_response():
+    """All answers of D bits, and of a release that shows a bit with probability delta."""
+    size, epsilon, delta = 3, 0.4, 1e-4
+    yes = 1 / (1 + math.exp(-epsilon))
+    truth, lies = yes**size, (1 - yes) ** size
+    assert math.log(truth / lies) == pytest.approx(node_level([entry(epsilon=epsilon)], 0.0, size))
+    of_one = entry("approximate", epsilon=epsilon, delta=delta)
+    needed = delta * sum(math.exp(k * epsilon) for k in range(size))
+    assert node_level([of_one], needed * (1 + 1e-9), size) == pytest.approx(size * epsilon)
+    assert node_level([of_one], needed * (1 - 1e-6), size) == math.inf

@@ -12,6 +12,7 @@ import torch
 import yaml
 from safetensors import SafetensorError
 
+from lightning_dpg.book.book import Book
 from lightning_dpg.callbacks import ReleaseWriter
 from lightning_dpg.main import main
 from lightning_dpg.methods import DPNetGAN
@@ -86,6 +87,23 @@ def test_interrupted_run_says_what_is_spent_and_goes_on(folder, monkeypatch, cap
     # The steps after the checkpoint, which is of the first epoch, stay booked and are made again.
     (release,) = folder.glob("runs/*/version_1/release/privacy.json")
     assert json.loads(release.read_text())["steps"] == 6 + 4
+
+
+def test_interrupted_run_goes_on_within_what_a_budget_book_has_reserved(folder, monkeypatch, capfd):
+    """Its budget has room for the lost steps too, and the plan that was reserved has not."""
+    monkeypatch.setenv("LIGHTNING_DPG_BOOK", "sqlite:///book.db")
+    total = ["--relation", "edge", "--epsilon", "8", "--delta", "1e-4"]
+    assert main(["budget", "init"]) == 0
+    assert main(["budget", "register", "novel", "--data", "les_miserables", *total]) == 0
+    with monkeypatch.context() as patch:
+        stop_after(patch, 6, KeyboardInterrupt())
+        assert main(FIT) == 130
+    command = shlex.split(capfd.readouterr().err.splitlines()[-1].removeprefix("go on with: "))
+    assert main(command[3:]) == 0
+    runs = Book("sqlite:///book.db").runs("novel")
+    assert [(run.family, run.outcome) for run in runs] == [(1, "stopped"), (1, "ended")]
+    steps = [entry.steps for run in runs for entry in run.booked if entry.sample_rate < 1]
+    assert sum(steps) == 8
 
 
 @pytest.mark.parametrize(

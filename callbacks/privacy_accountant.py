@@ -328,12 +328,12 @@ class PrivacyAccountant(Callback):
         if trainer.is_global_zero:
             guaranteed = statement["epsilon"] != "inf"
             sentence = full_sentence(statement) if guaranteed else statement["guarantee"]
-            print(f"guarantee: {sentence}" if guaranteed else f"no guarantee: {sentence[6:]}")
             if guaranteed and self._booked is None and self.book != NO_BOOK:
                 print(
                     "other runs on these data are not added up: there is no budget book "
                     "(python -m lightning_dpg budget --help)"
                 )
+            print(f"guarantee: {sentence}" if guaranteed else f"no guarantee: {sentence[6:]}")
 
     def _look_ahead(self, trainer: Trainer, method: Released) -> None:
         entries = method.step_entries()

@@ -8,17 +8,17 @@ at the same instant never overspend together.
 import contextlib
 from pathlib import Path
 
-from lightning_dpg.book import grants, owner_token, rows, schema
+from lightning_dpg.book import owner_token, rows, schema
 from lightning_dpg.book.checkpoint import new_faults
-from lightning_dpg.book.database import BookError, Database, connect
+from lightning_dpg.book.database import BookError, connect
 from lightning_dpg.book.filter import Rule, passes, pure_epsilon_left
-from lightning_dpg.book.grants import Grant
+from lightning_dpg.book.grants import check_grant
 from lightning_dpg.book.identity import Fingerprint, fingerprint
+from lightning_dpg.book.owner import OwnerSide
 from lightning_dpg.book.projection import record
 from lightning_dpg.book.refusals import check_open, check_part, too_small
 from lightning_dpg.book.request import Request, asked, check, rule_of
 from lightning_dpg.book.reservation import Reservation
-from lightning_dpg.book.roles import give_role
 from lightning_dpg.book.rows import DataSet, Run
 from lightning_dpg.book.unfinished import proved_steps
 from lightning_dpg.book.writers import described
@@ -27,7 +27,7 @@ from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 
 
-class Book:
+class Book(OwnerSide):
     """An open book.
 
     Args:
@@ -40,10 +40,9 @@ class Book:
     """
 
     def __init__(self, url: str, *, is_new: bool = False, token: Path | None = None) -> None:
-        self._token = token
         if is_new and token is not None:
             owner_token.refuse_existing(token)
-        self.database: Database = connect(url, is_new=is_new)
+        super().__init__(connect(url, is_new=is_new), token)
         found = schema.version(self.database)
         if is_new and found:
             raise BookError(f"{self.url}: there is a book already")
@@ -130,79 +129,6 @@ class Book:
                 two_persons=two_persons,
             )
 
-    def grant(self, name: str, grantee: str, budget: Budget) -> Grant:
-        """Let a user spend part of a total; it replaces an earlier grant to the user.
-
-        Args:
-            name: Data set.
-            grantee: User of the system, or of the server on PostgreSQL.
-            budget: Largest sum over all runs of the user.
-
-        Raises:
-            BookError: If the data set is closed, or if this user may not grant.
-        """
-        with self.database.write():
-            if (known := self.data_set(name)).closed:
-                raise BookError(f"{name}: closed at {known.closed}, and no grant pays for more")
-            self._record_as_owner(
-                "grant",
-                number=1 + max((each.number for each in self.grants()), default=0),
-                dataset=name,
-                grantee=grantee,
-                epsilon=budget.epsilon,
-                delta=budget.delta,
-            )
-            return self.grants(name)[-1]
-
-    def approve(self, number: int) -> Grant:
-        """Approve the grant of another person.
-
-        Args:
-            number: Number of the grant.
-
-        Raises:
-            BookError: If this user made it, or if there is nothing to approve.
-        """
-        with self.database.write():
-            grants.check_approval(self.database, number, self.database.user())
-            self._record_as_owner("approve", number=number)
-            return next(each for each in self.grants() if each.number == number)
-
-    def close_data_set(self, name: str) -> None:
-        """Let no further run spend on a data set, for good; open runs end normally.
-
-        Raises:
-            BookError: If it is closed already, or if this user may not close it.
-        """
-        with self.database.write():
-            if (known := self.data_set(name)).closed:
-                raise BookError(f"{name}: closed at {known.closed} by {known.closed_by} already")
-            self._record_as_owner("close_data_set", name=name)
-
-    def give_role(self, role: str, user: str) -> None:
-        """Let a user of PostgreSQL spend on this book, or own it.
-
-        Args:
-            role: ``spender`` or ``owner``.
-            user: User of the server.
-
-        Raises:
-            BookError: If the server refuses it, or if the book is a file.
-        """
-        give_role(self.database, role, user)
-
-    def grants(self, dataset: str | None = None) -> list[Grant]:
-        """Grants on a data set, or on all."""
-        return grants.grants(self.database, dataset)
-
-    def owner_faults(self) -> list[str]:
-        """Say which lines of owners were written without the token.
-
-        Raises:
-            BookError: If no token was given, or that of another book.
-        """
-        return owner_token.owner_faults(self.database, self._token)
-
     def data_set(self, name: str) -> DataSet:
         """A data set by its name.
 
@@ -228,14 +154,6 @@ class Book:
             edges,
         )
         return sorted(name for (name,) in found)
-
-    def same_nodes(self, found: Fingerprint, relation: str) -> str | None:
-        """Name of a data set with these nodes, this relation, and other edges; None without one."""
-        for known in self.data_sets():
-            is_other = known.edges != found.edges
-            if known.relation == relation and known.nodes == found.nodes and is_other:
-                return known.name
-        return None
 
     def reserve(self, name: str, request: Request, *, is_made: bool = False) -> Reservation:
         """Reserve the whole plan of a run, or refuse it with nothing booked.
@@ -265,7 +183,7 @@ class Book:
             if not is_made:
                 check_open(known)
                 made = self.grants(name)
-                grants.check_grant(known, made, earlier, one.spending, one.family, user)
+                check_grant(known, made, earlier, one.spending, one.family, user)
             rule = rule_of(known, earlier, one)
             if rule is None and is_made:
                 rule = known.rule
@@ -344,8 +262,3 @@ class Book:
     def _next_run(self) -> int:
         ((last,),) = self.database.rows("SELECT MAX(run) FROM book_runs")
         return int(last or 0) + 1
-
-    def _record_as_owner(self, kind: str, **facts: object) -> None:
-        """Append a line that an owner writes; call it inside of a write."""
-        facts["user"] = self.database.user()
-        owner_token.record_sealed(self.database, self._token, kind, facts)

@@ -150,9 +150,9 @@ def check_grant(
             + f"\nan owner runs python -m lightning_dpg budget grant {known.name} --to {user} ..."
         )
     others = [each for key, each in spent_by(earlier, user).items() if key != family]
-    if own := spendings(earlier).get(family or 0):
-        asked = own._replace(entries=[*own.entries, *asked.entries])
-    left, cost = left_of(budget, others), asked.cost
+    own = None if family is None else spendings(earlier).get(family)
+    whole = own._replace(entries=[*own.entries, *asked.entries]) if own else asked
+    left, cost = left_of(budget, others), whole.cost
     if not _at_most(cost, left, budget):
         raise BookError(
             f"{known.name}: what is left of the grant of {user} does not pay for epsilon "

@@ -1,0 +1,110 @@
+"""The owner's side of a book: grants, approvals, closed data sets, roles, and the token."""
+
+from pathlib import Path
+
+from lightning_dpg.book import owner_token
+from lightning_dpg.book.database import BookError, Database
+from lightning_dpg.book.grants import Grant, check_approval, grants
+from lightning_dpg.book.identity import Fingerprint
+from lightning_dpg.book.roles import give_role
+from lightning_dpg.book.rows import data_set, data_sets
+from lightning_dpg.privacy.budget import Budget
+
+
+class OwnerSide:
+    """What owners do with a book beside registering data.
+
+    Args:
+        database: The book.
+        token: File with the owner's token, which a book that was made with one asks for.
+    """
+
+    def __init__(self, database: Database, token: Path | None) -> None:
+        self.database = database
+        self._token = token
+
+    def grant(self, name: str, grantee: str, budget: Budget) -> Grant:
+        """Let a user spend part of a total; it replaces an earlier grant to the user.
+
+        Args:
+            name: Data set.
+            grantee: User of the system, or of the server on PostgreSQL.
+            budget: Largest sum over all runs of the user.
+
+        Raises:
+            BookError: If the data set is closed, or if this user may not grant.
+        """
+        with self.database.write():
+            if (known := data_set(self.database, name)).closed:
+                raise BookError(f"{name}: closed at {known.closed}, and no grant pays for more")
+            self._record_as_owner(
+                "grant",
+                number=1 + max((each.number for each in self.grants()), default=0),
+                dataset=name,
+                grantee=grantee,
+                epsilon=budget.epsilon,
+                delta=budget.delta,
+            )
+            return self.grants(name)[-1]
+
+    def approve(self, number: int) -> Grant:
+        """Approve the grant of another person.
+
+        Args:
+            number: Number of the grant.
+
+        Raises:
+            BookError: If this user made it, or if there is nothing to approve.
+        """
+        with self.database.write():
+            check_approval(self.database, number, self.database.user())
+            self._record_as_owner("approve", number=number)
+            return next(each for each in self.grants() if each.number == number)
+
+    def close_data_set(self, name: str) -> None:
+        """Let no further run spend on a data set, for good; open runs end normally.
+
+        Raises:
+            BookError: If it is closed already, or if this user may not close it.
+        """
+        with self.database.write():
+            if (known := data_set(self.database, name)).closed:
+                raise BookError(f"{name}: closed at {known.closed} by {known.closed_by} already")
+            self._record_as_owner("close_data_set", name=name)
+
+    def give_role(self, role: str, user: str) -> None:
+        """Let a user of PostgreSQL spend on this book, or own it.
+
+        Args:
+            role: ``spender`` or ``owner``.
+            user: User of the server.
+
+        Raises:
+            BookError: If the server refuses it, or if the book is a file.
+        """
+        give_role(self.database, role, user)
+
+    def grants(self, dataset: str | None = None) -> list[Grant]:
+        """Grants on a data set, or on all."""
+        return grants(self.database, dataset)
+
+    def owner_faults(self) -> list[str]:
+        """Say which lines of owners were written without the token.
+
+        Raises:
+            BookError: If no token was given, or that of another book.
+        """
+        return owner_token.owner_faults(self.database, self._token)
+
+    def same_nodes(self, found: Fingerprint, relation: str) -> str | None:
+        """Name of a data set with these nodes, this relation, and other edges; None without one."""
+        for known in data_sets(self.database):
+            is_other = known.edges != found.edges
+            if known.relation == relation and known.nodes == found.nodes and is_other:
+                return known.name
+        return None
+
+    def _record_as_owner(self, kind: str, **facts: object) -> None:
+        """Append a line that an owner writes; call it inside of a write."""
+        facts["user"] = self.database.user()
+        owner_token.record_sealed(self.database, self._token, kind, facts)

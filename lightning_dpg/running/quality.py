@@ -66,6 +66,8 @@ def _distance(number: Measured, epsilon: float) -> float:
 @cache
 def _numbers() -> tuple[Measured, ...]:
     with _FILE.open(newline="", encoding="utf-8") as lines:
-        return tuple(
-            Measured(**{**row, "epsilon": float(row["epsilon"])}) for row in csv.DictReader(lines)
-        )
+        rows = list(csv.reader(lines))
+    return tuple(
+        Measured(study, caption, method, float(epsilon), query, value, deviation, runs)
+        for study, caption, method, epsilon, query, value, deviation, runs in rows[1:]
+    )

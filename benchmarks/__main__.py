@@ -6,6 +6,7 @@ import sys
 NAMES = (
     "assembly",
     "attributes",
+    "book_filters",
     "critic",
     "generator",
     "graphlets",

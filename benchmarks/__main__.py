@@ -7,6 +7,7 @@ NAMES = (
     "assembly",
     "attributes",
     "book",
+    "book_filters",
     "critic",
     "generator",
     "graphlets",

@@ -73,10 +73,10 @@ class Spending(NamedTuple):
         """Epsilon and delta that the sum counts."""
         if not self.entries:
             return Budget(0.0, 0.0)
-        if _has_noise(self.entries):
+        if has_noise(self.entries):
             return self.budget
         epsilon = math.fsum(entry.pure_epsilon for entry in self.entries)
-        if _has_noise(self.plan):
+        if has_noise(self.plan):
             return Budget(min(epsilon, self.budget.epsilon), self.budget.delta)
         return Budget(epsilon, math.fsum(entry.total_delta for entry in self.entries))
 
@@ -127,7 +127,8 @@ def _renyi_passes(total: Budget, runs: Sequence[Spending]) -> bool:
     return bool(rdp(entries)[place] <= allowance)
 
 
-def _has_noise(entries: Sequence[LedgerEntry]) -> bool:
+def has_noise(entries: Sequence[LedgerEntry]) -> bool:
+    """Whether there is Gaussian noise, which has no pure epsilon."""
     return any(isinstance(entry.event, Gaussian) for entry in entries)
 
 

@@ -1,5 +1,7 @@
 """Runs on one data set share one total, whatever they are and wherever they run."""
 
+from dataclasses import replace
+
 import pytest
 
 from lightning_dpg.book.book import Book
@@ -70,10 +72,13 @@ def test_a_release_that_was_not_reserved_is_refused(url):
 
 def test_what_cannot_be_booked_is_refused_and_books_nothing(url):
     book = new(url)
+    noise = replace(pure(0.0), mechanism="gaussian", noise_multiplier=1e3)  # delta underflows
     for request, message in [
         (asked(pure(0.5, relation=Relation.NODE)), "relation edge.*relation node"),
         (asked(), "plans no release"),
         (asked(pure(1.0), epsilon=0.5), "more than its own budget"),
+        (asked(noise, epsilon=0.5), "more than its own budget"),
+        (asked(pure(0.5, record="directed edge")), "one directed edge only"),
     ]:
         with pytest.raises(BookError, match=message):
             book.reserve("crm", request)

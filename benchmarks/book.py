@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from lightning_dpg.book import checkpoint
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.checkpoint import new_faults
-from lightning_dpg.book.database import SQLite
 from lightning_dpg.book.identity import Fingerprint
 from lightning_dpg.book.projection import record
 from lightning_dpg.book.report import summary
 from lightning_dpg.book.request import Request
+from lightning_dpg.book.sqlite_file import SQLite
 from lightning_dpg.book.verification import faults
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Relation

@@ -12,12 +12,13 @@ from typing import Any
 from pytorch_lightning import Trainer
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.database import BookError, has_password
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.identity import Fingerprint
 from lightning_dpg.book.lost import book_lost
 from lightning_dpg.book.refusals import check_record
 from lightning_dpg.book.request import Request
 from lightning_dpg.book.reservation import Reservation
+from lightning_dpg.book.urls import has_password
 from lightning_dpg.callbacks.checksums import SUMS, digest
 from lightning_dpg.interfaces import HasIdentity
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall

@@ -11,7 +11,7 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from lightning_dpg.book.database import BookError
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.callbacks.booking import NO_BOOK, BookedRun, book_url, reserve, whole_plan
 from lightning_dpg.callbacks.card.facts import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
 from lightning_dpg.callbacks.journal import JOURNAL, journal_beside, open_journal, replay
@@ -24,6 +24,7 @@ from lightning_dpg.callbacks.trainer_check import (
     check_trainer,
 )
 from lightning_dpg.interfaces import Released, serves_records
+from lightning_dpg.privacy.budget import advised_delta
 from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger
 
@@ -141,13 +142,13 @@ class PrivacyAccountant(Callback):
         if budget.delta == 0 and not is_pure and math.isfinite(budget.epsilon):
             raise MisconfigurationException(
                 "privacy.delta 0 suits methods of pure epsilon only, such as ChungLu: Gaussian "
-                f"noise cannot meet it\n{_advised_delta(num_pairs)}"
+                f"noise cannot meet it\n{advised_delta(num_pairs)}"
             )
         if num_edges and math.isfinite(budget.epsilon) and budget.delta * num_edges >= 1:
             raise MisconfigurationException(
                 f"privacy.delta {budget.delta:g} is not below one over the number of edges, which is "
                 "private: publishing one edge as it is would pass\n"
-                f"{_advised_delta(num_pairs)}"
+                f"{advised_delta(num_pairs)}"
             )
 
     def setup(self, trainer: Trainer, pl_module: Any, stage: str) -> None:
@@ -343,11 +344,3 @@ class PrivacyAccountant(Callback):
             exhausted = exhausted or not self._booked.affords(entries)
         if trainer.strategy.reduce_boolean_decision(exhausted, all=False):
             trainer.should_stop = True
-
-
-def _advised_delta(num_pairs: int | None) -> str:
-    """Return the power of ten below one over the number of node pairs, which is public."""
-    if num_pairs is None:
-        return "set it below one over the number of pairs of nodes, which is public"
-    least = 10.0 ** -len(str(num_pairs))
-    return f"set it to {least:.0e} or less, below one over the number of pairs of nodes (public)"

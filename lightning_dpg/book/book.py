@@ -10,7 +10,8 @@ from pathlib import Path
 
 from lightning_dpg.book import owner_token, rows, schema
 from lightning_dpg.book.checkpoint import new_faults
-from lightning_dpg.book.database import BookError, connect
+from lightning_dpg.book.connection import connect
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.filter import Rule, passes, pure_epsilon_left
 from lightning_dpg.book.grants import check_grant
 from lightning_dpg.book.identity import Fingerprint, fingerprint

@@ -20,7 +20,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from lightning_dpg.book.database import BookError, Database
+from lightning_dpg.book.database import Database
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.log import Line, broken
 from lightning_dpg.book.projection import OPEN
 from lightning_dpg.book.verification import Contents, Row, contents, differences, faults

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from lightning_dpg.book.database import BookError, Database
+from lightning_dpg.book.database import Database
+from lightning_dpg.book.errors import BookError
 
 FIRST = "0" * 64
 """What stands for the hash before the first line."""

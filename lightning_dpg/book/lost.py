@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.database import BookError
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.request import Request, continued
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.budget import Budget

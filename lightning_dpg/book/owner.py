@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from lightning_dpg.book import owner_token
-from lightning_dpg.book.database import BookError, Database
+from lightning_dpg.book.database import Database
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.grants import Grant, check_approval, grants
 from lightning_dpg.book.identity import Fingerprint
 from lightning_dpg.book.roles import give_role

@@ -25,7 +25,7 @@ from typing import Any
 
 from lightning_dpg.book import totals
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.database import BookError
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.report import summary
 from lightning_dpg.book.rows import DataSet
 from lightning_dpg.privacy.budget import rounded_up

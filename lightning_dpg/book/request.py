@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from lightning_dpg.book.database import BookError
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.filter import Rule, Spending, has_noise, passes, pure_epsilon_left
 from lightning_dpg.book.rows import DataSet, Run, spendings
 from lightning_dpg.privacy import composition

@@ -8,8 +8,9 @@ The user who made the book owns its tables and is bound by none of this: so is a
 
 from typing import Literal, get_args
 
-from lightning_dpg.book.database import Database, PostgreSQL
+from lightning_dpg.book.database import Database
 from lightning_dpg.book.errors import BookError
+from lightning_dpg.book.postgresql import PostgreSQL
 
 Role = Literal["spender", "owner"]
 

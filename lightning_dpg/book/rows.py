@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
 
-from lightning_dpg.book.database import BookError, Database
+from lightning_dpg.book.database import Database
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.filter import Rule, Spending
 from lightning_dpg.book.projection import OPEN
 from lightning_dpg.errors import nearest

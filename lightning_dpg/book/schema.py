@@ -2,7 +2,8 @@
 
 import secrets
 
-from lightning_dpg.book.database import BookError, Database
+from lightning_dpg.book.database import Database
+from lightning_dpg.book.errors import BookError
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lightning_dpg.book.database import BookError, Database, SQLite
+from lightning_dpg.book.database import Database
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.log import Line, broken, lines
 from lightning_dpg.book.projection import add_steps, apply
 from lightning_dpg.book.schema import TABLES, migrate
+from lightning_dpg.book.sqlite_file import SQLite
 
 Row = tuple[Any, ...]
 

@@ -116,6 +116,18 @@ def digits_up(value: float, digits: int) -> str:
     return f"{math.ceil(value * (1 - _SUMMING) / unit) * unit:.{digits}g}"
 
 
+def advised_delta(num_pairs: int | None) -> str:
+    """Advise a power of ten below one over the number of pairs of nodes, which is public.
+
+    Args:
+        num_pairs: Number of pairs of nodes; None if it is not known.
+    """
+    if num_pairs is None:
+        return "set it below one over the number of pairs of nodes, which is public"
+    least = 10.0 ** -len(str(num_pairs))
+    return f"set it to {least:.0e} or less, below one over the number of pairs of nodes (public)"
+
+
 def _number(epsilon: float) -> int:
     """Which of the numbers of three digits is the largest one up to ``epsilon``."""
     power = math.floor(math.log10(epsilon))

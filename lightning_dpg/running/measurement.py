@@ -8,7 +8,7 @@ from typing import Any
 from torch_geometric.data import Data
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.database import BookError
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.measurement import Measurement, log_measurement
 from lightning_dpg.callbacks.booking import BOOK_VARIABLE, NO_BOOK
 from lightning_dpg.datamodules import TUGraphDataModule

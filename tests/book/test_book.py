@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.database import BookError
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.identity import Fingerprint
 from lightning_dpg.book.request import Request
 from lightning_dpg.interfaces import Identity

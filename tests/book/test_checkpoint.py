@@ -5,7 +5,7 @@ import pytest
 from lightning_dpg.book import checkpoint, log
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.checkpoint import new_faults
-from lightning_dpg.book.database import BookError
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.verification import faults
 from tests.book.test_book import asked, new, pure
 

@@ -18,7 +18,22 @@ def gaussian(budget):
 
 
 def known(total, rule="split"):
-    return DataSet("crm", Relation.EDGE, "undirected edge", "", total, None, "e", "n", rule, "", "")
+    return DataSet(
+        name="crm",
+        relation=Relation.EDGE,
+        record="undirected edge",
+        words="",
+        total=total,
+        max_degree=None,
+        edges="e",
+        nodes="n",
+        two_persons=False,
+        rule=rule,
+        created="",
+        part_of="",
+        closed=None,
+        closed_by=None,
+    )
 
 
 def ended(number, budget, entry):
@@ -31,6 +46,7 @@ def ended(number, budget, entry):
         folder="",
         journal=None,
         who="",
+        spender="",
         edges="e",
         budget=budget,
         before=[],

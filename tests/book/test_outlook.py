@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lightning_dpg.book import outlook
-from lightning_dpg.book.database import BookError
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.request import Request
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier

@@ -5,9 +5,9 @@ import stat
 
 import pytest
 
-from lightning_dpg.book import database
+from lightning_dpg.book import sqlite_file
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.database import BookError
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.identity import Fingerprint, protected_unit
 from lightning_dpg.book.log import Line, append, lines
 from lightning_dpg.book.refusals import check_record
@@ -22,7 +22,7 @@ def become(monkeypatch):
     """Change the user that SQLite books see."""
 
     def change(user):
-        monkeypatch.setattr(database, "system_user", lambda: user)
+        monkeypatch.setattr(sqlite_file, "system_user", lambda: user)
 
     change("owner")
     return change

@@ -6,7 +6,7 @@ import networkx as nx
 import pytest
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.database import BookError
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.identity import Fingerprint
 from lightning_dpg.book.partition import group_summary, group_text
 from lightning_dpg.main import main
@@ -56,7 +56,7 @@ def test_what_is_no_partition_is_refused(book):
     with pytest.raises(BookError, match=r"parts of 'months' protect one undirected edge"):
         add(book, "april", "april", relation=Relation.NODE)
     for name, group in [("months", ""), ("april", "march"), ("april", "april")]:
-        with pytest.raises(BookError, match="cannot have one name"):
+        with pytest.raises(BookError, match="cannot be the name of a group"):
             add(book, name, "april", part_of=group)
     with pytest.raises(BookError, match="no data set is a part of 'years'"):
         group_summary(book, "years")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.database import BookError
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.verification import faults
 from tests.book.test_book import asked, new, pure
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.database import BookError
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.identity import Fingerprint
 from lightning_dpg.book.log import append
 from lightning_dpg.book.report import summary

@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.database import BookError
+from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.log import append, broken, lines
 from lightning_dpg.book.verification import faults
 from tests.book.test_book import asked, new, pure

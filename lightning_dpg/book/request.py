@@ -11,7 +11,7 @@ from lightning_dpg.book.filter import Rule, Spending, has_noise, passes, pure_ep
 from lightning_dpg.book.rows import DataSet, Run, spendings
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
-from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.events import LedgerEntry, Relation
 
 _DIRECTED = "directed edge"
 
@@ -157,7 +157,8 @@ def check(known: DataSet, request: Request, entries: Sequence[LedgerEntry]) -> N
                 "epsilons of two relations are never added: register the data under another name "
                 f"with --relation {entry.relation}"
             )
-        if entry.record == _DIRECTED != known.record:
+        is_of_edges = known.relation is Relation.EDGE
+        if is_of_edges and entry.record == _DIRECTED != known.record:
             raise BookError(
                 f"{known.name} is registered with the record {known.record!r}, and {request.method} "
                 f"protects one {_DIRECTED} only, of which an undirected one can be two\n"

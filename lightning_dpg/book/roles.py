@@ -1,8 +1,10 @@
 """Roles on PostgreSQL: what the server lets a spender and an owner do to a book.
 
 A spender reads the book and writes what a run writes: lines of the log that reserve, book and close
-runs, those of measurements, the tables that follow from them, and the mark of what was verified. An owner also writes the lines and tables of data sets and
-grants. Neither can change or delete a line of the log, nor write a line in the name of another user.
+runs, those of measurements, and the tables that follow from them. An owner also writes the lines and
+tables of data sets and grants. Neither can change or delete a line of the log, nor write a line in the
+name of another user. The mark of what was verified is of the user who made the book: a forged one
+would hide changed tables from reservations.
 The user who made the book owns its tables and is bound by none of this: so is a superuser.
 """
 
@@ -16,7 +18,6 @@ Role = Literal["spender", "owner"]
 
 _SPENDER = (
     "GRANT INSERT ON book_log, book_runs, book_entries",
-    "GRANT INSERT, DELETE ON book_verified",
     "GRANT UPDATE (closed, outcome, release) ON book_runs",
     "GRANT UPDATE (booked) ON book_entries",
     "GRANT UPDATE (rule) ON book_datasets",

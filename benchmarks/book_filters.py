@@ -75,4 +75,3 @@ def main(args: list[str]) -> None:
     for name, kinds in sequences.items():
         found = [str(count(rule, kinds)) for rule in RULES.values()]
         print(f"| {name} | " + " | ".join(found) + " |")
-

@@ -77,14 +77,18 @@ class Outcome(NamedTuple):
     """Folder of the worker, which stood for the folder of all results."""
 
 
+Call = Future[tuple[Outcome, bytes]]
+
+
 def run_jobs(
     jobs: Sequence[Job], executor: Executor, folder: Path
 ) -> Generator[tuple[Job, dict[str, Any]]]:
     """Fit and evaluate in worker processes, and yield results in the order of completion.
 
-    Workers return the files of a run, and only this process writes them. The death of a worker
-    costs its current job; an executor may run the job once more. Closing the iterator cancels the
-    jobs that are left.
+    Workers return the files of a run, and only this process writes them. A job that the executor
+    has not brought to an end, for instance because its worker has died, is run once more after all
+    others and on its own: it may have lacked memory, or have waited at a worker that died of
+    another job. Closing the iterator cancels the jobs that are left.
 
     Args:
         jobs: Fits to make.
@@ -97,29 +101,47 @@ def run_jobs(
     """
     # A process of this machine shows its log during the fit.
     logs = folder / "logs" if isinstance(executor, SeparateProcesses) else None
-    futures: dict[Future[tuple[Outcome, bytes]], Job] = {}
+    futures: dict[Call, Job] = {}
+
+    def submit(job: Job) -> Call:
+        call = pickle.dumps(partial(run_job, job, __version__, str(Path.cwd())))
+        future = executor.submit(run_logged, call, logs / _log_name(job) if logs else None)
+        futures[future] = job
+        return future
+
     try:
-        for job in jobs:
-            call = pickle.dumps(partial(run_job, job, __version__, str(Path.cwd())))
-            log = logs / _log_name(job) if logs else None
-            futures[executor.submit(run_logged, call, log)] = job
-        for future in as_completed(futures):
-            yield _finished(future, futures.pop(future), folder)
+        again = []
+        for future in as_completed([submit(job) for job in jobs]):
+            job = futures.pop(future)
+            if _error(future) is None:
+                yield job, _store(*future.result(), job, folder)
+            else:
+                again.append(job)
+        for job in again:
+            future = submit(job)
+            error = _error(future)
+            yield (
+                job,
+                _failure(job, _reason(error)) if error else _store(*future.result(), job, folder),
+            )
     finally:
         for future in futures:
             future.cancel()
 
 
-def _finished(
-    future: Future[tuple[Outcome, bytes]], job: Job, folder: Path
-) -> tuple[Job, dict[str, Any]]:
-    """Job and result of a call, after its files are written."""
+def _error(future: Call) -> Exception | None:
+    """Error of a call that one job has; those of the whole executor are raised."""
     try:
-        outcome, log = future.result()
+        future.result()
     except (BrokenExecutor, CancelledError):
         raise
     except Exception as error:  # noqa: BLE001  one job must not stop the others
-        return job, _failure(job, _reason(error))
+        return error
+    return None
+
+
+def _store(outcome: Outcome, log: bytes, job: Job, folder: Path) -> dict[str, Any]:
+    """Write the files of a run, and return its result."""
     here = os.fsencode(folder)
     shutil.rmtree(folder / "runs" / job.name, ignore_errors=True)  # left by a killed process
     for name, content in {**outcome.files, f"logs/{_log_name(job)}": log}.items():
@@ -129,7 +151,7 @@ def _finished(
             content = content.replace(os.fsencode(outcome.scratch), here)
         with whole_file(path) as scratch:
             scratch.write_bytes(content)
-    return job, outcome.result
+    return outcome.result
 
 
 def run_job(job: Job, version: str, current: str) -> Outcome:

@@ -1,4 +1,4 @@
-"""Comparisons on other executors: a Dask cluster whose worker dies, and executors that end early."""
+"""Comparisons on other executors: a Dask cluster that loses a worker, executors that end early."""
 
 import csv
 import os

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -100,11 +101,11 @@ def place(tmp_path):
     return tmp_path
 
 
-def start(place, *args):
+def start(place, *args, module=("lightning_dpg",), **variables):
     return subprocess.Popen(
-        [sys.executable, "-m", "lightning_dpg", "fit", "--config", "run.yaml", *args],
+        [sys.executable, "-m", *module, "fit", "--config", "run.yaml", *args],
         cwd=place,
-        env=os.environ | {"PYTHONPATH": f"{place}:{ROOT}", "OMP_NUM_THREADS": "1"},
+        env=os.environ | {"PYTHONPATH": f"{place}:{ROOT}", "OMP_NUM_THREADS": "1"} | variables,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -137,6 +138,32 @@ def test_two_processes_end_with_equal_weights_and_the_ledger_of_one(place, confi
     results = [statement(out, place) for out in (two, one)]
     assert [results[0][key] for key in shared] == [results[1][key] for key in shared]
     assert results[0]["steps"] == 40
+
+
+@pytest.mark.parametrize("launcher", ["environment", "torchrun"])
+def test_two_nodes_book_once_and_end_with_equal_weights(place, launcher):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    options = ["--config", "ddp", "--trainer.devices", "1", "--trainer.num_nodes", "2"]
+    if launcher == "environment":
+        address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        nodes = [start(place, *options, NODE_RANK=str(k), **address) for k in (0, 1)]
+    else:
+        shared = ["torch.distributed.run", "--nnodes=2", "--nproc-per-node=1"]
+        shared += ["--master-addr=127.0.0.1", f"--master-port={port}"]
+        modules = [[*shared, f"--node-rank={k}", "-m", "lightning_dpg"] for k in (0, 1)]
+        nodes = [start(place, *options, module=module) for module in modules]
+    outs = [node.communicate(timeout=200)[0] for node in nodes]
+    assert [node.returncode for node in nodes] == [0, 0], outs
+    states = [torch.load(place / f"rank{rank}-2.pt", weights_only=True) for rank in (0, 1)]
+    for name, tensor in states[0].items():
+        torch.testing.assert_close(tensor, states[1][name], rtol=0, atol=0, equal_nan=True)
+    assert statement(outs[0], place)["steps"] == 40
+    assert not [line for line in outs[1].splitlines() if line.startswith(("release", "guarantee"))]
+    (run,) = (place / "runs" / "dp_netgan").iterdir()  # rank 0 alone has a folder
+    booked = [json.loads(line) for line in (run / "ledger.jsonl").read_text().splitlines()]
+    assert sum(line["steps"] for line in booked if line["sample_rate"] < 1) == 40
 
 
 @pytest.mark.parametrize("epsilon", [8.0, float("inf")])

@@ -2,8 +2,10 @@
 
 import contextlib
 import math
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, ThreadPoolExecutor
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -18,6 +20,7 @@ from lightning_dpg.benchmark.result_folder import locked
 from lightning_dpg.benchmark.results import Results, write_csv
 from lightning_dpg.benchmark.study import Arguments, complete
 from lightning_dpg.benchmark.whole_files import whole_file
+from lightning_dpg.benchmark.workers import SeparateProcesses
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.pair_space import Kind, without_directions
 from lightning_dpg.interfaces import Identity
@@ -39,6 +42,7 @@ def benchmark(
     seeds: Sequence[int] | None = None,
     delta: float | None = None,
     processes: int = 1,
+    executor: Executor | None = None,
     classify: bool | None = None,
     undirected: bool | None = None,
     kind: Kind | None = None,
@@ -63,6 +67,9 @@ def benchmark(
             0 to 4.
         delta: Delta of all methods that are not pure. By default 1e-6.
         processes: Number of processes, of one thread each.
+        executor: Executor of other processes that runs the fits, in place of processes of this
+            call, for instance ``distributed.Client(address).get_executor(pure=False)``. They need
+            the package, and the data under the same paths.
         classify: Whether to also train classifiers of labeled sets of graphs.
         undirected: Whether to drop the directions of directed graphs.
         kind: Kind as which all graphs are read and learned: ``undirected``, ``directed`` or
@@ -76,7 +83,8 @@ def benchmark(
 
     Raises:
         CommandError: If an argument is refused; no file exists then.
-        BrokenOffError: If the results cannot be written, for instance on a full disk.
+        BrokenOffError: If the results cannot be written, for instance on a full disk, or if a
+            given executor ends early, as a ``ProcessPoolExecutor`` does when a process of it dies.
 
     Example:
         >>> import tempfile
@@ -100,7 +108,7 @@ def benchmark(
     with readable_errors():
         if out is None:
             raise CommandError("benchmark: out missing; give a folder for the results")
-        return measure(study, given, Path(out), processes, say, book)
+        return measure(study, given, Path(out), processes, say, book, executor)
 
 
 def measure(
@@ -110,6 +118,7 @@ def measure(
     processes: int,
     say: Callable[[str], None],
     book: str | None = None,
+    executor: Executor | None = None,
 ) -> Results:
     """Do what :func:`benchmark` does, with the errors of the command line.
 
@@ -120,21 +129,26 @@ def measure(
         processes: Number of processes.
         say: Function that receives lines on the progress.
         book: URL of the budget book, see :func:`benchmark`.
+        executor: Executor that runs the fits, in place of processes of this call.
     """
-    return _measure(complete(study, given), out, processes, say, book)
+    wanted = complete(study, given)
+    _check_executor(executor, processes)
+    with contextlib.ExitStack() as held:
+        runner = executor or held.enter_context(SeparateProcesses(processes))
+        return _measure(wanted, out, runner, say, book)
 
 
 def _measure(
     wanted: Arguments,
     place: Path,
-    processes: int,
+    executor: Executor,
     say: Callable[[str], None],
     book: str | None,
 ) -> Results:
     """Fit missing jobs of a benchmark, and write the results."""
     methods, graphs, epsilons, seeds, delta, classify, undirected, kind = wanted
     epsilons = sorted(set(epsilons))
-    _check(epsilons, seeds, delta, processes, place)
+    _check(epsilons, seeds, delta, place)
     with contextlib.ExitStack() as held:
         is_there = place.is_dir()
         if is_there:  # a new folder is created after all checks
@@ -154,10 +168,13 @@ def _measure(
             place.mkdir(parents=True, exist_ok=True)
             held.enter_context(locked(place))
         try:
-            runs = _run(jobs, processes, place, say)
+            runs = _run(jobs, executor, place, say)
             return Results(runs, data, task, place, write(runs, grid, place))
         except OSError as error:
             raise BrokenOffError(f"{place}: {error}") from error
+        except (BrokenExecutor, CancelledError) as error:
+            cause = f"{type(executor).__name__}: {type(error).__name__}"
+            raise BrokenOffError(f"the executor has ended ({cause})") from error
 
 
 def _contents(data: Mapping[str, Data], undirected: bool) -> Iterator[Identity]:
@@ -188,9 +205,25 @@ def write(runs: Sequence[dict[str, Any]], grid: Grid, folder: Path) -> list[Path
     return paths
 
 
-def _check(
-    epsilons: Sequence[float], seeds: Sequence[int], delta: float, processes: int, out: Path
-) -> None:
+def _check_executor(executor: Executor | None, processes: int) -> None:
+    """Refuse a number of processes, or an executor, that cannot run fits."""
+    if processes < 1:
+        raise CommandError(f"there must be a process or more, got {processes}")
+    if executor is None:
+        return
+    if processes != 1:
+        raise CommandError("processes and executor: give one of them, an executor has its own")
+    name = type(executor).__name__
+    if not isinstance(executor, Executor):
+        raise CommandError(f"executor must be a concurrent.futures.Executor, got {name}")
+    if isinstance(executor, ThreadPoolExecutor) and not isinstance(executor, SeparateProcesses):
+        raise CommandError(
+            f"executor: {name} runs fits in this process, whose seeds and output each would take\n"
+            "give an executor of other processes, or processes=N"
+        )
+
+
+def _check(epsilons: Sequence[float], seeds: Sequence[int], delta: float, out: Path) -> None:
     """Refuse arguments whose check needs no data."""
     for epsilon in epsilons:
         if not 0 < epsilon < math.inf:
@@ -202,22 +235,20 @@ def _check(
         raise CommandError(f"delta must be between 0 and 1, got {delta:g}")
     if not seeds:
         raise CommandError("there must be a seed, or no fit is made")
-    if processes < 1:
-        raise CommandError(f"there must be a process or more, got {processes}")
     if out.exists() and not out.is_dir():
         raise CommandError(f"{out}: not a folder")
 
 
 def _run(
-    jobs: Sequence[Job], processes: int, folder: Path, say: Callable[[str], None]
+    jobs: Sequence[Job], executor: Executor, folder: Path, say: Callable[[str], None]
 ) -> list[dict[str, Any]]:
     """Yield the result of each job; recorded results are read."""
     recorded = ((job.name, read_result(folder, job)) for job in jobs)
     results = {name: result for name, result in recorded if result and not result["failure"]}
     missing = [job for job in jobs if job.name not in results]
     say(f"{len(jobs)} fits, {len(results)} of them done already")
-    with contextlib.closing(run_jobs(missing, processes, folder)) as outcomes:
-        for line, name, result in _followed(outcomes, missing, processes):
+    with contextlib.closing(run_jobs(missing, executor, folder)) as outcomes:
+        for line, name, result in _followed(outcomes, missing):
             write_result(folder, name, result)
             results[name] = result
             say(line)
@@ -225,18 +256,22 @@ def _run(
 
 
 def _followed(
-    outcomes: Iterator[tuple[Job, dict[str, Any]]], jobs: Sequence[Job], processes: int
+    outcomes: Iterator[tuple[Job, dict[str, Any]]], jobs: Sequence[Job]
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Progress line, name and content of each result."""
     left = {job.name: (job.method, job.graph) for job in jobs}
     seconds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    started = time.perf_counter()
     for done, (job, result) in enumerate(outcomes, 1):
         seconds[left.pop(job.name)].append(result["seconds"]["total"])
-        overall = mean(value for values in seconds.values() for value in values)
+        finished = [value for values in seconds.values() for value in values]
+        overall = mean(finished)
         rest = sum(mean(seconds[row]) if row in seconds else overall for row in left.values())
         line = f"[{done}/{len(jobs)}] {job}: {result['seconds']['total']:.1f} s"
         if left:
-            line += f"; about {_duration(rest / min(processes, len(left)))} left"
+            # The number of processes of an executor is not known; what they have done is.
+            at_once = max(1, sum(finished) / (time.perf_counter() - started))
+            line += f"; about {_duration(rest / min(at_once, len(left)))} left"
         if result["failure"] is not None:
             line = "\n    ".join([line, *result["failure"].splitlines()])
         yield line, job.name, result

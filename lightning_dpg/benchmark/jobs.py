@@ -1,20 +1,26 @@
 """Jobs of a benchmark: their fits, measurements and recorded results."""
 
+import contextlib
 import json
 import math
+import os
+import pickle
 import re
 import shutil
 import sys
 import time
 import traceback
 from collections.abc import Generator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import torch
 from torch_geometric.data import Data
 
+from lightning_dpg import __version__
 from lightning_dpg.benchmark.result_folder import (
     DRAWN,
     earlier_words,
@@ -23,9 +29,9 @@ from lightning_dpg.benchmark.result_folder import (
 )
 from lightning_dpg.benchmark.tasks import Task, task_of
 from lightning_dpg.benchmark.whole_files import whole_file
-from lightning_dpg.benchmark.workers import run_calls
+from lightning_dpg.benchmark.workers import ProcessDiedError, SeparateProcesses, run_logged
 from lightning_dpg.callbacks.card.topics import statement_of
-from lightning_dpg.errors import MAX_LINES, explain
+from lightning_dpg.errors import MAX_LINES, CommandError, explain
 from lightning_dpg.graph.io import write_graph
 from lightning_dpg.running.fit import fit_settings
 
@@ -61,60 +67,129 @@ class Job(NamedTuple):
         return f"{self.method} on {self.graph}, {budget}, run {self.run}"
 
 
+class Outcome(NamedTuple):
+    """Result of a job, and the files that its run leaves."""
+
+    result: dict[str, Any]
+    files: dict[str, bytes]
+    """Contents by paths in the folder of all results."""
+    scratch: str = ""
+    """Folder of the worker, which stood for the folder of all results."""
+
+
+Call = Future[tuple[Outcome, bytes]]
+
+
 def run_jobs(
-    jobs: Sequence[Job], processes: int, folder: Path
+    jobs: Sequence[Job], executor: Executor, folder: Path
 ) -> Generator[tuple[Job, dict[str, Any]]]:
     """Fit and evaluate in worker processes, and yield results in the order of completion.
 
-    The death of a worker, for instance from lack of memory, costs only its current job. Closing the
-    iterator ends the workers and removes the files of unfinished jobs.
+    Workers return the files of a run, and only this process writes them. A job that the executor
+    has not brought to an end, for instance because its worker has died, is run once more after all
+    others and on its own: it may have lacked memory, or have waited at a worker that died of
+    another job. Closing the iterator cancels the jobs that are left.
 
     Args:
         jobs: Fits to make.
-        processes: Number of processes.
+        executor: Executor of other processes, which may run on other machines.
         folder: Folder of all results.
+
+    Raises:
+        BrokenExecutor: If the executor itself has ended.
+        CancelledError: If the executor has given up its jobs.
     """
+    # A process of this machine shows its log during the fit.
+    logs = folder / "logs" if isinstance(executor, SeparateProcesses) else None
+    futures: dict[Call, Job] = {}
 
-    def remove_run(job: Job) -> None:
-        shutil.rmtree(folder / "runs" / job.name, ignore_errors=True)
+    def submit(job: Job) -> Call:
+        call = pickle.dumps(partial(run_job, job, __version__, str(Path.cwd())))
+        future = executor.submit(run_logged, call, logs / _log_name(job) if logs else None)
+        futures[future] = job
+        return future
 
-    calls = run_calls(
-        partial(run_job, folder=folder),
-        jobs,
-        processes,
-        log_of=lambda job: folder / "logs" / f"{job.name}.log",
-        clean_up=remove_run,
-    )
     try:
-        for job, outcome in calls:
-            failed = isinstance(outcome, Exception)
-            result = _failure(job, str(outcome)) if isinstance(outcome, Exception) else outcome
-            if failed or result["failure"] is not None:
-                remove_run(job)
-            yield job, result
+        again = []
+        for future in as_completed([submit(job) for job in jobs]):
+            job = futures.pop(future)
+            if _error(future) is None:
+                yield job, _store(*future.result(), job, folder)
+            else:
+                again.append(job)
+        for job in again:
+            future = submit(job)
+            error = _error(future)
+            yield (
+                job,
+                _failure(job, _reason(error)) if error else _store(*future.result(), job, folder),
+            )
     finally:
-        calls.close()
+        for future in futures:
+            future.cancel()
 
 
-def run_job(job: Job, folder: Path) -> dict[str, Any]:
+def _error(future: Call) -> Exception | None:
+    """Error of a call that one job has; those of the whole executor are raised."""
+    try:
+        future.result()
+    except (BrokenExecutor, CancelledError):
+        raise
+    except Exception as error:  # noqa: BLE001  one job must not stop the others
+        return error
+    return None
+
+
+def _store(outcome: Outcome, log: bytes, job: Job, folder: Path) -> dict[str, Any]:
+    """Write the files of a run, and return its result."""
+    here = os.fsencode(folder)
+    shutil.rmtree(folder / "runs" / job.name, ignore_errors=True)  # left by a killed process
+    for name, content in {**outcome.files, f"logs/{_log_name(job)}": log}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix in (".log", ".yaml"):
+            content = content.replace(os.fsencode(outcome.scratch), here)
+        with whole_file(path) as scratch:
+            scratch.write_bytes(content)
+    return outcome.result
+
+
+def run_job(job: Job, version: str, current: str) -> Outcome:
     """Run a job and return its result; the result of a failed job holds the reason.
 
     Args:
         job: The job.
-        folder: Folder of all results.
+        version: Version of the package that has planned the job.
+        current: Folder to which relative paths refer, where this machine has it.
     """
     started = time.perf_counter()
-    try:
-        return fit_and_evaluate(job, folder)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  one job must not stop the others
-        said = explain(error) if isinstance(error, Exception) else None
-        if said is None:
-            traceback.print_exc()
-            said = f"{type(error).__name__}: {error}"
-        else:
-            print(said, file=sys.stderr, flush=True)
-        lines = [line for line in said.removeprefix("error: ").splitlines() if line.strip()]
-        return _failure(job, "\n".join(lines[:MAX_LINES]), time.perf_counter() - started)
+    with TemporaryDirectory(ignore_cleanup_errors=True) as scratch, contextlib.ExitStack() as stack:
+        try:
+            if version != __version__:
+                raise CommandError(f"a worker has lightning_dpg {__version__}, not {version}")
+            if Path(current).is_dir():
+                stack.enter_context(contextlib.chdir(current))
+            result = fit_and_evaluate(job, Path(scratch))
+        except (Exception, SystemExit) as error:  # noqa: BLE001  one job must not stop the others
+            reason = _reason(error)
+            if isinstance(error, Exception) and explain(error) is not None:
+                print(reason, file=sys.stderr, flush=True)
+            else:
+                traceback.print_exc()
+            return Outcome(_failure(job, reason, time.perf_counter() - started), {}, scratch)
+        paths = [path for path in Path(scratch).rglob("*") if path.is_file()]
+        files = {path.relative_to(scratch).as_posix(): path.read_bytes() for path in paths}
+        return Outcome(result, files, scratch)
+
+
+def _reason(error: BaseException) -> str:
+    """Reason of a failure in a few lines."""
+    if isinstance(error, ProcessDiedError):
+        return str(error)
+    said = explain(error) if isinstance(error, Exception) else None
+    said = said or f"{type(error).__name__}: {error}"
+    lines = [line for line in said.removeprefix("error: ").splitlines() if line.strip()]
+    return "\n".join(lines[:MAX_LINES])
 
 
 def fit_and_evaluate(job: Job, folder: Path) -> dict[str, Any]:
@@ -126,7 +201,6 @@ def fit_and_evaluate(job: Job, folder: Path) -> dict[str, Any]:
     """
     torch.set_num_threads(1)
     place = folder / "runs" / job.name
-    shutil.rmtree(place, ignore_errors=True)  # left by a killed process
     place.mkdir(parents=True)
 
     started = time.perf_counter()
@@ -192,6 +266,10 @@ def _measured(task: Task, name: str, undirected: bool) -> tuple[Data, Any]:
     """Real data, and their measurements for the queries."""
     real = task.load(name, undirected)
     return real, task.profile(real)
+
+
+def _log_name(job: Job) -> str:
+    return f"{job.name}.log"
 
 
 def _failure(job: Job, reason: str, seconds: float = 0.0) -> dict[str, Any]:

@@ -1,141 +1,159 @@
-"""Function calls in separate processes; the death of a process costs one call only.
+"""Calls in separate processes: each has a log, and the death of a process costs one call only.
 
 Nothing heavy is imported here: a process imports the modules of its first call, and writes all
 messages to the log of this call.
 """
 
 import contextlib
-import multiprocessing
 import os
+import pickle
+import re
 import signal
 import sys
+import tempfile
 import threading
-from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from multiprocessing.connection import Connection, wait
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Future, ThreadPoolExecutor
+from functools import partial
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, TypeVar
+from typing import IO, Any, ParamSpec, TypeVar
 
-if TYPE_CHECKING:
-    from multiprocessing.context import SpawnContext, SpawnProcess
+from joblib.externals.loky import ProcessPoolExecutor
 
-
-T = TypeVar("T")
 R = TypeVar("R")
+P = ParamSpec("P")
+
+# A call redirects the output of its process and sets its seeds: calls of one process take turns.
+_ALONE = threading.Lock()
 
 
 class ProcessDiedError(Exception):
     """End of a call's process, for instance from lack of memory."""
 
 
-def run_calls(
-    call: Callable[[T], R],
-    items: Sequence[T],
-    processes: int,
-    *,
-    log_of: Callable[[T], Path],
-    clean_up: Callable[[T], None],
-) -> Generator[tuple[T, R | Exception]]:
-    """Call a function for each item, and yield results in the order of completion.
+class SeparateProcesses(ThreadPoolExecutor):
+    """Executor whose calls run in processes of one thread each, which are started when needed.
 
-    Closing the iterator ends the processes.
+    A pool of processes breaks as a whole if one of them dies. Here each thread uses a pool of a
+    single process. The calling script is not imported. Ctrl-C reaches the calling process only, and
+    the processes end with it. A shutdown also ends the calls that still run.
 
     Args:
-        call: Function of an importable module, or a partial of one; the calling script is not
-            imported.
-        items: Its arguments, one for each call.
-        processes: Number of processes, of one thread each.
-        log_of: Log file for the standard output and error of a call.
-        clean_up: Function that removes the files of an unfinished call.
-
-    Yields:
-        Item and result; if the call failed, the result is an exception.
+        processes: Number of processes.
     """
-    context = multiprocessing.get_context("spawn")
-    waiting = deque(items)
-    idle: list[tuple[Connection, SpawnProcess]] = []
-    busy: dict[Connection, tuple[SpawnProcess, T]] = {}
-    try:
-        while waiting or busy:
-            while waiting and len(busy) < processes:
-                connection, process = idle.pop() if idle else _start(context)
-                item = waiting.popleft()
-                busy[connection] = process, item
-                with contextlib.suppress(BrokenPipeError):  # a dead process is detected below
-                    connection.send(log_of(item))
-                    connection.send((call, item))
-            for ready in wait(list(busy)):
-                assert isinstance(ready, Connection)
-                process, item = busy.pop(ready)
-                try:
-                    result: R | Exception = ready.recv()
-                    idle.append((ready, process))
-                except (EOFError, ConnectionResetError):
-                    process.join()
-                    result = ProcessDiedError(f"its process ended with code {process.exitcode}")
-                    clean_up(item)
-                yield item, result
-    finally:
-        for process in (*(process for _, process in idle), *(p for p, _ in busy.values())):
-            process.kill()
-            process.join()
-        for _, item in busy.values():
-            clean_up(item)
+
+    def __init__(self, processes: int) -> None:
+        super().__init__(processes, initializer=_block_ctrl_c)
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._pools: list[ProcessPoolExecutor] = []
+        self._idle: list[ProcessPoolExecutor] = []
+        # Where killed processes leave files
+        self._scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        # The pipe ends with this process, also if it is killed.
+        self._watched, self._held = Pipe(duplex=False)
+
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        """Schedule a call; if its process dies, its error is a :class:`ProcessDiedError`."""
+        return super().submit(self._in_process, partial(fn, *args, **kwargs))
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End all processes, and cancel all calls."""
+        with self._lock:
+            self._is_closed = True
+            super().shutdown(wait=False, cancel_futures=True)
+            for pool in self._pools:
+                pool.shutdown(kill_workers=True)
+        super().shutdown()
+        self._held.close()
+        self._watched.close()
+        self._scratch.cleanup()
+
+    def _in_process(self, call: Callable[[], R]) -> R:
+        with self._lock:
+            if self._is_closed:
+                raise CancelledError
+            pool = self._idle.pop() if self._idle else self._start()
+            outcome: Future[R] = pool.submit(call)
+        try:
+            result = outcome.result()
+        except BrokenExecutor as error:
+            self._pools.remove(pool)
+            codes = re.search(r"{(.*)}", str(error))
+            end = f" with {codes[1]}" if codes else ""
+            raise ProcessDiedError(f"its process ended{end}") from error
+        except BaseException:
+            self._idle.append(pool)
+            raise
+        self._idle.append(pool)
+        return result
+
+    def _start(self) -> ProcessPoolExecutor:
+        pool = ProcessPoolExecutor(
+            1,
+            initializer=_watch,
+            initargs=(self._watched,),
+            env={"OMP_NUM_THREADS": "1", "TMPDIR": self._scratch.name},
+        )
+        self._pools.append(pool)
+        return pool
 
 
-def _start(context: "SpawnContext") -> "tuple[Connection, SpawnProcess]":
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs,))
-    # Only the waiting process handles Ctrl-C, also while workers import modules.
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with _without_script():
-            process.start()
-    finally:
-        signal.signal(signal.SIGINT, before)
-    theirs.close()  # so that the pipe ends with the process
-    return ours, process
+def run_logged(pickled: bytes, log: Path | None) -> tuple[Any, bytes]:
+    """Make a call whose standard output and error, and those of its imports, go to a log.
+
+    Args:
+        pickled: The call, as a pickled function without arguments.
+        log: File that shows the log during the call and after the death of this process.
+
+    Returns:
+        Result of the call, and the log.
+    """
+    with _ALONE, _log_file(log) as file, _output_to(file):
+        result = pickle.loads(pickled)()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        file.seek(0)
+        return result, file.read()
+
+
+def _log_file(log: Path | None) -> IO[bytes]:
+    if log is None:
+        return tempfile.TemporaryFile()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    return log.open("w+b")
 
 
 @contextlib.contextmanager
-def _without_script() -> Iterator[None]:
-    """Hide the script of the caller, which new processes would run once more at their start."""
-    script = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
+def _output_to(file: IO[bytes]) -> Iterator[None]:
+    """Redirect standard output and error of this process, also those of libraries in C."""
+    streams = ((1, sys.stdout), (2, sys.stderr))
+    kept = [os.dup(number) for number, _ in streams]
     try:
+        for number, stream in streams:
+            stream.flush()
+            os.dup2(file.fileno(), number)
         yield
     finally:
-        sys.modules["__main__"] = script
+        for (number, stream), earlier in zip(streams, kept, strict=True):
+            stream.flush()
+            os.dup2(earlier, number)
+            os.close(earlier)
 
 
-def _serve(connection: Connection) -> None:
-    """Make calls until the other end closes."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    os.environ["OMP_NUM_THREADS"] = "1"  # read during the later import of PyTorch
-    with contextlib.suppress(EOFError, BrokenPipeError):
-        while True:
-            failure = _write_to(connection.recv())
-            call, item = connection.recv()  # imports the module of the call
-            connection.send(call(item) if failure is None else failure)
+def _block_ctrl_c() -> None:
+    """Keep Ctrl-C from this thread and from the processes that it starts."""
+    if hasattr(signal, "pthread_sigmask"):  # not on Windows
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 
 
-def _end_with_parent() -> None:
-    """End this process if its parent was killed, since no process would read the results."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
+def _watch(parent: Connection) -> None:
+    """End this process when its parent ends, since no process would read the results."""
+
+    def end() -> None:
+        parent.poll(None)
         os._exit(1)
 
-
-def _write_to(log: Path) -> OSError | None:
-    """Redirect standard output and error to a file; return the error if that fails."""
-    try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("wb") as file:
-            for number, stream in ((1, sys.stdout), (2, sys.stderr)):
-                stream.flush()
-                os.dup2(file.fileno(), number)
-    except OSError as error:
-        return error
-    return None
+    threading.Thread(target=end, daemon=True).start()

@@ -10,7 +10,6 @@ from pytorch_lightning.callbacks import Callback, ProgressBar
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.loggers import Logger, WandbLogger
 from pytorch_lightning.utilities import rank_zero_info
-from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
 # Imported so that configurations can name the classes without their modules.
 import lightning_dpg.callbacks
@@ -34,7 +33,7 @@ from lightning_dpg.cli.loggers import describe_run, prepare_wandb, public_name, 
 from lightning_dpg.cli.method_arguments import fill_num_nodes, move_sample_rate
 from lightning_dpg.cli.parser import PrivateParser
 from lightning_dpg.cli.quiet import silence_lightning
-from lightning_dpg.cli.run_folder import RunFolder, folder_name
+from lightning_dpg.cli.run_folder import RunFolder, folder_name, is_other_rank
 from lightning_dpg.errors import INTERRUPTED, CommandError, explain, is_interrupt
 from lightning_dpg.interfaces import serves_records
 from lightning_dpg.methods.base import PrivateModule
@@ -312,7 +311,7 @@ class PrivateCLI(LightningCLI):
             trainer.default_root_dir or ".",
             folder_name(self._method_class().__module__),
             self._settings.ckpt_path,
-            leaves_files=not (getattr(rank_zero_only, "rank", 0) or trainer.fast_dev_run),
+            leaves_files=not (is_other_rank() or trainer.fast_dev_run),
         )
         for arguments in tracked:
             prepare_wandb(arguments, self._folder.logger.log_dir)

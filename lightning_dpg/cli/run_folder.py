@@ -1,10 +1,12 @@
 """The folder of a run: reserved for it, and removed after a refused run."""
 
 import contextlib
+import os
 import shutil
 from pathlib import Path
 
 from pytorch_lightning.loggers import CSVLogger
+from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
 from lightning_dpg.callbacks.journal import JOURNAL, journal_beside
 
@@ -19,6 +21,12 @@ def folder_name(module: str) -> str:
     package, _, file = module.rpartition(".")
     method = package.rpartition(".")[2]
     return {"method": method, "as_published": f"{method}_as_published"}.get(file, file)
+
+
+def is_other_rank() -> bool:
+    """Whether this process is not rank 0, also before the trainer knows the nodes."""
+    node = os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", "0"))
+    return bool(getattr(rank_zero_only, "rank", 0)) or node != "0"
 
 
 class RunFolder:

@@ -1,8 +1,10 @@
 """``compare``: methods side by side on the same graphs, budgets and queries."""
 
 import argparse
+import contextlib
 import shlex
 import sys
+from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 
@@ -50,23 +52,25 @@ def run(args: list[str]) -> None:
         return f"{kept}\ngo on with: {command}"
 
     try:
-        results = measure(
-            options.study,
-            {
-                "methods": options.methods,
-                "graphs": options.graphs,
-                "epsilons": options.epsilons,
-                "seeds": None if options.runs is None else range(options.runs),
-                "delta": options.delta,
-                "classify": options.classify or None,  # without the option, that of the study
-                "undirected": options.undirected or None,
-                "kind": options.kind,
-            },
-            options.out,
-            options.jobs,
-            partial(print, flush=True),
-            options.book,
-        )
+        with _executor(options.scheduler) as executor:
+            results = measure(
+                options.study,
+                {
+                    "methods": options.methods,
+                    "graphs": options.graphs,
+                    "epsilons": options.epsilons,
+                    "seeds": None if options.runs is None else range(options.runs),
+                    "delta": options.delta,
+                    "classify": options.classify or None,  # without the option, that of the study
+                    "undirected": options.undirected or None,
+                    "kind": options.kind,
+                },
+                options.out,
+                options.jobs,
+                partial(print, flush=True),
+                options.book,
+                executor,
+            )
     except KeyboardInterrupt:
         print(f"interrupted: {way_on()}", file=sys.stderr)
         raise SystemExit(130) from None
@@ -86,6 +90,16 @@ def run(args: list[str]) -> None:
         raise SystemExit(2)
 
 
+def _executor(scheduler: str | None) -> contextlib.AbstractContextManager[Executor | None]:
+    """Executor of a Dask cluster; None without one."""
+    if scheduler is None:
+        return contextlib.nullcontext()
+    # Start-up time: Dask is imported on demand.
+    from lightning_dpg.benchmark.cluster import dask_executor
+
+    return dask_executor(scheduler, partial(print, flush=True))
+
+
 def _parse(args: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="lightning_dpg compare",
@@ -102,7 +116,13 @@ def _parse(args: list[str]) -> argparse.Namespace:
     add("--study", type=Path, metavar="FILE", help="study.yaml with what is not given here")
     add("--delta", type=float, help="of methods that are not pure (1e-6)")
     add("--runs", type=int, help="fits of each kind (5)")
-    add("--jobs", type=int, default=1, help="processes, of one thread each (%(default)s)")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--jobs", type=int, default=1, help="processes, of one thread each (%(default)s)"
+    )
+    where.add_argument(
+        "--scheduler", metavar="URL", help="Dask cluster that runs the fits, as tcp://HOST:8786"
+    )
     add("--out", type=Path, required=True, metavar="DIR", help="folder of all results")
     add("--classify", action="store_true", help="also train classifiers of labeled sets")
     add("--undirected", action="store_true", help="drop the directions of directed graphs")

@@ -1,27 +1,31 @@
 """Worker processes end with their parent, and a dead worker costs one call."""
 
 import contextlib
+import operator
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from lightning_dpg.benchmark import workers
 from lightning_dpg.benchmark.jobs import Job, run_jobs
+from lightning_dpg.benchmark.workers import ProcessDiedError, SeparateProcesses, run_logged
 from lightning_dpg.running.complete import method_settings
 from lightning_dpg.running.settings import find_config
 
+ROOT = Path(__file__).parents[2]
 CRASH = """
 import os
 from pytorch_lightning.callbacks import Callback
 
 class Crash(Callback):
     def on_fit_start(self, trainer, pl_module):
+        print("about to crash", flush=True)
         os._exit(9)
 """
 
@@ -36,14 +40,31 @@ def alive(group):
     return states
 
 
+def all_end(group):
+    """Whether all processes of a group end, of whom some do so a moment later than their parent."""
+    deadline = time.monotonic() + 20
+    while alive(group) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return not alive(group)
+
+
 UNGUARDED = """
-import operator, sys
-from pathlib import Path
-from lightning_dpg.benchmark.workers import run_calls
+import operator
+from lightning_dpg.benchmark.workers import SeparateProcesses
 
 print("run by", __name__)
-calls = run_calls(operator.neg, [1, 2], 1, log_of=lambda _: Path(sys.argv[1]), clean_up=print)
-print(list(calls))
+with SeparateProcesses(1) as executor:
+    print([executor.submit(operator.neg, number).result() for number in (1, 2)])
+"""
+LONG = """
+import time
+from lightning_dpg.benchmark.workers import SeparateProcesses
+
+executor = SeparateProcesses(1)
+executor.submit(int).result()
+executor.submit(time.sleep, 600)
+print(flush=True)
+time.sleep(600)
 """
 
 
@@ -58,17 +79,19 @@ QUICK = [
     *("compare", "--methods", "erdos_renyi", "--graphs", "karate", "--epsilons", "1"),
     *("--runs", "500", "--jobs", "2"),
 ]
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/stat").is_file(), reason="looks for processes there"
+)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="looks for processes there")
+@needs_proc
 @pytest.mark.parametrize("moment", ["imports", "fit"])
 def test_ctrl_c_ends_all_processes_and_says_how_to_go_on(tmp_path, moment):
     out = tmp_path / "out"
     args = [sys.executable, "-m", "lightning_dpg", *QUICK, "--out", str(out)]
-    place = Path(__file__).parents[2]
     with subprocess.Popen(
-        args, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0, text=True
+        args, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0, text=True
     ) as process:
         line = process.stdout.readline()  # the workers are about to start
         if moment == "fit":
@@ -80,52 +103,69 @@ def test_ctrl_c_ends_all_processes_and_says_how_to_go_on(tmp_path, moment):
     assert len(err.splitlines()) <= 5, err
     assert "fits are kept" in err
     assert "go on with: python -m lightning_dpg compare" in err
-    # The tracker of resources, which Python starts beside the workers, ends a moment later.
-    deadline = time.monotonic() + 20
-    while alive(process.pid) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not alive(process.pid)
+    assert all_end(process.pid)
+    assert not [path for path in out.rglob("*") if path.name.endswith(".part")]
 
 
-def test_workers_end_with_a_parent_that_was_killed(tmp_path, monkeypatch):
-    ended = []
-    monkeypatch.setattr(workers.os, "_exit", ended.append)
-    parent = SimpleNamespace(join=lambda: ended.append("join"))
-    monkeypatch.setattr(workers.multiprocessing, "parent_process", lambda: parent)
-    workers._end_with_parent()
-    assert ended == ["join", 1]
+@needs_proc
+def test_workers_end_with_a_parent_that_was_killed():
+    with subprocess.Popen(
+        [sys.executable, "-c", LONG], cwd=ROOT, stdout=subprocess.PIPE, process_group=0
+    ) as process:
+        assert process.stdout.readline()
+        assert len(alive(process.pid)) > 1
+        process.kill()
+    assert all_end(process.pid)
 
 
 @pytest.mark.slow
-def test_a_dead_process_costs_one_job(tmp_path, monkeypatch):
+def test_a_dead_process_costs_one_job_and_its_log_stays(tmp_path, monkeypatch):
     (tmp_path / "crash.py").write_text(CRASH)
     monkeypatch.syspath_prepend(tmp_path)
     settings = method_settings(find_config("erdos_renyi"))
     trainer = settings["trainer"] | {"callbacks": [{"class_path": "crash.Crash"}]}
     bad = Job("bad", "method", "karate", 1.0, 0, settings | {"trainer": trainer}, "1")
     good = Job("good", "method", "les_miserables", 1.0, 0, settings, "2")
-    (_, first), (_, second) = run_jobs([bad, good], 1, tmp_path)
-    assert (first["method"], first["failure"]) == ("bad", "its process ended with code 9")
+    with SeparateProcesses(1) as executor:
+        (_, first), (_, second) = run_jobs([bad, good], executor, tmp_path)
+    assert (first["method"], first["failure"]) == ("bad", "its process ended with EXIT(9)")
     assert (second["method"], second["failure"]) == ("good", None)
     assert [path.name for path in (tmp_path / "runs").iterdir()] == [good.name]
+    assert "about to crash" in (tmp_path / "logs" / f"{bad.name}.log").read_text()
+    log = (tmp_path / "logs" / f"{good.name}.log").read_text()
+    assert f"run folder: {tmp_path / 'runs' / good.name}" in log
 
 
 def test_a_script_without_a_main_guard_is_run_once(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(UNGUARDED)
-    log = tmp_path / "log"
     done = subprocess.run(
-        [sys.executable, script, log], cwd=tmp_path, capture_output=True, text=True, timeout=60,
-        check=False, env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        check=False, env=os.environ | {"PYTHONPATH": str(ROOT)},
     )  # fmt: skip
-    assert done.stdout == "run by __main__\n[(1, -1), (2, -2)]\n", done.stderr
-    assert log.read_text() == ""
+    assert (done.stdout, done.stderr) == ("run by __main__\n[-1, -2]\n", "")
 
 
 def test_a_process_that_dies_before_it_reads_its_call_costs_one_call():
-    cleaned = []
-    calls = workers.run_calls(abs, [1], 1, log_of=lambda _: Fatal(), clean_up=cleaned.append)
-    ((item, result),) = calls
-    assert (item, cleaned) == (1, [1])
-    assert isinstance(result, workers.ProcessDiedError)
-    assert str(result) == "its process ended with code 3"
+    with SeparateProcesses(1) as executor:
+        calls = [executor.submit(operator.is_, None, item) for item in (Fatal(), None)]
+        with pytest.raises(ProcessDiedError, match=r"^its process ended with EXIT\(3\)$"):
+            calls[0].result()
+        assert calls[1].result() is True
+
+
+def test_a_shutdown_ends_calls_that_run_and_cancels_those_that_wait():
+    with SeparateProcesses(1) as executor:
+        calls = [executor.submit(time.sleep, 600) for _ in range(2)]
+    assert all(call.cancelled() or call.exception() for call in calls)
+
+
+def test_output_goes_to_the_log_and_afterwards_to_the_terminal_again(tmp_path, capfd):
+    log = tmp_path / "logs" / "log"
+    call = pickle.dumps(partial(os.system, "echo from a child; echo error >&2"))
+    for place in (log, None):
+        assert run_logged(call, place) == (0, b"from a child\nerror\n")
+    assert log.read_text() == "from a child\nerror\n"
+    assert capfd.readouterr() == ("", "")
+    os.write(1, b"after")
+    assert capfd.readouterr().out == "after"

@@ -4,13 +4,12 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import torch
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -24,25 +23,30 @@ from lightning_dpg.callbacks.card.pages import nonprivate_page, pages
 from lightning_dpg.callbacks.card.texts import Card
 from lightning_dpg.callbacks.card.topics import topics, with_texts
 from lightning_dpg.callbacks.checksums import public_digest, write_sums
+from lightning_dpg.callbacks.graph_files import (
+    FORMATS,
+    Format,
+    write_graph_files,
+    write_graphs,
+)
 from lightning_dpg.callbacks.privacy_accountant import PrivacyAccountant
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
-from lightning_dpg.graph.io import check_edge_list_names, write_graph
+from lightning_dpg.graph.io import check_edge_list_names
 from lightning_dpg.graph.parquet import check_parquet, write_attribute_table
+from lightning_dpg.graph.whole_files import naming_full_disk
 from lightning_dpg.interfaces import (
     GraphRecords,
     GraphSetRecords,
     KindOfRecords,
     PublishesAttributes,
     PublishesFeatures,
-    PublishesGraphs,
     Rebuilt,
     Records,
     serves_records,
 )
 
-Format = Literal["edges", "graphml", "npz", "parquet"]
-FORMATS: tuple[Format, ...] = ("edges", "graphml", "npz")
-"""Formats that need no further package; ``evaluate`` and ``attack`` read these."""
+__all__ = ["FORMATS", "Format", "ReleaseWriter", "write_graphs"]
+
 GENERATOR = "generator.safetensors"
 LEARNER = "learner.safetensors"
 KEY = "node_names.csv"
@@ -73,30 +77,31 @@ class ReleaseWriter(Callback):
 
     Args:
         num_graphs: Number of synthetic graphs, drawn from the public seeds 0, 1, ...
-        formats: Suffixes of the files in which each graph is written. ``parquet`` needs pandas and
-            pyarrow, and writes public attributes of nodes into a table, too; keep another format
-            beside it if the release is to be evaluated from its files.
+        formats: Suffixes of the files in which each graph is written: ``edges``, ``graphml``,
+            ``npz`` and ``parquet``. By default the first three below a million edges. From there on
+            it is ``parquet``, and ``npz`` where pyarrow is not installed (extra ``tables``).
+            ``parquet`` among the given formats also writes public attributes of nodes as a table.
         card: Texts of the owner for the model card, by their names.
     """
 
     def __init__(
         self,
         num_graphs: int = 1,
-        formats: Sequence[Format] = FORMATS,
+        formats: Sequence[Format] | None = None,
         card: Card | Mapping[str, Any] | None = None,
     ) -> None:
         """Store the arguments."""
         if num_graphs < 1:
             raise ValueError(f"num_graphs must be positive, got {num_graphs}")
         self.num_graphs = num_graphs
-        self.formats = tuple(formats)
+        self.formats = None if formats is None else tuple(formats)
         self.card = Card.of(card)
         self._found = Findings({}, [])
 
     def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Refuse what the release could not hold in the end, before anything is spent."""
         check_settings(pl_module)
-        if "parquet" in self.formats:
+        if "parquet" in (self.formats or ()):
             check_parquet()
         if trainer.log_dir is None and not trainer.fast_dev_run:  # type: ignore[attr-defined]
             raise MisconfigurationException(
@@ -108,7 +113,7 @@ class ReleaseWriter(Callback):
         today()
         data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
         records = data.records if serves_records(data) else None
-        if isinstance(records, GraphRecords) and "edges" in self.formats:
+        if isinstance(records, GraphRecords) and "edges" in (self.formats or FORMATS):
             check_edge_list_names(records.node_names)
 
     def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
@@ -149,7 +154,7 @@ class ReleaseWriter(Callback):
         place = Path(folder) / "predictions"
         if isinstance(outputs, Data):
             place.mkdir(parents=True, exist_ok=True)
-            for path in _write_graph(outputs, place, int(batch), self.formats):
+            for path in write_graph_files(outputs, place, int(batch), self.formats):
                 print(f"synthetic graph: {path}")
         elif isinstance(outputs, dict):
             statement = _statement(pl_module)
@@ -198,7 +203,8 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     try:
         made = scratch / "new"
         made.mkdir()
-        fill(made)
+        with naming_full_disk(folder, made):
+            fill(made)
         if folder.exists():
             folder.rename(scratch / "old")
         made.rename(folder)
@@ -265,29 +271,6 @@ def check_settings(method: Any) -> None:
             ) from error
 
 
-def write_graphs(
-    method: PublishesGraphs, seeds: Iterable[int], folder: Path, formats: Sequence[Format] = FORMATS
-) -> list[Path]:
-    """Write the synthetic graph of each seed in each format; return the file names."""
-    was_training = method.training
-    method.eval()
-    paths = []
-    with torch.no_grad():
-        for seed in seeds:
-            graph = method.sample(torch.Generator().manual_seed(seed))
-            folder.mkdir(parents=True, exist_ok=True)  # not before there is a graph
-            paths += _write_graph(graph, folder, seed, formats)
-    method.train(was_training)
-    return paths
-
-
-def _write_graph(graph: Data, folder: Path, seed: int, formats: Sequence[Format]) -> list[Path]:
-    paths = [folder / f"synthetic-{seed}.{suffix}" for suffix in formats]
-    for path in paths:
-        write_graph(graph, path)
-    return paths
-
-
 def save_generator(method: Rebuilt, statement: dict[str, Any], path: Path) -> None:
     """Write the released tensors and the metadata that rebuild the method around them."""
     tensors = {
@@ -310,13 +293,15 @@ def save_generator(method: Rebuilt, statement: dict[str, Any], path: Path) -> No
     path.write_bytes(save(tensors, metadata={RECIPE: text}))
 
 
-def write_attributes(method: Rebuilt, folder: Path, formats: Sequence[Format] = FORMATS) -> None:
+def write_attributes(
+    method: Rebuilt, folder: Path, formats: Sequence[Format] | None = None
+) -> None:
     """Write the public attributes of the nodes into a release, if there are any."""
     attributes = method.attribute_arrays() if isinstance(method, PublishesAttributes) else {}
     if attributes:
         names = np.array(method.node_names)
         np.savez_compressed(folder / ATTRIBUTES, node_names=names, **attributes)
-    if attributes and "parquet" in formats:
+    if attributes and "parquet" in (formats or ()):
         with (folder / ATTRIBUTE_TABLE).open("wb") as file:
             write_attribute_table(list(method.node_names or []), attributes, file)
 

@@ -12,7 +12,8 @@ from lightning_dpg.benchmark.evaluation_page import page, summary
 from lightning_dpg.benchmark.measured import NOT_PRIVATE, Measured, csv_text, json_text, table
 from lightning_dpg.benchmark.node_evaluation import NamedGraph, NodeEvaluation, evaluate_nodes
 from lightning_dpg.benchmark.whole_files import write_whole
-from lightning_dpg.callbacks.release_writer import FEATURES, FORMATS, STATEMENT
+from lightning_dpg.callbacks.graph_files import FORMATS
+from lightning_dpg.callbacks.release_writer import FEATURES, GENERATOR, STATEMENT
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.pair_space import (
     BipartitePairs,
@@ -29,6 +30,7 @@ from lightning_dpg.running.graph_arguments import load
 from lightning_dpg.running.measurement import contents_of_graph, log_reading
 from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.release import Release
+from lightning_dpg.running.releases import read_recipe
 
 _KINDS: dict[str, Kind] = {space.record: space.kind for space in (DirectedPairs, BipartitePairs)}
 
@@ -275,8 +277,15 @@ def _graphs(
         return
     guarantee = read_statement(folder)["guarantee"]
     for path in released_graphs(folder):
-        graph = load(str(path), undirected, kind, attributes=attributes)
+        nodes = _names_of_nodes(folder) if path.suffix == ".parquet" else None
+        graph = load(str(path), undirected, kind, attributes=attributes, nodes=nodes)
         yield NamedGraph(str(path), graph, guarantee)
+
+
+def _names_of_nodes(folder: Path) -> list[str] | None:
+    """Names of all nodes of a release: its Parquet files lack those without edges."""
+    path = folder / GENERATOR
+    return read_recipe(path)[0]["node_names"] if path.is_file() else None
 
 
 def _draw(release: Release, kind: Kind) -> Data:
@@ -310,7 +319,7 @@ def released_graphs(folder: Path) -> list[Path]:
         CommandError: If there is none.
     """
     # Reversed, since an edge list, the first format, loses nodes without edges.
-    for suffix in reversed(FORMATS):
+    for suffix in (*reversed(FORMATS), "parquet"):
         paths = list(folder.glob(f"synthetic-*.{suffix}"))
         if paths:
             return sorted(paths, key=lambda path: (len(path.name), path.name))

@@ -1,10 +1,13 @@
 """Random graphs with given expected degrees, in memory linear in their edges."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lightning_dpg.graph.edge_pieces import edge_pieces
 from lightning_dpg.graph.pair_indices import num_pairs
 from lightning_dpg.graph.pair_space import PairSpace, UndirectedPairs
 from lightning_dpg.graph.two_sided import FEW_PAIRS, earliest_pairs, two_sided_edges
@@ -12,6 +15,8 @@ from lightning_dpg.graph.two_sided import FEW_PAIRS, earliest_pairs, two_sided_e
 _MOST_ROUNDS = 50
 _TOLERANCE = 1e-3
 _LARGEST_WEIGHT = 1e100
+MANY_EDGES = 1_000_000
+"""From here on graphs are drawn in pieces, and releases hold no text formats by default."""
 
 
 def edges_by_degrees(
@@ -46,13 +51,16 @@ def chung_lu_edges(degrees: Tensor, num_edges: int, generator: torch.Generator) 
         generator: Source of the draw.
 
     Returns:
-        Edges of shape ``(M, 2)``, each a row ``i < j``, in no order.
+        Edges of shape ``(M, 2)``, each a row ``i < j``, in no order. Graphs of
+        :data:`MANY_EDGES` or more are those of :func:`chung_lu_pieces`.
 
     References:
         Chung, Lu, "The average distances in random graphs with given expected degrees", 2002.
         Miller, Hagberg, "Efficient generation of networks with given expected degrees", 2011, also
         draws in linear time, but a random number of edges.
     """
+    if num_edges >= MANY_EDGES:
+        return torch.cat(list(chung_lu_pieces(degrees, num_edges, generator)))
     nodes = degrees.nonzero().squeeze(1)
     weights = edge_weights(degrees[nodes].numpy())
     count = min(num_edges, num_pairs(len(nodes)))
@@ -70,6 +78,27 @@ def chung_lu_edges(degrees: Tensor, num_edges: int, generator: torch.Generator) 
         keys = keys[np.sort(np.unique(keys, return_index=True)[1])][:count]
     pairs = np.stack(np.divmod(keys, len(weights)), axis=1)
     return nodes[torch.from_numpy(pairs)]
+
+
+def chung_lu_pieces(
+    degrees: Tensor, num_edges: int, generator: torch.Generator
+) -> Iterator[Tensor]:
+    """Draw a graph by the law of :func:`chung_lu_edges` without holding it in memory.
+
+    Args:
+        degrees: Expected degrees, integers of shape ``(N,)``.
+        num_edges: Number of edges wanted.
+        generator: Source of the draw.
+
+    Yields:
+        Edges of shape ``(P, 2)``, as :func:`edge_pieces` orders them.
+    """
+    nodes = degrees.nonzero().squeeze(1)
+    of_nodes = degrees[nodes].numpy()
+    count = min(num_edges, num_pairs(len(nodes)))
+    seed = int(torch.randint(2**62, (1,), generator=generator))
+    for pairs in edge_pieces(edge_weights(of_nodes), count, float(of_nodes.sum()) / 2, seed):
+        yield nodes[torch.from_numpy(pairs)]
 
 
 def edge_weights(degrees: NDArray[np.int64]) -> NDArray[np.float64]:

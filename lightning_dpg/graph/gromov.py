@@ -12,6 +12,8 @@ more starts may find a lower one.
 import hashlib
 import math
 import time
+import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -155,9 +157,8 @@ def pairwise_discrepancies(
     if folder is not None:
         path = folder / f"gromov-{_digest(spaces, alpha, starts)}.npz"
         if path.exists():
-            with np.load(path) as saved:
-                done = int(saved["done"])
-                values[:done] = saved["values"]
+            done, saved = _saved(path)
+            values[:done] = saved
     saved_at, begin = time.monotonic(), done
     if workers is None:
         workers = cpu_count() if len(values) - begin > _PAIRS_WORTH_PROCESSES else 1
@@ -302,6 +303,18 @@ def _digest(spaces: Sequence[Space], alpha: float, starts: int) -> str:
             if part is not None:
                 digest.update(np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()[:16]
+
+
+def _saved(path: Path) -> tuple[int, Matrix]:
+    """Return how many values a file of an earlier run holds, and the values."""
+    try:
+        with np.load(path, allow_pickle=False) as saved:
+            return int(saved["done"]), saved["values"]
+    except (OSError, ValueError, KeyError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{path}: a damaged file of values that an earlier run has saved ({error})\n"
+            "remove it: they are computed again"
+        ) from error
 
 
 def _save(path: Path, values: Matrix) -> None:

@@ -1,6 +1,8 @@
 """Fast reading of the first two columns of text that holds plain numbers."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +10,23 @@ from numpy.typing import NDArray
 from lightning_dpg.graph.edge_columns import EXPECTED, NAME_COLUMNS, Columns, refuse_line
 
 _GAPS = np.isin(np.arange(256), list(b" \t,\r\n"))
+_PART = 2**23
+"""Bytes that are read at a time, which takes about 25 bytes of memory for each of them."""
+
+
+class _Part(NamedTuple):
+    """What some of the lines hold."""
+
+    ids: NDArray[np.uint64]
+    lines: NDArray[np.int64]
+    is_other: NDArray[np.bool_]
+    is_negative: NDArray[np.bool_]
+    alone: int | None
+    """First line with a single word."""
+    are_cells: bool
+    """Whether the first words of all lines are their first cells, none of them empty."""
+    has_zeros: bool
+    """Whether an id begins with a zero that is not all of it."""
 
 
 def read_integers(
@@ -21,16 +40,16 @@ def read_integers(
     """
     if where.separator == " " and b"," in content:
         return None  # the separators differ from line to line
-    buffer = np.frombuffer(content, np.uint8)
-    starts, ends, lines, alone = _first_two_words(buffer)
+    parts = list(_parts(content, where.separator))
+    alone = next((part.alone for part in parts if part.alone is not None), None)
     if alone is not None and where.separator != " ":
         return None  # an empty cell, or a line end in quotes
     if alone is not None:
         refuse_line(path, content, alone, EXPECTED)
+    lines = np.concatenate([part.lines for part in parts])
     if not len(lines):
         return None
-    ids, is_integer, is_negative = _parse_integers(buffer, starts, ends)
-    is_other: NDArray[np.bool_] = np.any(~is_integer, axis=1)
+    is_other = np.concatenate([part.is_other for part in parts])
     others = lines[is_other]
     # One line that differs from all others is a header or a slip, not two more names.
     if (keep_gaps and len(others)) or len(others) == 1 < len(lines) - 1:
@@ -43,14 +62,37 @@ def read_integers(
         refuse_line(path, content, int(others[0]), expected, way_out)
     if len(others):
         return None
-    negative = lines[is_negative.any(axis=1)]
+    negative = lines[np.concatenate([part.is_negative for part in parts])]
     if len(negative):
         refuse_line(path, content, int(negative[0]), "integer ids of 0 or more")
-    if where.separator != " " and not _are_neighbors(buffer, where.separator, starts, ends):
+    if where.separator != " " and not all(part.are_cells for part in parts):
         return None
-    if not keep_gaps and bool(((buffer[starts] == ord("0")) & (ends - starts > 1)).any()):
+    if not keep_gaps and any(part.has_zeros for part in parts):
         return None  # 007 is a name of its own
-    return ids, lines
+    return np.concatenate([part.ids for part in parts]), lines
+
+
+def _parts(content: bytes, separator: str) -> Iterator[_Part]:
+    """Read some lines at a time."""
+    start = first_line = 0
+    while start < len(content):
+        stop = content.find(b"\n", start + _PART) + 1 or len(content)
+        buffer = np.frombuffer(content, np.uint8, stop - start, start)
+        starts, ends, lines, alone = _first_two_words(buffer)
+        ids, is_integer, is_negative = _parse_integers(buffer, starts, ends)
+        is_other: NDArray[np.bool_] = np.any(~is_integer, axis=1)
+        has_minus: NDArray[np.bool_] = np.any(is_negative, axis=1)
+        yield _Part(
+            ids,
+            lines + first_line,
+            is_other,
+            has_minus,
+            None if alone is None else alone + first_line,
+            separator == " " or _are_neighbors(buffer, separator, starts, ends),
+            bool(((buffer[starts] == ord("0")) & (ends - starts > 1)).any()),
+        )
+        start = stop
+        first_line += int((buffer == ord("\n")).sum())
 
 
 def _are_neighbors(
@@ -97,7 +139,7 @@ def _parse_integers(
     values = np.zeros(starts.shape, dtype=np.uint64)
     most_digits = 19  # 64 bits hold them all
     is_integer = lengths <= most_digits
-    for place in range(min(int(lengths.max()), most_digits)):
+    for place in range(min(int(lengths.max(initial=0)), most_digits)):
         inside = place < lengths
         # Bytes below "0" wrap round to large numbers.
         digits = buffer[np.minimum(starts + place, len(buffer) - 1)] - np.uint8(ord("0"))

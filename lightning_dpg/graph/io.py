@@ -4,11 +4,11 @@ Reads edge lists, npz archives, GraphML, GEXF and GML; writes edge lists, npz ar
 """
 
 import gzip
-import os
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from tokenize import TokenError
 from typing import BinaryIO
 from xml.etree import ElementTree
 from xml.sax.saxutils import quoteattr
@@ -17,6 +17,7 @@ import networkx as nx
 import numpy as np
 import torch
 from scipy.sparse import csr_array, load_npz
+from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.attribute_files import (
@@ -51,7 +52,8 @@ from lightning_dpg.graph.edge_lists import (
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import space_of
-from lightning_dpg.graph.parquet import write_parquet
+from lightning_dpg.graph.parquet import read_parquet, write_edge_table, write_parquet
+from lightning_dpg.graph.whole_files import whole_file
 
 __all__ = [
     "GraphFormatError",
@@ -60,6 +62,7 @@ __all__ = [
     "from_pyg",
     "read",
     "read_graph",
+    "write_blocks",
     "write_graph",
 ]
 
@@ -68,6 +71,11 @@ _READERS = {
     ".gexf": ("GEXF", nx.read_gexf),
     ".gml": ("GML", nx.read_gml),
 }
+_DAMAGES = (  # what numpy and scipy raise for files that are no archive, or a damaged one
+    *(LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RuntimeError),
+    *(OSError, EOFError, MemoryError, zlib.error, zipfile.BadZipFile),
+    *(SyntaxError, TokenError),  # a header is a dictionary in the syntax of Python
+)
 
 
 def read_graph(
@@ -97,12 +105,14 @@ def read(
     Args:
         path: ``.npz`` (scipy's sparse matrices or NetGAN's ``adj_data``, ...), ``.graphml``,
             ``.gexf``, ``.gml``, or an edge list: ``.edges``, ``.edgelist``, ``.txt``, ``.csv``,
-            ``.tsv``, ``.dat``, or KONECT's ``out.NAME``. All but npz also with ``.gz``.
+            ``.tsv``, ``.dat``, or KONECT's ``out.NAME``, all also with ``.gz``; or ``.parquet``
+            with a column for each end of an edge, which needs pyarrow.
         undirected: Whether to read directed links as undirected edges instead of refusing them.
         keep_gaps: Whether all numbers from 0 to the largest id of an edge list are nodes. Otherwise
             the nodes are the ids that occur.
         nodes: Names of all nodes (public); edges at other nodes are refused.
-        columns: Names or numbers of the columns of an edge list that hold its two ids.
+        columns: Names or numbers of the columns of an edge list or Parquet file that hold its two
+            ids.
     """
     path = Path(path)
     if path.is_dir():
@@ -120,6 +130,8 @@ def read(
         raise GraphFormatError(f"{path}: source_column and target_column are for edge lists only")
     if kind.endswith(".npz"):
         reading = _read_npz(path, undirected)
+    elif kind.endswith(".parquet"):
+        reading = read_parquet(path, undirected=undirected, columns=columns)
     elif suffix is not None:
         reading = _read_markup(path, *_READERS[suffix], undirected)
     elif is_edge_list(path.name):
@@ -128,7 +140,7 @@ def read(
         raise GraphFormatError(
             f"{path}: {path.suffix or 'no suffix'} is no known format\n"
             f"expected {', '.join(TEXT_SUFFIXES)} (edge lists, also with .gz),\n"
-            ".npz, .graphml, .gexf, .gml, or KONECT's out.NAME\n"
+            ".npz, .parquet, .graphml, .gexf, .gml, or KONECT's out.NAME\n"
             "rename the file if it is one of these, or convert it"
         )
     return reading if nodes is None else on_nodes(reading, nodes, path)
@@ -142,7 +154,11 @@ def write_graph(graph: Data, path: str | Path) -> None:
         path: ``.edges`` (one line per edge, separated by a tab: source and target, or left and
             right node), ``.graphml`` or ``.npz`` (scipy's CSR matrix and ``node_names``). The sides
             of a bipartite graph are the node attribute ``bipartite``, or the array ``sides``.
-            ``.parquet`` has columns ``source`` and ``target``, and needs pandas and pyarrow.
+            ``.parquet`` has columns ``source`` and ``target``, loses nodes without edges and needs
+            pyarrow.
+
+    Raises:
+        OSError: If the disk is full; the file then is not there, or is the one from before.
     """
     path = Path(path)
     writers = {
@@ -153,13 +169,23 @@ def write_graph(graph: Data, path: str | Path) -> None:
     }
     if path.suffix not in writers:
         raise ValueError(f"path must end with one of {', '.join(writers)}, got {path.name!r}")
-    part = path.with_name(path.name + ".part")
-    try:
-        with part.open("wb") as file:
-            writers[path.suffix](graph, file)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        writers[path.suffix](graph, file)
+
+
+def write_blocks(blocks: Iterable[Tensor], names: Sequence[str], path: str | Path) -> None:
+    """Write a graph to ``.parquet`` while it is drawn, which holds one block at a time in memory.
+
+    Args:
+        blocks: Edges of shape ``(P, 2)``, each of them once.
+        names: Names of all nodes.
+        path: File to write.
+
+    Raises:
+        OSError: If the disk is full; the file then is not there, or is the one from before.
+    """
+    with whole_file(Path(path)) as file:
+        write_edge_table(blocks, names, file)
 
 
 def _read_edge_list(
@@ -206,17 +232,7 @@ def _read_npz(path: Path, undirected: bool) -> GraphReading:
             has_attributes = not ATTRIBUTE_KEYS.isdisjoint(archive.files)
             stored = archive["node_names"].tolist() if "node_names" in archive.files else None
             sides = archive["sides"].tolist() if "sides" in archive.files else []
-    except (
-        KeyError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        NotImplementedError,
-        OSError,
-        EOFError,
-        zlib.error,
-        zipfile.BadZipFile,
-    ) as error:
+    except _DAMAGES as error:
         problem = str(error).partition("\n")[0][:100]
         raise GraphFormatError(f"{path}: not a graph ({problem})\n{expected}") from error
     if stored is not None and len(stored) != matrix.shape[0]:
@@ -239,7 +255,7 @@ def _attributes_of_npz(path: Path, ids: Sequence[str]) -> AttributeTable | None:
     try:
         with np.load(path, allow_pickle=False) as archive:
             stored_attributes = read_stored(archive)
-    except (ValueError, TypeError, IndexError) as error:
+    except _DAMAGES as error:
         problem = str(error).partition("\n")[0][:100]
         raise GraphFormatError(
             f"{path}: attributes that cannot be read ({problem})\n"

@@ -1,39 +1,86 @@
-"""Edges and attributes of nodes as Parquet tables, where pandas and pyarrow are installed."""
+"""Edges and attributes of nodes as Parquet tables, where pyarrow is installed."""
 
 import importlib.util
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
+import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy.sparse import csr_array
+from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.attribute_files import read_stored
 from lightning_dpg.graph.attributes import LABELS
+from lightning_dpg.graph.conversion import GraphReading, read_edges, without_values
+from lightning_dpg.graph.edge_columns import (
+    NAME_COLUMNS,
+    check_columns,
+    named_columns,
+    recognized_header,
+    shown,
+)
+from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import space_of
+
+COLUMNS = ("source", "target")
+ROWS_PER_GROUP = 2**20
+INSTALL = "pip install 'lightning_dpg[tables]'"
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
+
+
+def has_parquet() -> bool:
+    """Return whether Parquet can be written and read."""
+    return importlib.util.find_spec("pyarrow") is not None
 
 
 def check_parquet() -> None:
     """Refuse Parquet where it cannot be written.
 
     Raises:
-        MisconfigurationException: If pandas or pyarrow is not installed.
+        MisconfigurationException: If pyarrow is not installed.
     """
-    missing = [name for name in ("pandas", "pyarrow") if importlib.util.find_spec(name) is None]
-    if missing:
+    if not has_parquet():
         raise MisconfigurationException(
-            f"formats: parquet is written by pandas and pyarrow, and {' and '.join(missing)} is not "
-            f"installed\npip install {' '.join(missing)}, or leave parquet out of formats"
+            "formats: parquet is written by pyarrow, which is not installed\n"
+            f"{INSTALL}, or leave parquet out of formats"
         )
 
 
 def write_parquet(graph: Data, file: BinaryIO) -> None:
-    """Write columns ``source`` and ``target`` of names; nodes without edges are lost."""
-    names = np.array(graph.node_names, dtype=object)
-    edges = space_of(graph).edges(graph).numpy()
-    _write({"source": names[edges[:, 0]], "target": names[edges[:, 1]]}, file)
+    """Write the edges of a graph, see :func:`write_edge_table`."""
+    edges = space_of(graph).edges(graph)
+    write_edge_table([edges], graph.node_names, file)
+
+
+def write_edge_table(blocks: Iterable[Tensor], names: Sequence[str], file: BinaryIO) -> None:
+    """Write columns ``source`` and ``target``; nodes without edges are lost.
+
+    The columns hold names as text, or whole numbers if all names are such.
+
+    Args:
+        blocks: Edges of shape ``(P, 2)`` in the numbers of the nodes; each block is written before
+            the next one is asked for, in row groups of :data:`ROWS_PER_GROUP`.
+        names: Names of all nodes.
+        file: Opened file.
+    """
+    import pyarrow  # optional
+    from pyarrow import parquet
+
+    if all(map(_NUMBER.fullmatch, names)):
+        labels = pyarrow.array(np.array(names, dtype=np.int64))
+    else:
+        labels = pyarrow.array(names, type=pyarrow.string())
+    schema = pyarrow.schema([(column, labels.type) for column in COLUMNS])
+    with parquet.ParquetWriter(file, schema) as writer:
+        for block in blocks:
+            for start in range(0, len(block), ROWS_PER_GROUP):
+                rows = block[start : start + ROWS_PER_GROUP]
+                ends = [labels.take(pyarrow.array(end.numpy())) for end in rows.T]
+                writer.write_table(pyarrow.Table.from_arrays(ends, schema=schema))
 
 
 def write_attribute_table(names: list[str], arrays: Mapping[str, Any], file: BinaryIO) -> None:
@@ -44,17 +91,109 @@ def write_attribute_table(names: list[str], arrays: Mapping[str, Any], file: Bin
         arrays: Their attributes as in NetGAN's archives.
         file: Opened file.
     """
+    import pyarrow  # optional
+    from pyarrow import parquet
+
     matrix, columns, labels = read_stored(arrays)
-    table: dict[str, NDArray[Any]] = {"node": np.array(names, dtype=object)}
+    table: dict[str, Any] = {"node": pyarrow.array(names, type=pyarrow.string())}
     if matrix is not None:
         dense = matrix.toarray() if isinstance(matrix, csr_array) else matrix
-        table |= {name: dense[:, i] for i, name in enumerate(columns or [])}
+        table |= {name: np.ascontiguousarray(dense[:, i]) for i, name in enumerate(columns or [])}
     if labels is not None:
         table[LABELS] = labels
-    _write(table, file)
+    parquet.write_table(pyarrow.table(table), file)
 
 
-def _write(columns: Mapping[str, NDArray[Any]], file: BinaryIO) -> None:
-    import pandas  # optional
+def read_parquet(
+    path: Path, *, undirected: bool = False, columns: tuple[str, str] | None = None
+) -> GraphReading:
+    """Read a Parquet file with an edge per row.
 
-    pandas.DataFrame(dict(columns)).to_parquet(file, engine="pyarrow", index=False)
+    Args:
+        path: The file (private).
+        undirected: Whether to drop the directions of a directed graph instead of refusing it.
+        columns: Names of the two columns of ids, or their numbers from 1 on. By default columns
+            with names such as ``source`` and ``target``, or all columns if there are two.
+
+    Raises:
+        GraphFormatError: If the file is damaged, or if pyarrow is not installed.
+    """
+    if not has_parquet():
+        raise GraphFormatError(f"{path}: pyarrow reads Parquet, and is not installed\n{INSTALL}")
+    from pyarrow import ArrowException, parquet  # optional
+
+    try:
+        with parquet.ParquetFile(path) as opened:
+            every = opened.schema_arrow.names
+            chosen = _chosen(path, every, columns)
+            table = opened.read([every[place] for place in chosen])
+    except (ArrowException, OSError) as error:
+        problem = str(error).partition("\n")[0][:150]
+        raise GraphFormatError(
+            f"{path}: not a whole Parquet file ({problem})\n"
+            "get the file again, or write it again: it is damaged or cut short"
+        ) from error
+    names, pairs = _numbered(path, [table.column(every[place]) for place in chosen])
+    first, second = (every[place] for place in chosen)
+    form = f"Parquet; columns {first!r} and {second!r} of {len(every)}"
+    reading = read_edges(pairs, names, path, form, undirected=undirected)
+    others = [name for place, name in enumerate(every) if place not in chosen]
+    return without_values(reading, others)
+
+
+def _chosen(path: Path, names: Sequence[str], columns: tuple[str, str] | None) -> tuple[int, int]:
+    """Choose the columns of the ids."""
+    if columns is None:
+        pair = recognized_header(names) or ((0, 1) if len(names) == 2 else None)
+        if pair is None:
+            raise GraphFormatError(
+                f"{path}: {len(names)} columns, and no two with names such as source and target\n"
+                f"the columns are {shown(names)}\n{NAME_COLUMNS}"
+            )
+        return pair
+    are_numbers = all(column.isdecimal() for column in columns)
+    if are_numbers and not all(column in names for column in columns):
+        pair = int(columns[0]) - 1, int(columns[1]) - 1
+    else:
+        pair = named_columns(str(path), names, columns)
+    check_columns(path, pair, len(names))
+    return pair
+
+
+def _numbered(path: Path, ends: list[Any]) -> tuple[list[str], Tensor]:
+    """Return the ids that occur, and both ends of each row as positions among them."""
+    import pyarrow  # optional
+    from pyarrow import compute
+
+    for end, column in zip(ends, COLUMNS, strict=True):
+        if end.null_count:
+            raise GraphFormatError(
+                f"{path}: {end.null_count:,} of {len(end):,} rows have no {column}\n"
+                "expected two node ids per row; take these rows out"
+            )
+    if not len(ends[0]):
+        raise GraphFormatError(f"{path}: no rows\nexpected two node ids per row")
+    kinds = {str(end.type) for end in ends}
+    if all(pyarrow.types.is_integer(end.type) for end in ends):
+        values = np.stack([end.to_numpy().astype(np.int64) for end in ends], axis=1)
+        distinct, positions = np.unique(values, return_inverse=True)
+        return [str(i) for i in distinct.tolist()], torch.from_numpy(positions.reshape(-1, 2))
+    if any(not _is_text(end.type) for end in ends):
+        raise GraphFormatError(
+            f"{path}: columns of type {' and '.join(sorted(kinds))}\n"
+            "expected ids that are text or whole numbers, of one type at both ends"
+        )
+    texts = [compute.cast(end, pyarrow.string()) for end in ends]
+    coded = pyarrow.chunked_array([*texts[0].chunks, *texts[1].chunks]).combine_chunks()
+    coded = coded.dictionary_encode()
+    positions = coded.indices.to_numpy().astype(np.int64).reshape(2, -1).T
+    return coded.dictionary.to_pylist(), torch.from_numpy(np.ascontiguousarray(positions))
+
+
+def _is_text(kind: Any) -> bool:
+    """Return whether a type is text, also where values are stored once."""
+    import pyarrow  # optional
+
+    if pyarrow.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)

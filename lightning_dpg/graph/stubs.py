@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 _INDEPENDENT = 1e-3  # enough that no class is cut off, too little to show
 _SCALINGS = 50
 _TRIES = 100
+MANY_STUBS = 2_000_000
+"""From here on stubs are paired cell by cell, with less memory."""
 
 
 def count_links(classes: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -47,6 +49,8 @@ def pair_stubs(
     Returns:
         Pairs of nodes, shape ``(S // 2, 2)``; a last odd stub is left over.
     """
+    if len(stubs) >= MANY_STUBS and not two_sided:
+        return pair_in_cells(stubs, classes, links, rng)
     order = rng.permutation(len(stubs))
     stubs, classes = stubs[order], classes[order]
     totals = np.bincount(classes, minlength=len(links))
@@ -77,6 +81,48 @@ def pair_stubs(
         halves = left[side[left]], left[~side[left]]
         left = np.stack([half[: len(left) // 2] for half in halves], axis=1).ravel()
     return np.concatenate([pairs, stubs[left[: len(left) // 2 * 2]].reshape(-1, 2)])
+
+
+def pair_in_cells(
+    stubs: NDArray[np.int64],
+    classes: NDArray[np.int64],
+    links: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Pair stubs by the law of :func:`pair_stubs`, one pair of classes after the other.
+
+    How many stubs of a class want each class has a multinomial law, and which of them do is a random
+    partition: stubs of a class in random order are cut into the parts that want each class.
+
+    Args:
+        stubs: Node of each stub, shape ``(S,)``.
+        classes: Class of each stub, shape ``(S,)``.
+        links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
+        rng: Source of the draw.
+
+    Returns:
+        Pairs of nodes, shape ``(S // 2, 2)``; a last odd stub is left over.
+    """
+    totals = np.bincount(classes, minlength=len(links))
+    mixing = stub_mixing(links, totals)
+    # Sorting by small integers takes linear time.
+    ordered = stubs[np.argsort(classes.astype(np.int16), kind="stable")]
+    parts = []
+    for members, row in zip(np.split(ordered, np.cumsum(totals)[:-1]), mixing, strict=True):
+        rng.shuffle(members)
+        wanted = rng.multinomial(len(members), row / row.sum()) if len(members) else 0 * totals
+        parts.append(np.split(members, np.cumsum(wanted)[:-1]))
+    pairs, left = [], []
+    for a in range(len(links)):
+        for b in range(a + 1):
+            one, other = parts[a][b], parts[b][a]
+            if a == b:
+                one, other = one[::2], one[1::2]
+            count = min(len(one), len(other))
+            pairs.append(np.stack([one[:count], other[:count]], axis=1))
+            left += [one[count:], other[count:]]
+    rest = rng.permutation(np.concatenate(left))
+    return np.concatenate([*pairs, rest[: len(rest) // 2 * 2].reshape(-1, 2)])
 
 
 def fill_links(
@@ -181,21 +227,50 @@ def link_pairs(
     fits[np.unique(keys, return_index=True)[1]] = True
     fits &= (pairs[:, 0] != pairs[:, 1]) & ~np.isin(keys, fixed)
 
-    added, present = pairs[fits].tolist(), {*keys[fits].tolist(), *fixed.tolist()}
+    added = pairs[fits]
+    others: list[list[int]] = []
+    present = _Present(np.concatenate([keys[fits], fixed]))
     # NumPy's generator takes microseconds for a single number.
     draw = random.Random(int(rng.integers(2**62)))
     for a, b in pairs[~fits].tolist():
-        for _ in range(_TRIES if added else 0):
-            place = draw.randrange(len(added))
+        for _ in range(_TRIES if len(added) else 0):
+            place = draw.randrange(len(added) + len(others))
+            is_first = place < len(added)
+            i, j = added[place].tolist() if is_first else others[place - len(added)]
             # Of a two-sided edge, the larger end is on the side of b.
-            c, d = added[place][::-1] if two_sided else draw.sample(added[place], 2)
+            c, d = (j, i) if two_sided else draw.sample([i, j], 2)
             first, second = sorted((a, c)), sorted((b, d))
-            new = {i * num_nodes + j for i, j in (first, second) if i != j} - present
-            if len(new) == 2:
-                i, j = added[place]
-                present.remove(i * num_nodes + j)
-                present |= new
-                added[place] = first
-                added.append(second)
+            new = {p * num_nodes + q for p, q in (first, second) if p != q}
+            if len(new) == 2 and not any(key in present for key in new):
+                present.replace(i * num_nodes + j, new)
+                if is_first:
+                    added[place] = first
+                else:
+                    others[place - len(added)] = first
+                others.append(second)
                 break
-    return np.array(added, dtype=np.int64).reshape(-1, 2)
+    return np.concatenate([added, np.array(others, dtype=np.int64).reshape(-1, 2)])
+
+
+class _Present:
+    """A set of many numbers of which few change: an array takes a tenth of a set's memory."""
+
+    def __init__(self, numbers: NDArray[np.int64]) -> None:
+        self._first = np.sort(numbers)
+        self._removed: set[int] = set()
+        self._added: set[int] = set()
+
+    def __contains__(self, number: int) -> bool:
+        if number in self._added:
+            return True
+        place = int(self._first.searchsorted(number))
+        is_first = place < len(self._first) and int(self._first[place]) == number
+        return is_first and number not in self._removed
+
+    def replace(self, number: int, new: set[int]) -> None:
+        """Remove a number of the set, and add others."""
+        if number in self._added:
+            self._added.remove(number)
+        else:
+            self._removed.add(number)
+        self._added |= new

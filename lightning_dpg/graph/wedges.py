@@ -40,7 +40,8 @@ def count_wedges(
     hashes = ((factors[centers] | np.uint64(1)) * numbers[others] >> np.uint64(32)).astype(np.int64)
     # Bins are intervals of the hash, numbered over all nodes.
     bins = 2 * (np.cumsum(slots) - slots)[centers] + (hashes * 2 * slots[centers] >> 32)
-    rank = np.lexsort([others, hashes, bins])
+    # Bins ascend with the centers and hashes.
+    rank = ordered(centers.astype(np.uint64) << np.uint64(32) | hashes.astype(np.uint64), others)
     rank = rank[slots[centers[rank]] > 0]
     first = rank[np.flatnonzero(np.diff(bins[rank], prepend=-1))]
     pairs = np.flatnonzero((bins[first][:-1] % 2 == 0) & (np.diff(bins[first]) == 1))
@@ -56,3 +57,20 @@ def count_wedges(
     counted = closed[places < closures_per_edge]
     by_class = [np.bincount(classes[c], minlength=num_classes) for c in (center, center[counted])]
     return np.stack(by_class)
+
+
+def ordered(keys: NDArray[np.uint64], then: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the order by keys, most of which occur once, and then by other numbers.
+
+    It is that of ``np.lexsort``, which takes several times as long.
+
+    Args:
+        keys: First numbers, shape ``(P,)``.
+        then: Numbers that order equal keys, shape ``(P,)``.
+    """
+    order = np.argsort(keys)
+    repeated = np.diff(keys[order]) == 0
+    tied = np.flatnonzero(np.append(repeated, False) | np.insert(repeated, 0, False))
+    places = order[tied]
+    order[tied] = places[np.lexsort([then[places], keys[places]])]
+    return order

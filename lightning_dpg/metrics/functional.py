@@ -5,7 +5,8 @@ Walks", 2018, in their definitions.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise, starmap
 
 import numpy as np
 import torch
@@ -16,6 +17,9 @@ from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import adjacency, undirected_edges
 from lightning_dpg.metrics.paths import characteristic_path_length
+
+_PATHS_AT_ONCE = 2**25
+"""Paths of two edges that are in memory, 12 bytes or more each."""
 
 
 def degrees(graph: Data) -> NDArray[np.int64]:
@@ -55,9 +59,35 @@ def assortativity(graph: Data) -> float:
 
 
 def triangles(graph: Data) -> float:
-    """Count triangles."""
+    """Count triangles.
+
+    Exact, by products of sparse matrices: the cost is that of all paths of two oriented edges, about
+    20 seconds for ten million edges with power-law degrees.
+    """
     oriented = oriented_adjacency(graph)
-    return float((oriented @ oriented).multiply(oriented).sum())
+    return float(sum(closed.sum() for _, closed in _closed_paths(oriented, oriented)))
+
+
+def triangles_at_nodes(graph: Data) -> NDArray[np.int64]:
+    """Count the triangles that each node is in, shape ``(N,)``."""
+    oriented = oriented_adjacency(graph)
+    count = np.zeros(graph.num_nodes, dtype=np.int64)
+    # Each triangle counts at its first and last node, and then at its middle node.
+    for rows, closed in _closed_paths(oriented, oriented):
+        count[rows] += closed.sum(axis=1)
+        count += closed.sum(axis=0)
+    for rows, closed in _closed_paths(oriented.T.tocsr(), oriented):
+        count[rows] += closed.sum(axis=1)
+    return count
+
+
+def _closed_paths(first: csr_array, second: csr_array) -> Iterator[tuple[slice, csr_array]]:
+    """Yield blocks of rows of the product, at the entries of ``second``, so that memory is bounded."""
+    paths = np.cumsum(first @ np.diff(second.indptr))
+    marks = np.arange(_PATHS_AT_ONCE, paths[-1] if len(paths) else 0, _PATHS_AT_ONCE)
+    starts = np.unique(np.r_[0, np.searchsorted(paths, marks), len(paths)])
+    for rows in starmap(slice, pairwise(starts.tolist())):
+        yield rows, (first[rows] @ second).multiply(second[rows]).tocsr()
 
 
 def power_law_exponent(graph: Data) -> float:
@@ -130,16 +160,16 @@ def transitivity(graph: Data) -> float:
     return _ratio(3 * triangles(graph), wedges(graph))
 
 
-def local_clustering(graph: Data) -> NDArray[np.float64]:
+def local_clustering(graph: Data, at_nodes: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
     """Return the share of linked pairs among each node's neighbors, shape ``(N,)``.
 
     It is 0 at a node with fewer than two neighbors, as in networkx.
+
+    Args:
+        graph: Graph of N nodes.
+        at_nodes: Its :func:`triangles_at_nodes`, if they have been counted.
     """
-    oriented = oriented_adjacency(graph)
-    # Each triangle counts at its first and last node, and then at its middle node.
-    at_ends = (oriented @ oriented).multiply(oriented)
-    at_middle = (oriented.T @ oriented).multiply(oriented)
-    count = at_ends.sum(axis=0) + at_ends.sum(axis=1) + at_middle.sum(axis=1)
+    count = triangles_at_nodes(graph) if at_nodes is None else at_nodes
     degree = degrees(graph).astype(np.float64)
     return count / np.maximum(degree * (degree - 1) / 2, 1)
 
@@ -183,7 +213,20 @@ STATISTICS: dict[str, Callable[[Data], float]] = {
 
 def statistics(graph: Data) -> dict[str, float]:
     """Return all of :data:`STATISTICS` by name."""
-    return {name: statistic(graph) for name, statistic in STATISTICS.items()}
+    known = triangle_statistics(graph, triangles(graph))
+    return {
+        name: known[name] if name in known else statistic(graph)
+        for name, statistic in STATISTICS.items()
+    }
+
+
+def triangle_statistics(graph: Data, count: float) -> dict[str, float]:
+    """Return those of :data:`STATISTICS` that need triangles, by their count."""
+    return {
+        "triangles": count,
+        "cluster": _ratio(3 * count, claws(graph)),
+        "transitivity": _ratio(3 * count, wedges(graph)),
+    }
 
 
 def _component_labels(graph: Data) -> NDArray[np.int32]:

@@ -12,6 +12,9 @@ from lightning_dpg.graph.graph import adjacency
 
 EXACT_UP_TO = 20_000
 SAMPLED_SOURCES = 512
+MANY_EDGES = 1_000_000
+FEWER_SOURCES = 128
+"""Sources beyond :data:`MANY_EDGES`, from each of which a search passes all edges."""
 
 # Sources per 64-bit word of a node, and words of a node per search.
 _WORD = 64
@@ -68,7 +71,7 @@ def distances(graph: Data, num_sources: int | None = None, seed: int = 0) -> Dis
         graph: Graph of N nodes; those without an edge are at distance 0 of themselves only.
         num_sources: Number of nodes from which all paths are measured, at least 64 and rounded
             down to a multiple of 64; by default all up to :data:`EXACT_UP_TO` nodes and
-            :data:`SAMPLED_SOURCES` above.
+            :data:`SAMPLED_SOURCES` above, or :data:`FEWER_SOURCES` if there are many edges.
         seed: Seed of the choice of sources.
     """
     matrix = adjacency(graph)
@@ -79,7 +82,8 @@ def distances(graph: Data, num_sources: int | None = None, seed: int = 0) -> Dis
     matrix = matrix[linked][:, linked]
     num_nodes = matrix.shape[0]
     if num_sources is None:
-        num_sources = num_nodes if num_nodes <= EXACT_UP_TO else SAMPLED_SOURCES
+        sampled = SAMPLED_SOURCES if graph.num_edges // 2 <= MANY_EDGES else FEWER_SOURCES
+        num_sources = num_nodes if num_nodes <= EXACT_UP_TO else sampled
     if num_sources >= num_nodes:
         lengths, pairs, reached = _path_totals(matrix, np.arange(num_nodes))
         counts = np.concatenate([[float(graph.num_nodes)], reached])
@@ -124,7 +128,7 @@ def _reached_by_level(matrix: csr_array, sources: NDArray[np.int64]) -> NDArray[
     """
     num_nodes = matrix.shape[0]
     numbers = np.arange(len(sources))
-    seen = np.zeros((num_nodes, _WORDS), dtype=np.uint64)
+    seen = np.zeros((num_nodes, -(-len(sources) // _WORD)), dtype=np.uint64)
     seen[sources, numbers // _WORD] = np.uint64(1) << (numbers % _WORD).astype(np.uint64)
     front, ones = seen, np.ones(num_nodes)
     reached: list[NDArray[np.float64]] = []

@@ -25,7 +25,7 @@ from lightning_dpg.metrics.communities import (
     modularity,
     normalized_mutual_information,
 )
-from lightning_dpg.metrics.functional import STATISTICS, average_clustering, degrees, edge_overlap
+from lightning_dpg.metrics.functional import STATISTICS, degrees, edge_overlap, local_clustering
 from lightning_dpg.metrics.motifs import MotifCounts, motif_cosine, motif_counts
 from lightning_dpg.metrics.paths import distances
 
@@ -138,20 +138,21 @@ def profile(graph: Data) -> Profile:
     degree = degrees(graph)
     measured = distances(graph)
     communities = louvain(graph)
+    at_nodes = functional.triangles_at_nodes(graph)
+    closed = functional.triangle_statistics(graph, float(at_nodes.sum()) / 3)
     values = {
         "num_nodes": float(graph.num_nodes),
         "num_edges": graph.num_edges / 2,
-        "triangles": functional.triangles(graph),
         "avg_degree": float(degree.mean()),
         "degree_variance": float(degree.var(ddof=1)),
         "diameter": float(len(measured.counts) - 1),
         "avg_path_length": measured.mean,
-        "global_clustering": functional.transitivity(graph),
-        "avg_clustering": average_clustering(graph),
+        "global_clustering": closed["transitivity"],
+        "avg_clustering": float(local_clustering(graph, at_nodes).mean()),
         "modularity": modularity(graph, communities),
         "assortativity": functional.assortativity(graph),
     }
-    values |= {name: STATISTICS[name](graph) for name in STATISTICS if name not in _REPEATED}
+    values |= closed | {n: STATISTICS[n](graph) for n in {*STATISTICS} - {*_REPEATED, *closed}}
     return Profile(
         graph,
         values,

@@ -66,7 +66,12 @@ def name_of_graph(source: Any, data_class: type) -> GraphName:
 
 
 def load(
-    name: Any, undirected: bool, kind: str = "undirected", *, attributes: bool = False
+    name: Any,
+    undirected: bool,
+    kind: str = "undirected",
+    *,
+    attributes: bool = False,
+    nodes: list[str] | None = None,
 ) -> Data:
     """Load a graph by its name or from a file, or take an object.
 
@@ -76,12 +81,13 @@ def load(
         kind: Kind as which to read it: ``undirected``, ``directed`` or ``bipartite``.
         attributes: Whether to read its attributes of nodes as ``x``, ``y`` and ``attribute_names``,
             where there are any.
+        nodes: Names of all nodes, by default those of the source.
 
     Raises:
         CommandError: If it is not readable.
     """
     try:
-        reading = load_reading(name, undirected=undirected or kind != "undirected")
+        reading = load_reading(name, undirected=undirected or kind != "undirected", nodes=nodes)
         graph = in_kind(reading, kind).graph
         table = reading.attributes() if attributes else None
         if table is not None:

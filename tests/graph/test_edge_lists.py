@@ -12,6 +12,7 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from lightning_dpg.graph import integer_lists
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import GraphFormatError, read, read_graph, write_graph
 
@@ -92,7 +93,7 @@ RECORDS = [{"from": u, "to": v} for u, v in EDGES]
     [
         ("e.json", json.dumps(RECORDS), [".json is no known format", ".edges", ".npz"]),
         ("e.jsonl", "\n".join(map(json.dumps, RECORDS)), [".jsonl is no known format"]),
-        ("e.parquet", "PAR1", [".parquet is no known format"]),
+        ("e.parquet", "PAR1", ["not a whole Parquet file|pyarrow reads Parquet"]),
         ("edges", "1 2\n2 3\n", ["no suffix is no known format", "rename"]),
         ("e.npz.gz", "1 2\n", [".gz is no known format"]),
         ("e.txt", json.dumps(RECORDS), ["line 1", "JSON"]),
@@ -224,3 +225,33 @@ def test_plain_names_are_written_as_they_are(tmp_path):
     names = ["C-1", "Jean V", "b, c", 'Jean "V"']
     write_graph(make_graph(torch.tensor([[0, 1], [2, 3]]), 4, names), tmp_path / "g.edges")
     assert (tmp_path / "g.edges").read_text() == 'C-1\tJean V\nb, c\t"Jean ""V"""\n'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "# a comment\n\n1 2\n  3\t4\n10 1",
+        "1,2\n3,4\n5,6\n",
+        "1,2\n3,4\n,5\n6,7\n",
+        "source target\n1 2\n2 3\n3 4\n",
+        "1 2\n2 x\n3 4\n4 5\n",
+        "1 2\n2 3\n3 4\n7\n8 9\n",
+        "1 2\n2 3\n3 4\n-7 2\n8 9\n",
+        "1 2\n2 3\n007 4\n7 8\n",
+        "1 2 0.5\n2 3 0.5\n3 4 0.5\n7 4 0.5\n",
+        "a b\nc d\n1 2\n",
+        "\n\n   \n1 2\n\n",
+    ],
+)
+def test_a_file_is_read_alike_in_parts(content, tmp_path, monkeypatch):
+    path = tmp_path / "g.edges"
+    path.write_text(content)
+    found = []
+    for size in (1, 7, 2**23):
+        monkeypatch.setattr(integer_lists, "_PART", size)
+        try:
+            reading = read(path, undirected=True)
+            found.append((reading.graph.node_names, reading.links.tolist(), reading.summary))
+        except GraphFormatError as error:
+            found.append(str(error))
+    assert found[0] == found[1] == found[2]

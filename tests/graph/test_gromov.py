@@ -157,6 +157,15 @@ def test_blocks_have_each_pair_once_and_in_order(size, data):
     assert found == pairs[begin:]
 
 
+def test_a_damaged_file_of_an_earlier_run_is_named(spaces, tmp_path):
+    pairwise_discrepancies(spaces, folder=tmp_path, workers=1)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(ValueError, match="damaged file of values") as caught:
+        pairwise_discrepancies(spaces, folder=tmp_path, workers=1)
+    assert str(path) in str(caught.value) and str(caught.value).count("\n") == 1
+
+
 def test_a_stopped_run_goes_on(spaces, tmp_path, monkeypatch):
     monkeypatch.setattr(gromov, "_SECONDS_BETWEEN_SAVES", 0.0)
     solve, calls = gromov.gromov_discrepancy, []

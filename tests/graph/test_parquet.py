@@ -35,7 +35,7 @@ def test_parquet_is_refused_without_pyarrow_before_anything_is_spent(tmp_path, m
         importlib.util, "find_spec", lambda name: None if name == "pyarrow" else found(name)
     )
     method, trainer, data = fit(tmp_path)
-    with pytest.raises(MisconfigurationException, match="pip install pyarrow"):
+    with pytest.raises(MisconfigurationException, match=r"pip install 'lightning_dpg\[tables\]'"):
         trainer.fit(method, data)
     assert not method.ledger.entries
     assert not list(tmp_path.rglob("release"))

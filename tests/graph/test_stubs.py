@@ -1,12 +1,22 @@
 """Stub pairing meets degrees and wanted links exactly while there are stubs."""
 
+import random
+
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import chi2_contingency
 
-from lightning_dpg.graph.stubs import count_links, fill_links, link_pairs, pair_stubs, stub_mixing
+from lightning_dpg.graph.stubs import (
+    count_links,
+    fill_links,
+    link_pairs,
+    pair_in_cells,
+    pair_stubs,
+    stub_mixing,
+)
 
 NONE = np.empty((0, 2), dtype=np.int64)
 
@@ -97,3 +107,60 @@ def test_degrees_are_met_though_hubs_meet_often():
 def test_what_cannot_be_linked_is_left(pairs):
     added = link_pairs(np.array(pairs).reshape(-1, 2), NONE, 2, np.random.default_rng(0))
     assert len(added) == (1 if len(pairs) == 2 else 0)
+
+
+def test_cells_have_the_law_of_all_stubs_at_once():
+    stubs, classes = np.array([0, 0, 1, 2, 2, 3, 4]), np.array([0, 0, 0, 1, 1, 1, 1])
+    links, runs = np.array([[1, 0], [1, 1]]), 2000
+    counts = []
+    for pair in (pair_stubs, pair_in_cells):
+        rng, found = np.random.default_rng(0), np.zeros((5, 5), dtype=np.int64)
+        drawn = np.concatenate([pair(stubs, classes, links, rng) for _ in range(runs)])
+        np.add.at(found, tuple(np.sort(drawn, axis=1).T), 1)
+        counts.append(found[np.triu_indices(5)])
+    counts = np.array(counts)[:, sum(counts) > 0]
+    assert counts.shape[1] == 12 and chi2_contingency(counts).pvalue > 1e-4
+
+
+def test_cells_pair_every_stub_once_and_follow_the_links():
+    classes = np.repeat([0, 1, 2], 1000)
+    links = np.array([[0, 0, 0], [900, 0, 0], [100, 100, 400]])
+    pairs = pair_in_cells(np.arange(3000), classes, links, np.random.default_rng(0))
+    assert np.sort(pairs.ravel()).tolist() == list(range(3000))
+    assert np.abs(count_links(classes, pairs) - links).max() < 60
+
+
+@given(st.integers(10, 40), st.integers(0, 2**32 - 1), st.booleans())
+def test_insertions_are_those_into_lists_and_sets(num_nodes, seed, two_sided):
+    rng = np.random.default_rng(seed)
+    half = num_nodes // 2
+    if two_sided:
+        pairs = np.stack([rng.integers(0, half, 30), rng.integers(half, num_nodes, 30)], axis=1)
+    else:
+        pairs = rng.integers(0, num_nodes, (40, 2))
+    found = link_pairs(pairs, NONE, num_nodes, np.random.default_rng(1), two_sided=two_sided)
+    wanted = inserted(np.sort(pairs, axis=1).tolist(), np.random.default_rng(1), two_sided)
+    assert found.tolist() == wanted
+
+
+def inserted(pairs, rng, two_sided):
+    """Link pairs, or insert them, with a plain list and a set."""
+    added, rest, present = [], [], set()
+    for a, b in pairs:
+        fits = a != b and (a, b) not in present
+        (added if fits else rest).append([a, b])
+        present |= {(a, b)} if fits else set()
+    draw = random.Random(int(rng.integers(2**62)))
+    for a, b in rest:
+        for _ in range(100 if added else 0):
+            place = draw.randrange(len(added))
+            i, j = added[place]
+            c, d = (j, i) if two_sided else draw.sample([i, j], 2)
+            new = [sorted((a, c)), sorted((b, d))]
+            if new[0] == new[1] or any(p == q or (p, q) in present for p, q in new):
+                continue
+            present = present - {(i, j)} | {tuple(pair) for pair in new}
+            added[place] = new[0]
+            added.append(new[1])
+            break
+    return added

@@ -5,8 +5,10 @@ import itertools
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lightning_dpg.graph.wedges import count_wedges
+from lightning_dpg.graph.wedges import count_wedges, ordered
 from lightning_dpg.privacy.sensitivity import wedge_sensitivity
 
 
@@ -91,3 +93,12 @@ def test_nodes_without_slots_have_no_wedges():
         edges_of(nx.complete_graph(6)), np.array([0, 0, 0, 4, 4, 4]), np.arange(6), 9, 0
     )
     assert counts[0, :3].sum() == 0 < counts[0, 3:].sum()
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 99)), max_size=60))
+def test_order_is_that_of_a_sort_by_both_numbers(rows):
+    keys = np.array([key for key, _ in rows], dtype=np.uint64)
+    then = np.array([number for _, number in rows], dtype=np.int64)
+    order = ordered(keys, then)
+    assert sorted(order.tolist()) == list(range(len(rows)))
+    assert [rows[i] for i in order] == sorted(rows)

@@ -1,6 +1,6 @@
 """BTER: private degrees, private clustering by degree, and blocks that reproduce both."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -23,6 +23,7 @@ from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity, wedge_
 
 # Public seed of the choice of wedges, and of the graphs that fit the densities.
 _PUBLIC_SEED = 0
+_BLOCK = 2**20  # edges
 # Tuned on synthetic graphs: lattices, geometric, preferential-attachment and block graphs.
 _CLOSURES_PER_EDGE = 2
 _DEGREE_PER_SLOT = 4
@@ -224,6 +225,21 @@ class BTER(OneShotSynthesizer):
         """Draw blocks of random nodes of similar degrees, then the remaining edges of the nodes."""
         rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
         return torch.from_numpy(self._completed(self._blocks(rng), rng))
+
+    def edge_blocks(self, generator: torch.Generator) -> Iterator[Tensor]:
+        """Draw the edges of :meth:`sample_edges`, in lexicographic order and in blocks.
+
+        Memory is O(M), since loops and repeated pairs are found among all pairs of stubs; it is
+        several times less than that of a graph object.
+        """
+        edges = self.sample_edges(generator).numpy()
+        size = len(self.degrees)
+        keys = edges[:, 0] * size + edges[:, 1]
+        del edges
+        keys.sort()
+        for start in range(0, len(keys), _BLOCK):
+            pairs = np.divmod(keys[start : start + _BLOCK], size)
+            yield torch.from_numpy(np.stack(pairs, axis=1))
 
     def _blocks(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the edges within blocks, shape ``(M, 2)``."""

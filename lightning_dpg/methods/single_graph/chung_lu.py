@@ -1,9 +1,11 @@
 """Chung-Lu: private degrees, and random edges given the degrees."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
-from lightning_dpg.graph.expected_degrees import edges_by_degrees
+from lightning_dpg.graph.expected_degrees import chung_lu_pieces, edges_by_degrees
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import (
     check_shares,
@@ -33,7 +35,8 @@ class ChungLu(OneShotSynthesizer):
         condition and needs no delta. The set of nodes, and the side of each, are public.
 
     Cost:
-        Time is O((N + M) log(N + M)) and memory O(N + M), with no limit on N.
+        Time is O((N + M) log(N + M)) and memory O(N + M), with no limit on N. A release of a
+        million edges or more is written while it is drawn, with memory O(N) beside a piece of it.
 
     Differences from the paper:
         The degrees are private. The paper decides on each pair of nodes by itself; here the
@@ -78,6 +81,17 @@ class ChungLu(OneShotSynthesizer):
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw ``num_edges`` edges in proportion to the products of degrees."""
         return edges_by_degrees(self.space, self.degrees.cpu(), int(self.num_edges), generator)
+
+    def edge_blocks(self, generator: torch.Generator) -> Iterator[Tensor]:
+        """Draw the edges in pieces, which are independent of each other, see ``edge_pieces``.
+
+        The pieces of a graph of a million edges or more are those of :meth:`sample_edges` for an
+        equal generator. Directed and bipartite graphs are one piece.
+        """
+        if len(self.space.parts) > 1:
+            yield self.sample_edges(generator)
+            return
+        yield from chung_lu_pieces(self.degrees.cpu(), int(self.num_edges), generator)
 
     def score(self, pairs: Tensor) -> Tensor:
         """Product of the released degrees of pairs of shape ``(P, 2)``: shape ``(P,)``."""

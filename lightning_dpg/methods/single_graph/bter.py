@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.graph.affinity_blocks import block_edges, block_starts
+from lightning_dpg.graph.edge_statistics import EdgeStatistics
+from lightning_dpg.graph.pair_space import UndirectedPairs
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
-from lightning_dpg.graph.wedges import count_wedges
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.base import Counted, OneShotSynthesizer, statistics_of
 from lightning_dpg.methods.single_graph.degree_release import (
     check_shares,
     degree_entries,
@@ -21,6 +23,7 @@ from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity, wedge_sensitivity
 
+_Edges = NDArray[np.int64] | GraphStatisticsSource
 # Public seed of the choice of wedges, and of the graphs that fit the densities.
 _PUBLIC_SEED = 0
 # Tuned on synthetic graphs: lattices, geometric, preferential-attachment and block graphs.
@@ -94,6 +97,7 @@ class BTER(OneShotSynthesizer):
         clustering_share: Share of the budget for the wedges; the degree of each node gets the rest.
     """
 
+    reads_counts = True
     added_tensors: ClassVar[frozenset[str]] = frozenset({"spread"})
 
     def __init__(
@@ -155,18 +159,19 @@ class BTER(OneShotSynthesizer):
         names = ("count_share", "sequence_share")
         return {name: self.hparams[name] / degrees for name in names}
 
-    def release(self, edges: Tensor, epsilon: float) -> None:
+    def release(self, edges: Counted, epsilon: float) -> None:
         """Release degrees, mixing and clustering, and fit the densities of blocks."""
+        edges = statistics_of(edges, self.space)
         parts = self._parts(epsilon)
         self.degrees = release_degrees(self, edges, parts["degrees"].epsilon, **self._degree_shares)
         self._release_mixing(edges, parts["mixing"].epsilon)
         mixing_scale = edge_partition_sensitivity() / parts["mixing"].epsilon
         self._release_clustering(edges, parts["clustering"].epsilon, mixing_scale)
 
-    def _release_mixing(self, edges: Tensor, epsilon: float) -> None:
+    def _release_mixing(self, source: GraphStatisticsSource, epsilon: float) -> None:
         classes = degree_classes(self.degrees.cpu().numpy())
         noisy = discrete_laplace(
-            torch.from_numpy(count_links(classes, edges.numpy())),
+            torch.from_numpy(source.mixing(classes)),
             self.ledger,
             self.noise,
             key="degree_mixing",
@@ -178,11 +183,13 @@ class BTER(OneShotSynthesizer):
         # Entries above the diagonal are noise only.
         self.mixing = noisy.tril().clamp(min=0)
 
-    def _release_clustering(self, edges: Tensor, epsilon: float, mixing_scale: float) -> None:
+    def _release_clustering(
+        self, source: GraphStatisticsSource, epsilon: float, mixing_scale: float
+    ) -> None:
         """Release wedges and closed wedges, and fit blocks to them and to the mixing.
 
         Args:
-            edges: Training records of shape ``(M, 2)`` (private).
+            source: Counts of the training records (private).
             epsilon: Cost of the release.
             mixing_scale: Scale of the noise in the released mixing.
         """
@@ -192,7 +199,7 @@ class BTER(OneShotSynthesizer):
         classes = degree_classes(degrees)
         counts, groups = wedge_counter(degrees, noise_scale)
         noisy = discrete_laplace(
-            torch.from_numpy(counts(edges.numpy())),
+            torch.from_numpy(counts(source)),
             self.ledger,
             self.noise,
             key="wedges",
@@ -267,7 +274,7 @@ class BTER(OneShotSynthesizer):
 
 def wedge_counter(
     degrees: NDArray[np.int64], noise_scale: float
-) -> tuple[Callable[[NDArray[np.int64]], NDArray[np.int64]], NDArray[np.int64]]:
+) -> tuple[Callable[[_Edges], NDArray[np.int64]], NDArray[np.int64]]:
     """Build the function that counts wedges from released values.
 
     Args:
@@ -275,7 +282,7 @@ def wedge_counter(
         noise_scale: Scale of the Laplace noise in the counts.
 
     Returns:
-        Function from edges of shape ``(M, 2)`` to wedges and closed wedges of each group, shape
+        Function from edges of shape ``(M, 2)``, or from their source, to wedges and closed wedges of each group, shape
         ``(2, G)``, and the group of each class of degrees.
     """
     slots = np.where(degrees > 1, -(-degrees // _DEGREE_PER_SLOT), 0)
@@ -283,8 +290,13 @@ def wedge_counter(
     sizes = np.bincount(classes, slots).astype(np.float64)
     groups = merged_classes(sizes, _SLOTS_PER_NOISE * noise_scale)
 
-    def counts(edges: NDArray[np.int64]) -> NDArray[np.int64]:
-        return count_wedges(edges, slots, groups[classes], _CLOSURES_PER_EDGE, _PUBLIC_SEED)
+    def counts(edges: _Edges) -> NDArray[np.int64]:
+        source: GraphStatisticsSource
+        if isinstance(edges, np.ndarray):
+            source = EdgeStatistics(torch.from_numpy(edges), UndirectedPairs(len(degrees)))
+        else:
+            source = edges
+        return source.wedges(slots, groups[classes], _CLOSURES_PER_EDGE, _PUBLIC_SEED)
 
     return counts, groups
 

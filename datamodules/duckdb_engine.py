@@ -57,8 +57,11 @@ class DuckDBEngine(TableEngine):
         return [name for (name,) in rows]
 
     def _refuse(self, error: Exception) -> NoReturn:
+        import duckdb
+
         text = str(error).partition("\n")[0]
-        if self.relation is not None and self.relation.startswith("read_parquet"):
+        is_parquet = self.relation is not None and self.relation.startswith("read_parquet")
+        if is_parquet and not isinstance(error, duckdb.ProgrammingError):
             raise GraphFormatError(
                 f"{self.origin}: not a whole Parquet file ({text[:90]})\n"
                 "it may be cut short: copy it anew"

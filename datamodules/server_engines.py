@@ -26,14 +26,17 @@ class PostgresEngine(TableEngine):
 
         super().__init__(f"postgresql://{url.hostname}{url.path}")
         self.failures = (postgres.Error,)
+        if url.password is not None:
+            raise GraphFormatError(
+                f"{self.origin}: the URL holds a password, which the files of a run would keep\n"
+                "put it into the file ~/.pgpass or the variable PGPASSWORD, and leave it out here"
+            )
         query = {"connect_timeout": [str(_SECONDS)], **parse_qs(url.query)}
         address = url._replace(query=urlencode(query, doseq=True)).geturl()
         try:
             self._connection = postgres.connect(address, autocommit=True)
         except postgres.Error as error:
             text = " ".join(str(error).split())
-            for secret in {url.password or "", address} - {""}:
-                text = text.replace(secret, "...")
             reason = re.search(
                 r"Connection refused|timeout expired|could not translate host name|"
                 r"password authentication failed|no password supplied|"

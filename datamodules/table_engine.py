@@ -99,6 +99,7 @@ class TableEngine(ABC):
             raise GraphFormatError(
                 f"{self.origin}: {reason}\nask its owner for the right to read (GRANT SELECT)"
             ) from None
+        text = re.split(r" LINE \d+:| Query was:|;? \[SQL", text)[0]
         raise GraphFormatError(f"{self.origin}: {text[:200]}") from None
 
     def columns(self, relation: str, name: str | None) -> dict[str, str]:
@@ -147,17 +148,15 @@ class TableEngine(ABC):
         """Check that a condition is one expression, and no further statement."""
         import sqlglot
 
-        reason = "not one expression"
         try:
             parsed = sqlglot.parse(f"SELECT 1 WHERE ({text})", dialect=self.dialect)
-        except sqlglot.errors.SqlglotError as error:
-            reason = re.sub(r"\x1b\[\d*m", "", str(error)).partition("\n")[0].rstrip(".")[:80]
+        except sqlglot.errors.SqlglotError:
             parsed = []
         parts = {key for each in parsed if each for key, value in each.args.items() if value}
         if len(parsed) != 1 or parts != {"expressions", "where"}:
             raise GraphFormatError(
-                f"where {text!r} is no condition in SQL ({reason})\n"
-                "expected such as: amount > 100 AND year = 2024"
+                f"where {text!r} is no condition in SQL\n"
+                "expected one expression, such as: amount > 100 AND year = 2024"
             )
         where = parsed[0].args["where"]
         return str(where.this.sql(self.dialect))

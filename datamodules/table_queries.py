@@ -57,7 +57,9 @@ def canonical_pairs(rows: Any, ends: dict[str, Any], kind: Kind) -> Any:
     low, high = one, other = numbered.source_number, numbered.target_number
     if kind == "undirected":
         low, high = ibis.least(one, other), ibis.greatest(one, other)
-    pairs = numbered.select(low=low, high=high, up=(one < other).cast("int8"), is_loop=one == other)
+    pairs = numbered.select(
+        low=low, high=high, up=ibis.ifelse(one < other, 1, 0).cast("int64"), is_loop=one == other
+    )
     pairs = pairs.filter(~pairs.is_loop)
     return pairs.group_by(["low", "high"]).aggregate(
         repeats=pairs.count(), links=pairs.up.max() - pairs.up.min() + 1

@@ -175,9 +175,7 @@ class EdgeTable:
         number = ibis.row_number().over(order_by=order).cast("int32")
         self._define("nodes", found.mutate(number=number), keep=True)
         nodes = self._nodes()
-        total, left = self._row(
-            nodes.aggregate(total=nodes.count(), left=(nodes.side == 0).cast("int64").sum())
-        )
+        total, left = self._row(nodes.aggregate(total=nodes.count(), left=(1 - nodes.side).sum()))
         self.num_nodes = int(total)
         self.num_left = int(left or 0) if self.kind == "bipartite" else None
         if self.num_nodes < 2 or self.num_left in (0, self.num_nodes):
@@ -208,7 +206,7 @@ class EdgeTable:
         engine.define(name, f"SELECT DISTINCT {column} AS id FROM {relation}")
         found = ibis_module().table({"id": self._kind_of_ids}, name=name)
         is_bad = self._is_missing(found.id)
-        (missing,) = self._row(found.aggregate(bad=is_bad.cast("int64").sum()))
+        (missing,) = self._row(found.aggregate(bad=is_bad.sum()))
         if missing:
             raise GraphFormatError(
                 f"nodes: an id of {ids.table}.{ids.column} is missing (NULL or empty)\n"

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from lightning_dpg.datamodules.table_engine import TableEngine
 from lightning_dpg.graph.node_names import GraphFormatError
 
+_LEAST_MEMORY = 256 * 2**20
+_BYTES_PER_ROW = 24
+
 
 class DuckDBEngine(TableEngine):
     """DuckDB within this process, on files or on a file of its own."""
@@ -25,6 +28,7 @@ class DuckDBEngine(TableEngine):
         super().__init__(origin, relation)
         self.failures = (duckdb.Error,)
         self._connection = connection
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
         if connection is not None:
             return
         with self._explained():
@@ -42,6 +46,12 @@ class DuckDBEngine(TableEngine):
         kind = "TABLE" if keep else "VIEW"
         with self._explained():
             self._connection.execute(f"CREATE OR REPLACE TEMP {kind} {name} AS {sql}")
+
+    def expect(self, num_rows: int) -> None:
+        """Limit the memory of DuckDB in proportion to the rows; it spills to the disk beyond."""
+        if self._scratch is not None:
+            limit = max(_LEAST_MEMORY, _BYTES_PER_ROW * num_rows)
+            self._connection.execute(f"SET memory_limit = '{limit}B'")
 
     def upload(self, name: str, columns: Mapping[str, NDArray[np.int64]]) -> None:
         """Put numbers into a temporary view."""
@@ -61,7 +71,7 @@ class DuckDBEngine(TableEngine):
 
         text = str(error).partition("\n")[0]
         is_parquet = self.relation is not None and self.relation.startswith("read_parquet")
-        if is_parquet and not isinstance(error, duckdb.ProgrammingError):
+        if is_parquet and not isinstance(error, duckdb.BinderException):
             raise GraphFormatError(
                 f"{self.origin}: not a whole Parquet file ({text[:90]})\n"
                 "it may be cut short: copy it anew"

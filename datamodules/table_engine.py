@@ -53,6 +53,9 @@ class TableEngine(ABC):
         """Give a query a name; ``keep`` says that its rows are needed several times."""
         self._queries[name] = sql
 
+    def expect(self, num_rows: int) -> None:  # noqa: B027  # servers have nothing to adapt
+        """Adapt to the number of rows of a table, if the engine runs in this process."""
+
     def batches(self, sql: str) -> Iterator[Any]:
         """Run a query; return batches of Arrow, and name the place of a failure."""
         own = ", ".join(f"{name} AS ({query})" for name, query in self._queries.items())

@@ -62,5 +62,6 @@ def canonical_pairs(rows: Any, ends: dict[str, Any], kind: Kind) -> Any:
     )
     pairs = pairs.filter(~pairs.is_loop)
     return pairs.group_by(["low", "high"]).aggregate(
-        repeats=pairs.count(), links=pairs.up.max() - pairs.up.min() + 1
+        repeats=pairs.count().cast("int32"),
+        links=(pairs.up.max() - pairs.up.min() + 1).cast("int8"),
     )

@@ -123,6 +123,7 @@ class EdgeTable:
             int(count or 0)
             for count in self._row(rows.aggregate(rows=rows.count(), bad=is_bad.sum()))
         )
+        self.engine.expect(self._rows_total)
         origin = self.engine.origin
         if not self._rows_total:
             reason = "no rows" if where is None else f"where {where!r} matches no row"
@@ -316,7 +317,7 @@ class EdgeTable:
 
     def pairs(self) -> Any:
         """Return the edges: the table ``edge_pairs`` of numbers ``low`` and ``high``."""
-        schema = {"low": "int32", "high": "int32", "repeats": "int64", "links": "int64"}
+        schema = {"low": "int32", "high": "int32", "repeats": "int32", "links": "int8"}
         return ibis_module().table(schema, name="edge_pairs")
 
     def _rows(self, name: str) -> Any:

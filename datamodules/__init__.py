@@ -2,6 +2,7 @@
 
 from lightning_dpg.datamodules.base import GraphDataModule
 from lightning_dpg.datamodules.edge_list import EdgeListDataModule
+from lightning_dpg.datamodules.edge_table import EdgeTableDataModule
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.random_walk import RandomWalkDataModule
 from lightning_dpg.datamodules.records import LinkBatch
@@ -10,6 +11,7 @@ from lightning_dpg.datamodules.tu import TUGraphDataModule
 
 __all__ = [
     "EdgeListDataModule",
+    "EdgeTableDataModule",
     "GraphDataModule",
     "GraphSetDataModule",
     "LinkBatch",

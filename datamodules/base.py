@@ -57,6 +57,19 @@ _SIDES_OF_COLUMNS = (
 )
 
 
+def node_set_assumption(num_nodes: int, node_set: NodeSet, names: str) -> str:
+    """State what a guarantee assumes of the nodes, by their origin."""
+    fact, shows = f"The node set ({num_nodes} nodes and their names)", "is in the release"
+    if names == "numbers":
+        fact, shows = f"The number of nodes ({num_nodes})", "is counted"
+    return f"{fact} {_NODE_SETS[node_set].format(shows=shows)}"
+
+
+def sides_assumption(node_set: NodeSet) -> str:
+    """State what a guarantee assumes of the sides of a bipartite graph."""
+    return _SIDES_OF_COLUMNS if node_set is NodeSet.LINES else _PUBLIC_SIDES
+
+
 class GraphDataModule(pl.LightningDataModule):
     """One graph, and the seeds of the graphs to generate.
 
@@ -192,17 +205,13 @@ class GraphDataModule(pl.LightningDataModule):
                 f"The largest component ({graph.num_nodes} of {total} nodes) was found by "
                 "looking at the private edges and is taken for public."
             )
-        fact, shows = f"The node set ({graph.num_nodes} nodes and their names)", "is in the release"
-        if self.names == "numbers":
-            fact, shows = f"The number of nodes ({graph.num_nodes})", "is counted"
-        self.assumptions.append(f"{fact} {_NODE_SETS[reading.node_set].format(shows=shows)}")
+        self.assumptions.append(node_set_assumption(graph.num_nodes, reading.node_set, self.names))
         if self.node_attributes is not None:
             self._add_attributes(graph, reading, table)
         elif holds_attributes(reading) and reading.node_set is not NodeSet.BUILT_IN:
             self.summary += "; attributes of nodes left out (public: node_attributes from_graph)"
         if self.kind == "bipartite":
-            are_columns = reading.node_set is NodeSet.LINES
-            self.assumptions.append(_SIDES_OF_COLUMNS if are_columns else _PUBLIC_SIDES)
+            self.assumptions.append(sides_assumption(reading.node_set))
         return graph if self.names == "keep" else self._numbered(graph)
 
     def _check_kind(self) -> None:

@@ -14,13 +14,14 @@ from typing import (
     ClassVar,
     Literal,
     NamedTuple,
-    Protocol,
     TypeGuard,
-    runtime_checkable,
 )
 
 import torch
 from torch import Tensor
+
+# Unlike those of Python 3.11, these checks read no property: edges of a table are read on demand.
+from typing_extensions import Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -311,10 +311,26 @@ def check_mutual(
     """
     edges = graph.num_edges // 2
     mutual = _distinct(pairs, graph.num_nodes) - edges
-    if undirected or mutual == edges or (most is not None and mutual <= most * edges):
-        return
-    if most is None:
+    if most is not None:
+        check_share_of_mutual(mutual, edges, origin, undirected, most)
+    elif not undirected and mutual != edges:
         raise directed(origin)
+
+
+def check_share_of_mutual(
+    mutual: int, edges: int, origin: str | Path, undirected: bool, most: float = _MOST_MUTUAL
+) -> None:
+    """Refuse a list of which many links, but not all, have an opposite.
+
+    Args:
+        mutual: Number of edges that are listed in both directions.
+        edges: Number of edges.
+        origin: Place that the error names.
+        undirected: Whether to accept all links.
+        most: Largest share of edges in both directions.
+    """
+    if undirected or mutual == edges or mutual <= most * edges:
+        return
     raise GraphFormatError(
         f"{origin}: {mutual:,} of {edges:,} links are there in both directions, so it looks "
         "directed\nexpected an undirected graph, whose edges are all listed once, or all twice\n"

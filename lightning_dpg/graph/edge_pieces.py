@@ -4,10 +4,13 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 PIECE = 2**21
 """Draws of a piece, which takes about 40 bytes for each of them."""
+_SORTED = 2**20  # pairs of a block
 _MOST_BINS = 2**16
 # Deviations of the number of different pairs; a longer horizon costs one more pass in a billion.
 _MARGIN = 6.0
@@ -119,3 +122,19 @@ class _Drawing:
         # Sums are rounded: a target may lie behind the last end.
         columns = np.clip(columns, rows + 1, len(self.weights) - 1)
         return rows * len(self.weights) + columns, begin + rng.random(len(rows)) * length
+
+
+def sorted_blocks(edges: Tensor, num_nodes: int) -> Iterator[Tensor]:
+    """Yield edges in lexicographic order and in blocks of shape ``(B, 2)``.
+
+    Args:
+        edges: Edges of shape ``(M, 2)``.
+        num_nodes: Number of nodes N.
+    """
+    first, second = edges.numpy().T
+    keys = first * num_nodes + second
+    del edges, first, second  # memory: the keys are all that is needed
+    keys.sort()
+    for start in range(0, len(keys), _SORTED):
+        pairs = np.divmod(keys[start : start + _SORTED], num_nodes)
+        yield torch.from_numpy(np.stack(pairs, axis=1))

@@ -39,11 +39,30 @@ def joint_degrees(
     Returns:
         Edges of each row of :func:`degree_cells`, shape ``(C,)``.
     """
-    starts, sizes = _rows(largest_two, len(degrees) - 1)
-    first, second = np.sort(degrees[edges], axis=1).T
-    fits = first + second <= largest_two
-    cells = starts[first[fits] - 1] + second[fits] - first[fits]
-    return np.bincount(cells, minlength=int(sizes.sum()))
+    pairs = np.sort(degrees[edges], axis=1)
+    pairs = pairs[pairs.sum(axis=1) <= largest_two]
+    return cells_of_counts(pairs, np.ones(len(pairs), dtype=np.int64), largest_two, len(degrees))
+
+
+def cells_of_counts(
+    pairs: NDArray[np.int64], counts: NDArray[np.int64], largest_two: int, num_nodes: int
+) -> NDArray[np.int64]:
+    """Add counts of pairs of degrees to their cells.
+
+    Args:
+        pairs: Degrees a <= b of shape ``(P, 2)``, whose sum is at most ``largest_two``.
+        counts: Count of each pair, shape ``(P,)``.
+        largest_two: Largest sum of both degrees.
+        num_nodes: Number of nodes N.
+
+    Returns:
+        Sum of each row of :func:`degree_cells`, shape ``(C,)``.
+    """
+    starts, sizes = _rows(largest_two, num_nodes - 1)
+    first, second = pairs.T
+    found = np.zeros(int(sizes.sum()), dtype=np.int64)
+    np.add.at(found, starts[first - 1] + second - first, counts)
+    return found
 
 
 def _rows(largest_two: int, largest: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

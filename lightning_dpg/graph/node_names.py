@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-_MISSING = {"", "nan", "nat", "none", "null", "<na>", "n/a", "#n/a"}
+MISSING_NAMES = {"", "nan", "nat", "none", "null", "<na>", "n/a", "#n/a"}
 ID_HEADERS = {"id", "ids", "node", "nodes", "name", "node_id", "node id", "nodeid", "label"}
 
 
@@ -41,7 +41,7 @@ def natural_order(names: Sequence[str]) -> list[int]:
 
 def is_missing(name: str) -> bool:
     """Return whether a name is a missing value of a table, such as ``NaN``."""
-    return name.strip().casefold() in _MISSING
+    return name.strip().casefold() in MISSING_NAMES
 
 
 def given_names(nodes: str | Path | Iterable[object], column: str | None = None) -> list[str]:

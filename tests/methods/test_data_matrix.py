@@ -1,6 +1,7 @@
 """Every method runs with every data module, or refuses it before anything is booked."""
 
 import math
+import tempfile
 
 import networkx as nx
 import pytest
@@ -15,6 +16,7 @@ from lightning_dpg.cli.method_arguments import move_sample_rate
 from lightning_dpg.cli.private_cli import PrivateCLI
 from lightning_dpg.datamodules import (
     EdgeListDataModule,
+    EdgeTableDataModule,
     GraphSetDataModule,
     RandomWalkDataModule,
     SubgraphDataModule,
@@ -38,8 +40,16 @@ def labelled_graphs():
     return graphs
 
 
+def table():
+    pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
+    with tempfile.NamedTemporaryFile("w", suffix=".csv", delete=False) as file:
+        file.writelines(["source,target\n", *(f"{i},{j}\n" for i, j in GRAPH.edges)])
+    return EdgeTableDataModule(file.name, steps_per_epoch=2)
+
+
 DATA = {
     "EdgeListDataModule": lambda: EdgeListDataModule(GRAPH, steps_per_epoch=2),
+    "EdgeTableDataModule": table,
     "RandomWalkDataModule": lambda: RandomWalkDataModule(GRAPH, batch_size=8, steps_per_epoch=2),
     "GraphSetDataModule": lambda: GraphSetDataModule(labelled_graphs(), steps_per_epoch=2),
     "TUGraphDataModule": lambda: TUGraphDataModule(labelled_graphs(), steps_per_epoch=2),
@@ -50,7 +60,7 @@ DATA = {
         GRAPH, num_subgraphs=6, size=6, max_occurrences=2, steps_per_epoch=2
     ),
 }
-OF_ONE_GRAPH = {"EdgeListDataModule", "RandomWalkDataModule"}
+OF_ONE_GRAPH = {"EdgeListDataModule", "EdgeTableDataModule", "RandomWalkDataModule"}
 
 
 def affordable(method):

@@ -8,13 +8,23 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.pair_space import PairSpace, UndirectedPairs
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource, HoldsStatistics
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import edge_count_sensitivity
+
+Counted = Tensor | GraphStatisticsSource
+"""Edges of shape ``(M, 2)`` in memory, or a source of their counts (both private)."""
+
+
+def statistics_of(edges: Counted, space: PairSpace) -> GraphStatisticsSource:
+    """Return the source of counts of edges in memory, or the given source."""
+    return EdgeStatistics(edges, space) if isinstance(edges, Tensor) else edges
 
 
 class Pays(Protocol):
@@ -40,8 +50,8 @@ class CountsEdges(Pays, Protocol):
 
     num_edges: Tensor
 
-    def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
-        """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
+    def release_num_edges(self, edges: Counted, epsilon: float) -> None:
+        """Release the number of edges (private) into ``num_edges``."""
 
 
 class OneShotSynthesizer(Synthesizer):
@@ -50,8 +60,13 @@ class OneShotSynthesizer(Synthesizer):
     All buffers and parameters of a subclass are released tensors, or functions of released tensors.
     The batch of the step contains all records. Each of several devices makes the same releases with
     the shared secret noise. An infinite budget adds no noise.
+
+    Attributes:
+        reads_counts: Whether ``release`` takes a :class:`GraphStatisticsSource` in place of edges,
+            so that the edges of a table stay where they are.
     """
 
+    reads_counts: ClassVar[bool] = False
     is_pure: ClassVar[bool] = True
     is_trained: ClassVar[bool] = False
     records: GraphRecords
@@ -78,7 +93,11 @@ class OneShotSynthesizer(Synthesizer):
     def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
         """Make the releases, unless a resumed run has made them."""
         if not self.is_released:
-            self.release(batch.edges, self.budget.epsilon)
+            if self.reads_counts and isinstance(batch, HoldsStatistics):
+                # Its release takes edges or counts, as reads_counts says.
+                self.release(batch.statistics, self.budget.epsilon)  # type: ignore[arg-type]
+            else:
+                self.release(batch.edges, self.budget.epsilon)
             self.is_released.fill_(True)
         self.trainer.should_stop = True
 
@@ -86,8 +105,8 @@ class OneShotSynthesizer(Synthesizer):
         """Return None, since there is no gradient."""
         return None
 
-    def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
-        """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
+    def release_num_edges(self, edges: Counted, epsilon: float) -> None:
+        """Release the number of edges (private) into ``num_edges``."""
         self.num_edges = noisy_num_edges(self, edges, epsilon, record=self.edge_record)
 
     def released_state(self) -> dict[str, Tensor]:
@@ -97,7 +116,7 @@ class OneShotSynthesizer(Synthesizer):
 
 def noisy_num_edges(
     method: Pays,
-    edges: Tensor,
+    edges: Counted,
     epsilon: float,
     sensitivity: int = edge_count_sensitivity(),
     proof: str = "edge_count_sensitivity",
@@ -107,14 +126,14 @@ def noisy_num_edges(
 
     Args:
         method: The method, which pays and draws the noise.
-        edges: Training records of shape ``(M, 2)`` (private).
+        edges: Training records of shape ``(M, 2)``, or their counts (private).
         epsilon: Cost of the release.
         sensitivity: Change of the number by one record.
         proof: Function whose docstring proves the sensitivity.
         record: Unit of protection in words.
     """
     noisy = discrete_laplace(
-        torch.tensor(len(edges)),
+        torch.tensor(statistics_of(edges, method.space).num_edges()),
         method.ledger,
         method.noise,
         key="num_edges",

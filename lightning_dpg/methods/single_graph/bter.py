@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.graph.affinity_blocks import block_edges, block_starts
+from lightning_dpg.graph.edge_pieces import sorted_blocks
+from lightning_dpg.graph.pair_space import UndirectedPairs
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
-from lightning_dpg.graph.wedges import count_wedges
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.base import Counted, OneShotSynthesizer, statistics_of
 from lightning_dpg.methods.single_graph.degree_release import (
     check_shares,
     degree_entries,
@@ -23,7 +25,6 @@ from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity, wedge_
 
 # Public seed of the choice of wedges, and of the graphs that fit the densities.
 _PUBLIC_SEED = 0
-_BLOCK = 2**20  # edges
 # Tuned on synthetic graphs: lattices, geometric, preferential-attachment and block graphs.
 _CLOSURES_PER_EDGE = 2
 _DEGREE_PER_SLOT = 4
@@ -95,6 +96,7 @@ class BTER(OneShotSynthesizer):
         clustering_share: Share of the budget for the wedges; the degree of each node gets the rest.
     """
 
+    reads_counts = True
     added_tensors: ClassVar[frozenset[str]] = frozenset({"spread"})
 
     def __init__(
@@ -156,18 +158,19 @@ class BTER(OneShotSynthesizer):
         names = ("count_share", "sequence_share")
         return {name: self.hparams[name] / degrees for name in names}
 
-    def release(self, edges: Tensor, epsilon: float) -> None:
+    def release(self, edges: Counted, epsilon: float) -> None:
         """Release degrees, mixing and clustering, and fit the densities of blocks."""
+        edges = statistics_of(edges, self.space)
         parts = self._parts(epsilon)
         self.degrees = release_degrees(self, edges, parts["degrees"].epsilon, **self._degree_shares)
         self._release_mixing(edges, parts["mixing"].epsilon)
         mixing_scale = edge_partition_sensitivity() / parts["mixing"].epsilon
         self._release_clustering(edges, parts["clustering"].epsilon, mixing_scale)
 
-    def _release_mixing(self, edges: Tensor, epsilon: float) -> None:
+    def _release_mixing(self, source: GraphStatisticsSource, epsilon: float) -> None:
         classes = degree_classes(self.degrees.cpu().numpy())
         noisy = discrete_laplace(
-            torch.from_numpy(count_links(classes, edges.numpy())),
+            torch.from_numpy(source.mixing(classes)),
             self.ledger,
             self.noise,
             key="degree_mixing",
@@ -179,11 +182,13 @@ class BTER(OneShotSynthesizer):
         # Entries above the diagonal are noise only.
         self.mixing = noisy.tril().clamp(min=0)
 
-    def _release_clustering(self, edges: Tensor, epsilon: float, mixing_scale: float) -> None:
+    def _release_clustering(
+        self, source: GraphStatisticsSource, epsilon: float, mixing_scale: float
+    ) -> None:
         """Release wedges and closed wedges, and fit blocks to them and to the mixing.
 
         Args:
-            edges: Training records of shape ``(M, 2)`` (private).
+            source: Counts of the training records (private).
             epsilon: Cost of the release.
             mixing_scale: Scale of the noise in the released mixing.
         """
@@ -193,7 +198,7 @@ class BTER(OneShotSynthesizer):
         classes = degree_classes(degrees)
         counts, groups = wedge_counter(degrees, noise_scale)
         noisy = discrete_laplace(
-            torch.from_numpy(counts(edges.numpy())),
+            torch.from_numpy(counts(source)),
             self.ledger,
             self.noise,
             key="wedges",
@@ -209,7 +214,8 @@ class BTER(OneShotSynthesizer):
         for step in range(_FITTING_STEPS):
             self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
             blocks = self._blocks(rng)
-            error = target - closed_shares(counts(self._completed(blocks, rng)), noise_scale=0.0)
+            drawn = torch.from_numpy(self._completed(blocks, rng))
+            error = target - closed_shares(counts(drawn), noise_scale=0.0)
             # The steps decrease, which averages the randomness of single graphs.
             clustering = np.clip(clustering + error / (1 + step / 2), 0, 1)
             surplus = count_links(classes, blocks) - self.mixing.cpu().numpy() - 2 * mixing_scale
@@ -232,14 +238,7 @@ class BTER(OneShotSynthesizer):
         Memory is O(M), since loops and repeated pairs are found among all pairs of stubs; it is
         several times less than that of a graph object.
         """
-        edges = self.sample_edges(generator).numpy()
-        size = len(self.degrees)
-        keys = edges[:, 0] * size + edges[:, 1]
-        del edges
-        keys.sort()
-        for start in range(0, len(keys), _BLOCK):
-            pairs = np.divmod(keys[start : start + _BLOCK], size)
-            yield torch.from_numpy(np.stack(pairs, axis=1))
+        yield from sorted_blocks(self.sample_edges(generator), len(self.degrees))
 
     def _blocks(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the edges within blocks, shape ``(M, 2)``."""
@@ -283,7 +282,7 @@ class BTER(OneShotSynthesizer):
 
 def wedge_counter(
     degrees: NDArray[np.int64], noise_scale: float
-) -> tuple[Callable[[NDArray[np.int64]], NDArray[np.int64]], NDArray[np.int64]]:
+) -> tuple[Callable[[Counted], NDArray[np.int64]], NDArray[np.int64]]:
     """Build the function that counts wedges from released values.
 
     Args:
@@ -291,16 +290,17 @@ def wedge_counter(
         noise_scale: Scale of the Laplace noise in the counts.
 
     Returns:
-        Function from edges of shape ``(M, 2)`` to wedges and closed wedges of each group, shape
-        ``(2, G)``, and the group of each class of degrees.
+        Function from edges of shape ``(M, 2)``, or from their source, to wedges and closed wedges
+        of each group, shape ``(2, G)``, and the group of each class of degrees.
     """
     slots = np.where(degrees > 1, -(-degrees // _DEGREE_PER_SLOT), 0)
     classes = degree_classes(degrees)
     sizes = np.bincount(classes, slots).astype(np.float64)
     groups = merged_classes(sizes, _SLOTS_PER_NOISE * noise_scale)
 
-    def counts(edges: NDArray[np.int64]) -> NDArray[np.int64]:
-        return count_wedges(edges, slots, groups[classes], _CLOSURES_PER_EDGE, _PUBLIC_SEED)
+    def counts(edges: Counted) -> NDArray[np.int64]:
+        source = statistics_of(edges, UndirectedPairs(len(degrees)))
+        return source.wedges(slots, groups[classes], _CLOSURES_PER_EDGE, _PUBLIC_SEED)
 
     return counts, groups
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from lightning_dpg.graph.expected_degrees import chung_lu_pieces, edges_by_degrees
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.base import Counted, OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import (
     check_shares,
     degree_entries,
@@ -53,6 +53,7 @@ class ChungLu(OneShotSynthesizer):
     """
 
     kinds = frozenset({"undirected", "directed", "bipartite"})
+    reads_counts = True
 
     def __init__(
         self,
@@ -70,7 +71,7 @@ class ChungLu(OneShotSynthesizer):
         """Plan the degrees; the number of steps has no effect."""
         return degree_entries(budget.epsilon, self.edge_record, **self._shares)
 
-    def release(self, edges: Tensor, epsilon: float) -> None:
+    def release(self, edges: Counted, epsilon: float) -> None:
         """Release the degrees with the whole budget."""
         self.degrees = release_degrees(self, edges, epsilon, **self._shares)
 

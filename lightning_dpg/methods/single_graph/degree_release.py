@@ -9,7 +9,12 @@ from torch import Tensor
 
 from lightning_dpg.graph.counts import fitting_counts
 from lightning_dpg.graph.pair_space import UndirectedPairs
-from lightning_dpg.methods.single_graph.base import CountsEdges, num_edges_entry
+from lightning_dpg.methods.single_graph.base import (
+    Counted,
+    CountsEdges,
+    num_edges_entry,
+    statistics_of,
+)
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.sensitivity import degree_l1_sensitivity
@@ -59,7 +64,7 @@ def degree_entries(
 
 def release_degrees(
     method: CountsEdges,
-    edges: Tensor,
+    edges: Counted,
     epsilon: float,
     *,
     count_share: float,
@@ -78,7 +83,7 @@ def release_degrees(
 
     Args:
         method: The method, which pays and draws the noise; its ``num_edges`` is set.
-        edges: Training records of shape ``(M, 2)`` (private).
+        edges: Training records of shape ``(M, 2)``, or their counts (private).
         epsilon: Joint cost of the three releases.
         count_share: Share of the number of edges, positive.
         sequence_share: Share of the ordered degrees, positive. The rest, for the degree of each
@@ -96,7 +101,7 @@ def release_degrees(
     shares = {"count_share": count_share, "sequence_share": sequence_share}
     planned = degree_entries(epsilon, space.record, **shares)
     method.release_num_edges(edges, planned[0].epsilon)
-    degrees = space.degrees(edges)
+    degrees = statistics_of(edges, space).degrees()
     slices = [slice(part.start, part.stop) for part in space.parts]
     in_order = torch.cat([degrees[part].sort(descending=True).values for part in slices])
     ordered, by_node = (

@@ -6,11 +6,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.graph.joint_degrees import fitted_links
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.base import (
+    Counted,
+    OneShotSynthesizer,
+    statistics_of,
+)
 from lightning_dpg.methods.single_graph.degree_mixing import (
     DEGREE_SHARES,
     cells_up_to,
-    counted_cells,
     expected_edges,
     linked_edges,
 )
@@ -70,6 +73,8 @@ class DK2(OneShotSynthesizer):
             get the rest.
     """
 
+    reads_counts = True
+
     def __init__(self, num_nodes: int | None = None, degree_share: float = 0.25) -> None:
         super().__init__()
         self.save_hyperparameters()
@@ -96,7 +101,7 @@ class DK2(OneShotSynthesizer):
         share = self.hparams["degree_share"]
         return Budget(epsilon, 0.0).split(degrees=share, joint=1 - share)
 
-    def release(self, edges: Tensor, epsilon: float) -> None:
+    def release(self, edges: Counted, epsilon: float) -> None:
         """Release degrees, then joint degrees."""
         parts, num_nodes = self._parts(epsilon), self.hparams["num_nodes"]
         self.degrees = release_degrees(self, edges, parts["degrees"].epsilon, **DEGREE_SHARES)
@@ -105,7 +110,7 @@ class DK2(OneShotSynthesizer):
         cells = cells_up_to(self.largest_two, num_nodes)
         sensitivity, scales = self.calibration(cells)
         noisy = discrete_laplace(
-            torch.from_numpy(counted_cells(edges.numpy(), self.largest_two, num_nodes)),
+            torch.from_numpy(statistics_of(edges, self.space).joint_degrees(self.largest_two)),
             self.ledger,
             self.noise,
             key="joint_degrees",

@@ -3,7 +3,11 @@
 import torch
 from torch import Tensor
 
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
+from lightning_dpg.methods.single_graph.base import (
+    Counted,
+    OneShotSynthesizer,
+    num_edges_entry,
+)
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 
 
@@ -31,6 +35,7 @@ class ErdosRenyi(OneShotSynthesizer):
     """
 
     kinds = frozenset({"undirected", "directed", "bipartite"})
+    reads_counts = True
 
     def __init__(self, num_nodes: int | None = None) -> None:
         super().__init__()
@@ -40,7 +45,7 @@ class ErdosRenyi(OneShotSynthesizer):
         """Plan the number of edges; the number of steps has no effect."""
         return [num_edges_entry(budget.epsilon, self.edge_record)]
 
-    def release(self, edges: Tensor, epsilon: float) -> None:
+    def release(self, edges: Counted, epsilon: float) -> None:
         """Release the number of edges with the whole budget."""
         self.release_num_edges(edges, epsilon)
 

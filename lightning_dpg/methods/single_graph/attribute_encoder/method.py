@@ -17,7 +17,7 @@ from lightning_dpg.graph.scored_swaps import score_of_images, swap_by_scores
 from lightning_dpg.interfaces import AttributedGraphRecords, BatchRequest
 from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.methods.single_graph.attribute_encoder.clipping import clipped_edge_sum
-from lightning_dpg.methods.single_graph.base import noisy_num_edges
+from lightning_dpg.methods.single_graph.base import Counted, noisy_num_edges
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn.attribute_logits import SHARPNESS, AttributeLogits, degree_levels
@@ -218,8 +218,8 @@ class AttributeEncoder(Synthesizer):
         if self.dpsgd.adds_none:
             self.ledger.spend(self.unprotected("training", "no noise is added"))
 
-    def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
-        """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
+    def release_num_edges(self, edges: Counted, epsilon: float) -> None:
+        """Release the number of edges (private) into ``num_edges``."""
         self.num_edges = noisy_num_edges(self, edges, epsilon, record=self.edge_record)
 
     def step_entries(self) -> list[LedgerEntry]:

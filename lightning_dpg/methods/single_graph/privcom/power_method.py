@@ -13,7 +13,7 @@ from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.graph.katz import inverse_katz
 from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
 from lightning_dpg.interfaces import BatchRequest, GraphRecords
-from lightning_dpg.methods.single_graph.base import noisy_num_edges
+from lightning_dpg.methods.single_graph.base import Counted, noisy_num_edges
 from lightning_dpg.methods.single_graph.degree_release import check_shares
 from lightning_dpg.methods.single_graph.privcom.matrix import ADJACENCY, KatzMatrix
 from lightning_dpg.methods.synthesizer import Synthesizer
@@ -131,8 +131,8 @@ class NoisyPowerMethod(Synthesizer):
         if not self.is_released and not self.ledger.affords(*self.step_entries()):
             self._finish()  # a killed run may have spent more than its checkpoint records
 
-    def release_num_edges(self, edges: Tensor, epsilon: float) -> None:
-        """Release the number of edges of shape ``(M, 2)`` (private) into ``num_edges``."""
+    def release_num_edges(self, edges: Counted, epsilon: float) -> None:
+        """Release the number of edges (private) into ``num_edges``."""
         self.num_edges = noisy_num_edges(self, edges, epsilon)
 
     def calibrated(self, budget: Budget) -> list[float]:

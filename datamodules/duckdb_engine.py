@@ -1,0 +1,79 @@
+"""DuckDB, the engine of files and of its own databases."""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lightning_dpg.datamodules.table_engine import TableEngine
+from lightning_dpg.graph.node_names import GraphFormatError
+
+_LEAST_MEMORY = 256 * 2**20
+_BYTES_PER_ROW = 24
+
+
+class DuckDBEngine(TableEngine):
+    """DuckDB within this process, on files or on a file of its own."""
+
+    dialect = "duckdb"
+
+    def __init__(
+        self, origin: str, database: Path | None, relation: str | None, connection: Any = None
+    ) -> None:
+        import duckdb
+
+        super().__init__(origin, relation)
+        self.failures = (duckdb.Error,)
+        self._connection = connection
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        if connection is not None:
+            return
+        with self._explained():
+            self._connection = duckdb.connect(str(database or ":memory:"), read_only=bool(database))
+        # Rows that exceed the memory go to a folder for the owner only, which ends with the object.
+        self._scratch = tempfile.TemporaryDirectory(prefix="lightning_dpg-")
+        self._connection.execute("SET temp_directory = ?", [self._scratch.name])
+        self._connection.execute("SET preserve_insertion_order = false")
+
+    def _batches(self, sql: str) -> Iterator[Any]:
+        yield from self._connection.sql(sql).to_arrow_reader(1 << 16)
+
+    def define(self, name: str, sql: str, *, keep: bool = False) -> None:
+        """Give a query a name, as a temporary view or table."""
+        kind = "TABLE" if keep else "VIEW"
+        with self._explained():
+            self._connection.execute(f"CREATE OR REPLACE TEMP {kind} {name} AS {sql}")
+
+    def expect(self, num_rows: int) -> None:
+        """Limit the memory of DuckDB in proportion to the rows; it spills to the disk beyond."""
+        if self._scratch is not None:
+            limit = max(_LEAST_MEMORY, _BYTES_PER_ROW * num_rows)
+            self._connection.execute(f"SET memory_limit = '{limit}B'")
+
+    def upload(self, name: str, columns: Mapping[str, NDArray[np.int64]]) -> None:
+        """Put numbers into a temporary view."""
+        import pyarrow
+
+        self._connection.register(name, pyarrow.table(dict(columns)))
+
+    def tables(self) -> list[str]:
+        """Names of the tables."""
+        rows = self._connection.execute(
+            "SELECT table_name FROM information_schema.tables ORDER BY 1"
+        ).fetchall()
+        return [name for (name,) in rows]
+
+    def _refuse(self, error: Exception) -> NoReturn:
+        import duckdb
+
+        text = str(error).partition("\n")[0]
+        is_parquet = self.relation is not None and self.relation.startswith("read_parquet")
+        if is_parquet and not isinstance(error, duckdb.BinderException):
+            raise GraphFormatError(
+                f"{self.origin}: not a whole Parquet file ({text[:90]})\n"
+                "it may be cut short: copy it anew"
+            ) from None
+        super()._refuse(error)

@@ -1,0 +1,254 @@
+"""One graph whose edges are the rows of a table, read and counted where the table is."""
+
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.datamodules.base import node_set_assumption, sides_assumption
+from lightning_dpg.datamodules.edge_list import EdgeListDataModule
+from lightning_dpg.datamodules.records import OneGraph
+from lightning_dpg.datamodules.table_columns import ColumnOfIds
+from lightning_dpg.datamodules.table_records import EdgeTable
+from lightning_dpg.datamodules.table_source import open_engine
+from lightning_dpg.datamodules.table_statistics import TableStatistics
+from lightning_dpg.graph.conversion import NodeSet
+from lightning_dpg.graph.node_names import GraphFormatError
+from lightning_dpg.graph.pair_space import Kind, PairSpace
+
+if TYPE_CHECKING:
+    TableSource: TypeAlias = str | Path | Any
+else:
+    TableSource = str | Any  # the help of the command line shows this
+
+
+class TableGraph:
+    """The records of a table (private), whose edges are read on demand only.
+
+    Args:
+        table: The table.
+        assumptions: What a guarantee takes as public.
+
+    Attributes:
+        statistics: Counts of the edges, which the engine of the table computes.
+    """
+
+    def __init__(self, table: EdgeTable, assumptions: list[str]) -> None:
+        self._table = table
+        self.num_nodes = table.num_nodes
+        self.node_names = table.node_names
+        self.kind: Kind = table.kind
+        self.num_left = table.num_left
+        self.assumptions = assumptions
+        self.statistics = TableStatistics(table)
+
+    @cached_property
+    def edges(self) -> Tensor:
+        """Records of shape ``(M, 2)`` in lexicographic order."""
+        return self._table.read_edges()
+
+    @cached_property
+    def graph(self) -> Data:
+        """Graph of the edges, with all nodes."""
+        return self._table.space.graph(self.edges, self.node_names)
+
+
+class EdgeTableDataModule(EdgeListDataModule):
+    """One graph whose edges are the rows of a table: Parquet, CSV, DuckDB, PostgreSQL or Spark.
+
+    The engine of the table numbers the nodes, drops loops and repeated edges and counts them, for
+    the owner only. Methods that need counts alone (ErdosRenyi, ChungLu, BTER, DK2) leave the edges
+    there; for all others the edges are read at their first use. The records are those that
+    :class:`EdgeListDataModule` reads from a file of the same ids.
+
+    Columns besides the two ids, such as weights and times, are not read. The connection only reads.
+    Needs the extra ``tables``, and ``spark`` for Spark.
+
+    Attributes:
+        train_graph: Graph of the training edges, with all nodes.
+        edges: Training records of shape ``(M, 2)``.
+    """
+
+    def __init__(
+        self,
+        source: TableSource,
+        *,
+        table: str | None = None,
+        source_column: str | None = None,
+        target_column: str | None = None,
+        where: str | None = None,
+        nodes: str | None = None,
+        left_nodes: str | None = None,
+        right_nodes: str | None = None,
+        kind: Kind = "undirected",
+        undirected: bool = False,
+        missing_ids: Literal["refuse", "drop"] = "refuse",
+        names: Literal["keep", "numbers"] = "keep",
+        steps_per_epoch: int | None = None,
+        val_fraction: float = 0.0,
+        test_fraction: float = 0.0,
+        num_graphs: int = 1,
+        seed: int = 0,
+    ) -> None:
+        """Store the arguments; ``setup`` opens the table and checks them.
+
+        Args:
+            source: Parquet or CSV file, a pattern of such files (``'calls/*.csv'``),
+                ``duckdb:///FILE``, ``postgresql://USER@HOST/DATABASE``, ``spark://HOST:PORT``, or
+                from Python an Ibis table expression. A password belongs into ``~/.pgpass``.
+            table: Table of a database, ``NAME`` or ``SCHEMA.NAME``.
+            source_column: Column that holds the first id of each edge; by default columns with names
+                such as ``source`` and ``target``.
+            target_column: Column that holds the second id.
+            where: Condition in the SQL of the engine that a row must fulfill. It chooses edges, and is
+                public like every setting.
+            nodes: Ids of all nodes (public) as ``TABLE(COLUMN)``, such as ``customers(id)``. By
+                default the ids that occur in the edges, which becomes an assumption of the guarantee.
+            left_nodes: Ids of all left nodes of a bipartite graph (public), in the same form; by
+                default the ids of the first column.
+            right_nodes: Ids of all right nodes.
+            kind: ``undirected``; ``directed``, where an edge is an ordered pair of nodes; or
+                ``bipartite``, where an edge links a left and a right node, and the side of each node
+                is public.
+            undirected: Drop the directions of a table that looks directed instead of refusing it.
+            missing_ids: Whether to ``refuse`` rows without an id or to ``drop`` them.
+            names: ``numbers`` publishes numbers from 0 to N - 1 in a secret random order instead of
+                names, and leaves a key file in the run folder. The edges are read for it.
+            steps_per_epoch: Batches per epoch of methods that do not say it themselves.
+            val_fraction: Probability that an edge is held out for validation, by a public coin.
+            test_fraction: Probability that an edge is held out for the test, by the same coin.
+            num_graphs: Number of graphs to generate in ``predict``, from the seeds 0, 1, ...
+            seed: Seed of the coin and of the sampled non-edges (public).
+        """
+        super().__init__(
+            source,
+            undirected=undirected,
+            steps_per_epoch=steps_per_epoch,
+            val_fraction=val_fraction,
+            test_fraction=test_fraction,
+            num_graphs=num_graphs,
+            seed=seed,
+            nodes=nodes,
+            names=names,
+            source_column=source_column,
+            target_column=target_column,
+            kind=kind,
+            left_nodes=left_nodes,
+            right_nodes=right_nodes,
+        )
+        self.table = table
+        self.node_columns = (nodes, left_nodes, right_nodes)
+        self.where = where
+        self.missing_ids = missing_ids
+
+    @cached_property
+    def _table(self) -> EdgeTable:
+        """The table with its numbered nodes, opened at the first use."""
+        self._check_kind()
+        if self.missing_ids not in ("refuse", "drop"):
+            raise ValueError(f"missing_ids must be 'refuse' or 'drop', got {self.missing_ids!r}")
+        table = EdgeTable(
+            open_engine(self.source),
+            self.table,
+            self._columns(),
+            self.where,
+            self._node_columns(),
+            self.kind,
+            self.missing_ids == "drop",
+        )
+        table.check_directions(self.undirected)
+        return table
+
+    def _node_columns(self) -> list[ColumnOfIds]:
+        """Columns of the public ids, as the settings name them."""
+        nodes, *sides = self.node_columns
+        if sides.count(None) == 1:
+            raise GraphFormatError("left_nodes and right_nodes: give both, or neither")
+        if None not in sides and nodes is not None:
+            raise GraphFormatError("left_nodes and right_nodes: leave out nodes")
+        if self.kind == "bipartite" and nodes is not None:
+            raise GraphFormatError(
+                "the side of each node is not known\ngive the ids of both sides: left_nodes and "
+                "right_nodes (--data.left_nodes 'customers(id)' --data.right_nodes 'shops(id)')"
+            )
+        return [_column_of_ids(ids) for ids in (nodes, *sides) if ids is not None]
+
+    def _stays_there(self) -> bool:
+        """Whether the edges may stay in the table."""
+        return self.names == "keep" and not (self.val_fraction or self.test_fraction)
+
+    @property
+    def space(self) -> PairSpace:
+        """Return the pairs of nodes that may be linked (public)."""
+        return self._table.space
+
+    @property
+    def num_nodes(self) -> int:
+        """Return the number of nodes N (public)."""
+        return self._table.num_nodes
+
+    @property
+    def num_edges(self) -> int:
+        """Return the number of edges including held-out edges (private)."""
+        return self._table.counts.edges
+
+    def _split_edges(self) -> None:
+        """Open the table; read and split its edges only where something asks for them."""
+        if not self._stays_there():
+            super()._split_edges()
+            return
+        self._check_arguments()
+        self._describe()
+        self.val_links = self.test_links = None
+        self._is_set_up = True
+
+    def _describe(self) -> None:
+        """State the assumptions, and summarize the table for the owner."""
+        table = self._table
+        self.summary = table.summary()
+        node_set = NodeSet.LIST if table.has_node_list else NodeSet.LINES
+        self.assumptions.append(node_set_assumption(table.num_nodes, node_set, self.names))
+        if self.kind == "bipartite":
+            self.assumptions.append(sides_assumption(node_set))
+
+    def _read_graph(self) -> Data:
+        """Read all edges of the table."""
+        if self._stays_there():
+            self._whole = self.records.graph
+            return self._whole
+        self._describe()
+        table = self._table
+        self._whole = table.space.graph(table.read_edges(), table.node_names)
+        return self._whole if self.names == "keep" else self._numbered(self._whole)
+
+    @cached_property
+    def _table_graph(self) -> TableGraph:
+        return TableGraph(self._table, self.assumptions)
+
+    @property
+    def records(self) -> OneGraph | TableGraph:  # type: ignore[override]
+        """Return the training records (private), after ``setup``."""
+        return self._table_graph if self._stays_there() else super().records
+
+    @cached_property
+    def edges(self) -> Tensor:  # type: ignore[override]
+        """Training records of shape ``(M, 2)``, read from the table at the first use."""
+        return self._table_graph.edges
+
+    @cached_property
+    def train_graph(self) -> Data:
+        """Graph of the training edges, with all nodes."""
+        return self._table_graph.graph
+
+
+def _column_of_ids(text: str) -> ColumnOfIds:
+    """Read ``table(column)``."""
+    found = re.fullmatch(r"\s*([^()]+?)\s*\(\s*([^()]+?)\s*\)\s*", text)
+    if found is None:
+        raise GraphFormatError(
+            f"nodes {text!r}\nexpected a table and its column of ids, such as customers(id)"
+        )
+    return ColumnOfIds(found[1], found[2])

@@ -1,0 +1,171 @@
+"""An engine that holds tables: it runs SQL where the data are and returns Arrow batches."""
+
+import difflib
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lightning_dpg.graph.node_names import GraphFormatError
+
+_MISSING_TABLE = r"does not exist|TABLE_OR_VIEW_NOT_FOUND|not exist.*relation"
+
+
+class TableEngine(ABC):
+    """A connection that only reads, with named queries that other queries can refer to.
+
+    Attributes:
+        dialect: Name of the SQL dialect for Ibis and sqlglot.
+        group: First group of a regular expression in its replacement.
+        failures: Classes of the engine's errors.
+        order: Suffix of text that makes it compare by code points.
+        origin: Place that errors name, without a password.
+        relation: The only relation of a source without tables, such as a file, in SQL; else None.
+    """
+
+    dialect: ClassVar[str]
+    group: ClassVar[str] = r"\1"
+    order: ClassVar[str] = ""
+    failures: tuple[type[Exception], ...] = ()
+
+    def __init__(self, origin: str, relation: str | None = None) -> None:
+        self.origin = origin
+        self.relation = relation
+        self._queries: dict[str, str] = {}
+
+    @abstractmethod
+    def _batches(self, sql: str) -> Iterator[Any]:
+        """Run a query; return batches of Arrow."""
+
+    @abstractmethod
+    def upload(self, name: str, columns: Mapping[str, NDArray[np.int64]]) -> None:
+        """Put numbers into a temporary table."""
+
+    @abstractmethod
+    def tables(self) -> list[str]:
+        """Names of the tables."""
+
+    def define(self, name: str, sql: str, *, keep: bool = False) -> None:
+        """Give a query a name; ``keep`` says that its rows are needed several times."""
+        self._queries[name] = sql
+
+    def expect(self, num_rows: int) -> None:  # noqa: B027  # servers have nothing to adapt
+        """Adapt to the number of rows of a table, if the engine runs in this process."""
+
+    def batches(self, sql: str) -> Iterator[Any]:
+        """Run a query; return batches of Arrow, and name the place of a failure."""
+        own = ", ".join(f"{name} AS ({query})" for name, query in self._queries.items())
+        if own:
+            is_more = sql.startswith("WITH ")
+            sql = f"WITH {own}, {sql[5:]}" if is_more else f"WITH {own} {sql}"
+        with self._explained():
+            yield from self._batches(sql)
+
+    def row(self, sql: str) -> list[Any]:
+        """Return the only row of a query."""
+        (found,) = (row for batch in self.batches(sql) for row in batch.to_pylist())
+        return list(found.values())
+
+    def numbers(self, sql: str, count: int) -> NDArray[np.int64]:
+        """Return ``count`` rows of whole numbers of a query, shape ``(count, columns)``."""
+        place, rows = 0, np.empty((count, 0), dtype=np.int64)
+        for batch in self.batches(sql):
+            if not rows.shape[1]:
+                rows = np.empty((count, batch.num_columns), dtype=np.int64)
+            for column in range(batch.num_columns):
+                values = batch.column(column).to_numpy(zero_copy_only=False)
+                rows[place : place + batch.num_rows, column] = values
+            place += batch.num_rows
+        if place != count:
+            raise GraphFormatError(
+                f"{self.origin}: the table changed while it was read\nread it again"
+            )
+        return rows
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn an engine's error into one that names the place."""
+        try:
+            yield
+        except self.failures as error:
+            self._refuse(error)
+
+    def _refuse(self, error: Exception) -> NoReturn:
+        text = " ".join(str(error).split())
+        if re.search(r"permission denied|not authorized", text, re.IGNORECASE):
+            found = re.search(r"permission denied[\w ]*", text, re.IGNORECASE)
+            reason = found[0] if found else "permission denied"
+            raise GraphFormatError(
+                f"{self.origin}: {reason}\nask its owner for the right to read (GRANT SELECT)"
+            ) from None
+        text = re.split(r" LINE \d+:| Query was:|;? \[SQL", text)[0]
+        raise GraphFormatError(f"{self.origin}: {text[:200]}") from None
+
+    def columns(self, relation: str, name: str | None) -> dict[str, str]:
+        """Return the columns of a relation and their types in Arrow.
+
+        Args:
+            relation: The relation in SQL.
+            name: Name of the table for an error.
+        """
+        try:
+            batches = list(self._batches(f"SELECT * FROM {relation} LIMIT 1"))
+        except self.failures as error:
+            text = str(error)
+            if name is not None and re.search(_MISSING_TABLE, text):
+                raise GraphFormatError(self._unknown_table(name)) from None
+            self._refuse(error)
+        (schema,) = {batch.schema for batch in batches[:1]} or {None}
+        if schema is None:
+            raise GraphFormatError(f"{self.origin}: no rows\nexpected two node ids per row")
+        return {field.name: str(field.type) for field in schema}
+
+    def _unknown_table(self, name: str) -> str:
+        known = self.tables()
+        near = difflib.get_close_matches(name, known, n=3) or known[:5]
+        hint = (
+            f"did you mean {' or '.join(near)}?" if near else "it holds no table that you may read"
+        )
+        return f"{self.origin}: no table {name!r}\n{hint}"
+
+    def table(self, name: str) -> str:
+        """Return the quoted name of a table."""
+        import sqlglot  # of the extra 'tables'
+
+        try:
+            return sqlglot.exp.to_table(name, dialect=self.dialect).sql(self.dialect, identify=True)
+        except sqlglot.errors.SqlglotError:
+            raise GraphFormatError(f"table {name!r} is no name of a table") from None
+
+    def column(self, name: str) -> str:
+        """Return the quoted name of a column."""
+        import sqlglot
+
+        return sqlglot.exp.column(name, quoted=True).sql(self.dialect)
+
+    def predicate(self, text: str) -> str:
+        """Check that a condition is one expression, and no further statement."""
+        import sqlglot
+
+        try:
+            parsed = sqlglot.parse(f"SELECT 1 WHERE ({text})", dialect=self.dialect)
+        except sqlglot.errors.SqlglotError:
+            parsed = []
+        parts = {key for each in parsed if each for key, value in each.args.items() if value}
+        if len(parsed) != 1 or parts != {"expressions", "where"}:
+            raise GraphFormatError(
+                f"where {text!r} is no condition in SQL\n"
+                "expected one expression, such as: amount > 100 AND year = 2024"
+            )
+        where = parsed[0].args["where"]
+        return str(where.this.sql(self.dialect))
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """Return the nearest of known names, or all of them, for an error."""
+    near = difflib.get_close_matches(name, known, n=3)
+    return f"did you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(known)}"

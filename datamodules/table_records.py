@@ -1,0 +1,342 @@
+"""Canonical records of a table, computed by its engine: dense node numbers and each edge once.
+
+The nodes have the numbers that an edge list with the same ids gives them, in the natural order of
+the ids. The ids of edges stay in the engine; the names of nodes are read once each.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lightning_dpg.datamodules.table_columns import ColumnOfIds, chosen_columns, kind_of_ids
+from lightning_dpg.datamodules.table_engine import TableEngine, nearest
+from lightning_dpg.datamodules.table_queries import (
+    canonical_pairs,
+    ibis_module,
+    natural_order,
+    numbered_ends,
+    outside_ids,
+)
+from lightning_dpg.graph.conversion import check_share_of_mutual
+from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError
+from lightning_dpg.graph.pair_space import Kind, PairSpace, pair_space
+
+_MOST_DIGITS = 1000
+"""Longest id that the regular expressions of all engines can pad."""
+
+
+class TableCounts(NamedTuple):
+    """What an engine counted in a table (private)."""
+
+    rows: int
+    missing: int
+    edges: int
+    links: int
+    """Different ordered pairs of two nodes."""
+    loops: int
+
+
+class EdgeTable:
+    """The edges of a table (private) between numbered nodes (public).
+
+    The engine computes everything; edges are read at their first use.
+
+    Args:
+        engine: The engine.
+        table: Name of the table, or None where the source is one.
+        columns: Columns of both ids, or None to recognize them.
+        where: Condition in SQL that rows must fulfill, or None.
+        node_columns: Column of all ids, or of those of the left and of the right nodes; empty for
+            the ids that occur.
+        kind: Kind of the graph.
+        drops_missing: Whether to drop rows with a missing id instead of refusing them.
+    """
+
+    def __init__(
+        self,
+        engine: TableEngine,
+        table: str | None,
+        columns: tuple[str, str] | None,
+        where: str | None,
+        node_columns: Sequence[ColumnOfIds],
+        kind: Kind,
+        drops_missing: bool,
+    ) -> None:
+        self.engine, self.kind = engine, kind
+        self._define_rows(table, columns, where)
+        self._check_rows(where, drops_missing)
+        self._define_nodes(node_columns)
+        self._define_edges()
+        self._check_edges()
+
+    def _define_rows(
+        self, table: str | None, columns: tuple[str, str] | None, where: str | None
+    ) -> None:
+        """Define ``edge_rows``: both ids of each row, as whole numbers or as text."""
+        engine = self.engine
+        if table is None and engine.relation is None:
+            known = engine.tables()
+            raise GraphFormatError(
+                f"{engine.origin}: table is not set\nit holds {', '.join(known[:8]) or 'none'}"
+            )
+        if table is not None and engine.relation is not None:
+            raise GraphFormatError(
+                f"{engine.origin}: table {table!r} is for databases: leave it out"
+            )
+        relation = engine.relation or engine.table(str(table))
+        types = engine.columns(relation, table)
+        self.columns = chosen_columns(engine.origin, list(types), columns)
+        self.others = [name for name in types if name not in self.columns]
+        kinds = [kind_of_ids(engine.origin, name, types[name]) for name in self.columns]
+        if kinds[0] != kinds[1]:
+            one, other = (f"{name!r} holds {types[name]}" for name in self.columns)
+            raise GraphFormatError(
+                f"{engine.origin}: {one} and {other}\nexpected ids of one type at both ends\n"
+                "make a view that casts one of them, and read the view"
+            )
+        self._kind_of_ids = kinds[0]
+        first, second = (self._id(name) for name in self.columns)
+        condition = "" if where is None else f" WHERE ({engine.predicate(where)})"
+        engine.define(
+            "edge_rows", f"SELECT {first} AS source, {second} AS target FROM {relation}{condition}"
+        )
+
+    def _id(self, column: str) -> str:
+        """Return the SQL of an id in canonical form."""
+        name = self.engine.column(column)
+        if self._kind_of_ids == "int64":
+            return f"CAST({name} AS BIGINT)"
+        text = "STRING" if self.engine.dialect == "pyspark" else "TEXT"
+        return f"TRIM(CAST({name} AS {text})){self.engine.order}"
+
+    def _check_rows(self, where: str | None, drops_missing: bool) -> None:
+        """Count rows and missing ids; keep the rows without missing ids as ``edge_ids``."""
+        rows = self._rows("edge_rows")
+        is_bad = self._is_missing(rows.source) | self._is_missing(rows.target)
+        self._rows_total, self._missing = (
+            int(count or 0)
+            for count in self._row(rows.aggregate(rows=rows.count(), bad=is_bad.sum()))
+        )
+        self.engine.expect(self._rows_total)
+        origin = self.engine.origin
+        if not self._rows_total:
+            reason = "no rows" if where is None else f"where {where!r} matches no row"
+            raise GraphFormatError(f"{origin}: {reason}\nexpected two node ids per row")
+        if self._missing and not drops_missing:
+            raise GraphFormatError(
+                f"{origin}: {self._missing:,} of {self._rows_total:,} rows lack an id "
+                f"({self.columns[0]!r} or {self.columns[1]!r} is NULL or empty)\n"
+                "set missing_ids to drop (--data.missing_ids drop) to leave these rows out"
+            )
+        if self._missing == self._rows_total:
+            raise GraphFormatError(f"{origin}: each row lacks an id\nexpected two node ids per row")
+        self._define("edge_ids", rows.filter(~is_bad))
+        if self._kind_of_ids == "int64":
+            ids = self._rows("edge_ids")
+            (least,) = self._row(
+                ids.aggregate(least=ibis_module().least(ids.source, ids.target).min())
+            )
+            if int(least) < 0:
+                raise GraphFormatError(f"{origin}: id {least}\nexpected ids of 0 or more, or text")
+
+    def _is_missing(self, column: Any) -> Any:
+        if self._kind_of_ids == "int64":
+            return column.isnull()
+        return column.isnull() | column.lower().isin(sorted(MISSING_NAMES))
+
+    def _define_nodes(self, given: Sequence[ColumnOfIds]) -> None:
+        """Define ``nodes``: ids with side and number, in the order of an edge list."""
+        ibis, rows = ibis_module(), self._rows("edge_ids")
+        self.has_node_list = bool(given)
+        ends = [rows.select(id=rows.source), rows.select(id=rows.target)]
+        if given:
+            for place, ids in enumerate(given):
+                self._define_ids(f"node_ids_{place}", ids)
+            tables = [
+                ibis.table({"id": self._kind_of_ids}, name=f"node_ids_{k}")
+                for k in range(len(given))
+            ]
+        elif self.kind == "bipartite":
+            tables = ends
+        else:
+            tables = [ibis.union(*ends)]
+        sides = [
+            ids.distinct().mutate(side=ibis.literal(place)) for place, ids in enumerate(tables)
+        ]
+        ids = sides[0] if len(sides) == 1 else ibis.union(*sides)
+        self._define("node_set", ids, keep=True)
+        found = ibis.table({"id": self._kind_of_ids, "side": "int64"}, name="node_set")
+        order = [found.side, *self._natural_order(found)]
+        number = ibis.row_number().over(order_by=order).cast("int32")
+        self._define("nodes", found.mutate(number=number), keep=True)
+        nodes = self._nodes()
+        total, left = self._row(nodes.aggregate(total=nodes.count(), left=(1 - nodes.side).sum()))
+        self.num_nodes = int(total)
+        self.num_left = int(left or 0) if self.kind == "bipartite" else None
+        if self.num_nodes < 2 or self.num_left in (0, self.num_nodes):
+            raise GraphFormatError(
+                f"{self.engine.origin}: {self.num_nodes} node(s)\nexpected two nodes or more"
+            )
+
+    def _define_ids(self, name: str, ids: ColumnOfIds) -> None:
+        """Define the ids of a public column, whose type must be that of the ends of edges."""
+        engine = self.engine
+        if engine.relation is not None:
+            raise GraphFormatError(
+                f"nodes {ids.table}({ids.column}): {engine.origin} has no second table\n"
+                "give a list of ids to EdgeListDataModule, or put both tables into a database"
+            )
+        relation = engine.table(ids.table)
+        types = engine.columns(relation, ids.table)
+        if ids.column not in types:
+            raise GraphFormatError(
+                f"nodes: {ids.table} has no column {ids.column!r}\n{nearest(ids.column, list(types))}"
+            )
+        if kind_of_ids(engine.origin, ids.column, types[ids.column]) != self._kind_of_ids:
+            raise GraphFormatError(
+                f"nodes: {ids.table}.{ids.column} holds {types[ids.column]}, and the edges have ids "
+                f"of another type\nexpected ids of one type\nmake a view that casts one of them"
+            )
+        column = self._id(ids.column)
+        engine.define(name, f"SELECT DISTINCT {column} AS id FROM {relation}")
+        found = ibis_module().table({"id": self._kind_of_ids}, name=name)
+        is_bad = self._is_missing(found.id)
+        (missing,) = self._row(found.aggregate(bad=is_bad.sum()))
+        if missing:
+            raise GraphFormatError(
+                f"nodes: an id of {ids.table}.{ids.column} is missing (NULL or empty)\n"
+                "expected ids only"
+            )
+
+    def _natural_order(self, nodes: Any) -> list[Any]:
+        """Return the keys of the natural order of names: numbers within text compare by value."""
+        if self._kind_of_ids == "int64":
+            return [nodes.id]
+        (longest,) = self._row(nodes.aggregate(longest=nodes.id.length().max()))
+        if int(longest) > _MOST_DIGITS:
+            raise GraphFormatError(
+                f"{self.engine.origin}: an id of {longest:,} characters\n"
+                f"expected at most {_MOST_DIGITS:,}"
+            )
+        return natural_order(nodes.id, max(int(longest), 1), self.engine.group)
+
+    @cached_property
+    def node_names(self) -> list[str]:
+        """Names of the nodes by their numbers (public)."""
+        nodes = self._nodes()
+        sql = self._sql(nodes.order_by(nodes.number).select(nodes.id.cast("string").name("id")))
+        names = [name for batch in self.engine.batches(sql) for name in batch.column(0).to_pylist()]
+        if self.num_left is not None and len(set(names)) < len(names):
+            sides = ["left"] * self.num_left + ["right"] * (len(names) - self.num_left)
+            return [f"{side}:{name}" for side, name in zip(sides, names, strict=True)]
+        return names
+
+    @property
+    def space(self) -> PairSpace:
+        """Pairs of nodes that may be linked (public)."""
+        return pair_space(self.kind, self.num_nodes, self.num_left)
+
+    def _define_edges(self) -> None:
+        """Define ``edge_pairs``: each record once, with its number of rows and of directions."""
+        rows, ends = self._rows("edge_ids"), numbered_ends(self._nodes(), self.kind)
+        if self.has_node_list:
+            self._refuse_outside(outside_ids(rows, ends))
+        self._define("edge_pairs", canonical_pairs(rows, ends, self.kind), keep=True)
+
+    def _refuse_outside(self, outside: Any) -> None:
+        """Refuse ids that are not among the given ones."""
+        count, least = self._row(outside.aggregate(count=outside.count(), first=outside.id.min()))
+        if count:
+            raise GraphFormatError(
+                f"{self.engine.origin}: {count:,} ids of edges are not among the ids of nodes, the "
+                f"first is {str(least)!r}\nexpected edges between ids of the node set only\n"
+                "add the ids to the node set, or leave their rows out: where (--data.where)"
+            )
+
+    def _check_edges(self) -> None:
+        """Count edges; refuse none, and an undirected table that looks directed."""
+        pairs = self.pairs()
+        edges, repeats, links = (
+            int(count or 0)
+            for count in self._row(
+                pairs.aggregate(
+                    edges=pairs.count(), repeats=pairs.repeats.sum(), links=pairs.links.sum()
+                )
+            )
+        )
+        kept = self._rows_total - self._missing
+        self.counts = TableCounts(self._rows_total, self._missing, edges, links, kept - repeats)
+        if not edges:
+            raise GraphFormatError(
+                f"{self.engine.origin}: no edges\nexpected an edge between two different nodes"
+            )
+
+    def check_directions(self, undirected: bool) -> None:
+        """Refuse an undirected graph of which only some links have an opposite."""
+        if self.kind == "undirected":
+            mutual = self.counts.links - self.counts.edges
+            check_share_of_mutual(mutual, self.counts.edges, self.engine.origin, undirected)
+
+    def summary(self) -> str:
+        """Summarize for the owner what was read, with exact counts (private)."""
+        counts = self.counts
+        repeated = counts.rows - counts.missing - counts.loops - counts.links
+        dropped = (counts.links - counts.edges) % counts.edges
+        names = self.node_names
+        shown_kind = "" if self.kind == "undirected" else f"{self.kind}; "
+        missing = f", {counts.missing:,} without an id" if counts.missing else ""
+        line = (
+            f"read {Path(self.engine.origin).name}: {self.num_nodes:,} nodes, {counts.edges:,} edges "
+            f"({shown_kind}table; columns {self.columns[0]!r} and {self.columns[1]!r}; "
+            f"{repeated:,} repeated, {counts.loops:,} loops{missing}, direction dropped in "
+            f"{dropped:,}); e.g. {names[0]}, {names[1]}, ..."
+        )
+        return line + (
+            f"; dropped from the edges: {', '.join(self.others)[:200]}" if self.others else ""
+        )
+
+    def read_edges(self) -> Tensor:
+        """Read the records (private), shape ``(M, 2)``, in lexicographic order."""
+        pairs = self.pairs()
+        key = pairs.low.cast("int64") * self.num_nodes + pairs.high
+        keys = self.engine.numbers(self._sql(pairs.select(key=key)), self.counts.edges)[:, 0]
+        keys.sort()
+        edges = np.empty((len(keys), 2), dtype=np.int64)
+        np.divmod(keys, self.num_nodes, out=(edges[:, 0], edges[:, 1]))
+        return torch.from_numpy(edges)
+
+    def _nodes(self) -> Any:
+        schema = {"id": self._kind_of_ids, "side": "int64", "number": "int32"}
+        return ibis_module().table(schema, name="nodes")
+
+    def pairs(self) -> Any:
+        """Return the edges: the table ``edge_pairs`` of numbers ``low`` and ``high``."""
+        schema = {"low": "int32", "high": "int32", "repeats": "int32", "links": "int8"}
+        return ibis_module().table(schema, name="edge_pairs")
+
+    def _rows(self, name: str) -> Any:
+        ids = self._kind_of_ids
+        return ibis_module().table({"source": ids, "target": ids}, name=name)
+
+    def _define(self, name: str, query: Any, *, keep: bool = False) -> None:
+        self.engine.define(name, self._sql(query), keep=keep)
+
+    def _row(self, query: Any) -> list[Any]:
+        return self.engine.row(self._sql(query))
+
+    def _sql(self, query: Any) -> str:
+        return str(ibis_module().to_sql(query, dialect=self.engine.dialect))
+
+    def rows(self, query: Any) -> Iterator[NDArray[np.int64]]:
+        """Yield the rows of a query of whole numbers."""
+        for batch in self.engine.batches(self._sql(query)):
+            columns = [
+                batch.column(k).to_numpy(zero_copy_only=False) for k in range(batch.num_columns)
+            ]
+            yield from np.stack(columns, axis=1).astype(np.int64)

@@ -1,0 +1,81 @@
+"""The engine of a source of tables: a file, a database, a cluster or an Ibis expression."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from lightning_dpg.datamodules.duckdb_engine import DuckDBEngine
+from lightning_dpg.datamodules.server_engines import IbisEngine, PostgresEngine, SparkEngine
+from lightning_dpg.datamodules.table_engine import TableEngine
+from lightning_dpg.graph.node_names import GraphFormatError
+
+_FILES = {".parquet": "read_parquet({})", ".csv": "read_csv({}, all_varchar=true, header=true)"}
+
+
+def open_engine(source: Any) -> TableEngine:
+    """Open the source of a table.
+
+    Args:
+        source: Parquet file, CSV file or a pattern of such files, ``duckdb:///FILE``,
+            ``postgresql://USER@HOST/DATABASE``, ``spark://MASTER``, or an Ibis table expression.
+    """
+    _require("ibis", "duckdb", "pyarrow")
+    if not isinstance(source, str | Path):
+        if not hasattr(source, "get_backend"):
+            raise GraphFormatError(
+                f"source: an object of type {type(source).__name__} is no table\n"
+                "expected a path, a URL or an ibis table expression; a DataFrame is for "
+                "EdgeListDataModule"
+            )
+        return _expression_engine(source)
+    text = str(source)
+    scheme = text.partition("://")[0] if "://" in text else ""
+    if scheme == "duckdb":
+        path = Path(text.removeprefix("duckdb:///")).expanduser()
+        if not path.is_file():
+            raise GraphFormatError(f"{path}: no such file\nexpected a database of DuckDB")
+        return DuckDBEngine(str(path), path, None)
+    if scheme in ("postgresql", "postgres"):
+        _require("adbc_driver_postgresql")
+        return PostgresEngine(urlsplit(text))
+    if scheme == "spark":
+        _require("pyspark", extra="spark")
+        return SparkEngine(text)
+    return DuckDBEngine(text, None, _read_files(text))
+
+
+def _expression_engine(expression: Any) -> TableEngine:
+    """Return the engine of an Ibis table expression."""
+    import ibis
+
+    backend = expression.get_backend()
+    relation = f"({ibis.to_sql(expression, dialect=backend.name)}) AS given"
+    if backend.name == "duckdb":
+        return DuckDBEngine("ibis table", None, relation, backend.con)
+    return IbisEngine(backend, relation)
+
+
+def _read_files(pattern: str) -> str:
+    """Return the call that reads files in DuckDB."""
+    path = Path(pattern).expanduser()
+    kind = path.name.lower().removesuffix(".gz")
+    reader = next((call for suffix, call in _FILES.items() if kind.endswith(suffix)), None)
+    if reader is None:
+        raise GraphFormatError(
+            f"{pattern}: no table\nexpected .parquet, .csv or a pattern of these, duckdb:///FILE,\n"
+            "postgresql://USER@HOST/DATABASE or spark://MASTER"
+        )
+    if not any(path.parent.glob(path.name) if path.parent.exists() else ()):
+        raise GraphFormatError(f"{pattern}: no such file")
+    return reader.format("'" + str(path).replace("'", "''") + "'")
+
+
+def _require(*modules: str, extra: str = "tables") -> None:
+    """Refuse a source whose libraries are not installed."""
+    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    if missing:
+        raise GraphFormatError(
+            f"tables are read with {', '.join(missing)}, which is not installed\n"
+            f"pip install 'lightning_dpg[{extra}]'"
+        )

@@ -1,0 +1,169 @@
+"""Counts of the edges of a table, one Ibis expression each: only counts leave the engine."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lightning_dpg.datamodules.table_records import EdgeTable
+from lightning_dpg.graph.joint_degrees import cells_of_counts
+from lightning_dpg.graph.wedges import WedgeHash, count_closed
+
+_NODES = "public_nodes"
+
+
+class TableStatistics:
+    """Exact counts of the edges of a table (private), see ``GraphStatisticsSource``.
+
+    Args:
+        table: The table.
+    """
+
+    def __init__(self, table: EdgeTable) -> None:
+        self._table = table
+
+    def num_edges(self) -> int:
+        """Count the edges."""
+        return self._table.counts.edges
+
+    def degrees(self) -> Tensor:
+        """Count the edges at each entry of the degree vector, shape ``(num_ends,)``."""
+        table, space = self._table, self._table.space
+        # The second ends of ordered pairs have entries of their own, behind the first ones.
+        shift = int(space.ends(torch.zeros(1, 2, dtype=torch.long))[0, 1])
+        found = np.zeros(space.num_ends, dtype=np.int64)
+        for node, degree in table.rows(_degrees(table.pairs(), shift)):
+            found[node] = degree
+        return torch.from_numpy(found)
+
+    def mixing(self, classes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count edges by the classes of their ends: shape ``(K, K)``."""
+        import ibis
+
+        self._table.engine.upload(_NODES, {"node": np.arange(len(classes)), "class": classes})
+        nodes, pairs = (
+            ibis.table({"node": "int64", "class": "int64"}, name=_NODES),
+            self._table.pairs(),
+        )
+        low = nodes.select(low=nodes.node, low_class=nodes["class"])
+        high = nodes.select(high=nodes.node, high_class=nodes["class"])
+        ends = pairs.join(low, "low").join(high, "high")
+        ends = ends.select(
+            first=ibis.greatest(ends.low_class, ends.high_class),
+            second=ibis.least(ends.low_class, ends.high_class),
+        )
+        grouped = ends.group_by(["first", "second"]).aggregate(edges=ends.count())
+        size = int(classes.max()) + 1
+        found = np.zeros((size, size), dtype=np.int64)
+        for first, second, edges in self._table.rows(grouped):
+            found[first, second] = edges
+        return found
+
+    def joint_degrees(self, largest_two: int) -> NDArray[np.int64]:
+        """Count edges by the degrees of their ends: shape ``(C,)``."""
+        import ibis
+
+        table, pairs = self._table, self._table.pairs()
+        degrees = _degrees(pairs, 0)
+        low = degrees.select(low=degrees.node, low_degree=degrees.degree)
+        high = degrees.select(high=degrees.node, high_degree=degrees.degree)
+        ends = pairs.join(low, "low").join(high, "high")
+        ends = ends.select(
+            smaller=ibis.least(ends.low_degree, ends.high_degree),
+            larger=ibis.greatest(ends.low_degree, ends.high_degree),
+        )
+        ends = ends.filter(ends.smaller + ends.larger <= largest_two)
+        grouped = ends.group_by(["smaller", "larger"]).aggregate(edges=ends.count())
+        rows = np.array([*table.rows(grouped)], dtype=np.int64).reshape(-1, 3)
+        return cells_of_counts(rows[:, :2], rows[:, 2], largest_two, table.num_nodes)
+
+    def wedges(
+        self,
+        slots: NDArray[np.int64],
+        classes: NDArray[np.int64],
+        closures_per_edge: int,
+        seed: int,
+    ) -> NDArray[np.int64]:
+        """Count chosen wedges and closed wedges: shape ``(2, K)``.
+
+        The engine chooses the wedges, counts them and finds the closed ones. The cap on the wedges
+        that a link closes follows a public random order of the slots, which stays here: the engine
+        hands over the closed wedges by numbers of slots and of nodes.
+        """
+        table, hashing = self._table, WedgeHash(slots, seed)
+        table.engine.upload(_NODES, {"class": classes, **hashing.columns()})
+        chosen = _wedges(table.pairs())
+        found = np.zeros((2, int(classes.max()) + 1), dtype=np.int64)
+        counted = chosen.group_by("class").aggregate(wedges=chosen.count())
+        for group, wedges in table.rows(counted):
+            found[0, group] = wedges
+        closed = chosen.join(table.pairs(), ["low", "high"]).select("slot", "class", "low", "high")
+        rows = np.array([*table.rows(closed)], dtype=np.int64).reshape(-1, 4)
+        links = rows[:, 2] * table.num_nodes + rows[:, 3]
+        is_counted = count_closed(rows[:, 0], links, hashing.order, closures_per_edge)
+        found[1] = np.bincount(rows[is_counted, 1], minlength=found.shape[1])
+        return found
+
+
+def _degrees(pairs: Any, shift: int) -> Any:
+    """Return the number of edges at each node that has any; second nodes are shifted."""
+    import ibis
+
+    ends = ibis.union(
+        pairs.select(node=pairs.low.cast("int64")),
+        pairs.select(node=pairs.high.cast("int64") + shift),
+    )
+    return ends.group_by("node").aggregate(degree=ends.count())
+
+
+def _wedges(pairs: Any) -> Any:
+    """Return the chosen wedges, a row each: slot, class of the center, and both ends.
+
+    All arithmetic is on whole numbers below 2^63, which each engine has: factors and numbers of 64
+    bits are halves of 32 bits, and the halves are multiplied by parts of 16 bits.
+    """
+    import ibis
+
+    columns = ("node", "class", "slots", "first_bin", "factor_high", "factor_low")
+    others = ("node", "number_high", "number_low")
+    nodes = ibis.table({name: "int64" for name in (*columns, *others[1:])}, name=_NODES)
+    low, high = pairs.low.cast("int64"), pairs.high.cast("int64")
+    arms = ibis.union(pairs.select(center=low, other=high), pairs.select(center=high, other=low))
+    centers = nodes.filter(nodes.slots > 0).select(**{f"c_{name}": nodes[name] for name in columns})
+    ends = nodes.select(**{f"o_{name}": nodes[name] for name in others})
+    arms = arms.join(centers, arms.center == centers.c_node)
+    arms = arms.join(ends, arms.other == ends.o_node)
+    half = 2**32
+    mixed = _low_product(arms.c_factor_high, arms.o_number_low)
+    mixed = mixed + _low_product(arms.c_factor_low, arms.o_number_high)
+    hashed = (mixed + _high_product(arms.c_factor_low, arms.o_number_low)) % half
+    arms = arms.mutate(hashed=hashed)
+    place = _shifted(arms.hashed * 2 * arms.c_slots, 32)
+    arms = arms.mutate(bin=arms.c_first_bin + place)
+    window = ibis.window(group_by="bin", order_by=["hashed", "other"])
+    arms = arms.mutate(rank=ibis.row_number().over(window))
+    first = arms.filter(arms["rank"] == 0)
+    first = first.mutate(slot=_shifted(first.bin, 1))
+    grouped = first.group_by(["slot", "c_class"]).aggregate(
+        bins=first.count(), low=first.other.min(), high=first.other.max()
+    )
+    grouped = grouped.filter(grouped.bins == 2)
+    return grouped.select("slot", "low", "high", **{"class": grouped.c_class})
+
+
+def _shifted(value: Any, bits: int) -> Any:
+    """Divide a number of 0 or more by a power of two, rounded down."""
+    return (value - value % 2**bits) // 2**bits
+
+
+def _low_product(one: Any, other: Any) -> Any:
+    """Return the lower 32 bits of the product of two numbers of 32 bits."""
+    upper = (one * _shifted(other, 16)) % 2**16 * 2**16
+    return (upper + one * (other % 2**16)) % 2**32
+
+
+def _high_product(one: Any, other: Any) -> Any:
+    """Return the upper 32 bits of the product of two numbers of 32 bits."""
+    return _shifted(one * _shifted(other, 16) + _shifted(one * (other % 2**16), 16), 16)

@@ -1,0 +1,48 @@
+"""Counts of a graph whose edges are in memory, see ``GraphStatisticsSource``."""
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lightning_dpg.graph.joint_degrees import joint_degrees
+from lightning_dpg.graph.pair_space import PairSpace
+from lightning_dpg.graph.stubs import count_links
+from lightning_dpg.graph.wedges import count_wedges
+
+
+class EdgeStatistics:
+    """Exact counts of edges in memory (private).
+
+    Args:
+        edges: Records of shape ``(M, 2)`` (private).
+        space: Pairs of nodes that may be linked (public).
+    """
+
+    def __init__(self, edges: Tensor, space: PairSpace) -> None:
+        self._edges, self._space = edges, space
+
+    def num_edges(self) -> int:
+        """Count the edges."""
+        return len(self._edges)
+
+    def degrees(self) -> Tensor:
+        """Count the edges at each entry of the degree vector, shape ``(num_ends,)``."""
+        return self._space.degrees(self._edges)
+
+    def mixing(self, classes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count edges by the classes of their ends, see :func:`count_links`: shape ``(K, K)``."""
+        return count_links(classes, self._edges.numpy())
+
+    def joint_degrees(self, largest_two: int) -> NDArray[np.int64]:
+        """Count edges by the degrees of their ends, see :func:`joint_degrees`: ``(C,)``."""
+        return joint_degrees(self._edges.numpy(), self.degrees().numpy(), largest_two)
+
+    def wedges(
+        self,
+        slots: NDArray[np.int64],
+        classes: NDArray[np.int64],
+        closures_per_edge: int,
+        seed: int,
+    ) -> NDArray[np.int64]:
+        """Count chosen wedges and closed wedges, see :func:`count_wedges`: shape ``(2, K)``."""
+        return count_wedges(self._edges.numpy(), slots, classes, closures_per_edge, seed)

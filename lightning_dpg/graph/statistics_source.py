@@ -1,0 +1,52 @@
+"""Counts that methods ask of a graph, wherever its edges are."""
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+from typing_extensions import Protocol, runtime_checkable
+
+
+class GraphStatisticsSource(Protocol):
+    """Exact counts of the edges of one graph (private), wherever the edges are.
+
+    Sensitivities are those of the counts; a source adds no noise, books nothing and rounds nothing.
+    """
+
+    def num_edges(self) -> int:
+        """Number of edges M."""
+
+    def degrees(self) -> Tensor:
+        """Number of edges at each entry of the degree vector of the pairs."""
+
+    def mixing(self, classes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Edges by the classes of their ends, shape ``(K, K)``, given public classes ``(N,)``."""
+
+    def joint_degrees(self, largest_two: int) -> NDArray[np.int64]:
+        """Edges by the degrees of their ends, whose sum is at most ``largest_two`` (public)."""
+
+    def wedges(
+        self,
+        slots: NDArray[np.int64],
+        classes: NDArray[np.int64],
+        closures_per_edge: int,
+        seed: int,
+    ) -> NDArray[np.int64]:
+        """Wedges and closed wedges by class, shape ``(2, K)``; each edge is in few of them.
+
+        Args:
+            slots: Number of slots of each node (public), shape ``(N,)``.
+            classes: Class of each node (public), shape ``(N,)``.
+            closures_per_edge: Number of wedges that a link may close (public).
+            seed: Seed of the choice of wedges (public).
+        """
+
+
+@runtime_checkable
+class HoldsStatistics(Protocol):
+    """Records of one graph that count their edges without handing them over.
+
+    Attributes:
+        statistics: The counts (private).
+    """
+
+    statistics: GraphStatisticsSource

@@ -1,0 +1,108 @@
+"""Tables that cannot be read are refused in at most five lines that name a way out."""
+
+import pytest
+
+from lightning_dpg.datamodules import EdgeTableDataModule
+from lightning_dpg.graph.node_names import GraphFormatError
+
+pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
+duckdb = pytest.importorskip("duckdb")
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Folder of a good table, and of some that are not."""
+    folder = tmp_path_factory.mktemp("tables")
+    tables = {
+        "good": {"payer": [1, 2, 3], "payee": [2, 3, 4], "amount": [1.0, 2.0, 3.0]},
+        "nulls": {"source": [1, None, 3], "target": [2, 3, None]},
+        "blank": {"source": ["a", " ", "nan"], "target": ["b", "c", "d"]},
+        "mixed": {"source": [1, 2], "target": ["a", "b"]},
+        "floats": {"source": [1.5, 2.0], "target": [2.5, 3.0]},
+        "negative": {"source": [1, -2], "target": [2, 3]},
+        "loops": {"source": [1, 2], "target": [1, 2]},
+    }
+    for name, columns in tables.items():
+        parquet.write_table(pa.table(columns), folder / f"{name}.parquet")
+    whole = (folder / "good.parquet").read_bytes()
+    (folder / "cut.parquet").write_bytes(whole[:-30])
+    with duckdb.connect(str(folder / "bank.duckdb")) as connection:
+        good = folder / "good.parquet"
+        connection.execute(f"CREATE TABLE transfers AS SELECT * FROM '{good}'")
+        connection.execute("CREATE TABLE customers AS SELECT 1 AS id UNION ALL SELECT 2")
+        connection.execute("CREATE TABLE people AS SELECT 'a' AS id")
+    return folder
+
+
+NOT_ONE = "is no condition in SQL"
+FILES = {
+    "a column": ("good", {"source_column": "payr", "target_column": "payee"}, "did you mean payer"),
+    "one column": ("good", {"source_column": "payer"}, "set both"),
+    "NULL": ("nulls", {}, r"2 of 3 rows lack an id .*\n.*--data.missing_ids drop"),
+    "blank ids": ("blank", {}, "2 of 3 rows lack an id"),
+    "types": ("mixed", {}, "'source' holds int64 and 'target' holds string"),
+    "floats": ("floats", {}, "column 'source' holds double"),
+    "a negative id": ("negative", {}, "id -2"),
+    "loops": ("loops", {}, "no edges"),
+    "no row": ("good", {"where": "amount > 100"}, "where 'amount > 100' matches no row"),
+    "half a condition": ("good", {"where": "amount >"}, NOT_ONE),
+    "two statements": ("good", {"where": "1=1); DROP TABLE x; SELECT (1"}, NOT_ONE),
+    "another clause": ("good", {"where": "true) HAVING (true"}, NOT_ONE),
+    "a column in where": ("good", {"where": "amont > 1"}, '"amont" not found'),
+    "half a file": ("cut", {}, "not a whole Parquet file .*\nit may be cut short"),
+    "no file": ("absent", {}, "no such file"),
+    "a table of a file": ("good", {"table": "t"}, "leave it out"),
+    "nodes of a file": ("good", {"nodes": "t(id)"}, "has no second table"),
+}
+TABLES = {
+    "no table": ({}, "table is not set\nit holds customers, people, transfers"),
+    "a table": ({"table": "transfer"}, "no table 'transfer'\ndid you mean transfers"),
+    "an id outside": (
+        {"table": "transfers", "nodes": "customers(id)"},
+        "2 ids of edges are not among the ids of nodes, the first is '3'",
+    ),
+    "a node table": ({"table": "transfers", "nodes": "customer(id)"}, "did you mean customers"),
+    "a node column": ({"table": "transfers", "nodes": "customers(ids)"}, "did you mean id"),
+    "a node type": ({"table": "transfers", "nodes": "people(id)"}, "people.id holds string"),
+    "no column": ({"table": "transfers", "nodes": "customers"}, r"such as customers\(id\)"),
+}
+
+
+def assert_refused(source, settings, text):
+    with pytest.raises(Exception, match=text) as refused:
+        EdgeTableDataModule(source, **settings).setup("fit")
+    assert len(str(refused.value).splitlines()) <= 5
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_a_file_is_refused(place, case):
+    name, settings, text = FILES[case]
+    assert_refused(f"{place}/{name}.parquet", settings, text)
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_a_table_is_refused(place, case):
+    settings, text = TABLES[case]
+    assert_refused(f"duckdb:///{place}/bank.duckdb", settings, text)
+
+
+def test_rows_without_an_id_are_dropped_and_counted(place):
+    data = EdgeTableDataModule(f"{place}/blank.parquet", missing_ids="drop")
+    data.setup("fit")
+    assert data.num_edges == 1
+    assert "2 without an id" in data.summary
+
+
+def test_what_is_no_table_is_refused():
+    for source in (3, "rows.xlsx", "duckdb:///absent.duckdb"):
+        with pytest.raises(GraphFormatError):
+            EdgeTableDataModule(source, table="t").setup("fit")
+
+
+def test_the_connection_cannot_write(place):
+    data = EdgeTableDataModule(f"duckdb:///{place}/bank.duckdb", table="transfers")
+    data.setup("fit")
+    with pytest.raises(duckdb.Error, match="read-only"):
+        data._table.engine._connection.execute("CREATE TABLE copied AS SELECT 1")

@@ -1,0 +1,168 @@
+"""Tables give the records, names, assumptions and identity of an edge list with the same ids."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from lightning_dpg.datamodules import EdgeListDataModule, EdgeTableDataModule
+from lightning_dpg.graph.node_names import GraphFormatError
+from lightning_dpg.methods import BTER, RandomizedResponse
+from lightning_dpg.running.fit import fit_method
+
+pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
+duckdb = pytest.importorskip("duckdb")
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+NUMBERS = [(10, 2), (2, 10), (2, 2), (2, 30), (30, 2), (2, 30), (7, 10), (10, 7)]
+NUMBERS += [(30, 10), (10, 30)]
+# The natural order of these is none of text: a1 a1b a01 a2 a10 a-1 b.
+NAMES = [("a10", "a2"), ("a-1", "a1"), ("a01", "a1b"), ("b", "a1"), ("b", "a2")]
+
+
+def table(pairs, **more):
+    columns = {"payer": [one for one, _ in pairs], "payee": [other for _, other in pairs]}
+    return pa.table(columns | {name: [value] * len(pairs) for name, value in more.items()})
+
+
+def bank(path, **tables):
+    """A file of DuckDB with tables of Arrow."""
+    with duckdb.connect(str(path)) as connection:
+        for name, rows in tables.items():
+            connection.register("rows", rows)
+            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM rows")
+    return f"duckdb:///{path}"
+
+
+def listed(tmp_path, pairs, **settings):
+    path = tmp_path / "pairs.csv"
+    path.write_text("payer,payee\n" + "".join(f"{one},{other}\n" for one, other in pairs))
+    data = EdgeListDataModule(str(path), **settings)
+    data.setup("fit")
+    return data
+
+
+def opened(source, **settings):
+    data = EdgeTableDataModule(source, **settings)
+    data.setup("fit")
+    return data
+
+
+def assert_same(data, expected):
+    assert data.records.node_names == expected.records.node_names
+    assert data.assumptions == expected.assumptions
+    assert data.num_edges == expected.num_edges
+    assert torch.equal(data.records.edges, expected.edges)
+    assert data.identity() == expected.identity()
+
+
+@pytest.mark.parametrize("kind", ["undirected", "directed", "bipartite"])
+@pytest.mark.parametrize("pairs", [NUMBERS, NAMES], ids=["numbers", "names"])
+def test_parquet_is_the_edge_list_of_the_same_ids(tmp_path, pairs, kind):
+    parquet.write_table(table(pairs, amount=1.5), tmp_path / "pairs.parquet")
+    settings = {"kind": kind, "undirected": kind == "undirected"}
+    assert_same(
+        opened(str(tmp_path / "pairs.parquet"), **settings), listed(tmp_path, pairs, **settings)
+    )
+
+
+def test_the_order_of_names_is_that_of_an_edge_list_for_odd_ids(tmp_path):
+    rng = np.random.default_rng(0)
+    ids = {"".join(rng.choice([*"aB1209 -_.é"], rng.integers(1, 8))).strip() for _ in range(300)}
+    ids = sorted(ids - {""})
+    pairs = [*pairwise(ids)]
+    parquet.write_table(table(pairs), tmp_path / "ids.parquet")
+    data = opened(str(tmp_path / "ids.parquet"))
+    expected = EdgeListDataModule(pairs)
+    assert data.records.node_names == expected.graph.node_names
+
+
+def test_summary_counts_what_was_dropped(tmp_path):
+    parquet.write_table(table(NUMBERS, amount=1.5), tmp_path / "pairs.parquet")
+    data = opened(str(tmp_path / "pairs.parquet"), undirected=True)
+    assert data.summary == (
+        "read pairs.parquet: 4 nodes, 4 edges (table; columns 'payer' and 'payee'; 1 repeated, "
+        "1 loops, direction dropped in 0); e.g. 2, 7, ...; dropped from the edges: amount"
+    )
+
+
+def test_csv_files_database_and_expression_hold_one_graph(tmp_path):
+    for place, part in enumerate((NAMES[:2], NAMES[2:])):
+        lines = "".join(f"{one},{other}\n" for one, other in part)
+        (tmp_path / f"part{place}.csv").write_text("payer,payee\n" + lines)
+    url = bank(tmp_path / "bank.duckdb", calls=table(NAMES, year=2024))
+    expected = listed(tmp_path, NAMES)
+    assert_same(opened(str(tmp_path / "part*.csv")), expected)
+    assert_same(opened(url, table="calls"), expected)
+    import ibis
+
+    connection = ibis.duckdb.connect(str(tmp_path / "bank.duckdb"), read_only=True)
+    calls = connection.table("calls")
+    assert_same(opened(calls.filter(calls.year == 2024)), expected)
+
+
+def test_numbers_in_csv_keep_their_zeros(tmp_path):
+    (tmp_path / "calls.csv").write_text("source,target\n007,7\n7,10\n")
+    assert opened(str(tmp_path / "calls.csv")).records.node_names == ["007", "7", "10"]
+
+
+def test_public_nodes_and_a_condition(tmp_path):
+    url = bank(
+        tmp_path / "bank.duckdb",
+        calls=pa.table({"source": [1, 2, 9], "target": [2, 3, 1], "year": [2024, 2024, 2020]}),
+        customers=pa.table({"id": [4, 3, 2, 1]}),
+    )
+    data = opened(url, table="calls", where="year = 2024", nodes="customers(id)")
+    assert data.records.node_names == ["1", "2", "3", "4"]
+    assert data.records.edges.tolist() == [[0, 1], [1, 2]]
+    assert data.assumptions == [
+        "The node set (4 nodes and their names) is public: it was given as a list beside the edges."
+    ]
+
+
+def test_sides_of_a_bipartite_graph_from_two_tables(tmp_path):
+    url = bank(
+        tmp_path / "shop.duckdb",
+        sales=pa.table({"source": ["a", "b", "b"], "target": ["x", "x", "y"]}),
+        customers=pa.table({"id": ["b", "a", "c"]}),
+        shops=pa.table({"id": ["y", "x"]}),
+    )
+    sides = {"left_nodes": "customers(id)", "right_nodes": "shops(id)"}
+    data = opened(url, table="sales", kind="bipartite", **sides)
+    assert data.records.node_names == ["a", "b", "c", "x", "y"]
+    assert data.records.edges.tolist() == [[0, 3], [1, 3], [1, 4]]
+    assert data.records.num_left == 3
+
+
+def test_counting_methods_leave_the_edges_and_others_read_them(tmp_path):
+    parquet.write_table(table(NUMBERS), tmp_path / "pairs.parquet")
+    counted = opened(str(tmp_path / "pairs.parquet"), undirected=True)
+    fit_method(BTER(), counted, 1.0, 0.0)
+    assert "edges" not in vars(counted.records)
+    read = opened(str(tmp_path / "pairs.parquet"), undirected=True)
+    fit_method(RandomizedResponse(4), read, 8.0, 0.0)
+    assert "edges" in vars(read.records)
+
+
+def test_numbered_and_split_tables(tmp_path):
+    parquet.write_table(table(NUMBERS), tmp_path / "pairs.parquet")
+    data = opened(str(tmp_path / "pairs.parquet"), undirected=True, names="numbers")
+    assert data.records.node_names == ["0", "1", "2", "3"]
+    assert len(data.edges) == 4
+    assert data.identity() == listed(tmp_path, NUMBERS, undirected=True).identity()
+    parquet.write_table(table(NAMES), tmp_path / "names.parquet")
+    held_out = {"test_fraction": 0.4, "seed": 1}
+    expected = listed(tmp_path, NAMES, **held_out)
+    split = opened(str(tmp_path / "names.parquet"), **held_out)
+    assert 0 < len(split.edges) < len(NAMES)
+    assert torch.equal(split.edges, expected.edges)
+    assert torch.equal(split.test_links.edges, expected.test_links.edges)
+
+
+def test_a_directed_looking_table_is_refused_as_a_file_is(tmp_path):
+    pairs = [(k, k + 1) for k in range(9)] + [(1, 0)]
+    parquet.write_table(table(pairs), tmp_path / "pairs.parquet")
+    with pytest.raises(GraphFormatError, match="1 of 9 links are there in both directions"):
+        opened(str(tmp_path / "pairs.parquet"))

@@ -1,0 +1,156 @@
+"""One graph through every source of tables: equal records, equal counts, equal releases."""
+
+import shutil
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+
+from lightning_dpg.datamodules import EdgeListDataModule, EdgeTableDataModule
+from lightning_dpg.graph.edge_statistics import EdgeStatistics
+from lightning_dpg.graph.node_names import GraphFormatError
+from lightning_dpg.methods import BTER, DK2, ChungLu, ErdosRenyi
+from lightning_dpg.privacy.ledger import Budget
+from lightning_dpg.privacy.noise import NoiseSource
+from tests.book.conftest import server  # noqa: F401  # a fixture
+
+pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
+duckdb = pytest.importorskip("duckdb")
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+SOURCES = [
+    "parquet",
+    "duckdb",
+    "postgresql",
+    pytest.param("spark", marks=pytest.mark.slow),
+]
+
+
+def power_law_pairs():
+    """Pairs with text ids, loops and repeated rows, whose text order is not the natural one."""
+    graph = nx.barabasi_albert_graph(150, 4, seed=0)
+    edges = [(f"n{i}", f"n{j}") for i, j in graph.edges]
+    return [*edges, ("n3", "n3"), edges[0], edges[7][::-1]]
+
+
+def spark_session():
+    """A local cluster of two threads."""
+    sql = pytest.importorskip("pyspark.sql", reason="no pyspark: install the extra 'spark'")
+    if shutil.which("java") is None:
+        pytest.skip("no java, which Spark needs")
+    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", False)
+    return builder.config("spark.sql.shuffle.partitions", 2).getOrCreate()
+
+
+def stored(kind, rows, folder, request):
+    """Source and settings of a table of Arrow, kept by an engine."""
+    if kind == "parquet":
+        parquet.write_table(rows, folder / "rows.parquet")
+        return str(folder / "rows.parquet"), {}
+    if kind == "duckdb":
+        with duckdb.connect(str(folder / "bank.duckdb")) as connection:
+            connection.register("rows", rows)
+            connection.execute("CREATE TABLE transfers AS SELECT * FROM rows")
+        return f"duckdb:///{folder}/bank.duckdb", {"table": "transfers"}
+    if kind == "postgresql":
+        postgres = pytest.importorskip("adbc_driver_postgresql.dbapi")
+        url = request.getfixturevalue("server") + "/postgres"
+        with postgres.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
+            cursor.adbc_ingest("transfers", rows, mode="replace")
+        return url, {"table": "transfers"}
+    spark_session().createDataFrame(rows.to_pandas()).createOrReplaceTempView("transfers")
+    return "spark://local[2]", {"table": "transfers"}
+
+
+def released(kind, num_nodes, edges):
+    """Released tensors under noise that the test fixes."""
+    method = kind(num_nodes)
+    method.ledger.budget = Budget(1.0, 0.0)
+    method._noise = NoiseSource(unsafe_seed=5)
+    method.release(edges, 1.0)
+    return method.released_state()
+
+
+def assert_equal_to_memory(data, expected):
+    """Compare records, counts and releases with those of edges in memory."""
+    records = data.records
+    assert records.node_names == expected.records.node_names
+    there, here = records.statistics, EdgeStatistics(expected.edges, expected.space)
+    assert there.num_edges() == here.num_edges()
+    assert torch.equal(there.degrees(), here.degrees())
+    degrees = here.degrees().numpy()
+    classes = np.frexp(degrees)[1].astype(np.int64)
+    assert (there.mixing(classes) == here.mixing(classes)).all()
+    most = int(np.sort(degrees)[-2:].sum()) // 2  # which leaves some edges out
+    assert (there.joint_degrees(most) == here.joint_degrees(most)).all()
+    slots = -(-degrees // 2)
+    counted = here.wedges(slots, classes, 1, 3)
+    assert (there.wedges(slots, classes, 1, 3) == counted).all()
+    assert 0 < counted[1].sum() < counted[0].sum()
+    for kind in (ErdosRenyi, ChungLu, BTER, DK2):
+        one = released(kind, data.num_nodes, there)
+        other = released(kind, data.num_nodes, expected.edges)
+        assert all(torch.equal(value, other[name]) for name, value in one.items())
+    assert "edges" not in vars(records)
+    assert torch.equal(records.edges, expected.edges)
+    assert data.assumptions == expected.assumptions
+    assert data.identity() == expected.identity()
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_a_table_is_the_graph_of_its_rows_in_memory(kind, tmp_path, request):
+    pairs = power_law_pairs()
+    rows = pa.table({"source": [i for i, _ in pairs], "target": [j for _, j in pairs]})
+    source, settings = stored(kind, rows, tmp_path, request)
+    data = EdgeTableDataModule(source, **settings)
+    data.setup("fit")
+    expected = EdgeListDataModule(pairs)
+    expected.setup("fit")
+    assert_equal_to_memory(data, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["parquet", "duckdb", "postgresql", "spark"])
+def test_facebook_through_every_source(kind, tmp_path, request, data_root):
+    expected = EdgeListDataModule("Facebook", nodes="from_edges")
+    expected.setup("fit")
+    ids = np.array([int(name) for name in expected.graph.node_names])[expected.edges.numpy()]
+    rows = pa.table({"source": ids[:, 0], "target": ids[:, 1]})
+    source, settings = stored(kind, rows, tmp_path, request)
+    data = EdgeTableDataModule(source, **settings)
+    data.setup("fit")
+    assert data.num_edges == 88_234
+    assert_equal_to_memory(data, expected)
+
+
+def test_degrees_of_directed_and_bipartite_tables(tmp_path):
+    rows = pa.table({"source": ["a", "b", "b", "b"], "target": ["x", "x", "y", "x"]})
+    parquet.write_table(rows, tmp_path / "rows.parquet")
+    for kind, degrees in {"directed": [1, 2, 0, 0, 0, 0, 2, 1], "bipartite": [1, 2, 2, 1]}.items():
+        data = EdgeTableDataModule(str(tmp_path / "rows.parquet"), kind=kind)
+        data.setup("fit")
+        assert data.records.statistics.degrees().tolist() == degrees
+
+
+def test_a_server_that_refuses_is_named_without_a_password():
+    pytest.importorskip("adbc_driver_postgresql")
+    with pytest.raises(GraphFormatError, match=r"127\.0\.0\.1:1: connection refused"):
+        EdgeTableDataModule("postgresql://me@127.0.0.1:1/bank", table="t").setup("fit")
+    with pytest.raises(GraphFormatError, match="PGPASSWORD") as refused:
+        EdgeTableDataModule("postgresql://me:secret@127.0.0.1:1/bank", table="t").setup("fit")
+    assert "secret" not in str(refused.value)
+
+
+def test_a_table_that_the_user_must_not_read(request):
+    postgres = pytest.importorskip("adbc_driver_postgresql.dbapi")
+    url = request.getfixturevalue("server") + "/postgres"
+    with postgres.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE hidden AS SELECT 1 AS source, 2 AS target")
+        cursor.execute("CREATE ROLE guest LOGIN")
+    guest = url.replace("owner@", "guest@")
+    with pytest.raises(GraphFormatError, match="permission denied for table hidden"):
+        EdgeTableDataModule(guest, table="hidden").setup("fit")
+    with pytest.raises(GraphFormatError, match="did you mean hidden"):
+        EdgeTableDataModule(url, table="hiden").setup("fit")

@@ -97,7 +97,11 @@ def _wedges(seen: Observation) -> Tensor:
     entry, degrees = seen.entry, seen.method.degrees.cpu().numpy()
     counts, _ = wedge_counter(degrees, entry.sensitivity / entry.epsilon)
     rate = weight(entry.epsilon) / entry.sensitivity
-    return counts_score(seen.noisy, counts, seen.pairs, seen.known, rate)
+
+    def counted(edges: np.ndarray) -> np.ndarray:
+        return counts(torch.from_numpy(edges))
+
+    return counts_score(seen.noisy, counted, seen.pairs, seen.known, rate)
 
 
 def _largest_degrees(seen: Observation) -> Tensor:

@@ -13,6 +13,8 @@ from lightning_dpg.graph.node_names import GraphFormatError
 
 _SECONDS = 10
 """Longest wait for a server."""
+_ONLY_READ = "SET default_transaction_read_only = on"
+_MAY_WRITE = "SET default_transaction_read_only = off"
 
 
 class PostgresEngine(TableEngine):
@@ -49,11 +51,34 @@ class PostgresEngine(TableEngine):
                 "expected a PostgreSQL server that answers within 10 s; check host, port and user\n"
                 "a password belongs into the file ~/.pgpass or the variable PGPASSWORD"
             ) from None
-        self._execute("SET default_transaction_read_only = on")
+        self._execute(_ONLY_READ)
+        # The planner has no statistics of grouped rows, and would loop over both sides of a join.
+        self._execute("SET enable_nestloop = off")
 
-    def _execute(self, sql: str) -> None:
+    def _execute(self, *statements: str) -> None:
         with self._connection.cursor() as cursor:
-            cursor.execute(sql)
+            for sql in statements:
+                cursor.execute(sql)
+
+    def define(self, name: str, sql: str, *, keep: bool = False) -> None:
+        """Give a query a name; rows that are needed often go to a temporary table."""
+        if not keep:
+            super().define(name, sql)
+            return
+        # A name of its own: a temporary table would hide one of the user with an equal name.
+        kept = f"lightning_dpg_{name}"
+        try:
+            self._execute(
+                _MAY_WRITE,
+                f"DROP TABLE IF EXISTS pg_temp.{kept}",
+                f"CREATE TEMPORARY TABLE {kept} AS {self.complete(sql)}",
+                f"ANALYZE pg_temp.{kept}",  # temporary tables get no statistics otherwise
+            )
+            self._queries[name] = f"NOT MATERIALIZED (SELECT * FROM pg_temp.{kept})"
+        except self.failures:  # without the right to make a table, each count asks anew
+            super().define(name, sql)
+        finally:
+            self._execute(_ONLY_READ)
 
     def _batches(self, sql: str) -> Iterator[Any]:
         with self._connection.cursor() as cursor:
@@ -65,9 +90,10 @@ class PostgresEngine(TableEngine):
         import pyarrow
 
         with self._explained(), self._connection.cursor() as cursor:
-            cursor.execute("SET default_transaction_read_only = off")
+            cursor.execute(_MAY_WRITE)
             cursor.adbc_ingest(name, pyarrow.table(dict(columns)), mode="replace", temporary=True)
-            cursor.execute("SET default_transaction_read_only = on")
+            cursor.execute(f"ANALYZE pg_temp.{name}")
+            cursor.execute(_ONLY_READ)
 
     def tables(self) -> list[str]:
         """Names of the tables."""

@@ -51,19 +51,23 @@ class TableEngine(ABC):
 
     def define(self, name: str, sql: str, *, keep: bool = False) -> None:
         """Give a query a name; ``keep`` says that its rows are needed several times."""
-        self._queries[name] = sql
+        self._queries[name] = f"({sql})"
 
     def expect(self, num_rows: int) -> None:  # noqa: B027  # servers have nothing to adapt
         """Adapt to the number of rows of a table, if the engine runs in this process."""
 
+    def complete(self, sql: str) -> str:
+        """Put the named queries in front of a query."""
+        own = ", ".join(f"{name} AS {query}" for name, query in self._queries.items())
+        if not own:
+            return sql
+        is_more = sql.startswith("WITH ")
+        return f"WITH {own}, {sql[5:]}" if is_more else f"WITH {own} {sql}"
+
     def batches(self, sql: str) -> Iterator[Any]:
         """Run a query; return batches of Arrow, and name the place of a failure."""
-        own = ", ".join(f"{name} AS ({query})" for name, query in self._queries.items())
-        if own:
-            is_more = sql.startswith("WITH ")
-            sql = f"WITH {own}, {sql[5:]}" if is_more else f"WITH {own} {sql}"
         with self._explained():
-            yield from self._batches(sql)
+            yield from self._batches(self.complete(sql))
 
     def row(self, sql: str) -> list[Any]:
         """Return the only row of a query."""

@@ -108,6 +108,7 @@ class SparkEngine(TableEngine):
     """A Spark cluster, through a session of this process."""
 
     dialect = "pyspark"
+    grammar = "spark"
     group = "$1"
 
     def __init__(self, url: str) -> None:
@@ -153,7 +154,8 @@ class IbisEngine(TableEngine):
             raise GraphFormatError(
                 f"an ibis table of {backend.name}\nexpected DuckDB, PostgreSQL or Spark"
             )
-        self.dialect, self.group, self.order = same.dialect, same.group, same.order  # type: ignore[misc]
+        self.dialect, self.grammar = same.dialect, same.grammar  # type: ignore[misc]
+        self.group, self.order = same.group, same.order  # type: ignore[misc]
         super().__init__("ibis table", relation)
         from ibis.common.exceptions import IbisError
 

@@ -19,7 +19,8 @@ class TableEngine(ABC):
     """A connection that only reads, with named queries that other queries can refer to.
 
     Attributes:
-        dialect: Name of the SQL dialect for Ibis and sqlglot.
+        dialect: Name of the SQL dialect for Ibis.
+        grammar: Name of the dialect for sqlglot, if it is another one.
         group: First group of a regular expression in its replacement.
         failures: Classes of the engine's errors.
         order: Suffix of text that makes it compare by code points.
@@ -28,6 +29,7 @@ class TableEngine(ABC):
     """
 
     dialect: ClassVar[str]
+    grammar: ClassVar[str | None] = None
     group: ClassVar[str] = r"\1"
     order: ClassVar[str] = ""
     failures: tuple[type[Exception], ...] = ()
@@ -136,12 +138,18 @@ class TableEngine(ABC):
         )
         return f"{self.origin}: no table {name!r}\n{hint}"
 
+    @property
+    def _grammar(self) -> str:
+        return self.grammar or self.dialect
+
     def table(self, name: str) -> str:
         """Return the quoted name of a table."""
         import sqlglot  # of the extra 'tables'
 
         try:
-            return sqlglot.exp.to_table(name, dialect=self.dialect).sql(self.dialect, identify=True)
+            return sqlglot.exp.to_table(name, dialect=self._grammar).sql(
+                self._grammar, identify=True
+            )
         except sqlglot.errors.SqlglotError:
             raise GraphFormatError(f"table {name!r} is no name of a table") from None
 
@@ -149,14 +157,14 @@ class TableEngine(ABC):
         """Return the quoted name of a column."""
         import sqlglot
 
-        return sqlglot.exp.column(name, quoted=True).sql(self.dialect)
+        return sqlglot.exp.column(name, quoted=True).sql(self._grammar)
 
     def predicate(self, text: str) -> str:
         """Check that a condition is one expression, and no further statement."""
         import sqlglot
 
         try:
-            parsed = sqlglot.parse(f"SELECT 1 WHERE ({text})", dialect=self.dialect)
+            parsed = sqlglot.parse(f"SELECT 1 WHERE ({text})", dialect=self._grammar)
         except sqlglot.errors.SqlglotError:
             parsed = []
         parts = {key for each in parsed if each for key, value in each.args.items() if value}
@@ -166,7 +174,7 @@ class TableEngine(ABC):
                 "expected one expression, such as: amount > 100 AND year = 2024"
             )
         where = parsed[0].args["where"]
-        return str(where.this.sql(self.dialect))
+        return str(where.this.sql(self._grammar))
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

@@ -208,7 +208,7 @@ class EdgeTable:
         found = ibis_module().table({"id": self._kind_of_ids}, name=name)
         is_bad = self._is_missing(found.id)
         (missing,) = self._row(found.aggregate(bad=is_bad.sum()))
-        if missing:
+        if int(missing or 0):  # PostgreSQL hands over sums as text
             raise GraphFormatError(
                 f"nodes: an id of {ids.table}.{ids.column} is missing (NULL or empty)\n"
                 "expected ids only"

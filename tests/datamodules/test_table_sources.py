@@ -154,3 +154,31 @@ def test_a_table_that_the_user_must_not_read(request):
         EdgeTableDataModule(guest, table="hidden").setup("fit")
     with pytest.raises(GraphFormatError, match="did you mean hidden"):
         EdgeTableDataModule(url, table="hiden").setup("fit")
+
+
+def test_tables_of_the_server_may_have_any_name_and_temporary_ones_may_be_denied(request):
+    postgres = pytest.importorskip("adbc_driver_postgresql.dbapi")
+    url = request.getfixturevalue("server") + "/postgres"
+    with postgres.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
+        for name, rows in {
+            "edge_pairs": "(1, 5), (5, 3)",
+            "nodes": "(1, 1), (3, 3), (5, 5)",
+        }.items():
+            cursor.execute(
+                f"CREATE TABLE {name} AS SELECT * FROM (VALUES {rows}) AS t (payer, payee)"
+            )
+            cursor.execute(f"GRANT SELECT ON {name} TO PUBLIC")
+        cursor.execute("CREATE ROLE reader LOGIN")
+        cursor.execute("REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC")
+    for user in ("owner@", "reader@"):
+        source = url.replace("owner@", user)
+        data = EdgeTableDataModule(
+            source,
+            table="edge_pairs",
+            source_column="payer",
+            target_column="payee",
+            nodes="nodes(payer)",
+        )
+        data.setup("fit")
+        assert data.records.edges.tolist() == [[0, 2], [1, 2]]
+        assert data.records.statistics.degrees().tolist() == [1, 1, 2]

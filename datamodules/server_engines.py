@@ -91,9 +91,12 @@ class PostgresEngine(TableEngine):
 
         with self._explained(), self._connection.cursor() as cursor:
             cursor.execute(_MAY_WRITE)
-            cursor.adbc_ingest(name, pyarrow.table(dict(columns)), mode="replace", temporary=True)
-            cursor.execute(f"ANALYZE pg_temp.{name}")
-            cursor.execute(_ONLY_READ)
+            try:
+                table = pyarrow.table(dict(columns))
+                cursor.adbc_ingest(name, table, mode="replace", temporary=True)
+                cursor.execute(f"ANALYZE pg_temp.{name}")
+            finally:
+                cursor.execute(_ONLY_READ)
 
     def tables(self) -> list[str]:
         """Names of the tables."""

@@ -105,8 +105,11 @@ class TableEngine(ABC):
         if re.search(r"permission denied|not authorized", text, re.IGNORECASE):
             found = re.search(r"permission denied[\w ]*", text, re.IGNORECASE)
             reason = found[0] if found else "permission denied"
+            right = "make temporary tables (GRANT TEMPORARY)"
+            if "temporary" not in reason:
+                right = "read (GRANT SELECT)"
             raise GraphFormatError(
-                f"{self.origin}: {reason}\nask its owner for the right to read (GRANT SELECT)"
+                f"{self.origin}: {reason}\nask its owner for the right to {right}"
             ) from None
         text = re.split(r" LINE \d+:| Query was:|;? \[SQL", text)[0]
         raise GraphFormatError(f"{self.origin}: {text[:200]}") from None

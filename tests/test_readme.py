@@ -36,8 +36,10 @@ SECTIONS = {"model": methods, "data": datamodules}
 OWNERS = {"privacy": callbacks.PrivacyAccountant, "card": callbacks.Card, "trainer": pl.Trainer}
 # Classes and options of other libraries, and options of benchmarks/ and results/.
 FOREIGN_CLASSES = {"Trainer", "WandbLogger", "LightningDataModule", "EarlyStopping"}
+FOREIGN_CLASSES |= {"ProcessPoolExecutor"}
 FOREIGN_OPTIONS = {"--ckpt_path", "--config", "--extra-index-url", "--help", "--print_config"}
 FOREIGN_OPTIONS |= {"--rows", "--splits", "--model", "--data", "--check", "--strict"}
+FOREIGN_OPTIONS |= {"--node-rank", "--nthreads", "--nworkers"}  # of torchrun and of Dask
 # Files of the reader, in examples.
 EXAMPLES = {"my_density.yaml"}
 
@@ -78,15 +80,18 @@ def names_and_configurations():
 
 
 def options():
-    """Every option of a command line, with its command (or none) and its configuration (or none)."""
+    """Every option of a command line, with its command, configuration and data class (or none)."""
     commands = {*LIGHTNING_COMMANDS, *OWN_COMMANDS}
     for _, line in command_lines():
         words = re.sub(r"^.*-m lightning_dpg ", "", line).split()
         command = words[0] if words and words[0] in commands else None
-        config = next((b for a, b in pairwise(words) if a == "--config"), None)
+        config, data = (
+            next((b for a, b in pairwise(words) if a == name), None)
+            for name in ("--config", "--data")
+        )
         for word in words if "-m results" not in line else ():
             if word.startswith("--") and word not in FOREIGN_OPTIONS:
-                yield command, config, word
+                yield command, config, data, word
 
 
 @cache
@@ -153,15 +158,16 @@ def test_commands_exist():
     assert {"fit", *OWN_COMMANDS} <= used
 
 
-@pytest.mark.parametrize(("command", "config", "option"), sorted(set(options()), key=str))
-def test_options_exist(command, config, option):
+@pytest.mark.parametrize(("command", "config", "data", "option"), sorted(set(options()), key=str))
+def test_options_exist(command, config, data, option):
     section, _, setting = option.removeprefix("--").partition(".")
     setting = setting.removeprefix("init_args.")
     if section in OWNERS:
         owner = OWNERS[section]
     elif section in SECTIONS:
         settings = yaml.safe_load(find_config(config or "dp_netgan").read_text(encoding="utf-8"))
-        owner = getattr(SECTIONS[section], settings[section]["class_path"])
+        chosen = data if section == "data" and data else settings[section]["class_path"]
+        owner = getattr(SECTIONS[section], chosen)
     else:
         helps = [help_of(each) for each in ("fit", *OWN_COMMANDS) if command in (each, None)]
         assert option in set().union(*helps)

@@ -4,6 +4,7 @@ The rule stands here only: the hint of ``fit``, ``plan`` and ``list`` print it, 
 with the tables of the documentation and with what the methods declare. It imports no PyTorch.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -149,6 +150,10 @@ _CHUNG_LU = Recommendation("ChungLu", "degrees are all that such a budget keeps 
 _PRIVGRAPH_SIGNAL = 30.0
 _REPORTS_EPSILON = 5.0
 _REPORTS_NODES = 6000
+MAX_REPORTS = 50_000_000
+"""Most false reports of randomized response that are expected to fit in memory."""
+MAX_REPORT_NODES = 100_000
+"""Most nodes of which randomized response models all pairs, in blocks."""
 _ENCODER_KINDS = frozenset({"undirected", "directed", "bipartite"})
 _SET_EPSILON = 10.0
 
@@ -189,3 +194,73 @@ def _without_degree(facts: Facts) -> Recommendation:
     if facts.goal == "labels":
         return Recommendation("PrivateGraphKernel", "its counts need no delta; see its baselines")
     return Recommendation("LDPGromovWasserstein", "each owner protects a graph before it is sent")
+
+
+def false_reports(num_nodes: int, epsilon: float) -> float:
+    r"""Expected number of false reports of a graph without edges, the most of any graph.
+
+    Each of the N (N - 1) / 2 pairs reports falsely with probability :math:`1 / (1 + e^\epsilon)`.
+
+    Args:
+        num_nodes: Number of nodes N (public).
+        epsilon: Epsilon of the reports; may be infinite.
+    """
+    return num_nodes * (num_nodes - 1) / 2 / (1 + math.exp(min(epsilon, 700.0)))
+
+
+def least_report_epsilon(num_nodes: int) -> float:
+    """Smallest epsilon of reports whose false ones are at most :data:`MAX_REPORTS`; 0 if any is."""
+    return math.log(max(num_nodes * (num_nodes - 1) / 2 / MAX_REPORTS - 1, 1.0))
+
+
+def excess_of_reports(num_nodes: int, epsilon: float, share: float) -> str | None:
+    """Say that a release has too many false reports, and from which epsilon on it has not.
+
+    The number follows from public facts: a refusal by it tells nothing of the edges.
+
+    Args:
+        num_nodes: Number of nodes (public).
+        epsilon: Epsilon of the whole release.
+        share: Share of it for the reports.
+
+    Returns:
+        Two lines; None if the reports fit.
+    """
+    expected = false_reports(num_nodes, share * epsilon)
+    if expected <= MAX_REPORTS:
+        return None
+    return (
+        f"at epsilon {epsilon:g} about {expected:,.0f} false reports are expected of "
+        f"{num_nodes:,} nodes, and at most {MAX_REPORTS:,} fit\n"
+        f"set privacy.epsilon to {_rounded_up(least_report_epsilon(num_nodes) / share):g} or more"
+    )
+
+
+def reports_line(facts: Facts, share: float = 0.95) -> str | None:
+    """Say how many false reports ``RandomizedResponse`` has, and from which epsilon on they fit.
+
+    Args:
+        facts: Public facts.
+        share: Share of epsilon for the reports, as ``RandomizedResponse`` has it by default.
+
+    Returns:
+        One line; None for small graphs, for other ones than undirected ones, and for other goals
+        than links.
+    """
+    is_for_links = facts.goal == "links" and facts.kind == "undirected"
+    if not is_for_links or facts.num_nodes <= _REPORTS_NODES:
+        return None
+    start = "RandomizedResponse with denoise: spectral"
+    if facts.num_nodes > MAX_REPORT_NODES:
+        return f"{start} takes at most {MAX_REPORT_NODES:,} nodes"
+    expected = false_reports(facts.num_nodes, share * facts.epsilon)
+    least = _rounded_up(least_report_epsilon(facts.num_nodes) / share)
+    fits = f"from an epsilon of {least:g} on" if least else "at any epsilon"
+    return (
+        f"{start}: about {expected:,.0f} false reports at epsilon {facts.epsilon:g}; at most "
+        f"{MAX_REPORTS:,} fit, {fits}"
+    )
+
+
+def _rounded_up(epsilon: float) -> float:
+    return math.ceil(epsilon * 100) / 100

@@ -187,6 +187,19 @@ def test_plan_of_a_goal_needs_no_training(capsys):
     assert "required: --delta, --sample-rate\n" in capsys.readouterr().err
 
 
+def test_plan_says_how_many_reports_fit(capsys):
+    plan = ["plan", "--epsilon", "6", "--goal", "links", "--nodes"]
+    assert main([*plan, "33696"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == (  # 567,693,360 / (1 + exp(5.7)) pairs
+        "hint: RandomizedResponse with denoise: spectral: about 1,893,148 false reports at epsilon "
+        "6; at most 50,000,000 fit, from an epsilon of 2.47 on"
+    )
+    assert main([*plan, "9000"]) == 0
+    assert "at most 50,000,000 fit, at any epsilon" in capsys.readouterr().out
+    assert main([*plan, "100001"]) == 0
+    assert "takes at most 100,000 nodes" in capsys.readouterr().out
+
+
 def test_plan_and_list_print_the_rule(capsys):
     options = ["--epsilon", "2", "--delta", "1e-6", "--sample-rate", ".05", "--steps", "100"]
     assert main(["plan", *options, "--nodes", "4039", "--edges", "88234"]) == 0

@@ -17,7 +17,7 @@ import pytorch_lightning as pl
 import yaml
 
 import lightning_dpg as dpg
-from lightning_dpg import callbacks, datamodules, interfaces, methods
+from lightning_dpg import advice, callbacks, datamodules, interfaces, methods
 from lightning_dpg.classes import find_class, is_abstract
 from lightning_dpg.graph import dendrogram, edge_sampling
 from lightning_dpg.main import LIGHTNING_COMMANDS, OWN_COMMANDS, main
@@ -282,6 +282,7 @@ def rounded_up(value, digits):
     ("shown", "limit"),
     [
         ("6,000 nodes", edge_sampling.MAX_NODES),
+        ("100,000 nodes", advice.MAX_REPORT_NODES),
         ("20,000 nodes", dendrogram.MAX_NODES),
         ("20,000 nodes", paths.EXACT_UP_TO),
         ("10,000 graphs", kernel_svm.MAX_GRAPHS),

@@ -3,7 +3,7 @@
 import argparse
 from typing import get_args
 
-from lightning_dpg.advice import GOALS, OF_SETS, Facts, Goal, Kind, hint
+from lightning_dpg.advice import GOALS, OF_SETS, Facts, Goal, Kind, hint, reports_line
 
 KINDS = get_args(Kind)
 
@@ -46,7 +46,7 @@ def run(args: list[str]) -> None:
     plans_steps = _plans_steps(parser, options)
     facts = _facts(parser, options)
     if facts is not None and not plans_steps:
-        print(f"hint: {hint(facts)}")
+        print(_hints(facts))
         return
     # Start-up time: a wrong option is refused before numpy is imported.
     from lightning_dpg.running.plan import plan
@@ -61,7 +61,13 @@ def run(args: list[str]) -> None:
         )
     )
     if facts is not None:
-        print(f"\nhint: {hint(facts)}")
+        print(f"\n{_hints(facts)}")
+
+
+def _hints(facts: Facts) -> str:
+    """A method for the goal, and the size of a release of all links."""
+    reports = reports_line(facts)
+    return f"hint: {hint(facts)}" + (f"\nhint: {reports}" if reports else "")
 
 
 def _plans_steps(parser: argparse.ArgumentParser, options: argparse.Namespace) -> bool:

@@ -1,6 +1,7 @@
 """Sampling of a graph from edge probabilities and randomized-response reports."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -10,44 +11,70 @@ from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_num
 MAX_NODES = 6000
 """Largest N whose N x N matrices are held in memory: 144 MB each."""
 
+Blocks: TypeAlias = Callable[[], Iterable[Tensor]]
+"""One value per pair in the order of :func:`pair_numbers`, in blocks that each call makes anew."""
+
 _MOST_LIKELY = 0.95  # no pair is certain before the reports
 _ROUNDS = 8
+_MORE = 4.0  # values are kept that the cut reaches at a scale larger by this factor
+# Uniform numbers have 2**24 values in single precision, too few to single out one of more pairs.
+_SINGLE_PRECISION_PAIRS = num_pairs(MAX_NODES)
 
 
-def above_diagonal(blocks: Iterable[Tensor]) -> Tensor:
-    """Return values of a symmetric matrix, one per pair, in the order of :func:`pair_numbers`.
+def above_diagonal(blocks: Iterable[Tensor]) -> Iterator[Tensor]:
+    """Yield values of a symmetric matrix, one per pair, in the order of :func:`pair_numbers`.
 
     Args:
-        blocks: Blocks of rows of the matrix, width N.
+        blocks: Blocks of consecutive rows, each without the columns before its first row.
     """
-    values, start = [], 0
     for block in blocks:
-        upper = torch.ones(block.shape, dtype=torch.bool).triu_(start + 1)
-        values.append(block[upper])
-        start += len(block)
-    return torch.cat(values)
+        yield torch.cat([row[k + 1 :] for k, row in enumerate(block)])
 
 
-def probabilities(likelihood: Tensor, num_edges: int) -> Tensor:
-    """Scale values to edge probabilities of sum ``num_edges``, up to the cut at the maximum.
+def sum_of(values: Blocks) -> float:
+    """Return the sum of the values of all pairs."""
+    return sum((float(block.sum(dtype=torch.double)) for block in values()), 0.0)
+
+
+def probability_scale(values: Blocks, total: float, num_edges: int) -> float:
+    """Return the factor by which values become edge probabilities of sum ``num_edges``.
+
+    The probabilities are cut at their maximum, and other pairs take over what is cut off. Memory is
+    linear in the number of edges: only values near the cut are held.
 
     Args:
-        likelihood: One value per pair, at least 0. It is overwritten.
+        values: One value per pair, at least 0.
+        total: Sum of the values.
         num_edges: Expected number of edges.
-
-    Returns:
-        One value per pair, in the same order.
     """
-    for _ in range(_ROUNDS):  # the cut part of the total goes to the other pairs
-        total = float(likelihood.sum(dtype=torch.float64))
-        if total == 0:
-            break
-        likelihood.mul_(num_edges / total).clamp_(max=_MOST_LIKELY)
-    return likelihood
+    if not total or not num_edges:
+        return 0.0
+    scale, bound, large = num_edges / total, float("inf"), torch.empty(0)
+    for _ in range(_ROUNDS - 1):
+        cut = _MOST_LIKELY / scale
+        if cut < bound:
+            bound = cut / _MORE
+            large = torch.cat([block[block > bound] for block in values()]).double()
+            rest = max(total - float(large.sum()), 0.0)
+        scale *= num_edges / (scale * (rest + float(large.clamp(max=cut).sum())))
+    return scale
+
+
+def probabilities(values: Blocks, total: float, num_edges: int) -> Iterator[Tensor]:
+    """Yield edge probabilities in proportion to values, see :func:`probability_scale`.
+
+    Args:
+        values: One value per pair, at least 0; blocks are overwritten.
+        total: Sum of the values.
+        num_edges: Expected number of edges.
+    """
+    scale = probability_scale(values, total, num_edges)
+    for block in values():
+        yield block.mul_(scale).clamp_(max=_MOST_LIKELY)
 
 
 def draw_posterior(
-    prior: Tensor,
+    prior: Iterable[Tensor],
     reported: Tensor,
     epsilon: float,
     num_nodes: int,
@@ -59,11 +86,12 @@ def draw_posterior(
     A report multiplies the odds of an edge by :math:`e^\epsilon`, and no report divides them by
     that. The draw is Pareto sampling: a fixed number of pairs, each one with very nearly its
     probability scaled to that number (Rosen, "On sampling with probability proportional to size",
-    1997).
+    1997). Memory is linear in the edges, the reports and the largest block.
 
     Args:
-        prior: Probability of each pair before the reports, as :func:`probabilities` gives them.
-        reported: Reported edges of shape ``(K, 2)``, rows ``i < j``.
+        prior: Probability of each pair before the reports in blocks, as :func:`probabilities` gives
+            them.
+        reported: Reported edges of shape ``(K, 2)``, rows ``i < j`` in lexicographic order.
         epsilon: Privacy parameter of the reports; may be infinite.
         num_nodes: Number of nodes N.
         num_edges: Number of edges to draw.
@@ -73,11 +101,56 @@ def draw_posterior(
         Edges of shape ``(M, 2)``, rows ``i < j``, in lexicographic order.
     """
     evidence = min(epsilon, 60.0)  # outweighs all other pairs
-    uniform = torch.rand(num_pairs(num_nodes), generator=generator)
-    ranks = torch.logit(uniform, eps=1e-7) - torch.logit(prior, eps=1e-9) + evidence
-    ranks[pair_numbers(reported, num_nodes)] -= 2 * evidence
-    chosen = torch.topk(ranks, num_edges, largest=False, sorted=False).indices
-    return numbered_pairs(chosen.sort().values, num_nodes)
+    is_large = num_pairs(num_nodes) > _SINGLE_PRECISION_PAIRS
+    precision, least = (torch.double, 1e-15) if is_large else (torch.float, 1e-7)
+    reports, first, start = pair_numbers(reported, num_nodes), 0, 0
+    smallest = _Smallest(num_edges)
+    for block in prior:
+        uniform = torch.rand(len(block), dtype=precision, generator=generator)
+        ranks = torch.logit(uniform, eps=least) - torch.logit(block, eps=1e-9) + evidence
+        last = int(torch.searchsorted(reports, start + len(block)))
+        ranks[reports[first:last] - start] -= 2 * evidence
+        smallest.add(ranks, start)
+        first, start = last, start + len(block)
+    return numbered_pairs(smallest.places().sort().values, num_nodes)
+
+
+class _Smallest:
+    """Places of the smallest of many values, in memory for about twice as many as wanted.
+
+    Args:
+        count: Number of values wanted.
+    """
+
+    def __init__(self, count: int) -> None:
+        """Begin without values."""
+        self._count = count
+        self._limit = float("inf")
+        self._kept: list[tuple[Tensor, Tensor]] = []
+        self._held = 0
+
+    def add(self, values: Tensor, start: int) -> None:
+        """Add values of shape ``(P,)`` at the places from ``start`` on."""
+        found = (values < self._limit).nonzero().squeeze(1)
+        self._kept.append((values[found], found + start))
+        self._held += len(found)
+        if self._held > 2 * self._count:
+            self._shorten()
+
+    def _shorten(self) -> None:
+        values, places = (torch.cat(parts) for parts in zip(*self._kept, strict=True))
+        count = min(self._count, len(values))
+        values, chosen = torch.topk(values, count, largest=False, sorted=False)
+        self._kept, self._held = [(values, places[chosen])], count
+        if count and count == self._count:
+            self._limit = float(values.max())
+
+    def places(self) -> Tensor:
+        """Places of the ``count`` smallest values, in no order; all places if there are fewer."""
+        if not self._kept:
+            return torch.empty(0, dtype=torch.long)
+        self._shorten()
+        return self._kept[0][1]
 
 
 def draw_weighted(weights: Tensor, num_edges: int, generator: torch.Generator) -> Tensor:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 _POWER_STEPS = 100
 _PAIRS_AT_ONCE = 2**16
-_ROWS_AT_ONCE = 512
+_ENTRIES_AT_ONCE = 2**22
 WEIGHT_DECAY = 1e-7
 """Weight decay of the logits, as in the paper's experiments."""
 
@@ -17,6 +17,11 @@ def inner_products(rows: Tensor, pairs: Tensor) -> Tensor:
     # A row for each pair would be K times as large as the pairs, of which there are millions.
     blocks = torch.split(pairs, _PAIRS_AT_ONCE)
     return torch.cat([(rows[block[:, 0]] * rows[block[:, 1]]).sum(1) for block in blocks])
+
+
+def rows_at_once(num_nodes: int) -> int:
+    """Return the number of rows of an N x N matrix that a block in memory holds."""
+    return max(1, _ENTRIES_AT_ONCE // max(num_nodes, 1))
 
 
 class InnerProductDecoder(nn.Module):
@@ -45,9 +50,15 @@ class InnerProductDecoder(nn.Module):
         return inner_products(self.affinity, pairs)
 
     def likelihood_rows(self) -> Iterator[Tensor]:
-        """Yield blocks of rows of the expected edges of all pairs, width N, at least 0."""
-        for block in torch.split(self.intensity, _ROWS_AT_ONCE):
-            yield (block @ self.intensity.T).clamp_(min=0)
+        """Yield blocks of rows of the expected edges of all pairs, at least 0.
+
+        A block lacks the columns before its first row, whose pairs are in earlier blocks.
+        """
+        rows = self.intensity[:, self.intensity.any(dim=0)]  # unused columns are zero
+        start = 0
+        for block in torch.split(rows, rows_at_once(len(rows))):
+            yield (block @ rows[start:].T).clamp_(min=0)
+            start += len(block)
 
 
 class LowRankLogits(nn.Module):
@@ -92,5 +103,11 @@ class LowRankLogits(nn.Module):
         return torch.maximum(traffic, traffic.T).fill_diagonal_(0)
 
     def likelihood_rows(self) -> Iterator[Tensor]:
-        """Yield blocks of rows of the expected traffic of all pairs, width N."""
-        yield from torch.split(self.likelihood(), _ROWS_AT_ONCE)
+        """Yield blocks of rows of the expected traffic of all pairs.
+
+        A block lacks the columns before its first row, whose pairs are in earlier blocks.
+        """
+        start = 0
+        for block in torch.split(self.likelihood(), rows_at_once(len(self.left))):
+            yield block[:, start:]
+            start += len(block)

@@ -10,6 +10,9 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor
 
+# Beyond a twentieth of its range NumPy's choice holds the whole range in memory.
+_INDICES_AT_ONCE = 2**24
+
 
 def _shared_key() -> int:
     """A fresh 128-bit key of the operating system, the same one on all ranks."""
@@ -76,17 +79,26 @@ class NoiseSource:
     def bernoulli(self, n: int, p: float) -> Tensor:
         """Indices out of ``range(n)``, each chosen independently with probability ``p``.
 
+        Memory is linear in the number of chosen indices, whatever n: consecutive parts of the range
+        are drawn one after the other, and are independent, as coins are.
+
         Returns:
             Sorted long tensor of shape ``(K,)`` where K is Binomial(n, p).
         """
         if not 0 <= p <= 1:
             raise ValueError(f"p must lie in [0, 1], got {p}")
+        starts = range(0, n, _INDICES_AT_ONCE)
+        parts = [start + self._coins(min(_INDICES_AT_ONCE, n - start), p) for start in starts]
+        return torch.from_numpy(np.concatenate([np.empty(0, dtype=np.int64), *parts]))
+
+    def _coins(self, n: int, p: float) -> NDArray[np.int64]:
+        """Ascending indices of the heads among ``n`` coins with probability ``p`` of heads."""
         # A binomial number of distinct indices has the same law as n coins, in O(K) for small p.
         count = int(self._generator.binomial(n, p))
         if count == 0:
-            return torch.empty(0, dtype=torch.long)
+            return np.empty(0, dtype=np.int64)
         chosen = self._generator.choice(n, size=count, replace=False, shuffle=False)
-        return torch.from_numpy(np.sort(chosen).astype(np.int64))
+        return np.sort(chosen).astype(np.int64)
 
     def integers(self, high: int, size: int) -> NDArray[np.int64]:
         """Draw uniform integers of ``range(high)`` without bias, of shape ``(size,)``.

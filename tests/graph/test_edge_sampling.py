@@ -28,23 +28,43 @@ def symmetric(values):
 @pytest.mark.parametrize("rows", [1, 4, 9])
 def test_values_of_pairs_do_not_depend_on_the_blocks(rows):
     values = torch.arange(36.0)
-    assert torch.equal(above_diagonal(symmetric(values).split(rows)), values)
+    matrix = symmetric(values)
+    blocks = [matrix[start : start + rows, start:] for start in range(0, 9, rows)]
+    assert torch.equal(torch.cat(list(above_diagonal(blocks))), values)
+
+
+def scaled(values, num_edges, size=10):
+    """Probabilities of values in blocks."""
+    blocks = [values.clone() for values in values.split(size)]
+    total = float(values.double().sum())
+    return torch.cat(list(probabilities(lambda: [b.clone() for b in blocks], total, num_edges)))
 
 
 def test_probabilities_add_up_and_keep_proportions():
     values = torch.arange(36.0) + 1
-    found = probabilities(values.clone(), 5)
-    np.testing.assert_allclose(found, 5 * values / values.sum(), rtol=1e-5)
-    crowded = probabilities(values.clone(), 24)
+    np.testing.assert_allclose(scaled(values, 5), 5 * values / values.sum(), rtol=1e-5)
+    crowded = scaled(values, 24)
     assert float(crowded.sum()) == pytest.approx(24, rel=0.01)
     assert float(crowded.max()) < 1
-    assert not probabilities(torch.zeros(36), 5).any()
+    assert not scaled(torch.zeros(36), 5).any()
+    assert not scaled(values, 0).any()
+
+
+@pytest.mark.parametrize("num_edges", [3, 12, 24, 33, 36])
+@pytest.mark.parametrize("power", [1.0, 6.0])
+def test_the_cut_is_that_of_rounds_over_all_values(num_edges, power):
+    """The scale comes from the values near the cut alone; here all of them are scaled and cut."""
+    values = (torch.arange(36.0).double() + 1) ** power
+    expected = values.clone()
+    for _ in range(8):
+        expected = (expected * num_edges / expected.sum()).clamp(max=0.95)
+    np.testing.assert_allclose(scaled(values, num_edges), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 2.0])
 def test_pairs_are_drawn_by_bayes_rule(epsilon):
     """Frequencies of 4000 draws beside the posterior, found one pair at a time."""
-    prior = probabilities(torch.linspace(1, 4, 36), 12)
+    prior = scaled(torch.linspace(1, 4, 36), 12)
     reported = torch.tensor(PAIRS[::3])
     odds = prior / (1 - prior)
     odds = torch.where(torch.arange(36) % 3 == 0, odds * np.exp(epsilon), odds / np.exp(epsilon))
@@ -52,7 +72,7 @@ def test_pairs_are_drawn_by_bayes_rule(epsilon):
     count = round(float(posterior.sum()))
     generator, hits = torch.Generator().manual_seed(0), torch.zeros(9, 9)
     for _ in range(4000):
-        edges = draw_posterior(prior, reported, epsilon, 9, count, generator)
+        edges = draw_posterior(prior.split(7), reported, epsilon, 9, count, generator)
         assert len(edges) == count
         hits[edges[:, 0], edges[:, 1]] += 1
     found = np.array([hits[i, j] / 4000 for i, j in PAIRS])
@@ -60,10 +80,24 @@ def test_pairs_are_drawn_by_bayes_rule(epsilon):
     np.testing.assert_allclose(found, posterior * count / posterior.sum(), atol=0.04)
 
 
+@pytest.mark.parametrize("size", [1, 9, 36])
+def test_a_draw_does_not_depend_on_the_blocks(size):
+    prior = scaled(torch.linspace(1, 4, 36) ** 3, 12)
+    reported = torch.tensor(PAIRS[::4])
+    uniform = torch.rand(36, generator=torch.Generator().manual_seed(3))
+    ranks = torch.logit(uniform) - torch.logit(prior) + 2.0
+    ranks[::4] -= 4.0
+    for count in (0, 1, 11, 36):
+        generator = torch.Generator().manual_seed(3)
+        drawn = draw_posterior(prior.split(size), reported, 2.0, 9, count, generator)
+        expected = ranks.argsort()[:count].sort().values
+        assert torch.equal(drawn, numbered_pairs(expected, 9))
+
+
 def test_certain_reports_are_the_graph():
     reported = torch.tensor(PAIRS[5:11])
-    prior = probabilities(torch.rand(36, generator=torch.Generator().manual_seed(0)), 6)
-    drawn = draw_posterior(prior, reported, float("inf"), 9, 6, torch.Generator())
+    prior = scaled(torch.rand(36, generator=torch.Generator().manual_seed(0)), 6)
+    drawn = draw_posterior([prior], reported, float("inf"), 9, 6, torch.Generator())
     assert torch.equal(drawn, reported)
 
 

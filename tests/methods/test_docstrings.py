@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import lightning_dpg
-from lightning_dpg import methods
+from lightning_dpg import advice, methods
 from lightning_dpg.classes import is_abstract
 from lightning_dpg.graph import dendrogram, edge_sampling
 from lightning_dpg.methods.base import PrivateModule
@@ -86,7 +86,10 @@ def test_all_names_in_backticks_exist():
     [
         ("CELL", edge_sampling.MAX_NODES),
         ("RandomizedResponse", edge_sampling.MAX_NODES),
-        ("RandomizedResponsePrivCom", edge_sampling.MAX_NODES),
+        ("RandomizedResponse", advice.MAX_REPORT_NODES),
+        ("RandomizedResponse", advice.MAX_REPORTS),
+        ("RandomizedResponsePrivCom", advice.MAX_REPORT_NODES),
+        ("RandomizedResponsePrivCom", advice.MAX_REPORTS),
         ("HRG", dendrogram.MAX_NODES),
         ("GaussianHRG", dendrogram.MAX_NODES),
         ("GraphKernel", kernel_svm.MAX_GRAPHS),

@@ -41,12 +41,16 @@ def test_a_walk_on_two_sides_has_traffic_between_them():
     torch.testing.assert_close(model.likelihood(), expected)
 
 
-def test_inner_products_of_rows():
+def test_inner_products_of_rows(monkeypatch):
     model = InnerProductDecoder(3, 4)
     affinity, intensity = torch.tensor([[1.0, 2], [3, 4], [0, 1]]), torch.tensor([[1.0], [-2], [3]])
     model.fit(affinity, intensity)
     assert model.score(torch.tensor([[0, 1], [1, 2]])).tolist() == [11, 4]
-    assert torch.cat(list(model.likelihood_rows())).tolist() == [[1, 0, 3], [0, 4, 0], [3, 0, 9]]
+    (rows,) = model.likelihood_rows()
+    assert rows.tolist() == [[1, 0, 3], [0, 4, 0], [3, 0, 9]]
+    monkeypatch.setattr("lightning_dpg.nn.low_rank._ENTRIES_AT_ONCE", 6)
+    blocks = [block.tolist() for block in model.likelihood_rows()]
+    assert blocks == [[[1, 0, 3], [0, 4, 0]], [[9]]]  # pairs above the diagonal, each once
     model.fit(affinity[:, :1], intensity)  # narrower rows leave nothing of wider ones
     assert model.score(torch.tensor([[0, 1], [1, 2]])).tolist() == [3, 0]
 

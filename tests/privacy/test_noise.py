@@ -108,3 +108,12 @@ def test_integers_up_to_63_bits():
     for high in (0, 2**63 + 1):
         with pytest.raises(ValueError, match="high"):
             noise.integers(high, 1)
+
+
+def test_coins_of_a_range_that_no_memory_holds():
+    """Number and places of heads among 2**37 coins, drawn in 8,192 parts."""
+    n, p = 2**37, 2e-8
+    heads = NoiseSource(unsafe_seed=1).bernoulli(n, p)
+    assert abs(len(heads) - n * p) < 4 * (n * p) ** 0.5
+    assert bool((heads.diff() > 0).all())
+    assert stats.kstest(heads.numpy() / n, "uniform").pvalue > 1e-3

@@ -301,7 +301,7 @@ def test_its_signal_to_noise_ratio_is_that_of_the_complete_graph():
         (PrivCom, {"clip": 0.0}, "clip must be positive"),
         (NodePrivCom, {"max_degree": 0}, "max_degree"),
         (KatzPrivCom, {"max_degree": 5, "hops": 0}, "PrivCom has none"),
-        (RandomizedResponsePrivCom, {"num_nodes": 6001}, "at most 6000"),
+        (RandomizedResponsePrivCom, {"num_nodes": 100_001}, "at most 100000"),
     ],
 )
 def test_refuses_what_does_not_fit(make, options, message):

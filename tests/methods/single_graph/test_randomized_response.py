@@ -15,7 +15,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from lightning_dpg.advice import Facts
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.negative_sampling import uniform_non_edges
-from lightning_dpg.methods import RandomizedResponse
+from lightning_dpg.methods import RandomizedResponse, RandomizedResponsePrivCom
 from lightning_dpg.metrics.link_prediction import link_prediction
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.mechanisms import response_rates
@@ -215,6 +215,31 @@ def test_a_draw_is_nearer_to_the_graph_than_the_reports_are():
     assert len(drawn) == int(method.num_edges)
 
 
+@pytest.mark.parametrize("entries", [150, 2**22])
+def test_a_draw_in_blocks_is_that_of_the_whole_matrices(entries, monkeypatch):
+    """The formulas on N x N matrices in double precision, with the numbers of the same seed."""
+    monkeypatch.setattr("lightning_dpg.nn.low_rank._ENTRIES_AT_ONCE", entries)
+    edges, n = planted()
+    method = released(edges, n, 4.0, denoise="spectral")
+    num_edges, upper = int(method.num_edges), torch.ones(n, n).triu_(1).bool()
+    rows, ends = method.model.intensity.double(), method.degrees.double()
+    model, degrees = (rows @ rows.T).clamp(min=0)[upper], torch.outer(ends, ends)[upper]
+    share = min(0.9, float(model.sum()) / num_edges)
+    prior = share * model / model.sum() + (1 - share) * degrees / degrees.sum()
+    for _ in range(8):
+        prior = (prior * num_edges / prior.sum()).clamp(max=0.95)
+    uniform = torch.rand(len(prior), generator=torch.Generator().manual_seed(7)).double()
+    is_reported = torch.zeros(n, n, dtype=torch.bool)
+    is_reported[method.reported[:, 0], method.reported[:, 1]] = True
+    signs = 1 - 2 * is_reported[upper].double()
+    ranks = uniform.logit(1e-7) - prior.logit() + signs * float(method.report_epsilon)
+    expected = upper.nonzero()[ranks.argsort()[:num_edges].sort().values]
+    drawn = method.sample_edges(torch.Generator().manual_seed(7))
+    common = torch.cat([drawn, expected]).unique(dim=0, return_counts=True)[1] == 2
+    assert int(common.sum()) >= num_edges - 1  # one at the limit may move by rounding
+    assert len(drawn) == num_edges
+
+
 @pytest.mark.parametrize("denoise", ["none", "spectral", "cell"])
 def test_released_state_is_all_that_a_draw_needs(denoise):
     edges, n = planted()
@@ -245,8 +270,10 @@ def test_any_graph_and_budget_gives_a_simple_graph(edges, epsilon, denoise):
 
 
 def test_bad_arguments_are_refused():
+    with pytest.raises(MisconfigurationException, match=r"at most 100000(.|\n)*PrivCom"):
+        RandomizedResponse(num_nodes=100_001, denoise="spectral")
     with pytest.raises(MisconfigurationException, match=r"at most 6000(.|\n)*PrivCom"):
-        RandomizedResponse(num_nodes=6001, denoise="spectral")
+        RandomizedResponse(num_nodes=6001, denoise="cell")
     RandomizedResponse(num_nodes=10**6)
     with pytest.raises(MisconfigurationException, match="spectral only"):
         RandomizedResponse(num_nodes=9, degree_share=0.1)
@@ -254,6 +281,27 @@ def test_bad_arguments_are_refused():
         RandomizedResponse()
     with pytest.raises(ValueError, match="denoise must be"):
         RandomizedResponse(num_nodes=9, denoise="nmf")
+
+
+@pytest.mark.parametrize(
+    ("make", "share"),
+    [(lambda n: RandomizedResponse(n, "spectral"), 0.95), (RandomizedResponsePrivCom, 0.8)],
+)
+def test_too_many_false_reports_are_refused_before_anything_is_spent(make, share):
+    """The bound by hand: N (N - 1) / 2 / (1 + exp(e)) = 5e7, and no edge has a part in it."""
+    method = make(33_696)
+    least = math.log(33_696 * 33_695 / 2 / 5e7 - 1) / share
+    with pytest.raises(MisconfigurationException, match="at most 50,000,000 fit") as error:
+        method.accept_budget(Budget(0.99 * least, 0.0))
+    assert f"privacy.epsilon to {math.ceil(100 * least) / 100:g} or more" in str(error.value)
+    assert not method.ledger.entries and method.ledger.budget is None
+    method.accept_budget(Budget(math.ceil(100 * least) / 100, 0.0))
+    make(10_000).accept_budget(Budget(0.01, 0.0))  # all pairs fit
+    method.accept_budget(Budget(math.inf, 0.0))
+
+
+def test_reports_that_are_published_without_a_model_have_no_limit():
+    RandomizedResponse(num_nodes=10**6).accept_budget(Budget(0.1, 0.0))
 
 
 def test_advice_speaks_of_the_budget_that_the_reports_get():

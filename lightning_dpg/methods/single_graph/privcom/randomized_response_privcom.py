@@ -1,4 +1,4 @@
-"""PrivCom by randomized response, for small graphs."""
+"""PrivCom by randomized response."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 
-from lightning_dpg.graph.edge_sampling import MAX_NODES
+from lightning_dpg.advice import MAX_REPORT_NODES, excess_of_reports
 from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
 from lightning_dpg.graph.spectral import noise_scale, shrunken, spectrum
@@ -33,7 +33,7 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
     by :class:`PrivCom`.
 
     When to use:
-        For communities of a graph of up to 6,000 nodes without a delta. At a small epsilon compare
+        For communities of a graph of up to 100,000 nodes without a delta. At a small epsilon compare
         it with :class:`PrivCom` and :class:`PrivGraph`. For links take :class:`RandomizedResponse`
         with ``denoise: spectral``.
 
@@ -42,8 +42,8 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
         guarantee has no condition and needs no delta. The set of nodes is public.
 
     Cost:
-        The reports on all pairs take time and memory that grow with the square of N at a small
-        epsilon; more than 6,000 nodes are refused.
+        Time is O(N + K reports) up to logarithms, and memory O(N K + reports). More than 100,000
+        nodes, or 50,000,000 expected false reports, are refused before anything is spent.
 
     Differences from the paper:
         Randomized response takes the place of the noisy steps, the relation is that of edges, and
@@ -69,10 +69,10 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
         self.save_hyperparameters()
         check_shares(degree_share=degree_share)
         size = checked_num_nodes(num_nodes, rank)
-        if size > MAX_NODES:
+        if size > MAX_REPORT_NODES:
             raise MisconfigurationException(
                 "RandomizedResponsePrivCom reports on all pairs of nodes, which are too many for "
-                f"{size} nodes (at most {MAX_NODES})\ntake PrivCom or, without a delta, PrivGraph"
+                f"{size} nodes (at most {MAX_REPORT_NODES})\ntake PrivCom or, without a delta, PrivGraph"
             )
         self.vectors: Tensor
         self.rows: Tensor
@@ -91,6 +91,13 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
             *degree_entries(parts["counts"].epsilon, **DEGREE_SHARES),
             pure_entry("edge_reports", "edges", reports, 1, "pair_bit_sensitivity"),
         ]
+
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+        """Refuse a budget whose false reports are too many, by public facts alone."""
+        super().check_budget(budget, steps)
+        excess = excess_of_reports(len(self.rows), budget.epsilon, 1 - self.hparams["degree_share"])
+        if excess is not None:
+            raise MisconfigurationException(f"{excess}, or take PrivCom or PrivGraph")
 
     def _parts(self, epsilon: float) -> dict[str, Budget]:
         share = self.hparams["degree_share"]

@@ -7,16 +7,12 @@ import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
-from lightning_dpg.advice import Facts, cases, hint
-from lightning_dpg.graph.edge_sampling import (
-    MAX_NODES,
-    above_diagonal,
-    draw_posterior,
-    probabilities,
-)
+from lightning_dpg.advice import MAX_REPORT_NODES, Facts, cases, excess_of_reports, hint
+from lightning_dpg.graph.edge_sampling import MAX_NODES, draw_posterior
 from lightning_dpg.graph.spectral import shrunken
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
+from lightning_dpg.methods.single_graph.randomized_response.prior import prior_probabilities
 from lightning_dpg.methods.single_graph.randomized_response.spectral_structure import (
     STRUCTURE,
     Structure,
@@ -31,13 +27,10 @@ from lightning_dpg.nn.low_rank import WEIGHT_DECAY
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from lightning_dpg.privacy.mechanisms import pure_entry, randomized_response, response_rates
 
-# Minimal part of the prior of a pair that uses degrees only, so that a model excludes no pair.
-_DEGREE_PRIOR = 0.1
 _LEAST_DEGREE = 0.5
 # Part of the reports that validates the fit to the others, selected by public coins.
 _HIDDEN_SHARE = 0.3
 _COINS_SEED = 0
-_ROWS_AT_ONCE = 512
 
 
 class RandomizedResponse(OneShotSynthesizer):
@@ -63,9 +56,9 @@ class RandomizedResponse(OneShotSynthesizer):
 
     When to use:
         With ``denoise: spectral`` for the links of a graph of up to 6,000 nodes, from an epsilon of 5
-        on. Below that take :class:`PrivGraph` from a mean degree of 30 / epsilon on, and else
-        :class:`ChungLu`; for the shape of a graph take :class:`BTER`. At an epsilon of 10 nearly all
-        true edges are published, which protects little.
+        on. Below that, and for larger graphs, take :class:`PrivGraph` from a mean degree of
+        30 / epsilon on, and else :class:`ChungLu`; for the shape of a graph take :class:`BTER`. At an
+        epsilon of 10 nearly all true edges are published, which protects little.
 
     Privacy:
         Pure epsilon-DP at the level of edges: one undirected edge is added or removed, which
@@ -75,8 +68,10 @@ class RandomizedResponse(OneShotSynthesizer):
 
     Cost:
         Without denoising time and memory are O(N + M) up to logarithms, with no limit on N: reports
-        that are not kept are never drawn. ``spectral`` and ``cell`` model all pairs; memory grows
-        with the square of N, and more than 6,000 nodes are refused.
+        that are not kept are never drawn. ``spectral`` holds all reports and visits the pairs in
+        blocks: memory is O(N K + M + reports), and a draw takes time O(N^2 K). More than 100,000
+        nodes, or 50,000,000 expected false reports, are refused before anything is spent. ``cell``
+        holds N x N matrices, and more than 6,000 nodes are refused.
 
     Differences from the paper:
         The "top M-filter" of Nguyen et al. approximates the law of the kept reports, and here it is
@@ -128,10 +123,11 @@ class RandomizedResponse(OneShotSynthesizer):
             raise MisconfigurationException(
                 "num_nodes is needed: the number of (public) nodes of the graph"
             )
-        if denoise != "none" and num_nodes > MAX_NODES:
+        most = {"cell": MAX_NODES, "spectral": MAX_REPORT_NODES}.get(denoise, num_nodes)
+        if num_nodes > most:
             raise MisconfigurationException(
                 f"denoise: {denoise} models all pairs of nodes, which are too many for {num_nodes} "
-                f"nodes (at most {MAX_NODES})\nset it to none, or take ChungLu, BTER, PrivGraph, or PrivCom"
+                f"nodes (at most {most})\nset it to none, or take ChungLu, BTER, PrivGraph, or PrivCom"
             )
         self.reported: Tensor
         self.degrees: Tensor
@@ -161,6 +157,14 @@ class RandomizedResponse(OneShotSynthesizer):
             "edge_reports", "edges", reports, 1, "pair_bit_sensitivity", record=self.edge_record
         )
         return [*counts, bits]
+
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+        """Refuse a budget whose false reports are too many for a model, by public facts alone."""
+        super().check_budget(budget, steps)
+        share = 1 - self.hparams["count_share"] - self.hparams["degree_share"]
+        excess = excess_of_reports(self.hparams["num_nodes"], budget.epsilon, share)
+        if self.model is not None and excess is not None:
+            raise MisconfigurationException(f"{excess}, or take ChungLu or PrivGraph")
 
     def _parts(self, epsilon: float) -> dict[str, Budget]:
         counts = self.hparams["count_share"] + self.hparams["degree_share"]
@@ -207,23 +211,14 @@ class RandomizedResponse(OneShotSynthesizer):
         """Return the reports themselves, or a draw given reports and model."""
         if self.model is None:
             return self.reported
-        num_edges = int(self.num_edges)
-        likelihood = above_diagonal(self.model.likelihood_rows())
-        total, structure = float(likelihood.sum(dtype=torch.double)), 1 - _DEGREE_PRIOR
-        if isinstance(self.model, InnerProductDecoder):
-            # The model estimates edges, and finds few where noise hides most structure.
-            structure = min(structure, total / max(num_edges, 1))
-        likelihood *= structure / max(total, 1e-30)
         ends = self.degrees / self.degrees.sum()  # no degree is below _LEAST_DEGREE
-        blocks = torch.split(ends, _ROWS_AT_ONCE)
-        by_degrees = above_diagonal(block[:, None] * ends for block in blocks)
-        likelihood += (1 - structure) / max(float(by_degrees.sum()), 1e-30) * by_degrees
+        prior = prior_probabilities(self.model, ends, int(self.num_edges))
         return draw_posterior(
-            probabilities(likelihood, num_edges),
+            prior,
             self.reported,
             float(self.report_epsilon),
             len(ends),
-            num_edges,
+            int(self.num_edges),
             generator,
         )
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
 from lightning_dpg.graph.spectral import Spectrum, diffused, leading, spectrum
 from lightning_dpg.metrics.link_prediction import link_prediction
-from lightning_dpg.nn.low_rank import inner_products
+from lightning_dpg.nn.low_rank import inner_products, rows_at_once
 from lightning_dpg.privacy.mechanisms import response_rates
 
 STRUCTURE = 0.6
@@ -19,7 +19,6 @@ _FIRST_WALK = 8  # steps of the walks that weight reports at first; tuned on the
 _FIRST_RANK = 4
 _STEPS = (1, 2)
 _UNREPORTED = 50_000
-_ROWS_AT_ONCE = 512
 
 
 class Structure(NamedTuple):
@@ -113,7 +112,7 @@ def chance(degrees: Tensor, pairs: Tensor) -> Tensor:
 
 def as_shares(rows: Tensor) -> Tensor:
     """Scale rows of shape ``(N, K)`` until their positive inner products over pairs add up to 1."""
-    blocks = torch.split(rows, _ROWS_AT_ONCE)
+    blocks = torch.split(rows, rows_at_once(len(rows)))
     total = sum(float((block @ rows.T).clamp_(min=0).sum(dtype=torch.double)) for block in blocks)
     total -= float(rows.square().sum(dtype=torch.double))
     return rows / max(total / 2, 1e-30) ** 0.5

@@ -30,11 +30,16 @@ NO_BOOK = "none"
 """Value of ``privacy.book`` that leaves the book of the environment out."""
 
 
-def book_url(setting: str | None) -> str | None:
+def book_url(setting: str | None, dataset: str | None = None) -> str | None:
     """URL of the book of a run, from its setting or from the environment; None without a book.
 
+    Args:
+        setting: ``privacy.book``.
+        dataset: ``privacy.dataset``.
+
     Raises:
-        BookError: If the setting has a password, which would end in the file of the configuration.
+        BookError: If the setting has a password, which would end in the file of the configuration,
+            or if the user names a data set of a book, and no book.
     """
     if setting is not None and has_password(setting):
         raise BookError(
@@ -42,6 +47,11 @@ def book_url(setting: str | None) -> str | None:
             f"leave it out, and set PGPASSWORD, or {BOOK_VARIABLE} to the whole URL"
         )
     url = setting or os.environ.get(BOOK_VARIABLE)
+    if not url and dataset:
+        raise BookError(
+            f"privacy.dataset is {dataset}, and there is no budget book\n"
+            f"set privacy.book or {BOOK_VARIABLE}; privacy.book {NO_BOOK} leaves the book out"
+        )
     return None if not url or url == NO_BOOK else url
 
 

@@ -128,6 +128,8 @@ class PostgreSQL(Database):
         except (self._driver.Error, OSError) as error:
             said = error.args[0] if error.args else error
             text = said.get("M", said) if isinstance(said, dict) else said
+            if str(text).startswith("Can't create a connection"):
+                text = "no server answers there: check host and port, or start it"
             code = said.get("C") if isinstance(said, dict) else None
             if code == "55P03":
                 raise _LockTimeout(f"{self.url}: {text}") from None

@@ -7,21 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from lightning_dpg.commands import budget_export, budget_html, budget_owner, budget_plan
+from lightning_dpg.commands.budget_parser import BudgetParser
 from lightning_dpg.errors import CommandError
 
 VARIABLE = "LIGHTNING_DPG_BOOK"
 TOKEN_VARIABLE = "LIGHTNING_DPG_BOOK_TOKEN"
 
 DESCRIPTION = """\
-The budget book: what a data set has spent over all its releases, whoever made them.
+The budget book: what a data set has spent over all its releases.
 
-The book holds a key and fingerprints of the data: it is as private as they are, and no part of a
-release. Keep a backup; a run on data whose book is lost cannot be added to earlier ones."""
+The book holds a key and fingerprints of the data: it is as private as they are,
+and no part of a release. Keep a backup; a run on data whose book is lost cannot
+be added to earlier ones."""
 
 
 def run(args: list[str]) -> None:
     """Run one of the subcommands."""
-    parser = argparse.ArgumentParser(
+    parser = BudgetParser(
         prog="lightning_dpg budget",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,

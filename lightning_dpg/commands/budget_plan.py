@@ -29,7 +29,7 @@ def run(book: Any, options: argparse.Namespace) -> None:
             row.method,
             str(row.share.releases),
             f"{row.share.budget.epsilon:g}" if row.share.budget.epsilon else "none",
-            f"{row.share.budget.delta:g}",
+            f"{row.share.budget.delta:g}" if row.share.budget.epsilon else "-",
             "-" if row.share.noise_multiplier is None else f"{row.share.noise_multiplier:.4g}",
             "-" if row.steps is None else f"{row.steps}",
         )
@@ -39,6 +39,8 @@ def run(book: Any, options: argparse.Namespace) -> None:
         ("method", "releases", "epsilon each", "delta each", "noise", "steps"), cells
     )
     print("each release that the filter of the book lets in; noise is that of most Gaussian steps")
+    if not all(row.share.budget.epsilon for row in rows):
+        print("none: what is left does not pay for so many releases, whatever their noise")
     if not options.method:
         print(f"noise and measured quality of a method: budget plan {options.name} --method METHOD")
     for row in rows:

@@ -20,6 +20,18 @@ from lightning_dpg.main import main
 from lightning_dpg.privacy import noise
 
 EDGES = sorted(nx.karate_club_graph().edges)
+REGISTER = [
+    "register",
+    "web",
+    "--data",
+    "none.txt",
+    "--relation",
+    "edge",
+    "--epsilon",
+    "1",
+    "--delta",
+    "0",
+]
 
 
 @pytest.fixture
@@ -233,6 +245,11 @@ def test_what_cannot_be_booked_is_refused(place, monkeypatch, capsys):
         error = capsys.readouterr().err
         assert message in error
         assert "me:secret" not in error
+    # A book that was forgotten: this run would be added to nothing.
+    assert fit("--privacy.dataset=crm-secret-name", book=None) == 2
+    assert "privacy.dataset is crm-secret-name, and there is no budget book" in (
+        capsys.readouterr().err
+    )
     assert not (place / "runs").exists()
     monkeypatch.setenv("LIGHTNING_DPG_BOOK", "sqlite:///book.db")
     with pytest.raises(CommandError, match="no data set 'crn'"):
@@ -247,6 +264,13 @@ def test_what_cannot_be_booked_is_refused(place, monkeypatch, capsys):
         (["show", "crm"], "no book: give --book URL"),
         (["init", "--book", "sqlite:///book.db"], "there is a book already"),
         (["init", "--book", "book.db"], "a book is a URL of the form"),
+        (["shwo"], "unknown command 'shwo', did you mean show?"),
+        (["show", "--jsn"], "unknown option --jsn, did you mean --json?"),
+        # No short forms: a registration cannot be undone.
+        ([*REGISTER, "--max-degre", "3"], "unknown option --max-degre, did you mean --max-degree?"),
+        ([*REGISTER, "--max-degree", "x"], "argument --max-degree: invalid int value: 'x'"),
+        (["register", "web"], "required: --data, --relation, --epsilon, --delta"),
+        (["register", "", *REGISTER[2:], "--book", "sqlite:///book.db"], "a data set needs a name"),
     ],
 )
 def test_wrong_commands_are_refused(place, args, message, capsys):

@@ -38,9 +38,10 @@ def test_a_plan_names_noise_and_measured_quality(place, capsys):
 
 def test_without_a_method_a_plan_is_for_two_kinds(place, capsys):
     assert budget("plan", "crm", "--releases", "1") == 0
-    _, pure, trained, *_ = capsys.readouterr().out.splitlines()
+    _, pure, trained, *notes = capsys.readouterr().out.splitlines()
     assert pure.split() == ["pure", "release", "1", "0.25", "0", "-", "-"]
-    assert trained.split()[:3] == ["DPNetGAN", "1", "none"]  # its counts alone cost 0.2
+    assert trained.split()[:4] == ["DPNetGAN", "1", "none", "-"]  # its counts alone cost 0.2
+    assert any(note.startswith("none: what is left does not pay") for note in notes)
 
 
 @pytest.mark.parametrize(

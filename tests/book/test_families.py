@@ -128,7 +128,9 @@ def test_steps_without_the_book_are_counted_after_a_second_resume(book, stopped,
     run = book.reserve("crm", training(again, steps(40), previous=stopped))
     run.book(steps(20))
     run.close("stopped")
-    book.reserve("crm", training(tmp_path / "last.jsonl", steps(70), previous=again)).close("stopped")
+    book.reserve("crm", training(tmp_path / "last.jsonl", steps(70), previous=again)).close(
+        "stopped"
+    )
     assert shown(book) == 70
 
 

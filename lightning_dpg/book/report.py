@@ -8,7 +8,7 @@ from lightning_dpg.book import totals
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.filter import Spending
 from lightning_dpg.book.request import pure_left
-from lightning_dpg.book.rows import DataSet, Run, counted, spendings
+from lightning_dpg.book.rows import DataSet, Run, counted
 from lightning_dpg.privacy.budget import digits_up, rounded_up
 from lightning_dpg.privacy.events import Relation
 
@@ -36,11 +36,11 @@ def summarized(known: DataSet, runs: Sequence[Run]) -> dict[str, Any]:
         known: The data set.
         runs: Its runs.
     """
-    delta = known.total.delta
-    spent, accountant = totals.spent(list(spendings(runs, is_released=True).values()), delta)
+    delta, whole = known.total.delta, counted(runs)
+    spent, accountant = totals.spent(counted(runs, is_released=True), delta)
     together = spent
     if any(run.is_open for run in runs):
-        together = max(spent, totals.spent(list(spendings(runs).values()), delta)[0])
+        together = max(spent, totals.spent(whole, delta)[0])
     return {
         "dataset": known.name,
         "relation": known.relation.value,
@@ -52,7 +52,7 @@ def summarized(known: DataSet, runs: Sequence[Run]) -> dict[str, Any]:
         "spent": rounded_up(spent, known.total.epsilon),
         "accountant": accountant,
         "reserved": rounded_up(together - spent),
-        "left": math.floor(pure_left(known, counted(runs)) * 1e4) / 1e4,
+        "left": math.floor(pure_left(known, whole) * 1e4) / 1e4,
         **_node(known, runs),
         "releases": [_release(run) for run in runs],
     }

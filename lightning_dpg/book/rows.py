@@ -155,9 +155,14 @@ def spendings(runs: Sequence[Run], *, is_released: bool = False) -> dict[int, Sp
     return found
 
 
-def counted(runs: Sequence[Run]) -> Together:
-    """What runs on one data set count together."""
-    return together(spendings(runs).values())
+def counted(runs: Sequence[Run], *, is_released: bool = False) -> Together:
+    """What runs on one data set count together.
+
+    Args:
+        runs: The runs.
+        is_released: Whether to count what was released only.
+    """
+    return together(spendings(runs, is_released=is_released).values())
 
 
 def data_sets(database: Database) -> list[DataSet]:

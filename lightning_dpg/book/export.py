@@ -58,8 +58,8 @@ def json_text(book: Book, names: Sequence[str]) -> str:
     data_sets = []
     for name in names:
         with book.database.snapshot():
-            known, runs, left = book.data_set(name), book.runs(name), book.left(name)
-        found = summarized(known, runs, left)
+            known, runs = book.data_set(name), book.runs(name)
+        found = summarized(known, runs)
         found["registered_utc"] = known.created
         found["releases"] = [
             _run(run) | {"entries": [_entry(each) for each in run.planned]} for run in runs

@@ -7,7 +7,8 @@ from typing import Any
 from lightning_dpg.book import totals
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.filter import Spending
-from lightning_dpg.book.rows import DataSet, Run, spendings
+from lightning_dpg.book.request import pure_left
+from lightning_dpg.book.rows import DataSet, Run, counted
 from lightning_dpg.privacy.budget import digits_up, rounded_up
 from lightning_dpg.privacy.events import Relation
 
@@ -24,23 +25,22 @@ def summary(book: Book, name: str) -> dict[str, Any]:
         name: Data set.
     """
     with book.database.snapshot():
-        known, runs, left = book.data_set(name), book.runs(name), book.left(name)
-    return summarized(known, runs, left)
+        known, runs = book.data_set(name), book.runs(name)
+    return summarized(known, runs)
 
 
-def summarized(known: DataSet, runs: Sequence[Run], left: float) -> dict[str, Any]:
+def summarized(known: DataSet, runs: Sequence[Run]) -> dict[str, Any]:
     """The summary of what was read from a book.
 
     Args:
         known: The data set.
         runs: Its runs.
-        left: Largest epsilon of one more pure release.
     """
-    delta = known.total.delta
-    spent, accountant = totals.spent(list(spendings(runs, is_released=True).values()), delta)
+    delta, whole = known.total.delta, counted(runs)
+    spent, accountant = totals.spent(counted(runs, is_released=True), delta)
     together = spent
     if any(run.is_open for run in runs):
-        together = max(spent, totals.spent(list(spendings(runs).values()), delta)[0])
+        together = max(spent, totals.spent(whole, delta)[0])
     return {
         "dataset": known.name,
         "relation": known.relation.value,
@@ -52,7 +52,7 @@ def summarized(known: DataSet, runs: Sequence[Run], left: float) -> dict[str, An
         "spent": rounded_up(spent, known.total.epsilon),
         "accountant": accountant,
         "reserved": rounded_up(together - spent),
-        "left": math.floor(left * 1e4) / 1e4,
+        "left": math.floor(pure_left(known, whole) * 1e4) / 1e4,
         **_node(known, runs),
         "releases": [_release(run) for run in runs],
     }
@@ -82,5 +82,5 @@ def _release(run: Run) -> dict[str, Any]:
         "folder": run.folder,
         "settings": run.settings,
         "release": run.release,
-        "entries": [entry.to_dict() for entry in run.booked],
+        "entries": [each.stated for each in run.planned if each.booked],
     }

@@ -7,7 +7,9 @@ from pathlib import Path
 SUMS = "SHA256SUMS"
 """File of a release with the checksums of all other files."""
 
-_OF_BOOK = re.compile(rb"^  (book|dataset): .*\n(?:    .*\n)*", re.MULTILINE)  # also if it is folded
+_OF_BOOK = re.compile(
+    rb"^  (book|dataset): .*\n(?:    .*\n)*", re.MULTILINE
+)  # also if it is folded
 _LINE = re.compile(r"([0-9a-f]{64})[ ][ *](.+)")
 
 
@@ -18,11 +20,11 @@ def digest(path: Path) -> str:
 
 
 def public_digest(configuration: Path) -> str:
-    """Return the SHA-256 digest of a configuration as it would be without a budget book.
+    r"""Return the SHA-256 digest of a configuration as it would be without a budget book.
 
     What is published must not depend on the name of the data in the book, so that ``book`` and
     ``dataset`` count as ``null``. Without a book, it is the digest of the file; otherwise other
-    programs get it with ``sed -E 's/^  (book|dataset): .*/  \\1: null/' config.yaml | sha256sum``.
+    programs get it with ``sed -E 's/^  (book|dataset): .*/  \1: null/' config.yaml | sha256sum``.
     """
     text = _OF_BOOK.sub(rb"  \1: null\n", configuration.read_bytes())
     return hashlib.sha256(text).hexdigest()

@@ -29,7 +29,7 @@ def run(args: list[str]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    place = argparse.ArgumentParser(add_help=False)
+    place = BudgetParser(add_help=False)
     place.add_argument(
         "--book",
         metavar="URL",

@@ -140,9 +140,10 @@ def grant(book: Any, options: argparse.Namespace) -> None:
     is_first = not book.grants(options.name)
     made = book.grant(options.name, options.to, Budget(options.epsilon, options.delta))
     print(f"granted {_in_words(made)}")
-    if is_first:
+    has_two_persons = book.data_set(options.name).two_persons
+    if is_first and not has_two_persons:
         print("from now on, only users with a grant may spend on it")
-    if book.data_set(options.name).two_persons:
+    if has_two_persons:
         print(f"it waits for another user: budget grant --approve {made.number}")
 
 

@@ -12,13 +12,13 @@ from lightning_dpg.book import owner_token, rows, schema
 from lightning_dpg.book.checkpoint import new_faults
 from lightning_dpg.book.connection import connect
 from lightning_dpg.book.errors import BookError
-from lightning_dpg.book.filter import Rule, passes, pure_epsilon_left
+from lightning_dpg.book.filter import passes
 from lightning_dpg.book.grants import check_grant
 from lightning_dpg.book.identity import Fingerprint, fingerprint, key_digest
 from lightning_dpg.book.owner import OwnerSide
 from lightning_dpg.book.projection import record
 from lightning_dpg.book.refusals import check_open, check_part, too_small
-from lightning_dpg.book.request import Request, asked, check, rule_of
+from lightning_dpg.book.request import Request, asked, check, pure_left, rule_of
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.book.rows import DataSet, Run
 from lightning_dpg.book.unfinished import is_elsewhere, proved_steps
@@ -189,7 +189,7 @@ class Book(OwnerSide):
             if rule is None and is_made:
                 rule = known.rule
             if rule is None:
-                raise too_small(known, earlier, request, self.left(name))
+                raise too_small(known, earlier, request)
             number = self._next_run()
             if not self.database.hold(number):
                 raise BookError(f"{self.url}: the lock of run {number} is taken: try again")
@@ -250,16 +250,13 @@ class Book(OwnerSide):
 
     def left(self, name: str) -> float:
         """Largest epsilon of one more pure release that would be let in now."""
-        known = self.data_set(name)
-        counted = list(rows.spendings(self.runs(name)).values())
-        rule: Rule = known.rule if counted else "sum"
-        return pure_epsilon_left(known.total, rule, counted)
+        return pure_left(self.data_set(name), rows.counted(self.runs(name)))
 
     def is_exceeded(self, name: str) -> bool:
         """Whether the runs of a data set count more than its total."""
         known = self.data_set(name)
-        counted = list(rows.spendings(self.runs(name)).values())
-        return bool(counted) and not passes(known.total, known.rule, counted)
+        counted = rows.counted(self.runs(name))
+        return bool(counted.epsilons) and not passes(known.total, known.rule, counted)
 
     def _next_run(self) -> int:
         ((last,),) = self.database.rows("SELECT MAX(run) FROM book_runs")

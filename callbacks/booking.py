@@ -230,9 +230,12 @@ def _data_set(book: Book, asked: str | None, content: Fingerprint, relation: str
             f"{asked!r}\nset privacy.dataset to {known[0]}"
         )
     if not known and asked not in book.names_of(edges):
+        near = book.same_nodes(content, relation)
+        is_of_other = near and book.data_set(asked).nodes != content.nodes
         warnings.warn(
             f"the data differ from those registered as {asked!r}: the run is booked on its total, "
-            "as on a new version of data on the same people; register other data under another name",
+            "as on a new version of data on the same people; register other data under another name"
+            + (f" (they have the nodes of {near!r}: is it the name?)" if is_of_other else ""),
             stacklevel=2,
         )
     return asked

@@ -21,7 +21,7 @@ from lightning_dpg.book.refusals import check_open, check_part, too_small
 from lightning_dpg.book.request import Request, asked, check, pure_left, rule_of
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.book.rows import DataSet, Run
-from lightning_dpg.book.unfinished import proved_steps
+from lightning_dpg.book.unfinished import is_elsewhere, proved_steps
 from lightning_dpg.book.writers import described
 from lightning_dpg.interfaces import Identity
 from lightning_dpg.privacy.budget import Budget
@@ -219,14 +219,15 @@ class Book(OwnerSide):
         """Close the runs whose process has ended without a word; return their numbers.
 
         Each keeps what the book or its journal shows, whichever is more. A run without a journal, or
-        whose journal cannot be read, keeps its whole plan.
+        whose journal cannot be read, keeps its whole plan. A run of another machine whose journal is
+        there stays reserved until that machine looks at the book.
 
         Args:
             name: Data set; by default all.
         """
         closed = []
         for run in rows.runs(self.database, name, is_open=True):
-            if not self.database.hold(run.number):
+            if is_elsewhere(run) or not self.database.hold(run.number):
                 continue
             with contextlib.ExitStack() as stack:
                 stack.callback(self.database.drop, run.number)

@@ -90,7 +90,7 @@ class SQLite(Database):
     def hold(self, run: int) -> bool:
         """Take the lock of a run until this process ends; return False if another one has it."""
         # Whoever may write to the book may find out that the run of another user was killed.
-        mode = self.path.stat().st_mode & 0o666 | 0o600
+        mode = self._file.st_mode & 0o666 | 0o600
         lock = FileLock(f"{self.path}.run-{run}.lock", mode=mode)
         try:
             lock.acquire(timeout=0)

@@ -164,3 +164,19 @@ def test_a_block_that_was_lost_is_lost_once(book, stopped, tmp_path):
     other = Book(book.url)
     other.reconcile()
     assert shown(other) == 40 + 20
+
+
+def test_a_killed_run_of_another_machine_waits_for_it(book, tmp_path, monkeypatch):
+    """Its journal is on a disk of that machine: here it would keep its whole plan."""
+    run = book.reserve("crm", training(tmp_path / "ledger.jsonl"))
+    run.book(steps(1))
+    book.close()
+    (tmp_path / "ledger.jsonl").write_text("")  # nothing was released
+    other = Book(book.url)
+    with monkeypatch.context() as there:
+        there.setattr("socket.gethostname", lambda: "elsewhere")
+        (tmp_path / "ledger.jsonl").rename(tmp_path / "away")
+        assert other.reconcile() == []
+    (tmp_path / "away").rename(tmp_path / "ledger.jsonl")
+    assert other.reconcile() == [1]
+    assert shown(other) == 1

@@ -171,8 +171,10 @@ def test_another_key_of_the_book_is_found(book):
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of files are those of POSIX")
 def test_users_of_one_file_can_take_the_lock_of_a_killed_run(tmp_path):
-    book = new(f"sqlite:///{tmp_path}/book.db")
+    url = f"sqlite:///{tmp_path}/book.db"
+    new(url).close()
     (tmp_path / "book.db").chmod(0o660)
+    book = Book(url)
     before = os.umask(0o077)
     try:
         book.reserve("crm", asked(pure(0.5)))

@@ -1,5 +1,6 @@
 """A run in a budget book: reserved before its first release, booked event by event, and closed."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -83,9 +84,10 @@ class BookedRun:
         self._is_open = False
         sums = None if release is None else release / SUMS
         made = digest(sums) if sums is not None and sums.is_file() else None
-        self._reservation.close(outcome, made)
-        known, left = self._book.data_set(self.dataset), self._book.left(self.dataset)
-        self._book.close()
+        # A notebook lives on: a book that is not closed would hold the lock of the run as long.
+        with contextlib.closing(self._book):
+            self._reservation.close(outcome, made)
+            known, left = self._book.data_set(self.dataset), self._book.left(self.dataset)
         return (
             f"budget book: {self.dataset} has a total of epsilon {known.total.epsilon:g}, delta "
             f"{known.total.delta:g}; left is one pure release of epsilon {int(left * 1e4) / 1e4:g}"

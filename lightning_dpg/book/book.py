@@ -14,7 +14,7 @@ from lightning_dpg.book.connection import connect
 from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.filter import passes
 from lightning_dpg.book.grants import check_grant
-from lightning_dpg.book.identity import Fingerprint, fingerprint
+from lightning_dpg.book.identity import Fingerprint, fingerprint, key_digest
 from lightning_dpg.book.owner import OwnerSide
 from lightning_dpg.book.projection import record
 from lightning_dpg.book.refusals import check_open, check_part, too_small
@@ -73,8 +73,7 @@ class Book(OwnerSide):
         Args:
             content: Canonical content of the data (private).
         """
-        ((key,),) = self.database.rows("SELECT value FROM book_facts WHERE name = 'secret'")
-        return fingerprint(key, content)
+        return fingerprint(schema.secret(self.database), content)
 
     def register(
         self,
@@ -126,6 +125,7 @@ class Book(OwnerSide):
                 max_degree=max_degree,
                 edges=found.edges,
                 nodes=found.nodes,
+                key=key_digest(schema.secret(self.database)),
                 part_of=part_of,
                 two_persons=two_persons,
             )

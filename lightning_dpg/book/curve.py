@@ -1,16 +1,16 @@
 """The spent epsilon of a data set over time, from the log of its book."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from lightning_dpg.book import totals
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.filter import Together
-from lightning_dpg.book.log import lines
+from lightning_dpg.book.log import Line, lines
 from lightning_dpg.book.projection import OPEN
-from lightning_dpg.book.rows import Planned, Run, spendings
+from lightning_dpg.book.rows import DataSet, Planned, Run, spendings
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Event
 
@@ -39,8 +39,22 @@ def spent_curve(book: Book, name: str, most: int = MOST_POINTS) -> list[Point]:
         most: Largest number of points; the last one is always among them.
     """
     with book.database.snapshot():
-        known, runs = book.data_set(name), book.runs(name)
-        changes = [*_changes(book, {run.number for run in runs})]
+        known, runs, log = book.data_set(name), book.runs(name), lines(book.database)
+    return curve(known, runs, log, most)
+
+
+def curve(
+    known: DataSet, runs: Sequence[Run], log: Iterable[Line], most: int = MOST_POINTS
+) -> list[Point]:
+    """The same of what was read from a book.
+
+    Args:
+        known: The data set.
+        runs: Its runs.
+        log: Lines of the log.
+        most: Largest number of points.
+    """
+    changes = [*_changes(log, {run.number for run in runs})]
     kept = set(_thinned(len(changes), most - 1))
     past = _Past(runs)
     points = [Point(known.created, 0.0)]
@@ -61,8 +75,8 @@ class _Change(NamedTuple):
     steps: Sequence[int]
 
 
-def _changes(book: Book, numbers: set[int]) -> Iterator[_Change]:
-    for line in lines(book.database):
+def _changes(log: Iterable[Line], numbers: set[int]) -> Iterator[_Change]:
+    for line in log:
         if line.kind not in ("reserve", "book", "close"):
             continue
         facts = line.facts

@@ -71,6 +71,23 @@ def granted(known: DataSet, made: Sequence[Grant]) -> dict[str, Budget]:
     return {grant.grantee: grant.budget for grant in made if pays(known, grant)}
 
 
+def states(known: DataSet, made: Sequence[Grant]) -> list[str]:
+    """Say of each grant whether it is in force, waits for approval, or was replaced.
+
+    Args:
+        known: The data set.
+        made: Its grants.
+    """
+    last = {grant.grantee: grant.number for grant in made if pays(known, grant)}
+    found = []
+    for grant in made:
+        if last.get(grant.grantee, 0) > grant.number:
+            found.append("replaced")
+        else:
+            found.append("in force" if pays(known, grant) else "waits for approval")
+    return found
+
+
 def check_approval(database: Database, number: int, user: str) -> None:
     """Refuse to approve a grant that needs no approval by this user.
 

@@ -57,7 +57,7 @@ class Asked(NamedTuple):
     Attributes:
         spending: Its own budget, and the releases to reserve.
         booked: How many steps of each are booked at once: made, and in no book so far.
-        before: Releases that its ledger holds and that other runs count.
+        before: Releases that other runs count, and that its ledger holds or gets as unseen ones.
         unseen: Releases that the run it continues has booked, and that its ledger does not show.
         family: Number of the run that it continues with the same budget and plan, if any.
     """
@@ -89,18 +89,20 @@ def asked(earlier: Sequence[Run], request: Request) -> Asked:
     last = continued(earlier, request)
     family = [] if last is None else [run for run in earlier if run.family == last.family]
     made = [entry for run in family for entry in run.booked]
-    counted = [LedgerEntry.from_dict(entry) for entry in last.before] if last else []
+    counted = [LedgerEntry.from_dict(entry) for entry in family[0].before] if family else []
     new = _beyond(request.before, [*counted, *made])
     before = _beyond(request.before, new)
     booked = [entry.steps for entry in new]
     if last is not None and last.budget == request.budget:
         closed = [entry for run in family if not run.is_open for entry in run.booked]
-        unseen = _beyond(closed, request.before)
+        unseen = _beyond([*counted, *closed], request.before)
         entries = [*new, *_beyond(plan, [*request.before, *unseen])]
         together = [*(entry for run in family for entry in run.counted), *entries]
         if composition.costs(together) <= composition.costs(family[0].plan):
             places = [*booked, *[0] * (len(entries) - len(new))]
-            return Asked(Spending(request.budget, entries), places, before, unseen, last.family)
+            counted_by_others = [*before, *unseen]  # the journal is to show both
+            spending = Spending(request.budget, entries)
+            return Asked(spending, places, counted_by_others, unseen, last.family)
     entries = [*new, *_beyond(plan, request.before)]
     places = [*booked, *[0] * (len(entries) - len(new))]
     return Asked(Spending(request.budget, entries), places, before)

@@ -49,10 +49,12 @@ def run(args: list[str]) -> None:
     closed.add_argument("name", metavar="NAME", help="data set")
     budget_owner.add_token(closed)
     show = command("show", "total, spent, reserved and left")
-    show.add_argument("name", nargs="?", metavar="NAME", help="data set; by default all")
+    show.add_argument("name", nargs="?", metavar="NAME", help="data set or group; by default all")
     show.add_argument("--json", action="store_true", help="numbers for programs")
     history = command("history", "all lines of the log, oldest first")
-    history.add_argument("name", nargs="?", metavar="NAME", help="data set; by default all")
+    history.add_argument(
+        "name", nargs="?", metavar="NAME", help="data set or group; by default all"
+    )
     budget_plan.add_arguments(command("plan", "what is left buys, in equal further releases"))
     budget_export.add_arguments(command("export", "all releases as CSV or JSON, without secrets"))
     budget_html.add_arguments(command("html", "write one page for the officer"))
@@ -85,13 +87,16 @@ def _token(options: argparse.Namespace) -> Path | None:
 def _show(book: Any, options: argparse.Namespace) -> None:
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.book import terminal
-    from lightning_dpg.book.partition import group_summary, group_text, parts_of
+    from lightning_dpg.book.partition import group_facts, group_summary, parts_of
     from lightning_dpg.book.report import summary
 
     if options.name and parts_of(book, options.name):
         book.reconcile()
         of_group = group_summary(book, options.name)
-        print(json.dumps(of_group, indent=2) if options.json else group_text(of_group))
+        if options.json:
+            print(json.dumps(of_group, indent=2))
+        else:
+            terminal.show_group(of_group, group_facts(of_group))
         return
     book.reconcile(options.name)
     names = [options.name] if options.name else [each.name for each in book.data_sets()]
@@ -109,13 +114,16 @@ def _show(book: Any, options: argparse.Namespace) -> None:
 def _history(book: Any, options: argparse.Namespace) -> None:
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.book.log import lines
+    from lightning_dpg.book.partition import names_of
 
-    known = options.name and book.data_set(options.name).name
-    runs = {each.number for each in book.runs(options.name)} if known else set()
+    known = set(names_of(book, options.name)) if options.name else set()
+    runs = {each.number for name in known for each in book.runs(name)}
+    numbers = {each.number for name in known for each in book.grants(name)}
     for line in lines(book.database):
         facts = line.facts
-        names = {facts.get("name"), facts.get("dataset")}
-        if not known or known in names or facts.get("run") in runs:
+        is_named = known & {facts.get("name"), facts.get("dataset")}
+        is_approved = line.kind == "approve" and facts["number"] in numbers
+        if not known or is_named or is_approved or facts.get("run") in runs:
             print(f"{line.line:>6}  {line.time[:19].replace('T', ' ')}  {_what(line.kind, facts)}")
 
 

@@ -3,6 +3,8 @@
 import argparse
 from typing import Any
 
+from lightning_dpg.errors import CommandError
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -20,8 +22,12 @@ def run(book: Any, options: argparse.Namespace) -> None:
     """Print the largest epsilon of each of several equal further releases."""
     # Start-up time: the imports bring PyTorch.
     from lightning_dpg.book import terminal
+    from lightning_dpg.book.partition import parts_of
     from lightning_dpg.running.budget_plan import budget_plan
 
+    if parts := parts_of(book, options.name):
+        names = ", ".join(part.name for part in parts)
+        raise CommandError(f"{options.name}: a group of parts with totals of their own: {names}")
     book.reconcile(options.name)
     rows = budget_plan(book, options.name, options.method, options.releases, options.delta)
     cells = [

@@ -10,6 +10,7 @@ from lightning_dpg import methods
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.filter import Together
 from lightning_dpg.book.outlook import COUNTS, Share, pure_release, share, usual_deltas
+from lightning_dpg.book.refusals import check_open
 from lightning_dpg.book.rows import DataSet, counted
 from lightning_dpg.datamodules.batches import number_of_steps
 from lightning_dpg.errors import CommandError, nearest
@@ -59,13 +60,34 @@ def budget_plan(
 
     Raises:
         CommandError: If there is no such method, or if it protects another relation.
+        BookError: If the data set is closed.
     """
+    with book.database.snapshot():
+        known, earlier = book.data_set(name), counted(book.runs(name))
+    return planned_rows(known, earlier, method, releases, delta)
+
+
+def planned_rows(
+    known: DataSet,
+    earlier: Together,
+    method: str | None = None,
+    releases: int | None = None,
+    delta: float | None = None,
+) -> list[Row]:
+    """The same of what was read from a book.
+
+    Args:
+        known: The data set.
+        earlier: What its runs count.
+        method: Method or configuration.
+        releases: Number of releases.
+        delta: Delta of each release of a method that needs one.
+    """
+    check_open(known)
     if releases is not None and releases < 1:
         raise CommandError(f"--releases must be 1 or more, got {releases}")
     if delta is not None and not 0 < delta < 1:
         raise CommandError(f"--delta must lie in (0, 1), got {delta:g}")
-    with book.database.snapshot():
-        known, earlier = book.data_set(name), counted(book.runs(name))
     asked = [_method(method, known.relation)] if method else _usual(known.relation)
     rows = []
     for planned in asked:

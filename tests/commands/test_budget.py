@@ -91,7 +91,7 @@ def test_nothing_of_the_book_is_in_a_release(place, capsys):
     (folder,) = place.glob("runs/chung_lu/*")
     config = (folder / "config.yaml").read_text()
     assert "  dataset: crm-secret-name\n" in config
-    command = "grep -vE '^  (book|dataset): ' config.yaml | sha256sum"
+    command = r"sed -E 's/^  (book|dataset): .*/  \1: null/' config.yaml | sha256sum"
     digest = subprocess.run(command, shell=True, cwd=folder, capture_output=True, check=True)
     assert digest.stdout.split()[0].decode() in (folder / "release" / "privacy.json").read_text()
 

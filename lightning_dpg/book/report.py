@@ -68,11 +68,11 @@ def summary(book: Book, name: str) -> dict[str, Any]:
 def summarized(content: Content) -> dict[str, Any]:
     """The summary of what was read from a book."""
     known, runs = content.known, content.runs
-    delta, whole = known.total.delta, counted(runs)
+    delta = known.total.delta
     spent, accountant = totals.spent(counted(runs, is_released=True), delta)
     together = spent
     if any(run.is_open for run in runs):
-        together = max(spent, totals.spent(whole, delta)[0])
+        together = max(spent, totals.spent(counted(runs), delta)[0])
     return {
         "dataset": known.name,
         "relation": known.relation.value,

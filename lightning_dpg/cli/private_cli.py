@@ -6,7 +6,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 from jsonargparse import Namespace
-from pytorch_lightning.callbacks import Callback, ProgressBar
+from pytorch_lightning.callbacks import Callback, ModelSummary, ProgressBar
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.loggers import Logger, WandbLogger
 from pytorch_lightning.utilities import rank_zero_info
@@ -185,6 +185,9 @@ class PrivateCLI(LightningCLI):
         has_bar = any(isinstance(callback, ProgressBar) for callback in callbacks)
         if settings.enable_progress_bar is not False and not has_bar:
             callbacks.append(PrivacyProgressBar())
+        has_summary = any(isinstance(callback, ModelSummary) for callback in callbacks)
+        if settings.enable_model_summary is not False and self.model.is_trained and not has_summary:
+            callbacks.append(ModelSummary())  # that of rich folds its columns, and goes to stdout
         assert self._folder is not None  # reserved before any file is written
         loggers = [self._folder.logger, *configured]
         if not self.model.is_trained:  # it would show a table of zeros

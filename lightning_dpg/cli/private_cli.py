@@ -185,17 +185,18 @@ class PrivateCLI(LightningCLI):
         has_bar = any(isinstance(callback, ProgressBar) for callback in callbacks)
         if settings.enable_progress_bar is not False and not has_bar:
             callbacks.append(PrivacyProgressBar())
-        has_summary = any(isinstance(callback, ModelSummary) for callback in callbacks)
-        if settings.enable_model_summary is not False and self.model.is_trained and not has_summary:
-            callbacks.append(ModelSummary())  # that of rich folds its columns, and goes to stdout
         assert self._folder is not None  # reserved before any file is written
         loggers = [self._folder.logger, *configured]
-        if not self.model.is_trained:  # it would show a table of zeros
+        summaries = [each for each in callbacks if isinstance(each, ModelSummary)]
+        if not summaries:
             kwargs["enable_model_summary"] = False
         try:
-            return super().instantiate_trainer(callbacks=callbacks, logger=loggers, **kwargs)
+            trainer = super().instantiate_trainer(callbacks=callbacks, logger=loggers, **kwargs)
         except (TypeError, ValueError) as error:  # contradictory settings
             raise CommandError(str(error)) from error
+        if not summaries and self.model.is_trained and settings.enable_model_summary is not False:
+            trainer.callbacks.insert(0, ModelSummary())  # type: ignore[attr-defined]  # not of rich
+        return trainer
 
     def _facts(self) -> dict[str, Any]:
         """Public facts of the run."""

@@ -183,7 +183,7 @@ def _section(content: Content, log: Sequence[Line], method: str | None, now: dat
             _releases(found),
             *([_grants(found)] if found["grants"] else []),
             *([_measurements(found)] if found["measurements"] else []),
-            *([] if found["closed"] else [_plan(content, method)]),
+            *([] if found["closed"] else _plan(content, method)),
         ],
     )
 
@@ -260,7 +260,7 @@ def _releases(found: dict[str, Any]) -> Table:
     return Table(
         "Releases",
         "Runs and their releases, the newest first. Times are in UTC.",
-        ("run", "reserved", "method", "epsilon", "delta", "state", "who", "folder", "digest"),
+        ("run", "opened", "method", "epsilon", "delta", "state", "who", "folder", "digest"),
         rows,
         (f"{plural(more, 'earlier run')} not shown: see budget export.",) if more else (),
     )
@@ -279,25 +279,26 @@ def _measurements(found: dict[str, Any]) -> Table:
     made = found["measurements"][::-1]
     rows = [
         (
-            _utc(each["time"]),
             each["command"],
             ", ".join(each["methods"]) or "-",
             ", ".join(f"{epsilon:g}" for epsilon in each["epsilons"]) or "-",
             each["who"].partition(",")[0],
+            _utc(each["time"]),
         )
         for each in made[:MOST_RUNS]
     ]
     more = len(made) - len(rows)
     return Table(
         "Measurements that read the data and are on no total",
-        "They publish nothing. Their numbers are not private: whoever publishes them spends more.",
-        ("time", "command", "methods", "epsilons", "who"),
+        "Their numbers are not private, and stay with the owner. Times are in UTC.",
+        ("command", "methods", "epsilons", "who", "time"),
         rows,
         (f"{plural(more, 'earlier measurement')} not shown: see budget history.",) if more else (),
     )
 
 
-def _plan(content: Content, method: str | None) -> Table:
+def _plan(content: Content, method: str | None) -> list[Table]:
+    """What is left buys, and the quality that was measured near its epsilons."""
     name, rows = content.known.name, planned_rows(content.known, counted(content.runs), method)
     cells = [
         (
@@ -310,10 +311,10 @@ def _plan(content: Content, method: str | None) -> Table:
         )
         for row in rows
     ]
-    measured = dict.fromkeys(str(number) for row in rows for number in row.measured)
+    measured = dict.fromkeys(number for row in rows for number in row.measured)
     grants = ("Grants can let in less.",) if content.grants or content.known.two_persons else ()
     asked = "" if method else f" For another method: budget plan {name} --method METHOD."
-    return Table(
+    plan = Table(
         "What is left buys",
         "Largest epsilon of each of several equal further releases that the filter of the book lets "
         "in. The noise is that of most Gaussian steps.",
@@ -322,9 +323,21 @@ def _plan(content: Content, method: str | None) -> Table:
         (
             f"A trained method stands with its shipped configuration.{asked}",
             *grants,
-            *(f"Measured on public data: {line}" for line in measured),
         ),
     )
+    near = [
+        (
+            number.query or number.caption,
+            f"{number.value} ± {number.deviation}" if number.deviation else number.value,
+            f"{number.epsilon:g}",
+            number.caption if number.query else "",
+            number.study,
+        )
+        for number in measured
+    ]
+    head = ("measured", "value", "epsilon", "table", "study")
+    caption = "Numbers on public graphs at the measured epsilons next to these, from results/."
+    return [plan, *([Table("Measured quality", caption, head, near)] if near else [])]
 
 
 def _utc(time: str) -> str:

@@ -97,7 +97,7 @@ def differences(
 def _under_another_key(found: Contents) -> Iterator[str]:
     """Say which data sets the book does not recognize, so that they could be registered once more."""
     for line in found.log:
-        if line.kind == "register" and line.facts["key"] != key_digest(found.key):
+        if line.kind == "register" and line.facts.get("key") != key_digest(found.key):
             yield f"line {line.line}: registered under another key than that of the book"
 
 

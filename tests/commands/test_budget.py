@@ -227,11 +227,16 @@ def test_the_book_of_the_environment(place, monkeypatch, capsys):
     dpg.fit(place / "graph.txt", "chung_lu", epsilon=0.25, progress=False)
     assert fit("--no-book", book=None) == 0
     assert shown(capsys)["spent"] == 0.75
-    # Comparisons and audits measure methods: their fits are not booked.
-    dpg.benchmark(
-        methods=["chung_lu"], graphs=["karate"], epsilons=[1.0], seeds=[0], out="compared"
-    )
-    assert shown(capsys)["spent"] == 0.75
+
+
+@pytest.mark.slow
+def test_fits_of_comparisons_are_not_booked(place, monkeypatch, capsys):
+    """They measure methods."""
+    monkeypatch.setenv("LIGHTNING_DPG_BOOK", "sqlite:///book.db")
+    settings = {"methods": ["chung_lu"], "epsilons": [1.0], "seeds": [0]}
+    with pytest.warns(UserWarning, match="reads the private data"):
+        dpg.benchmark(graphs=["graph.txt"], out="compared", **settings)
+    assert shown(capsys)["releases"] == []
 
 
 def test_what_cannot_be_booked_is_refused(place, monkeypatch, capsys):

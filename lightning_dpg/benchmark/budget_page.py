@@ -327,10 +327,10 @@ def _plan(content: Content, method: str | None) -> list[Table]:
     )
     near = [
         (
-            number.query or number.caption,
+            number.query or "-",
             f"{number.value} ± {number.deviation}" if number.deviation else number.value,
             f"{number.epsilon:g}",
-            number.caption if number.query else "",
+            number.caption,
             number.study,
         )
         for number in measured

@@ -194,7 +194,8 @@ def _guarantee(found: dict[str, Any]) -> str:
     level, neighbors = RELATIONS[Relation(found["relation"])]
     return (
         f"All releases together are {level} ({found['spent']:g}, {found['delta']:g})-DP "
-        f"({neighbors}), by the accountant {found['accountant']}. One record is: {found['record']}."
+        f"({neighbors}), by the accountant {found['accountant']}. One record is: {found['record']}. "
+        "If later releases were chosen after earlier ones were seen, the total is proved."
     )
 
 

@@ -2,14 +2,13 @@
 
 import csv
 import io
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from lightning_dpg import __version__
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.report import read, summarized
+from lightning_dpg.book.report import as_json, read, summarized
 from lightning_dpg.book.rows import Planned, Run
 
 _OF_DATA = ("dataset", "relation", "record")
@@ -71,7 +70,7 @@ def json_text(book: Book, names: Sequence[str]) -> str:
         "lightning_dpg": __version__,
         "datasets": data_sets,
     }
-    return json.dumps(whole, indent=2) + "\n"
+    return as_json(whole) + "\n"
 
 
 def _run(run: Run) -> dict[str, Any]:

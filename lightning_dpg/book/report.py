@@ -1,5 +1,6 @@
 """Summaries of the data sets of a book: numbers for programs and pages."""
 
+import json
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -155,3 +156,20 @@ def _release(run: Run) -> dict[str, Any]:
         "release": run.release,
         "entries": [each.stated for each in run.planned if each.booked],
     }
+
+
+def as_json(content: Any) -> str:
+    """JSON of a summary; an infinite epsilon is the word ``inf``, because JSON has no such number.
+
+    Args:
+        content: Plain values, with lists and dictionaries of them.
+    """
+    return json.dumps(_strict(content), indent=2, allow_nan=False)
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _strict(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_strict(each) for each in value]
+    return "inf" if value == math.inf else value

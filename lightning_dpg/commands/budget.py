@@ -1,7 +1,6 @@
 """``budget``: the book of what data sets have spent over all their releases."""
 
 import argparse
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -90,13 +89,13 @@ def _show(book: Any, options: argparse.Namespace) -> None:
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.book import terminal
     from lightning_dpg.book.partition import group_facts, group_summary, parts_of
-    from lightning_dpg.book.report import summary
+    from lightning_dpg.book.report import as_json, summary
 
     if options.name and parts_of(book, options.name):
         book.reconcile()
         of_group = group_summary(book, options.name)
         if options.json:
-            print(json.dumps(of_group, indent=2))
+            print(as_json(of_group))
         else:
             terminal.show_group(of_group, group_facts(of_group))
         return
@@ -104,7 +103,7 @@ def _show(book: Any, options: argparse.Namespace) -> None:
     names = [options.name] if options.name else [each.name for each in book.data_sets()]
     found = [summary(book, name) for name in names]
     if options.json:
-        print(json.dumps(found[0] if options.name else found, indent=2))
+        print(as_json(found[0] if options.name else found))
     elif options.name:
         terminal.show(found[0])
     elif found:

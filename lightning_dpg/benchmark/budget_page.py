@@ -24,6 +24,7 @@ from lightning_dpg.book.wording import (
     grant_rule,
     left_number,
     left_text,
+    minute,
     upper_bounds,
 )
 from lightning_dpg.callbacks.statement import RELATIONS
@@ -34,7 +35,6 @@ MOST_RUNS = 500
 """Largest number of runs in the table; the newest ones are shown."""
 
 _PLACES = 1000
-_MINUTE = slice(0, 16)
 _UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
 
 
@@ -342,4 +342,4 @@ def _plan(content: Content, method: str | None) -> list[Table]:
 
 
 def _utc(time: str) -> str:
-    return time[_MINUTE].replace("T", " ")
+    return minute(time)

@@ -112,7 +112,7 @@ class Book(OwnerSide):
                 if known.relation is relation and known.name in self.names_of(found.edges):
                     raise BookError(
                         f"{self.url}: these data are registered as {known.name!r} already, and one "
-                        "total covers all of their releases"
+                        f"total covers all of their releases\nfit with privacy.dataset {known.name}"
                     )
             self._record_as_owner(
                 "register",
@@ -156,6 +156,18 @@ class Book(OwnerSide):
         )
         return sorted(name for (name,) in found)
 
+    def check(self) -> None:
+        """Refuse a book that was changed.
+
+        Raises:
+            BookError: If it has a fault since it was verified last.
+        """
+        if found := new_faults(self.database):
+            raise BookError(
+                f"{self.url}: the book was changed, and nothing is spent on it: {found[0]}\n"
+                f"see python -m lightning_dpg budget verify --book {self.url}"
+            )
+
     def reserve(self, name: str, request: Request, *, is_made: bool = False) -> Reservation:
         """Reserve the whole plan of a run, or refuse it with nothing booked.
 
@@ -169,11 +181,7 @@ class Book(OwnerSide):
             BookError: If the plan exceeds what is left, has another relation, or if the book has a
                 fault.
         """
-        if found := new_faults(self.database):
-            raise BookError(
-                f"{self.url}: the book was changed, and nothing is spent on it: {found[0]}\n"
-                f"see python -m lightning_dpg budget verify --book {self.url}"
-            )
+        self.check()
         self.reconcile(name)
         with self.database.write():
             known, user = self.data_set(name), self.database.user()

@@ -7,11 +7,12 @@ from lightning_dpg.book.grants import down
 from lightning_dpg.book.identity import protected_unit
 from lightning_dpg.book.request import Request, largest_epsilon, pure_left
 from lightning_dpg.book.rows import DataSet, Run, counted
+from lightning_dpg.book.wording import minute
 from lightning_dpg.privacy.events import Relation
 
 
 def check_open(known: DataSet) -> None:
-    """Refuse a run on a closed data set.
+    """Refuse a run, a grant or another end of a closed data set.
 
     Args:
         known: The data set.
@@ -21,8 +22,8 @@ def check_open(known: DataSet) -> None:
     """
     if known.closed is not None:
         raise BookError(
-            f"{known.name}: closed at {known.closed[:19].replace('T', ' ')} UTC by "
-            f"{known.closed_by}: no further run may spend on it"
+            f"{known.name}: closed at {minute(known.closed)} UTC by {known.closed_by}: no further run "
+            "may spend on it"
         )
 
 

@@ -16,6 +16,7 @@ from lightning_dpg.book.wording import (
     grant_rule,
     left_number,
     left_text,
+    minute,
     upper_bounds,
 )
 
@@ -23,7 +24,6 @@ _BAR = 40
 _SHORT_BAR = 10
 _BLOCKS, _ASCII = "█▒░", "#+."
 _STYLES = ("red", "yellow", "green")  # of what is spent, reserved and left
-_MINUTE = slice(0, 16)  # of a time
 _WIDEST = 10_000  # of a pipe, where no line is folded
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -206,7 +206,7 @@ def _runs(releases: Sequence[dict[str, Any]], console: Console) -> Table:
     for each in releases:
         cells = (
             str(each["run"]),
-            each["opened"][_MINUTE].replace("T", " "),
+            minute(each["opened"]),
             plain(each["outcome"]),
             plain(each["method"]),
             f"{each['epsilon']:g}",

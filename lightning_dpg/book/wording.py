@@ -6,7 +6,14 @@ from typing import Any
 GRANT_COLUMNS = ("grant", "to", "epsilon", "spent", "delta", "spent delta", "state", "by")
 """Names of the columns of :func:`grant_cells`."""
 
-_MINUTE = slice(0, 16)  # of a time
+
+def minute(time: str) -> str:
+    """A time of the book, which is in UTC, up to the minute.
+
+    Args:
+        time: The time in ISO format.
+    """
+    return time[:16].replace("T", " ")
 
 
 def left_text(found: dict[str, Any]) -> str:
@@ -16,8 +23,7 @@ def left_text(found: dict[str, Any]) -> str:
         found: Summary of a data set.
     """
     if found["closed"]:
-        time = found["closed"][_MINUTE].replace("T", " ")
-        return f"nothing: closed at {time} UTC by {found['closed_by']}"
+        return f"nothing: closed at {minute(found['closed'])} UTC by {found['closed_by']}"
     return f"one pure release of epsilon {found['left']:g}"
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +89,14 @@ def _token(options: argparse.Namespace) -> Path | None:
 def _show(book: Any, options: argparse.Namespace) -> None:
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.book import terminal
+    from lightning_dpg.book.errors import BookError
     from lightning_dpg.book.partition import group_facts, group_summary, parts_of
     from lightning_dpg.book.report import as_json, summary
 
+    try:
+        book.check()
+    except BookError as error:  # what it holds is shown, but nobody should rely on it
+        print(f"warning: {error}", file=sys.stderr)
     if options.name and parts_of(book, options.name):
         book.reconcile()
         of_group = group_summary(book, options.name)

@@ -302,6 +302,8 @@ def test_verify_finds_a_changed_line(place, capsys):
     capsys.readouterr()
     assert main(["budget", "verify", "--book", "sqlite:///book.db"]) == 1
     assert capsys.readouterr().out.startswith("line 1: ")
+    assert main(["budget", "show", "--book", "sqlite:///book.db"]) == 0
+    assert "warning: sqlite:///book.db: the book was changed" in capsys.readouterr().err
     assert fit() == 2
     assert "nothing is spent on it: line 1" in capsys.readouterr().err
 

@@ -92,7 +92,7 @@ def test_a_book_that_was_changed_ends_a_measurement_before_its_work(place, args,
     capsys.readouterr()
     assert main(args) == 2
     error = capsys.readouterr().err
-    assert "the book was changed: line 1" in error
+    assert "the book was changed, and nothing is spent on it: line 1" in error
     assert "--no-book" in error
     assert len(error.splitlines()) <= 5
     assert not (place / "out").exists()

@@ -5,7 +5,7 @@ It prints the table of docs/book.md. Each run alone spends a twelfth of the tota
 
 from collections.abc import Callable, Sequence
 
-from lightning_dpg.book.filter import Spending, _renyi_passes, passes
+from lightning_dpg.book.filter import Spending, _renyi_passes, passes, together
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_gaussian
 from lightning_dpg.privacy.composition import entry_of, fits
@@ -22,9 +22,9 @@ def one_ledger(runs: Runs) -> bool:
 
 
 RULES: dict[str, Callable[[Runs], bool]] = {
-    "sums": lambda runs: passes(TOTAL, "sum", runs),
-    "Renyi": lambda runs: _renyi_passes(TOTAL, runs),
-    "the book": lambda runs: passes(TOTAL, "split", runs),
+    "sums": lambda runs: passes(TOTAL, "sum", together(runs)),
+    "Renyi": lambda runs: _renyi_passes(TOTAL, together(runs)),
+    "the book": lambda runs: passes(TOTAL, "split", together(runs)),
     "planned in advance": one_ledger,
 }
 

@@ -1,5 +1,6 @@
 """A run in a budget book: reserved before its first release, booked event by event, and closed."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -30,11 +31,16 @@ NO_BOOK = "none"
 """Value of ``privacy.book`` that leaves the book of the environment out."""
 
 
-def book_url(setting: str | None) -> str | None:
+def book_url(setting: str | None, dataset: str | None = None) -> str | None:
     """URL of the book of a run, from its setting or from the environment; None without a book.
 
+    Args:
+        setting: ``privacy.book``.
+        dataset: ``privacy.dataset``.
+
     Raises:
-        BookError: If the setting has a password, which would end in the file of the configuration.
+        BookError: If the setting has a password, which would end in the file of the configuration,
+            or if the user names a data set of a book, and no book.
     """
     if setting is not None and has_password(setting):
         raise BookError(
@@ -42,6 +48,11 @@ def book_url(setting: str | None) -> str | None:
             f"leave it out, and set PGPASSWORD, or {BOOK_VARIABLE} to the whole URL"
         )
     url = setting or os.environ.get(BOOK_VARIABLE)
+    if not url and dataset:
+        raise BookError(
+            f"privacy.dataset is {dataset}, and there is no budget book\n"
+            f"set privacy.book or {BOOK_VARIABLE}; privacy.book {NO_BOOK} leaves the book out"
+        )
     return None if not url or url == NO_BOOK else url
 
 
@@ -83,9 +94,10 @@ class BookedRun:
         self._is_open = False
         sums = None if release is None else release / SUMS
         made = digest(sums) if sums is not None and sums.is_file() else None
-        self._reservation.close(outcome, made)
-        known, left = self._book.data_set(self.dataset), self._book.left(self.dataset)
-        self._book.close()
+        # A notebook lives on: a book that is not closed would hold the lock of the run as long.
+        with contextlib.closing(self._book):
+            self._reservation.close(outcome, made)
+            known, left = self._book.data_set(self.dataset), self._book.left(self.dataset)
         return (
             f"budget book: {self.dataset} has a total of epsilon {known.total.epsilon:g}, delta "
             f"{known.total.delta:g}; left is one pure release of epsilon {int(left * 1e4) / 1e4:g}"
@@ -218,9 +230,12 @@ def _data_set(book: Book, asked: str | None, content: Fingerprint, relation: str
             f"{asked!r}\nset privacy.dataset to {known[0]}"
         )
     if not known and asked not in book.names_of(edges):
+        near = book.same_nodes(content, relation)
+        is_of_other = near and book.data_set(asked).nodes != content.nodes
         warnings.warn(
             f"the data differ from those registered as {asked!r}: the run is booked on its total, "
-            "as on a new version of data on the same people; register other data under another name",
+            "as on a new version of data on the same people; register other data under another name"
+            + (f" (they have the nodes of {near!r}: is it the name?)" if is_of_other else ""),
             stacklevel=2,
         )
     return asked

@@ -7,6 +7,9 @@ from pathlib import Path
 SUMS = "SHA256SUMS"
 """File of a release with the checksums of all other files."""
 
+_OF_BOOK = re.compile(
+    rb"^  (book|dataset): .*\n(?:    .*\n)*", re.MULTILINE
+)  # also if it is folded
 _LINE = re.compile(r"([0-9a-f]{64})[ ][ *](.+)")
 
 
@@ -17,14 +20,14 @@ def digest(path: Path) -> str:
 
 
 def public_digest(configuration: Path) -> str:
-    """Return the SHA-256 digest of a configuration without the lines that name a budget book.
+    r"""Return the SHA-256 digest of a configuration as it would be without a budget book.
 
-    What is published must not depend on the name of the data in the book. Other programs get the
-    digest with ``grep -vE '^  (book|dataset): ' config.yaml | sha256sum``.
+    What is published must not depend on the name of the data in the book, so that ``book`` and
+    ``dataset`` count as ``null``. Without a book, it is the digest of the file; otherwise other
+    programs get it with ``sed -E 's/^  (book|dataset): .*/  \1: null/' config.yaml | sha256sum``.
     """
-    lines = configuration.read_bytes().splitlines(keepends=True)
-    kept = [line for line in lines if not line.startswith((b"  book: ", b"  dataset: "))]
-    return hashlib.sha256(b"".join(kept)).hexdigest()
+    text = _OF_BOOK.sub(rb"  \1: null\n", configuration.read_bytes())
+    return hashlib.sha256(text).hexdigest()
 
 
 def files_of(folder: Path) -> list[str]:

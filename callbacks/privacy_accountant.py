@@ -256,7 +256,7 @@ class PrivacyAccountant(Callback):
     def _reserve(self, trainer: Trainer, method: Any, previous: Path | None) -> None:
         """Reserve the whole plan in the budget book, if there is one; rank 0 alone writes there."""
         self._booked, method.ledger.account = None, None
-        url = book_url(self.book)
+        url = book_url(self.book, self.dataset)
         if url is None:
             return
         steps = 1 if trainer.predicting else trainer.estimated_stepping_batches

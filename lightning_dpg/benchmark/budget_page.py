@@ -11,20 +11,30 @@ from markupsafe import Markup
 from lightning_dpg.benchmark.charts import COLORS, REAL, Axis, Series, legend, line_chart
 from lightning_dpg.benchmark.pages import FOLDER, NO_NETWORK, plural
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.curve import Point, spent_curve
-from lightning_dpg.book.log import lines
-from lightning_dpg.book.report import summary
+from lightning_dpg.book.curve import Point, curve
+from lightning_dpg.book.log import Line, lines
+from lightning_dpg.book.partition import group_facts, grouped, parts_of
+from lightning_dpg.book.report import Content, read, summarized
+from lightning_dpg.book.rows import counted
 from lightning_dpg.book.terminal import shares
 from lightning_dpg.book.verification import faults
+from lightning_dpg.book.wording import (
+    GRANT_COLUMNS,
+    grant_cells,
+    grant_rule,
+    left_number,
+    left_text,
+    minute,
+    upper_bounds,
+)
 from lightning_dpg.callbacks.statement import RELATIONS
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.running.budget_plan import Row, budget_plan
+from lightning_dpg.running.budget_plan import planned_rows
 
 MOST_RUNS = 500
 """Largest number of runs in the table; the newest ones are shown."""
 
 _PLACES = 1000
-_MINUTE = slice(0, 16)
 _UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
 
 
@@ -47,7 +57,7 @@ class Table(NamedTuple):
 
 
 class Section(NamedTuple):
-    """All about one data set.
+    """All about one data set, or about a group of disjoint parts.
 
     Attributes:
         name: Its name in the book.
@@ -55,7 +65,8 @@ class Section(NamedTuple):
         guarantee: What all releases together guarantee, in one sentence.
         facts: Totals by name.
         bar: Share of the total in percent, text and color of each part of the bar.
-        chart: Curve of what was spent, and its legend.
+        notes: Sentences below the bar.
+        chart: Curve of what was spent, and its legend; None of a group.
         tables: Tables below the curve.
     """
 
@@ -64,7 +75,8 @@ class Section(NamedTuple):
     guarantee: str
     facts: Sequence[tuple[str, str]]
     bar: Sequence[tuple[float, str, str]]
-    chart: Markup
+    notes: Sequence[str]
+    chart: Markup | None
     tables: Sequence[Table]
 
 
@@ -79,6 +91,9 @@ def page(book: Book, names: Sequence[str], method: str | None = None) -> str:
     now = datetime.now(UTC)
     with book.database.snapshot():
         log = lines(book.database)
+        contents = [read(book, name) for name in names]
+        groups = [parts for parts in _groups(contents) if _is_whole(book, parts)]
+    sections = [_section(content, log, method, now) for content in contents]
     return (
         _environment()
         .get_template("budget.html.jinja")
@@ -87,7 +102,7 @@ def page(book: Book, names: Sequence[str], method: str | None = None) -> str:
             title=f"Budget of {names[0]}" if len(names) == 1 else "Budget book",
             url=book.url,
             written=_utc(now.isoformat()),
-            sections=[_section(book, name, method, now) for name in names],
+            sections=[*(_group(grouped(parts)) for parts in groups), *sections],
             num_lines=plural(len(log), "line"),
             last_hash=log[-1].hash if log else "",
             faults=faults(book.database),
@@ -107,24 +122,69 @@ def _environment() -> Environment:
     )
 
 
-def _section(book: Book, name: str, method: str | None, now: datetime) -> Section:
-    found = summary(book, name)
+def _groups(contents: Sequence[Content]) -> list[list[Content]]:
+    """Parts on the page, by group."""
+    groups: dict[str, list[Content]] = {}
+    for content in contents:
+        if content.known.part_of:
+            groups.setdefault(content.known.part_of, []).append(content)
+    return [*groups.values()]
+
+
+def _is_whole(book: Book, parts: Sequence[Content]) -> bool:
+    """Whether a group has no further parts, which would be missing in what is said of it."""
+    return len(parts) == len(parts_of(book, parts[0].known.part_of))
+
+
+def _group(found: dict[str, Any]) -> Section:
+    rows = [
+        (
+            each["dataset"],
+            *(f"{each[key]:g}" for key in ("total", "delta", "spent", "reserved")),
+            left_number(each),
+            str(len(each["releases"])),
+            each["words"],
+        )
+        for each in found["parts"]
+    ]
+    head = ("part", "total", "delta", "spent", "reserved", "left", "runs", "words")
+    parts = Table("Parts", "Each part has a total and a filter of its own.", head, rows)
+    spent = f"({found['spent']:g}, {found['delta']:g})-DP for one {found['record']}"
+    guarantee = f"All releases from all parts together are {spent}, if the declaration holds."
+    return Section(found["group"], "", guarantee, group_facts(found), [], [], None, [parts])
+
+
+def _section(content: Content, log: Sequence[Line], method: str | None, now: datetime) -> Section:
+    found = summarized(content)
     facts = [
         ("total", f"epsilon {found['total']:g}, delta {found['delta']:g}"),
         ("spent", f"epsilon {found['spent']:g} ({found['accountant']})"),
         ("reserved", f"epsilon {found['reserved']:g}"),
-        ("left", f"one pure release of epsilon {found['left']:g}"),
+        ("left", left_text(found)),
     ]
     if "node" in found:
         facts.append(("node level", _node(found)))
+    if found["part_of"]:
+        facts.append(
+            ("part of", f"{found['part_of']}, whose parts the owner declares to be disjoint")
+        )
+    if rule := grant_rule(found):
+        facts.append(("grants", rule))
+    points = curve(content.known, content.runs, log)
     return Section(
-        name=name,
+        name=content.known.name,
         words=found["words"],
         guarantee=_guarantee(found),
         facts=facts,
         bar=_bar(found),
-        chart=_chart(found, spent_curve(book, name), now),
-        tables=[_releases(found), _plan(budget_plan(book, name, method), name, method)],
+        notes=[f"{note[0].upper()}{note[1:]}." for note in upper_bounds(found)],
+        chart=_chart(found, points, now),
+        tables=[
+            _releases(found),
+            *([_grants(found)] if found["grants"] else []),
+            *([_measurements(found)] if found["measurements"] else []),
+            *([] if found["closed"] else _plan(content, method)),
+        ],
     )
 
 
@@ -134,7 +194,8 @@ def _guarantee(found: dict[str, Any]) -> str:
     level, neighbors = RELATIONS[Relation(found["relation"])]
     return (
         f"All releases together are {level} ({found['spent']:g}, {found['delta']:g})-DP "
-        f"({neighbors}), by the accountant {found['accountant']}. One record is: {found['record']}."
+        f"({neighbors}), by the accountant {found['accountant']}. One record is: {found['record']}. "
+        "If later releases were chosen after earlier ones were seen, the total is proved."
     )
 
 
@@ -200,13 +261,46 @@ def _releases(found: dict[str, Any]) -> Table:
     return Table(
         "Releases",
         "Runs and their releases, the newest first. Times are in UTC.",
-        ("run", "reserved", "method", "epsilon", "delta", "state", "who", "folder", "digest"),
+        ("run", "opened", "method", "epsilon", "delta", "state", "who", "folder", "digest"),
         rows,
         (f"{plural(more, 'earlier run')} not shown: see budget export.",) if more else (),
     )
 
 
-def _plan(rows: Sequence[Row], name: str, method: str | None) -> Table:
+def _grants(found: dict[str, Any]) -> Table:
+    return Table(
+        "Grants",
+        "What each user may spend, and what all runs of the user count.",
+        GRANT_COLUMNS,
+        [grant_cells(grant) for grant in found["grants"]],
+    )
+
+
+def _measurements(found: dict[str, Any]) -> Table:
+    made = found["measurements"][::-1]
+    rows = [
+        (
+            each["command"],
+            ", ".join(each["methods"]) or "-",
+            ", ".join(f"{epsilon:g}" for epsilon in each["epsilons"]) or "-",
+            each["who"].partition(",")[0],
+            _utc(each["time"]),
+        )
+        for each in made[:MOST_RUNS]
+    ]
+    more = len(made) - len(rows)
+    return Table(
+        "Measurements that read the data and are on no total",
+        "Their numbers are not private, and stay with the owner. Times are in UTC.",
+        ("command", "methods", "epsilons", "who", "time"),
+        rows,
+        (f"{plural(more, 'earlier measurement')} not shown: see budget history.",) if more else (),
+    )
+
+
+def _plan(content: Content, method: str | None) -> list[Table]:
+    """What is left buys, and the quality that was measured near its epsilons."""
+    name, rows = content.known.name, planned_rows(content.known, counted(content.runs), method)
     cells = [
         (
             str(row.share.releases),
@@ -218,9 +312,10 @@ def _plan(rows: Sequence[Row], name: str, method: str | None) -> Table:
         )
         for row in rows
     ]
-    measured = dict.fromkeys(str(number) for row in rows for number in row.measured)
+    measured = dict.fromkeys(number for row in rows for number in row.measured)
+    grants = ("Grants can let in less.",) if content.grants or content.known.two_persons else ()
     asked = "" if method else f" For another method: budget plan {name} --method METHOD."
-    return Table(
+    plan = Table(
         "What is left buys",
         "Largest epsilon of each of several equal further releases that the filter of the book lets "
         "in. The noise is that of most Gaussian steps.",
@@ -228,10 +323,23 @@ def _plan(rows: Sequence[Row], name: str, method: str | None) -> Table:
         cells,
         (
             f"A trained method stands with its shipped configuration.{asked}",
-            *(f"Measured on public data: {line}" for line in measured),
+            *grants,
         ),
     )
+    near = [
+        (
+            number.query or "-",
+            f"{number.value} ± {number.deviation}" if number.deviation else number.value,
+            f"{number.epsilon:g}",
+            number.caption,
+            number.study,
+        )
+        for number in measured
+    ]
+    head = ("measured", "value", "epsilon", "table", "study")
+    caption = "Numbers on public graphs at the measured epsilons next to these, from results/."
+    return [plan, *([Table("Measured quality", caption, head, near)] if near else [])]
 
 
 def _utc(time: str) -> str:
-    return time[_MINUTE].replace("T", " ")
+    return minute(time)

@@ -12,16 +12,16 @@ from lightning_dpg.book import owner_token, rows, schema
 from lightning_dpg.book.checkpoint import new_faults
 from lightning_dpg.book.connection import connect
 from lightning_dpg.book.errors import BookError
-from lightning_dpg.book.filter import Rule, passes, pure_epsilon_left
+from lightning_dpg.book.filter import passes
 from lightning_dpg.book.grants import check_grant
-from lightning_dpg.book.identity import Fingerprint, fingerprint
+from lightning_dpg.book.identity import Fingerprint, fingerprint, key_digest
 from lightning_dpg.book.owner import OwnerSide
 from lightning_dpg.book.projection import record
 from lightning_dpg.book.refusals import check_open, check_part, too_small
-from lightning_dpg.book.request import Request, asked, check, rule_of
+from lightning_dpg.book.request import Request, asked, check, pure_left, rule_of
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.book.rows import DataSet, Run
-from lightning_dpg.book.unfinished import proved_steps
+from lightning_dpg.book.unfinished import is_elsewhere, proved_steps
 from lightning_dpg.book.writers import described
 from lightning_dpg.interfaces import Identity
 from lightning_dpg.privacy.budget import Budget
@@ -73,8 +73,7 @@ class Book(OwnerSide):
         Args:
             content: Canonical content of the data (private).
         """
-        ((key,),) = self.database.rows("SELECT value FROM book_facts WHERE name = 'secret'")
-        return fingerprint(key, content)
+        return fingerprint(schema.secret(self.database), content)
 
     def register(
         self,
@@ -113,7 +112,7 @@ class Book(OwnerSide):
                 if known.relation is relation and known.name in self.names_of(found.edges):
                     raise BookError(
                         f"{self.url}: these data are registered as {known.name!r} already, and one "
-                        "total covers all of their releases"
+                        f"total covers all of their releases\nfit with privacy.dataset {known.name}"
                     )
             self._record_as_owner(
                 "register",
@@ -126,6 +125,7 @@ class Book(OwnerSide):
                 max_degree=max_degree,
                 edges=found.edges,
                 nodes=found.nodes,
+                key=key_digest(schema.secret(self.database)),
                 part_of=part_of,
                 two_persons=two_persons,
             )
@@ -156,6 +156,18 @@ class Book(OwnerSide):
         )
         return sorted(name for (name,) in found)
 
+    def check(self) -> None:
+        """Refuse a book that was changed.
+
+        Raises:
+            BookError: If it has a fault since it was verified last.
+        """
+        if found := new_faults(self.database):
+            raise BookError(
+                f"{self.url}: the book was changed, and nothing is spent on it: {found[0]}\n"
+                f"see python -m lightning_dpg budget verify --book {self.url}"
+            )
+
     def reserve(self, name: str, request: Request, *, is_made: bool = False) -> Reservation:
         """Reserve the whole plan of a run, or refuse it with nothing booked.
 
@@ -169,11 +181,7 @@ class Book(OwnerSide):
             BookError: If the plan exceeds what is left, has another relation, or if the book has a
                 fault.
         """
-        if found := new_faults(self.database):
-            raise BookError(
-                f"{self.url}: the book was changed, and nothing is spent on it: {found[0]}\n"
-                f"see python -m lightning_dpg budget verify --book {self.url}"
-            )
+        self.check()
         self.reconcile(name)
         with self.database.write():
             known, user = self.data_set(name), self.database.user()
@@ -189,7 +197,7 @@ class Book(OwnerSide):
             if rule is None and is_made:
                 rule = known.rule
             if rule is None:
-                raise too_small(known, earlier, request, self.left(name))
+                raise too_small(known, earlier, request)
             number = self._next_run()
             if not self.database.hold(number):
                 raise BookError(f"{self.url}: the lock of run {number} is taken: try again")
@@ -219,14 +227,15 @@ class Book(OwnerSide):
         """Close the runs whose process has ended without a word; return their numbers.
 
         Each keeps what the book or its journal shows, whichever is more. A run without a journal, or
-        whose journal cannot be read, keeps its whole plan.
+        whose journal cannot be read, keeps its whole plan. A run of another machine whose journal is
+        there stays reserved until that machine looks at the book.
 
         Args:
             name: Data set; by default all.
         """
         closed = []
         for run in rows.runs(self.database, name, is_open=True):
-            if not self.database.hold(run.number):
+            if is_elsewhere(run) or not self.database.hold(run.number):
                 continue
             with contextlib.ExitStack() as stack:
                 stack.callback(self.database.drop, run.number)
@@ -249,16 +258,13 @@ class Book(OwnerSide):
 
     def left(self, name: str) -> float:
         """Largest epsilon of one more pure release that would be let in now."""
-        known = self.data_set(name)
-        counted = list(rows.spendings(self.runs(name)).values())
-        rule: Rule = known.rule if counted else "sum"
-        return pure_epsilon_left(known.total, rule, counted)
+        return pure_left(self.data_set(name), rows.counted(self.runs(name)))
 
     def is_exceeded(self, name: str) -> bool:
         """Whether the runs of a data set count more than its total."""
         known = self.data_set(name)
-        counted = list(rows.spendings(self.runs(name)).values())
-        return bool(counted) and not passes(known.total, known.rule, counted)
+        counted = rows.counted(self.runs(name))
+        return bool(counted.epsilons) and not passes(known.total, known.rule, counted)
 
     def _next_run(self) -> int:
         ((last,),) = self.database.rows("SELECT MAX(run) FROM book_runs")

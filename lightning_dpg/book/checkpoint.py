@@ -24,7 +24,8 @@ from lightning_dpg.book.database import Database
 from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.log import Line, broken
 from lightning_dpg.book.projection import OPEN
-from lightning_dpg.book.verification import Contents, Row, contents, differences, faults
+from lightning_dpg.book.schema import secret
+from lightning_dpg.book.verification import Contents, Row, contents, differences, faults, faults_of
 
 EVERY = 100
 """Lines from one checkpoint to the next at least; to write one is a transaction."""
@@ -72,16 +73,12 @@ def new_faults(database: Database) -> list[str]:
                 found = contents(database)
     except BookError:
         return faults(database)
-    if last is None and (changed := _all(found)):
+    if last is None and (changed := faults_of(found)):
         return changed
     if found.log and found.log[-1].line >= (last.line if last else 0) + EVERY:
         with contextlib.suppress(BookError):  # who may not write it verifies more the next time
             _keep(database, found)
     return []
-
-
-def _all(found: Contents) -> list[str]:
-    return list(broken(found.log)) or differences(found.log, {}, found.tables)
 
 
 def _follows(last: Checkpoint, found: Contents) -> bool:
@@ -139,8 +136,9 @@ def _last(database: Database) -> Checkpoint | None:
 
 
 def _seal(database: Database, state: str) -> str:
-    ((key,),) = database.rows("SELECT value FROM book_facts WHERE name = 'secret'")
-    return hmac.new(bytes.fromhex(key), f"checkpoint {state}".encode(), hashlib.sha256).hexdigest()
+    return hmac.new(
+        bytes.fromhex(secret(database)), f"checkpoint {state}".encode(), hashlib.sha256
+    ).hexdigest()
 
 
 def _digest(tables: Mapping[str, Iterable[Row]]) -> str:

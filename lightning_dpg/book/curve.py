@@ -1,14 +1,18 @@
 """The spent epsilon of a data set over time, from the log of its book."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from lightning_dpg.book import totals
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.log import lines
+from lightning_dpg.book.filter import Together
+from lightning_dpg.book.log import Line, lines
 from lightning_dpg.book.projection import OPEN
-from lightning_dpg.book.rows import Planned, Run, spendings
+from lightning_dpg.book.rows import DataSet, Planned, Run, spendings
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import Event
 
 MOST_POINTS = 60
 """Largest number of points; a longer history is thinned evenly."""
@@ -35,20 +39,29 @@ def spent_curve(book: Book, name: str, most: int = MOST_POINTS) -> list[Point]:
         most: Largest number of points; the last one is always among them.
     """
     with book.database.snapshot():
-        known, runs = book.data_set(name), book.runs(name)
-        changes = [*_changes(book, {run.number for run in runs})]
+        known, runs, log = book.data_set(name), book.runs(name), lines(book.database)
+    return curve(known, runs, log, most)
+
+
+def curve(
+    known: DataSet, runs: Sequence[Run], log: Iterable[Line], most: int = MOST_POINTS
+) -> list[Point]:
+    """The same of what was read from a book.
+
+    Args:
+        known: The data set.
+        runs: Its runs.
+        log: Lines of the log.
+        most: Largest number of points.
+    """
+    changes = [*_changes(log, {run.number for run in runs})]
     kept = set(_thinned(len(changes), most - 1))
-    booked: dict[int, list[int]] = {run.number: [0] * len(run.planned) for run in runs}
+    past = _Past(runs)
     points = [Point(known.created, 0.0)]
     for number, change in enumerate(changes):
-        steps = booked[change.run]
-        if change.place is None:
-            booked[change.run] = list(change.steps)
-        else:
-            steps[change.place] += change.steps[0]
+        past.follow(change)
         if number in kept:
-            released = spendings(_at(runs, booked), is_released=True)
-            spent = totals.spent(list(released.values()), known.total.delta)[0]
+            spent = totals.spent(past.released(), known.total.delta)[0]
             points.append(Point(change.time, spent))
     return points
 
@@ -62,8 +75,8 @@ class _Change(NamedTuple):
     steps: Sequence[int]
 
 
-def _changes(book: Book, numbers: set[int]) -> Iterator[_Change]:
-    for line in lines(book.database):
+def _changes(log: Iterable[Line], numbers: set[int]) -> Iterator[_Change]:
+    for line in log:
         if line.kind not in ("reserve", "book", "close"):
             continue
         facts = line.facts
@@ -83,16 +96,43 @@ def _thinned(count: int, most: int) -> Iterator[int]:
         yield from (count - 1 - (most - 1 - place) * count // most for place in range(most))
 
 
-def _at(runs: Sequence[Run], booked: dict[int, list[int]]) -> list[Run]:
-    """The runs as they were when so many steps were booked."""
-    return [
-        replace(
-            run,
-            outcome=OPEN,
-            planned=[
-                Planned(each.entry, steps)
-                for each, steps in zip(run.planned, booked[run.number], strict=True)
-            ],
-        )
-        for run in runs
-    ]
+class _Past:
+    """What was released up to a line of the log; a change is added to what was there before."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._runs = {run.number: replace(run, outcome=OPEN) for run in runs}
+        self._families: dict[int, list[int]] = {}
+        for run in runs:
+            self._families.setdefault(run.family, []).append(run.number)
+        self._booked = {run.number: [0] * len(run.planned) for run in runs}
+        self._steps: Counter[Event] = Counter()
+        self._costs: dict[int, Budget] = {}
+        self._changed: set[int] = set()
+
+    def follow(self, change: _Change) -> None:
+        """Go on by one change."""
+        run, before = self._runs[change.run], self._booked[change.run]
+        after = list(change.steps)
+        if change.place is not None:
+            after = [*before]
+            after[change.place] += change.steps[0]
+        for each, old, new in zip(run.planned, before, after, strict=True):
+            self._steps[each.entry.event] += new - old
+        self._booked[change.run] = after
+        self._changed.add(run.family)
+
+    def released(self) -> Together:
+        """What all runs have released by now."""
+        for family in self._changed:
+            self._costs.pop(family, None)  # a run that ends gives back steps booked ahead
+            runs = [self._at(number) for number in self._families[family]]
+            for each in spendings(runs, is_released=True).values():
+                self._costs[family] = each.cost
+        self._changed.clear()
+        epsilons = [cost.epsilon for cost in self._costs.values()]
+        return Together(epsilons, [cost.delta for cost in self._costs.values()], +self._steps)
+
+    def _at(self, number: int) -> Run:
+        run = self._runs[number]
+        booked = zip(run.planned, self._booked[number], strict=True)
+        return replace(run, planned=[Planned(each.entry, steps) for each, steps in booked])

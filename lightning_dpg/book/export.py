@@ -2,14 +2,13 @@
 
 import csv
 import io
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from lightning_dpg import __version__
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.report import summarized
+from lightning_dpg.book.report import as_json, read, summarized
 from lightning_dpg.book.rows import Planned, Run
 
 _OF_DATA = ("dataset", "relation", "record")
@@ -49,7 +48,7 @@ def csv_text(book: Book, names: Sequence[str]) -> str:
 
 
 def json_text(book: Book, names: Sequence[str]) -> str:
-    """Write all data sets with their totals, runs and releases.
+    """Write all data sets with their totals, grants, measurements, runs and releases.
 
     Args:
         book: The book.
@@ -58,20 +57,20 @@ def json_text(book: Book, names: Sequence[str]) -> str:
     data_sets = []
     for name in names:
         with book.database.snapshot():
-            known, runs, left = book.data_set(name), book.runs(name), book.left(name)
-        found = summarized(known, runs, left)
-        found["registered_utc"] = known.created
+            content = read(book, name)
+        found = summarized(content)
+        found["registered_utc"] = content.known.created
         found["releases"] = [
-            _run(run) | {"entries": [_entry(each) for each in run.planned]} for run in runs
+            _run(run) | {"entries": [_entry(each) for each in run.planned]} for run in content.runs
         ]
         data_sets.append(found)
-    content = {
+    whole = {
         "book": book.url,
         "exported_utc": datetime.now(UTC).isoformat(timespec="seconds"),
         "lightning_dpg": __version__,
         "datasets": data_sets,
     }
-    return json.dumps(content, indent=2) + "\n"
+    return as_json(whole) + "\n"
 
 
 def _run(run: Run) -> dict[str, Any]:

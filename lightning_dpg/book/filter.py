@@ -38,21 +38,22 @@ which then stays its rule. The choice depends on no release.
 """
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from lightning_dpg.privacy.accounting import ORDERS, Curve, rdp_pure
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.composition import rdp
-from lightning_dpg.privacy.events import Gaussian, LedgerEntry
+from lightning_dpg.privacy.events import Event, Gaussian, LedgerEntry
 
 Rule = Literal["split", "sum"]
 """``split`` divides delta between both filters; ``sum`` gives it to the first and ends the second."""
 
 _ROUNDING = 1 + 1e-12  # shares of a total add up to it but for the last digit
 _FAILURES = 0.01  # share of the Renyi filter's delta for releases that may fail
+_UP = 1 + 2.0**-51  # more than products and their sum lose by rounding
 
 
 class Spending(NamedTuple):
@@ -81,7 +82,51 @@ class Spending(NamedTuple):
         return Budget(epsilon, math.fsum(entry.total_delta for entry in self.entries))
 
 
-def passes(total: Budget, rule: Rule, runs: Sequence[Spending]) -> bool:
+class Together(NamedTuple):
+    """What several runs count together, with equal releases merged: each run is read once.
+
+    Attributes:
+        epsilons: Epsilon that the sum counts for each run.
+        deltas: Delta that the sum counts for each run.
+        steps: Number of steps of each event.
+    """
+
+    epsilons: list[float]
+    deltas: list[float]
+    steps: Counter[Event]
+
+    def plus(self, run: Spending, times: int = 1) -> "Together":
+        """These runs and some equal ones more."""
+        steps, cost = Counter(self.steps), run.cost
+        for entry in run.entries:
+            steps[entry.event] += times * entry.steps
+        epsilons = [*self.epsilons, *[cost.epsilon] * times]
+        return Together(epsilons, [*self.deltas, *[cost.delta] * times], steps)
+
+    def renyi(self, place: int) -> float:
+        """Renyi divergence of all releases at one of ``ORDERS``, rounded up."""
+        parts = (steps * float(event.curve()[place]) for event, steps in self.steps.items())
+        return math.fsum(parts) * _UP
+
+    @property
+    def failed(self) -> float:
+        """Probability at most with which some release fails, rounded up."""
+        return math.fsum(steps * event.total_delta for event, steps in self.steps.items()) * _UP
+
+
+def together(runs: Iterable[Spending]) -> Together:
+    """What runs count together."""
+    found = Together([], [], Counter())
+    for run in runs:
+        cost = run.cost
+        found.epsilons.append(cost.epsilon)
+        found.deltas.append(cost.delta)
+        for entry in run.entries:
+            found.steps[entry.event] += entry.steps
+    return found
+
+
+def passes(total: Budget, rule: Rule, runs: Together) -> bool:
     """Whether a filter lets all runs pass.
 
     Args:
@@ -95,45 +140,37 @@ def passes(total: Budget, rule: Rule, runs: Sequence[Spending]) -> bool:
     return rule == "split" and _renyi_passes(Budget(total.epsilon, total.delta / 2), runs)
 
 
-def pure_epsilon_left(total: Budget, rule: Rule, runs: Sequence[Spending]) -> float:
+def pure_epsilon_left(total: Budget, rule: Rule, runs: Together) -> float:
     """Largest epsilon of one more pure release that passes."""
     delta = total.delta if rule == "sum" else total.delta / 2
-    costs = [run.cost for run in runs]
     left = 0.0
-    if math.fsum(cost.delta for cost in costs) <= delta * _ROUNDING:
-        left = total.epsilon - math.fsum(cost.epsilon for cost in costs)
+    if math.fsum(runs.deltas) <= delta * _ROUNDING:
+        left = total.epsilon - math.fsum(runs.epsilons)
     if rule == "split" and total.delta:
         place, allowance = _order(Budget(total.epsilon, total.delta / 2))
-        entries = [entry for run in runs for entry in run.entries]
-        if _failed(entries) <= _FAILURES * total.delta / 2:
-            room = allowance - float(rdp(entries)[place])
+        if runs.failed <= _FAILURES * total.delta / 2:
+            room = allowance / _UP**2 - runs.renyi(place)  # the next sum is rounded up, too
             left = max(left, _largest_pure(room, place))
     return max(0.0, left)
 
 
-def _sum_passes(total: Budget, runs: Sequence[Spending]) -> bool:
-    costs = [run.cost for run in runs]
+def _sum_passes(total: Budget, runs: Together) -> bool:
     return (
-        math.fsum(cost.epsilon for cost in costs) <= total.epsilon * _ROUNDING
-        and math.fsum(cost.delta for cost in costs) <= total.delta * _ROUNDING
+        math.fsum(runs.epsilons) <= total.epsilon * _ROUNDING
+        and math.fsum(runs.deltas) <= total.delta * _ROUNDING
     )
 
 
-def _renyi_passes(total: Budget, runs: Sequence[Spending]) -> bool:
-    entries = [entry for run in runs for entry in run.entries]
-    if not total.delta or _failed(entries) > _FAILURES * total.delta:
+def _renyi_passes(total: Budget, runs: Together) -> bool:
+    if not total.delta or runs.failed > _FAILURES * total.delta:
         return False
     place, allowance = _order(total)
-    return bool(rdp(entries)[place] <= allowance)
+    return runs.renyi(place) <= allowance
 
 
 def has_noise(entries: Sequence[LedgerEntry]) -> bool:
     """Whether there is Gaussian noise, which has no pure epsilon."""
-    return any(isinstance(entry.event, Gaussian) for entry in entries)
-
-
-def _failed(entries: Sequence[LedgerEntry]) -> float:
-    return math.fsum(entry.total_delta for entry in entries)
+    return any(entry.mechanism == Gaussian.mechanism for entry in entries)
 
 
 def _order(total: Budget) -> tuple[int, float]:

@@ -17,6 +17,7 @@ from lightning_dpg.book.database import Database
 from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.filter import Spending
 from lightning_dpg.book.rows import DataSet, Run, data_set, spendings
+from lightning_dpg.book.wording import minute
 from lightning_dpg.privacy.budget import Budget
 
 _ROUNDING = 1 + 1e-12  # shares of a grant add up to it but for the last digit
@@ -71,8 +72,25 @@ def granted(known: DataSet, made: Sequence[Grant]) -> dict[str, Budget]:
     return {grant.grantee: grant.budget for grant in made if pays(known, grant)}
 
 
-def check_approval(database: Database, number: int, user: str) -> None:
-    """Refuse to approve a grant that needs no approval by this user.
+def states(known: DataSet, made: Sequence[Grant]) -> list[str]:
+    """Say of each grant whether it is in force, waits for approval, or was replaced.
+
+    Args:
+        known: The data set.
+        made: Its grants.
+    """
+    last = {grant.grantee: grant.number for grant in made if pays(known, grant)}
+    found = []
+    for grant in made:
+        if last.get(grant.grantee, 0) > grant.number:
+            found.append("replaced")
+        else:
+            found.append("in force" if pays(known, grant) else "waits for approval")
+    return found
+
+
+def check_approval(database: Database, number: int, user: str) -> DataSet:
+    """Refuse to approve a grant that needs no approval by this user; return its data set.
 
     Args:
         database: The book.
@@ -90,12 +108,15 @@ def check_approval(database: Database, number: int, user: str) -> None:
     if not known.two_persons:
         raise BookError(f"grant {number}: {grant.dataset} asks for one person only: it is in force")
     if grant.approved is not None:
-        raise BookError(f"grant {number}: approved by {grant.approved_by} at {grant.approved}")
+        raise BookError(
+            f"grant {number}: approved by {grant.approved_by} at {minute(grant.approved)} UTC"
+        )
     if grant.made_by == user:
         raise BookError(f"grant {number}: {user} made it, and another user has to approve it")
     later = [other for other in grants(database, grant.dataset) if other.number > number]
     if any(other.grantee == grant.grantee and other.approved for other in later):
         raise BookError(f"grant {number}: a later grant to {grant.grantee} has replaced it")
+    return known
 
 
 def spent_by(earlier: Sequence[Run], user: str) -> dict[int, Spending]:

@@ -41,6 +41,15 @@ def fingerprint(key: str, content: Identity) -> Fingerprint:
     )
 
 
+def key_digest(key: str) -> str:
+    """Digest by which a book finds that its key was exchanged; it confirms no guess of the key.
+
+    Args:
+        key: Secret of a book, as hexadecimal digits.
+    """
+    return _keyed(key, b"key", b"")
+
+
 def protected_unit(relation: Relation, record: str) -> str:
     """What a total of a relation protects, in words.
 

@@ -68,6 +68,12 @@ def lines(database: Database, start: int = 1) -> list[Line]:
     return [Line(*row) for row in found]
 
 
+def lines_of(database: Database, kind: str) -> list[Line]:
+    """All lines of a kind."""
+    found = database.rows("SELECT * FROM book_log WHERE kind = ? ORDER BY line", kind)
+    return [Line(*row) for row in found]
+
+
 def broken(log: Iterable[Line], after: Line | None = None) -> Iterator[str]:
     """Say of each line that was changed, removed or inserted which one it is.
 

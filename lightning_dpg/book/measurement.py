@@ -4,9 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.projection import record
-from lightning_dpg.book.verification import faults
 from lightning_dpg.book.writers import described
 from lightning_dpg.interfaces import Identity
 
@@ -45,8 +43,7 @@ def log_measurement(
     known = sorted({name for each in edges for name in book.names_of(each)})
     if not known:
         return []
-    if found := faults(book.database):
-        raise BookError(f"{book.url}: the book was changed: {found[0]}")
+    book.check()
     with book.database.write():
         user = book.database.user()
         facts = {"who": described(user), "user": user, **measurement._asdict()}

@@ -5,10 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from lightning_dpg.book.filter import Spending
-from lightning_dpg.book.projection import OPEN
-from lightning_dpg.book.request import Asked, rule_of
-from lightning_dpg.book.rows import DataSet, Planned, Run, spendings
+from lightning_dpg.book.filter import Spending, Together
+from lightning_dpg.book.request import rule_beside
+from lightning_dpg.book.rows import DataSet
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.composition import entry_of
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Pure, Relation
@@ -40,7 +39,7 @@ def pure_release(epsilon: float, relation: Relation) -> LedgerEntry:
 
 def share(
     known: DataSet,
-    runs: Sequence[Run],
+    earlier: Together,
     releases: int,
     plan: Callable[[Budget], Sequence[LedgerEntry]],
     delta: float,
@@ -49,7 +48,7 @@ def share(
 
     Args:
         known: The data set.
-        runs: Its runs.
+        earlier: What its runs count.
         releases: Number of further runs.
         plan: All releases of a run, as a function of its budget.
         delta: Delta of each run.
@@ -61,7 +60,7 @@ def share(
             asked = Spending(budget, plan(budget))
         except BudgetTooSmall:
             return True  # no noise keeps so little, and a larger epsilon may do
-        return _lets_in(known, runs, asked, releases)
+        return rule_beside(known, None, earlier, asked, releases) is not None
 
     found = Budget(_largest(fits, known.total.epsilon, digits=3 if delta else 4), delta)
     try:
@@ -71,15 +70,14 @@ def share(
     return Share(releases, found, _noise(entries))
 
 
-def usual_deltas(known: DataSet, runs: Sequence[Run], releases: int) -> list[float]:
+def usual_deltas(known: DataSet, earlier: Together, releases: int) -> list[float]:
     """Deltas of equal further runs that are worth a try.
 
     The Renyi filter counts noise whatever the delta of a run, so that it may be that of the total.
     The sum lets in equal parts of the share of delta that it has.
     """
-    counted = spendings(runs)
-    spent = math.fsum(each.cost.delta for each in counted.values())
-    if counted and known.rule == "sum":
+    spent = math.fsum(earlier.deltas)
+    if earlier.deltas and known.rule == "sum":
         return _positive((known.total.delta - spent) / releases)
     part = (known.total.delta / 2 - spent) / releases
     return _positive(known.total.delta, part)
@@ -92,43 +90,6 @@ def _positive(*deltas: float) -> list[float]:
 def _noise(entries: Sequence[LedgerEntry]) -> float | None:
     steps = [entry for entry in entries if isinstance(entry.event, Gaussian)]
     return max(steps, key=lambda entry: entry.steps).noise_multiplier if steps else None
-
-
-def _lets_in(known: DataSet, runs: Sequence[Run], asked: Spending, releases: int) -> bool:
-    """Whether equal runs are let in one after another, by the rule that the first one gets.
-
-    Costs only grow: if the last run passes, so do all between it and the first.
-    """
-    one = Asked(asked, [0] * len(asked.entries), [])
-    rule = rule_of(known, runs, one)
-    if rule is None or releases == 1:
-        return rule is not None
-    first = 1 + max((run.number for run in runs), default=0)
-    between = [_reserved(known, asked, first + place) for place in range(releases - 1)]
-    return rule_of(replace(known, rule=rule), [*runs, *between], one) is not None
-
-
-def _reserved(known: DataSet, asked: Spending, number: int) -> Run:
-    """A run as the book would reserve it."""
-    return Run(
-        number=number,
-        family=number,
-        dataset=known.name,
-        method="",
-        settings="",
-        folder="",
-        journal=None,
-        who="",
-        spender="",
-        edges="",
-        budget=asked.budget,
-        before=[],
-        opened="",
-        closed=None,
-        outcome=OPEN,
-        release=None,
-        planned=[Planned(entry, 0) for entry in asked.entries],
-    )
 
 
 def _largest(fits: Callable[[float], bool], near: float, digits: int) -> float:

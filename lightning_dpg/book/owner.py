@@ -4,9 +4,9 @@ from pathlib import Path
 
 from lightning_dpg.book import owner_token
 from lightning_dpg.book.database import Database
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.grants import Grant, check_approval, grants
 from lightning_dpg.book.identity import Fingerprint
+from lightning_dpg.book.refusals import check_open
 from lightning_dpg.book.roles import give_role
 from lightning_dpg.book.rows import data_set, data_sets
 from lightning_dpg.privacy.budget import Budget
@@ -36,8 +36,7 @@ class OwnerSide:
             BookError: If the data set is closed, or if this user may not grant.
         """
         with self.database.write():
-            if (known := data_set(self.database, name)).closed:
-                raise BookError(f"{name}: closed at {known.closed}, and no grant pays for more")
+            check_open(data_set(self.database, name))
             self._record_as_owner(
                 "grant",
                 number=1 + max((each.number for each in self.grants()), default=0),
@@ -55,10 +54,10 @@ class OwnerSide:
             number: Number of the grant.
 
         Raises:
-            BookError: If this user made it, or if there is nothing to approve.
+            BookError: If this user made it, if there is nothing to approve, or if the data set is closed.
         """
         with self.database.write():
-            check_approval(self.database, number, self.database.user())
+            check_open(check_approval(self.database, number, self.database.user()))
             self._record_as_owner("approve", number=number)
             return next(each for each in self.grants() if each.number == number)
 
@@ -69,8 +68,7 @@ class OwnerSide:
             BookError: If it is closed already, or if this user may not close it.
         """
         with self.database.write():
-            if (known := data_set(self.database, name)).closed:
-                raise BookError(f"{name}: closed at {known.closed} by {known.closed_by} already")
+            check_open(data_set(self.database, name))
             self._record_as_owner("close_data_set", name=name)
 
     def give_role(self, role: str, user: str) -> None:

@@ -21,12 +21,13 @@ and tenants in separate files can still have been cut by what the edges say.
 all parts compose as groups of D edges each, where D bounds the edges of a node in any one part.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from lightning_dpg.book import totals
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.errors import BookError
-from lightning_dpg.book.report import summary
+from lightning_dpg.book.report import Content, read, summarized
 from lightning_dpg.book.rows import DataSet
 from lightning_dpg.privacy.budget import rounded_up
 from lightning_dpg.privacy.events import Relation
@@ -39,6 +40,21 @@ def parts_of(book: Book, group: str) -> list[DataSet]:
     return [each for each in book.data_sets() if each.part_of == group]
 
 
+def names_of(book: Book, name: str | None) -> list[str]:
+    """Names of one data set, of all parts of a group, or of all data sets.
+
+    Args:
+        book: The book.
+        name: Data set or group; None for all.
+
+    Raises:
+        BookError: If there is neither.
+    """
+    if name is None:
+        return [each.name for each in book.data_sets()]
+    return [each.name for each in parts_of(book, name)] or [book.data_set(name).name]
+
+
 def group_summary(book: Book, group: str) -> dict[str, Any]:
     """What a group of disjoint parts proves for one record, and for a node, as plain values.
 
@@ -49,58 +65,64 @@ def group_summary(book: Book, group: str) -> dict[str, Any]:
     Raises:
         BookError: If no data set is a part of it.
     """
-    parts = parts_of(book, group)
+    with book.database.snapshot():
+        parts = [read(book, part.name) for part in parts_of(book, group)]
     if not parts:
         raise BookError(f"{book.url}: no data set is a part of {group!r}")
-    found = [summary(book, part.name) for part in parts]
-    relation, record = parts[0].relation, parts[0].record
+    return grouped(parts)
+
+
+def grouped(parts: Sequence[Content]) -> dict[str, Any]:
+    """The same of what was read of all parts of a group."""
+    found = [summarized(part) for part in parts]
+    known = [part.known for part in parts]
+    record = known[0].record
     return {
-        "group": group,
-        "relation": relation.value,
+        "group": known[0].part_of,
+        "relation": known[0].relation.value,
         "record": record,
         "declared": f"each {record} lies in one part only, and public facts say in which",
-        "delta": max(part.total.delta for part in parts),
+        "delta": max(each.total.delta for each in known),
         **{name: max(each[name] for each in found) for name in ("total", "spent", "reserved")},
-        **(_node(book, parts) if relation is Relation.EDGE else {}),
+        **(_node(parts) if known[0].relation is Relation.EDGE else {}),
         "parts": found,
     }
 
 
-def group_text(found: dict[str, Any]) -> str:
-    """The same as text for a terminal.
+def group_facts(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """Facts of a group by name, as texts.
 
     Args:
         found: Summary of a group.
     """
-    record, parts = found["record"], found["parts"]
-    lines = [
-        f"{found['group']}: {len(parts)} parts, relation {found['relation']}, record {record}",
-        f"disjoint  {found['declared']} ({DECLARED})",
-        f"total     epsilon {found['total']:g}, delta {found['delta']:g}: the largest of its parts",
-        f"spent     epsilon {found['spent']:g} for one {record}",
+    facts = [
+        ("disjoint", f"{found['declared']} ({DECLARED})"),
+        (
+            "total",
+            f"epsilon {found['total']:g}, delta {found['delta']:g}: the largest of its parts",
+        ),
+        ("spent", f"epsilon {found['spent']:g} for one {found['record']}"),
     ]
     if "node" in found:
         node = found["node"]
-        lines.append(
-            f"node      epsilon {node:g}: all edges of a node in all parts, "
-            f"{found['max_degree']} at most in each"
-            if isinstance(node, float)
-            else "node      no statement: edges of a node lie in many parts, whose epsilons add up"
+        facts.append(
+            (
+                "node",
+                f"epsilon {node:g}: all edges of a node in all parts, {found['max_degree']} at most "
+                "in each"
+                if isinstance(node, float)
+                else "no statement: edges of a node lie in many parts, whose epsilons add up",
+            )
         )
-    width = max(len(each["dataset"]) for each in parts)
-    for each in parts:
-        numbers = [f"{key} {each[key]:g}" for key in ("total", "spent", "reserved", "left")]
-        words = f"  {each['words']}" if each["words"] else ""
-        lines.append(f"{each['dataset'].ljust(width)}  epsilon: {', '.join(numbers)}{words}")
-    return "\n".join(lines)
+    return facts
 
 
-def _node(book: Book, parts: list[DataSet]) -> dict[str, Any]:
+def _node(parts: Sequence[Content]) -> dict[str, Any]:
     """Epsilon of all edges of a node in all parts; None where it is not known how many there are."""
-    degrees = [part.max_degree for part in parts if part.max_degree is not None]
+    degrees = [part.known.max_degree for part in parts if part.known.max_degree is not None]
     if len(degrees) < len(parts):
         return {"node": None}
-    entries = [entry for part in parts for run in book.runs(part.name) for entry in run.booked]
-    delta = max(part.total.delta for part in parts)
+    entries = [entry for part in parts for run in part.runs for entry in run.booked]
+    delta = max(part.known.total.delta for part in parts)
     epsilon = totals.node_level(entries, delta, max(degrees))
     return {"max_degree": max(degrees), "node": rounded_up(epsilon) if epsilon < 1e9 else None}

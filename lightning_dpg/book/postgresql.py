@@ -19,6 +19,7 @@ _NO_PERMISSION = (
     "an owner gives permissions: python -m lightning_dpg budget grant --role spender --to USER"
 )
 _LOCK = 0x1DB6  # of writes; locks of runs have two keys, so that they never are this one
+_OF_BOOK = "hashoid('book_runs'::regclass)"  # first key: schemas of one database hold several books
 
 
 class _LockTimeout(BookError):
@@ -66,7 +67,8 @@ class PostgreSQL(Database):
     @contextmanager
     def write(self) -> Iterator[None]:
         """Begin a transaction that no other write overlaps, and end it with the context."""
-        with self._transaction("BEGIN"):
+        # A snapshot, as of stricter levels, would be older than the lock that a write waits for.
+        with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED"):
             self.rows(f"SET LOCAL lock_timeout = {int(database.WAIT * 1000)}")
             try:
                 self.rows(f"SELECT pg_advisory_xact_lock({_LOCK})")
@@ -101,7 +103,7 @@ class PostgreSQL(Database):
         """Take the lock of a run until this process ends; return False if another one has it."""
         if run in self._held:  # the server would give the lock to its holder once more
             return False
-        ((is_free,),) = self.rows(f"SELECT pg_try_advisory_lock({_LOCK}, {run:d})")
+        ((is_free,),) = self.rows(f"SELECT pg_try_advisory_lock({_OF_BOOK}, {run:d})")
         if is_free:
             self._held.add(run)
         return bool(is_free)
@@ -110,7 +112,7 @@ class PostgreSQL(Database):
         """Give back the lock of a run."""
         if run in self._held:
             self._held.remove(run)
-            self.rows(f"SELECT pg_advisory_unlock({_LOCK}, {run:d})")
+            self.rows(f"SELECT pg_advisory_unlock({_OF_BOOK}, {run:d})")
 
     def check_place(self) -> None:
         """Do nothing: a server that has lost its database ends the connection."""
@@ -128,6 +130,8 @@ class PostgreSQL(Database):
         except (self._driver.Error, OSError) as error:
             said = error.args[0] if error.args else error
             text = said.get("M", said) if isinstance(said, dict) else said
+            if str(text).startswith("Can't create a connection"):
+                text = "no server answers there: check host and port, or start it"
             code = said.get("C") if isinstance(said, dict) else None
             if code == "55P03":
                 raise _LockTimeout(f"{self.url}: {text}") from None

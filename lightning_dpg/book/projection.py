@@ -46,10 +46,31 @@ def apply(database: Database, line: Line) -> None:
 
 
 def add_steps(database: Database, run: int, place: int, steps: int) -> None:
-    """Count more booked steps of a planned release."""
+    """Count more booked steps of a planned release.
+
+    Raises:
+        ValueError: If the run is closed, or if they are none or more than it planned.
+    """
+    planned, booked = _steps_of_open(database, run)[place]
+    if not 0 < steps <= planned - booked:
+        raise ValueError(f"run {run} planned {planned} steps, and books {steps} after {booked}")
     database.rows(
         "UPDATE book_entries SET booked = booked + ? WHERE run = ? AND place = ?", steps, run, place
     )
+
+
+def _steps_of_open(database: Database, run: int) -> list[tuple[int, int]]:
+    """Planned and booked steps of each release of a run that is open.
+
+    A closed run never changes again: else one more line at the end of the log, which no kept hash of
+    an earlier line shows, would give back what it has spent.
+    """
+    if database.rows("SELECT outcome FROM book_runs WHERE run = ?", run) != [(OPEN,)]:
+        raise ValueError(f"run {run} is closed, or was never reserved")
+    found = database.rows(
+        "SELECT planned, booked FROM book_entries WHERE run = ? ORDER BY place", run
+    )
+    return [(planned, booked) for planned, booked in found]
 
 
 def _register(database: Database, time: str, facts: dict[str, Any]) -> None:
@@ -100,6 +121,10 @@ def _reserve(database: Database, time: str, facts: dict[str, Any]) -> None:
 
 
 def _close(database: Database, time: str, facts: dict[str, Any]) -> None:
+    reserved = _steps_of_open(database, facts["run"])
+    for (planned, _), booked in zip(reserved, facts["booked"], strict=True):
+        if not 0 <= booked <= planned:
+            raise ValueError(f"run {facts['run']} planned {planned} steps, and keeps {booked}")
     database.rows(
         "UPDATE book_runs SET closed = ?, outcome = ?, release = ? WHERE run = ?",
         time,

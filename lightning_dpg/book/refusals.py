@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.grants import down
 from lightning_dpg.book.identity import protected_unit
-from lightning_dpg.book.request import Request, largest_epsilon
-from lightning_dpg.book.rows import DataSet, Run
+from lightning_dpg.book.request import Request, largest_epsilon, pure_left
+from lightning_dpg.book.rows import DataSet, Run, counted
+from lightning_dpg.book.wording import minute
 from lightning_dpg.privacy.events import Relation
 
 
 def check_open(known: DataSet) -> None:
-    """Refuse a run on a closed data set.
+    """Refuse a run, a grant or another end of a closed data set.
 
     Args:
         known: The data set.
@@ -21,8 +22,8 @@ def check_open(known: DataSet) -> None:
     """
     if known.closed is not None:
         raise BookError(
-            f"{known.name}: closed at {known.closed[:19].replace('T', ' ')} UTC by "
-            f"{known.closed_by}: no further run may spend on it"
+            f"{known.name}: closed at {minute(known.closed)} UTC by {known.closed_by}: no further run "
+            "may spend on it"
         )
 
 
@@ -76,14 +77,13 @@ def check_part(
             )
 
 
-def too_small(known: DataSet, earlier: Sequence[Run], request: Request, left: float) -> BookError:
+def too_small(known: DataSet, earlier: Sequence[Run], request: Request) -> BookError:
     """Say what is left of a total, and the largest budget that is let in.
 
     Args:
         known: The data set.
         earlier: Its runs.
         request: The run that does not fit.
-        left: Largest epsilon of one more pure release.
     """
     epsilon, delta = request.budget
     waiting = [f"run {run.number} of {run.who}" for run in earlier if run.is_open]
@@ -91,7 +91,7 @@ def too_small(known: DataSet, earlier: Sequence[Run], request: Request, left: fl
         f"{known.name}: what is left of its total does not pay for {request.method} at epsilon "
         + f"{epsilon:g}, delta {delta:g}",
         f"total: epsilon {known.total.epsilon:g}, delta {known.total.delta:g}; left: one pure "
-        + f"release of epsilon {down(left)}",
+        + f"release of epsilon {down(pure_left(known, counted(earlier)))}",
     ]
     largest = largest_epsilon(known, earlier, request)
     if largest:

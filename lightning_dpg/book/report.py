@@ -1,15 +1,53 @@
 """Summaries of the data sets of a book: numbers for programs and pages."""
 
+import json
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from lightning_dpg.book import totals
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.filter import Spending
-from lightning_dpg.book.rows import DataSet, Run, spendings
+from lightning_dpg.book.grants import Grant, spent_by, states
+from lightning_dpg.book.log import Line, lines_of
+from lightning_dpg.book.request import pure_left
+from lightning_dpg.book.rows import DataSet, Run, counted
 from lightning_dpg.privacy.budget import digits_up, rounded_up
 from lightning_dpg.privacy.events import Relation
+
+
+class Content(NamedTuple):
+    """What a book says of a data set at one moment.
+
+    Attributes:
+        known: The data set.
+        runs: Its runs.
+        left: Largest epsilon of one more pure release.
+        grants: Its grants.
+        measurements: Lines of the log on measurements that read its data.
+    """
+
+    known: DataSet
+    runs: Sequence[Run]
+    left: float
+    grants: Sequence[Grant]
+    measurements: Sequence[Line]
+
+
+def read(book: Book, name: str) -> Content:
+    """Read all about a data set; call it inside of a snapshot.
+
+    Args:
+        book: The book.
+        name: Data set.
+    """
+    known = book.data_set(name)
+    measurements = [
+        line for line in lines_of(book.database, "measure") if line.facts["dataset"] == name
+    ]
+    runs = book.runs(name)
+    left = 0.0 if known.closed else pure_left(known, counted(runs))
+    return Content(known, runs, left, book.grants(name), measurements)
 
 
 def summary(book: Book, name: str) -> dict[str, Any]:
@@ -17,30 +55,25 @@ def summary(book: Book, name: str) -> dict[str, Any]:
 
     Epsilons are at the delta of the total. ``spent`` is what all releases prove together; ``reserved``
     is what they would prove beyond it with all that is reserved; ``left`` is the largest epsilon of one
-    more pure release that is let in.
+    more pure release that is let in: none on a closed data set.
 
     Args:
         book: The book.
         name: Data set.
     """
     with book.database.snapshot():
-        known, runs, left = book.data_set(name), book.runs(name), book.left(name)
-    return summarized(known, runs, left)
+        content = read(book, name)
+    return summarized(content)
 
 
-def summarized(known: DataSet, runs: Sequence[Run], left: float) -> dict[str, Any]:
-    """The summary of what was read from a book.
-
-    Args:
-        known: The data set.
-        runs: Its runs.
-        left: Largest epsilon of one more pure release.
-    """
+def summarized(content: Content) -> dict[str, Any]:
+    """The summary of what was read from a book."""
+    known, runs = content.known, content.runs
     delta = known.total.delta
-    spent, accountant = totals.spent(list(spendings(runs, is_released=True).values()), delta)
+    spent, accountant = totals.spent(counted(runs, is_released=True), delta)
     together = spent
     if any(run.is_open for run in runs):
-        together = max(spent, totals.spent(list(spendings(runs).values()), delta)[0])
+        together = max(spent, totals.spent(counted(runs), delta)[0])
     return {
         "dataset": known.name,
         "relation": known.relation.value,
@@ -52,8 +85,13 @@ def summarized(known: DataSet, runs: Sequence[Run], left: float) -> dict[str, An
         "spent": rounded_up(spent, known.total.epsilon),
         "accountant": accountant,
         "reserved": rounded_up(together - spent),
-        "left": math.floor(left * 1e4) / 1e4,
+        "left": math.floor(content.left * 1e4) / 1e4,
+        "closed": known.closed,
+        "closed_by": known.closed_by,
+        "two_persons": known.two_persons,
         **_node(known, runs),
+        "grants": _grants(content),
+        "measurements": [_measurement(line) for line in content.measurements],
         "releases": [_release(run) for run in runs],
     }
 
@@ -66,6 +104,40 @@ def _node(known: DataSet, runs: Sequence[Run]) -> dict[str, Any]:
     epsilon = totals.node_level(entries, known.total.delta, known.max_degree)
     stated = float(digits_up(epsilon, 5)) if math.isfinite(epsilon) else "inf"
     return {"max_degree": known.max_degree, "node": stated}
+
+
+def _grants(content: Content) -> list[dict[str, Any]]:
+    """Grants with what counts against them: all runs of their users, unless they were replaced."""
+    found = []
+    for grant, state in zip(content.grants, states(content.known, content.grants), strict=True):
+        costs = [each.cost for each in spent_by(content.runs, grant.grantee).values()]
+        found.append(
+            {
+                "number": grant.number,
+                "to": grant.grantee,
+                "epsilon": grant.budget.epsilon,
+                "delta": grant.budget.delta,
+                "spent_epsilon": math.fsum(cost.epsilon for cost in costs),
+                "spent_delta": math.fsum(cost.delta for cost in costs),
+                "state": state,
+                "made": grant.made,
+                "made_by": grant.made_by,
+                "approved": grant.approved,
+                "approved_by": grant.approved_by,
+            }
+        )
+    return found
+
+
+def _measurement(line: Line) -> dict[str, Any]:
+    facts = line.facts
+    return {
+        "time": line.time,
+        "command": facts["command"],
+        "methods": facts["methods"],
+        "epsilons": facts["epsilons"],
+        "who": facts["who"],
+    }
 
 
 def _release(run: Run) -> dict[str, Any]:
@@ -82,5 +154,22 @@ def _release(run: Run) -> dict[str, Any]:
         "folder": run.folder,
         "settings": run.settings,
         "release": run.release,
-        "entries": [entry.to_dict() for entry in run.booked],
+        "entries": [each.stated for each in run.planned if each.booked],
     }
+
+
+def as_json(content: Any) -> str:
+    """JSON of a summary; an infinite epsilon is the word ``inf``, because JSON has no such number.
+
+    Args:
+        content: Plain values, with lists and dictionaries of them.
+    """
+    return json.dumps(_strict(content), indent=2, allow_nan=False)
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _strict(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_strict(each) for each in value]
+    return "inf" if value == math.inf else value

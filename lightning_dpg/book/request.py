@@ -3,11 +3,20 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from lightning_dpg.book.errors import BookError
-from lightning_dpg.book.filter import Rule, Spending, has_noise, passes, pure_epsilon_left
+from lightning_dpg.book.filter import (
+    Rule,
+    Spending,
+    Together,
+    has_noise,
+    passes,
+    pure_epsilon_left,
+    together,
+)
 from lightning_dpg.book.rows import DataSet, Run, spendings
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
@@ -48,7 +57,7 @@ class Asked(NamedTuple):
     Attributes:
         spending: Its own budget, and the releases to reserve.
         booked: How many steps of each are booked at once: made, and in no book so far.
-        before: Releases that its ledger holds and that other runs count.
+        before: Releases that other runs count, and that its ledger holds or gets as unseen ones.
         unseen: Releases that the run it continues has booked, and that its ledger does not show.
         family: Number of the run that it continues with the same budget and plan, if any.
     """
@@ -80,18 +89,20 @@ def asked(earlier: Sequence[Run], request: Request) -> Asked:
     last = continued(earlier, request)
     family = [] if last is None else [run for run in earlier if run.family == last.family]
     made = [entry for run in family for entry in run.booked]
-    counted = [LedgerEntry.from_dict(entry) for entry in last.before] if last else []
+    counted = [LedgerEntry.from_dict(entry) for entry in family[0].before] if family else []
     new = _beyond(request.before, [*counted, *made])
     before = _beyond(request.before, new)
     booked = [entry.steps for entry in new]
     if last is not None and last.budget == request.budget:
         closed = [entry for run in family if not run.is_open for entry in run.booked]
-        unseen = _beyond(closed, request.before)
+        unseen = _beyond([*counted, *closed], request.before)
         entries = [*new, *_beyond(plan, [*request.before, *unseen])]
         together = [*(entry for run in family for entry in run.counted), *entries]
         if composition.costs(together) <= composition.costs(family[0].plan):
             places = [*booked, *[0] * (len(entries) - len(new))]
-            return Asked(Spending(request.budget, entries), places, before, unseen, last.family)
+            counted_by_others = [*before, *unseen]  # the journal is to show both
+            spending = Spending(request.budget, entries)
+            return Asked(spending, places, counted_by_others, unseen, last.family)
     entries = [*new, *_beyond(plan, request.before)]
     places = [*booked, *[0] * (len(entries) - len(new))]
     return Asked(Spending(request.budget, entries), places, before)
@@ -122,15 +133,17 @@ def largest_epsilon(known: DataSet, earlier: Sequence[Run], request: Request) ->
         earlier: Its runs.
         request: The run that is refused at its own epsilon.
     """
-    rule: Rule = known.rule if spendings(earlier) else "sum"
-    pure = pure_epsilon_left(known.total, rule, list(spendings(earlier).values()))
+    parts = cache(lambda family: _parts(earlier, family))
+    others = parts(None)[1]
+    pure = pure_left(known, others)
     low, high, found = 0.0, request.budget.epsilon, 0.0
     middle = _four_digits(pure * (1 - 1e-3))  # near to the answer where the run is of pure epsilon
     for _ in range(24):
         if low < middle < high:
             tried = request._replace(budget=Budget(middle, request.budget.delta))
             try:
-                is_let_in = rule_of(known, earlier, asked(earlier, tried)) is not None
+                one = asked(earlier, tried)
+                is_let_in = rule_beside(known, *parts(one.family), one.spending) is not None
             except BudgetTooSmall:
                 low = middle
             else:
@@ -140,6 +153,16 @@ def largest_epsilon(known: DataSet, earlier: Sequence[Run], request: Request) ->
         if not low < middle < high:
             break
     return found
+
+
+def pure_left(known: DataSet, counted: Together) -> float:
+    """Largest epsilon of one more pure release that is let in.
+
+    Args:
+        known: The data set.
+        counted: What its runs count.
+    """
+    return pure_epsilon_left(known.total, known.rule if counted.epsilons else "sum", counted)
 
 
 def _four_digits(value: float) -> float:
@@ -183,13 +206,38 @@ def rule_of(known: DataSet, earlier: Sequence[Run], one: Asked) -> Rule | None:
         earlier: Its runs.
         one: What the run would count.
     """
+    return rule_beside(known, *_parts(earlier, one.family), one.spending)
+
+
+def rule_beside(
+    known: DataSet, own: Spending | None, others: Together, asked: Spending, times: int = 1
+) -> Rule | None:
+    """Rule by which one or several equal runs are let in; None if they are not.
+
+    Costs only grow: if the last run passes, so do all between it and the first, whose rule is that of
+    all.
+
+    Args:
+        known: The data set.
+        own: What the family counts that the run joins, if any.
+        others: What all other families count.
+        asked: What each run would count.
+        times: Number of runs.
+    """
+    whole = asked if own is None else own._replace(entries=[*own.entries, *asked.entries])
+    if own is not None or others.epsilons:
+        rules: tuple[Rule, ...] = (known.rule,)
+    else:
+        rules = ("split", "sum")
+    one = others.plus(whole)
+    rule = next((rule for rule in rules if passes(known.total, rule, one)), None)
+    if rule is None or times == 1:
+        return rule
+    return rule if passes(known.total, rule, one.plus(asked, times - 1)) else None
+
+
+def _parts(earlier: Sequence[Run], family: int | None) -> tuple[Spending | None, Together]:
+    """What a family counts, and what all others count together."""
     counted = spendings(earlier)
-    if counted:
-        spending = one.spending
-        if one.family in counted:
-            own = counted.pop(one.family)
-            spending = own._replace(entries=[*own.entries, *spending.entries])
-        fits = passes(known.total, known.rule, [*counted.values(), spending])
-        return known.rule if fits else None
-    rules: tuple[Rule, Rule] = ("split", "sum")
-    return next((rule for rule in rules if passes(known.total, rule, [one.spending])), None)
+    own = None if family is None else counted.pop(family, None)
+    return own, together(counted.values())

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 from lightning_dpg.book.database import Database
 from lightning_dpg.book.errors import BookError
-from lightning_dpg.book.filter import Rule, Spending
+from lightning_dpg.book.filter import Rule, Spending, Together, together
 from lightning_dpg.book.projection import OPEN
 from lightning_dpg.errors import nearest
 from lightning_dpg.privacy.budget import Budget
@@ -64,11 +64,16 @@ class Planned:
     entry: LedgerEntry
     booked: int
 
-    @property
+    @cached_property
     def released(self) -> LedgerEntry:
         """The release, once for each booked step."""
         whole = self.booked == self.entry.steps
         return self.entry if whole else replace(self.entry, steps=self.booked)
+
+    @cached_property
+    def stated(self) -> dict[str, Any]:
+        """Booked steps as plain values, which equal releases share."""
+        return self.released.to_dict()
 
 
 @dataclass(frozen=True)
@@ -150,6 +155,16 @@ def spendings(runs: Sequence[Run], *, is_released: bool = False) -> dict[int, Sp
     return found
 
 
+def counted(runs: Sequence[Run], *, is_released: bool = False) -> Together:
+    """What runs on one data set count together.
+
+    Args:
+        runs: The runs.
+        is_released: Whether to count what was released only.
+    """
+    return together(spendings(runs, is_released=is_released).values())
+
+
 def data_sets(database: Database) -> list[DataSet]:
     """All data sets, in the order of their registration."""
     return [
@@ -217,15 +232,15 @@ def runs(database: Database, dataset: str | None = None, *, is_open: bool = Fals
         *values,
     )
     for number, entry, booked in entries:
-        planned.setdefault(number, []).append(Planned(_entry(entry), booked))
+        planned.setdefault(number, []).append(_planned(entry, booked))
     found = database.rows(f"SELECT r.* FROM book_runs r {where} ORDER BY r.run", *values)
     return [_run(row, planned.get(row[0], [])) for row in found]
 
 
 @lru_cache(maxsize=1024)
-def _entry(text: str) -> LedgerEntry:
-    """A planned release; runs of one configuration plan the same ones."""
-    return LedgerEntry.from_dict(json.loads(text))
+def _planned(text: str, booked: int) -> Planned:
+    """A planned release; runs of one configuration plan and book the same ones."""
+    return Planned(LedgerEntry.from_dict(json.loads(text)), booked)
 
 
 def _run(row: tuple[Any, ...], planned: Sequence[Planned]) -> Run:

@@ -1,5 +1,6 @@
 """Tables of a book. A new version appends a migration; no migration ever changes."""
 
+import re
 import secrets
 
 from lightning_dpg.book.database import Database
@@ -53,12 +54,24 @@ def migrate(database: Database) -> None:
             for statement in MIGRATIONS[number]:
                 database.rows(statement)
         if not found:
-            secret = secrets.token_hex(32)
-            database.rows("INSERT INTO book_facts VALUES ('secret', ?)", secret)
+            key = secrets.token_hex(32)
+            database.rows("INSERT INTO book_facts VALUES ('secret', ?)", key)
             database.rows("INSERT INTO book_facts VALUES ('version', ?)", str(len(MIGRATIONS)))
         database.rows(
             "UPDATE book_facts SET value = ? WHERE name = 'version'", str(len(MIGRATIONS))
         )
+
+
+def secret(database: Database) -> str:
+    """Key of a book, as hexadecimal digits.
+
+    Raises:
+        BookError: If there is none.
+    """
+    for (key,) in database.rows("SELECT value FROM book_facts WHERE name = 'secret'"):
+        if re.fullmatch("[0-9a-f]{64}", key):
+            return str(key)
+    raise BookError(f"{database.url}: the key of the book is gone; take its last backup")
 
 
 def version(database: Database) -> int:

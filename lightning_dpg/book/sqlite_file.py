@@ -89,10 +89,12 @@ class SQLite(Database):
 
     def hold(self, run: int) -> bool:
         """Take the lock of a run until this process ends; return False if another one has it."""
-        lock = FileLock(f"{self.path}.run-{run}.lock")
+        # Whoever may write to the book may find out that the run of another user was killed.
+        mode = self._file.st_mode & 0o666 | 0o600
+        lock = FileLock(f"{self.path}.run-{run}.lock", mode=mode)
         try:
             lock.acquire(timeout=0)
-        except (Timeout, PermissionError):  # a file of another user is that of a living run
+        except (Timeout, PermissionError):
             return False
         self._locks[run] = lock
         return True

@@ -10,11 +10,20 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from lightning_dpg.book.wording import (
+    GRANT_COLUMNS,
+    grant_cells,
+    grant_rule,
+    left_number,
+    left_text,
+    minute,
+    upper_bounds,
+)
+
 _BAR = 40
 _SHORT_BAR = 10
 _BLOCKS, _ASCII = "█▒░", "#+."
 _STYLES = ("red", "yellow", "green")  # of what is spent, reserved and left
-_MINUTE = slice(0, 16)  # of a time
 _WIDEST = 10_000  # of a pipe, where no line is folded
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -33,20 +42,40 @@ def show(found: dict[str, Any]) -> None:
         f"total     epsilon {total:g}, delta {delta:g}",
         f"spent     epsilon {found['spent']:g} ({found['accountant']})",
         f"reserved  epsilon {found['reserved']:g}",
-        f"left      one pure release of epsilon {found['left']:g}",
+        f"left      {left_text(found)}",
     ]
     for line in lines:
         _print(console, plain(line))
     _print(console, _bar(found, _BAR, console).append(f" {found['spent'] / total:.0%} spent"))
-    if found["part_of"]:
-        of = f"part of   {found['part_of']}, whose parts the owner declares to be disjoint"
-        _print(console, plain(of))
-    if (node := found.get("node")) is not None:
-        _print(console, plain(node_line(node, found["max_degree"], delta)))
+    for line in _notes(found):
+        _print(console, plain(line))
+    if found["grants"]:
+        _print(console, _grants(found["grants"]))
     if not found["releases"]:
         _print(console, plain("no releases"))
         return
     _print(console, _runs(found["releases"], console))
+
+
+def show_group(found: dict[str, Any], facts: Sequence[tuple[str, str]]) -> None:
+    """Print what a group of disjoint parts proves, and one table of its parts.
+
+    Args:
+        found: Summary of the group.
+        facts: Its facts by name.
+    """
+    console = _console()
+    parts = found["parts"]
+    kind = f"relation {found['relation']}, record {found['record']}"
+    _print(console, plain(f"{found['group']}: {len(parts)} parts, {kind}"))
+    for name, text in facts:
+        _print(console, plain(f"{name:9} {text}"))
+    table = _table("part", "total", "delta", "spent", "reserved", "left", "runs", "words")
+    for each in parts:
+        count = str(len(each["releases"]))
+        table.add_row(plain(each["dataset"]), *_numbers(each), count, plain(each["words"]))
+    _fold_only(table, "part", "words")
+    _print(console, table)
 
 
 def show_all(found: Sequence[dict[str, Any]]) -> None:
@@ -60,10 +89,9 @@ def show_all(found: Sequence[dict[str, Any]]) -> None:
     table.add_column("")
     table.add_column("runs", justify="right", no_wrap=True)
     for each in found:
-        numbers = (f"{each[key]:g}" for key in ("total", "delta", "spent", "reserved", "left"))
         bar = _bar(each, _SHORT_BAR, console)
         count = str(len(each["releases"]))
-        table.add_row(plain(each["dataset"]), each["relation"], *numbers, bar, count)
+        table.add_row(plain(each["dataset"]), each["relation"], *_numbers(each), bar, count)
     _fold_only(table, "data set")
     _print(console, table)
     _print(console, plain("epsilon at the delta of each; runs: budget show NAME"))
@@ -114,6 +142,35 @@ def plain(text: str) -> Text:
     return Text(_CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
+def _numbers(found: dict[str, Any]) -> list[str]:
+    """Total, delta, spent, reserved and left; nothing is left of closed data."""
+    numbers = [f"{found[key]:g}" for key in ("total", "delta", "spent", "reserved")]
+    return [*numbers, left_number(found)]
+
+
+def _notes(found: dict[str, Any]) -> list[str]:
+    """Lines below the bar."""
+    notes = upper_bounds(found)
+    if found["part_of"]:
+        notes.append(f"part of   {found['part_of']}, whose parts the owner declares to be disjoint")
+    if (node := found.get("node")) is not None:
+        notes.append(node_line(node, found["max_degree"], found["delta"]))
+    if count := len(found["measurements"]):
+        times = "once" if count == 1 else f"{count} times"
+        notes.append(f"measured  {times}, on no total: budget history {found['dataset']}")
+    if rule := grant_rule(found):
+        notes.append(f"grants    {rule}")
+    return notes
+
+
+def _grants(grants: Sequence[dict[str, Any]]) -> Table:
+    table = _table(*GRANT_COLUMNS)
+    for grant in grants:
+        table.add_row(*map(plain, grant_cells(grant)))
+    _fold_only(table, "to", "by")
+    return table
+
+
 def _console() -> Console:
     console = Console(highlight=False)
     if not console.is_terminal:  # a program or a file reads whole lines
@@ -122,7 +179,12 @@ def _console() -> Console:
 
 
 def _print(console: Console, content: RenderableType) -> None:
-    console.print(content, soft_wrap=isinstance(content, Text))
+    if console.is_terminal:
+        console.print(content, soft_wrap=isinstance(content, Text))
+        return
+    with console.capture() as capture:
+        console.print(content, soft_wrap=isinstance(content, Text))
+    print("\n".join(line.rstrip(" ") for line in capture.get().removesuffix("\n").split("\n")))
 
 
 def _bar(found: dict[str, Any], places: int, console: Console) -> Text:
@@ -144,7 +206,7 @@ def _runs(releases: Sequence[dict[str, Any]], console: Console) -> Table:
     for each in releases:
         cells = (
             str(each["run"]),
-            each["opened"][_MINUTE].replace("T", " "),
+            minute(each["opened"]),
             plain(each["outcome"]),
             plain(each["method"]),
             f"{each['epsilon']:g}",

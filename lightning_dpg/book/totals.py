@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lightning_dpg.book.filter import Spending
+from lightning_dpg.book.filter import Together
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.events import Approximate, Gaussian, LedgerEntry
 from lightning_dpg.privacy.meaning import group_budget
@@ -28,20 +28,19 @@ SUM_OF_RUNS = "sum over runs"
 _SMALLEST_DELTA = 1e-100
 
 
-def spent(runs: Sequence[Spending], delta: float) -> tuple[float, str]:
+def spent(runs: Together, delta: float) -> tuple[float, str]:
     """Smallest epsilon that is proved for all runs together at a delta, and the accountant's name.
 
     Args:
         runs: Runs of one relation.
         delta: That of the data set's total.
     """
-    entries = merged([entry for run in runs for entry in run.entries])
+    entries = [composition.entry_of(event, steps) for event, steps in runs.steps.items()]
     if not entries:
         return 0.0, composition.PURE
     epsilon, name = composition.headline(entries, delta)
-    costs = [run.cost for run in runs]
-    added = math.fsum(cost.epsilon for cost in costs)
-    if math.fsum(cost.delta for cost in costs) <= delta and added < epsilon:
+    added = math.fsum(runs.epsilons)
+    if math.fsum(runs.deltas) <= delta and added < epsilon:
         return added, SUM_OF_RUNS
     return epsilon, name
 

@@ -1,9 +1,11 @@
 """What a run that ended without a word has released, as far as its journal proves it."""
 
+import socket
 from collections import Counter
 from pathlib import Path
 
 from lightning_dpg.book.rows import Run
+from lightning_dpg.book.writers import machine_of
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.events import Event, LedgerEntry
 from lightning_dpg.privacy.ledger import PrivacyLedger
@@ -27,6 +29,19 @@ def proved_steps(run: Run) -> list[int]:
         shown[each.entry.event] -= steps
         kept.append(steps)
     return kept
+
+
+def is_elsewhere(run: Run) -> bool:
+    """Whether only another machine can read the journal of a run, which would keep its whole plan.
+
+    Args:
+        run: The run.
+    """
+    return (
+        run.journal is not None
+        and machine_of(run.who) != socket.gethostname()
+        and not Path(run.journal).is_file()
+    )
 
 
 def _shown(run: Run) -> Counter[Event] | None:

@@ -2,15 +2,16 @@
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lightning_dpg.book.database import Database
 from lightning_dpg.book.errors import BookError
+from lightning_dpg.book.identity import key_digest
 from lightning_dpg.book.log import Line, broken, lines
 from lightning_dpg.book.projection import add_steps, apply
-from lightning_dpg.book.schema import TABLES, migrate
+from lightning_dpg.book.schema import TABLES, migrate, secret
 from lightning_dpg.book.sqlite_file import SQLite
 
 Row = tuple[Any, ...]
@@ -22,10 +23,12 @@ class Contents(NamedTuple):
     Attributes:
         log: Lines of the log, all or from one on.
         tables: Rows of each table.
+        key: Key of the book.
     """
 
     log: list[Line]
     tables: dict[str, set[Row]]
+    key: str
 
 
 def faults(database: Database) -> list[str]:
@@ -43,15 +46,24 @@ def faults(database: Database) -> list[str]:
             found = contents(database)
     except BookError as error:
         return [f"line {_first_unreadable(database)}: cannot be read ({error})"]
+    return faults_of(found)
+
+
+def faults_of(found: Contents) -> list[str]:
+    """Say which lines and rows of a whole book were changed.
+
+    Args:
+        found: The book from its first line on.
+    """
     if changed := list(broken(found.log)):
         return changed
-    return differences(found.log, {}, found.tables)
+    return differences(found.log, {}, found.tables) or list(_under_another_key(found))
 
 
 def contents(database: Database, start: int = 1) -> Contents:
     """Lines from a number on, and all tables; call it inside of a snapshot."""
     tables = {table: set(database.rows(f"SELECT * FROM {table}")) for table in TABLES}
-    return Contents(lines(database, start), tables)
+    return Contents(lines(database, start), tables, secret(database))
 
 
 def differences(
@@ -80,6 +92,13 @@ def differences(
     return [
         fault for table in TABLES for fault in _differences(table, stated[table], derived[table])
     ]
+
+
+def _under_another_key(found: Contents) -> Iterator[str]:
+    """Say which data sets the book does not recognize, so that they could be registered once more."""
+    for line in found.log:
+        if line.kind == "register" and line.facts.get("key") != key_digest(found.key):
+            yield f"line {line.line}: registered under another key than that of the book"
 
 
 def _replay(log: Sequence[Line], again: Database) -> str:

@@ -29,6 +29,15 @@ def described(user: str) -> str:
     return f"{user}@{socket.gethostname()}, process {os.getpid()}"
 
 
+def machine_of(who: str) -> str:
+    """Machine of a process that was described.
+
+    Args:
+        who: What :func:`described` returned there.
+    """
+    return who.rpartition(", process ")[0].rpartition("@")[2]
+
+
 class WriterNote:
     """File beside a book that names the process whose write is under way.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 from jsonargparse import Namespace
-from pytorch_lightning.callbacks import Callback, ProgressBar
+from pytorch_lightning.callbacks import Callback, ModelSummary, ProgressBar
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.loggers import Logger, WandbLogger
 from pytorch_lightning.utilities import rank_zero_info
@@ -186,12 +186,16 @@ class PrivateCLI(LightningCLI):
             callbacks.append(PrivacyProgressBar())
         assert self._folder is not None  # reserved before any file is written
         loggers = [self._folder.logger, *configured]
-        if not self.model.is_trained:  # it would show a table of zeros
+        summaries = [each for each in callbacks if isinstance(each, ModelSummary)]
+        if not summaries:
             kwargs["enable_model_summary"] = False
         try:
-            return super().instantiate_trainer(callbacks=callbacks, logger=loggers, **kwargs)
+            trainer = super().instantiate_trainer(callbacks=callbacks, logger=loggers, **kwargs)
         except (TypeError, ValueError) as error:  # contradictory settings
             raise CommandError(str(error)) from error
+        if not summaries and self.model.is_trained and settings.enable_model_summary is not False:
+            trainer.callbacks.insert(0, ModelSummary())  # type: ignore[attr-defined]  # not of rich
+        return trainer
 
     def _facts(self) -> dict[str, Any]:
         """Public facts of the run."""

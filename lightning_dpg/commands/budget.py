@@ -1,33 +1,35 @@
 """``budget``: the book of what data sets have spent over all their releases."""
 
 import argparse
-import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 from lightning_dpg.commands import budget_export, budget_html, budget_owner, budget_plan
+from lightning_dpg.commands.budget_parser import BudgetParser
 from lightning_dpg.errors import CommandError
 
 VARIABLE = "LIGHTNING_DPG_BOOK"
 TOKEN_VARIABLE = "LIGHTNING_DPG_BOOK_TOKEN"
 
 DESCRIPTION = """\
-The budget book: what a data set has spent over all its releases, whoever made them.
+The budget book: what a data set has spent over all its releases.
 
-The book holds a key and fingerprints of the data: it is as private as they are, and no part of a
-release. Keep a backup; a run on data whose book is lost cannot be added to earlier ones."""
+The book holds a key and fingerprints of the data: it is as private as they are,
+and no part of a release. Keep a backup; a run on data whose book is lost cannot
+be added to earlier ones."""
 
 
 def run(args: list[str]) -> None:
     """Run one of the subcommands."""
-    parser = argparse.ArgumentParser(
+    parser = BudgetParser(
         prog="lightning_dpg budget",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    place = argparse.ArgumentParser(add_help=False)
+    place = BudgetParser(add_help=False)
     place.add_argument(
         "--book",
         metavar="URL",
@@ -49,10 +51,12 @@ def run(args: list[str]) -> None:
     closed.add_argument("name", metavar="NAME", help="data set")
     budget_owner.add_token(closed)
     show = command("show", "total, spent, reserved and left")
-    show.add_argument("name", nargs="?", metavar="NAME", help="data set; by default all")
+    show.add_argument("name", nargs="?", metavar="NAME", help="data set or group; by default all")
     show.add_argument("--json", action="store_true", help="numbers for programs")
     history = command("history", "all lines of the log, oldest first")
-    history.add_argument("name", nargs="?", metavar="NAME", help="data set; by default all")
+    history.add_argument(
+        "name", nargs="?", metavar="NAME", help="data set or group; by default all"
+    )
     budget_plan.add_arguments(command("plan", "what is left buys, in equal further releases"))
     budget_export.add_arguments(command("export", "all releases as CSV or JSON, without secrets"))
     budget_html.add_arguments(command("html", "write one page for the officer"))
@@ -85,19 +89,27 @@ def _token(options: argparse.Namespace) -> Path | None:
 def _show(book: Any, options: argparse.Namespace) -> None:
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.book import terminal
-    from lightning_dpg.book.partition import group_summary, group_text, parts_of
-    from lightning_dpg.book.report import summary
+    from lightning_dpg.book.errors import BookError
+    from lightning_dpg.book.partition import group_facts, group_summary, parts_of
+    from lightning_dpg.book.report import as_json, summary
 
+    try:
+        book.check()
+    except BookError as error:  # what it holds is shown, but nobody should rely on it
+        print(f"warning: {error}", file=sys.stderr)
     if options.name and parts_of(book, options.name):
         book.reconcile()
         of_group = group_summary(book, options.name)
-        print(json.dumps(of_group, indent=2) if options.json else group_text(of_group))
+        if options.json:
+            print(as_json(of_group))
+        else:
+            terminal.show_group(of_group, group_facts(of_group))
         return
     book.reconcile(options.name)
     names = [options.name] if options.name else [each.name for each in book.data_sets()]
     found = [summary(book, name) for name in names]
     if options.json:
-        print(json.dumps(found[0] if options.name else found, indent=2))
+        print(as_json(found[0] if options.name else found))
     elif options.name:
         terminal.show(found[0])
     elif found:
@@ -109,13 +121,16 @@ def _show(book: Any, options: argparse.Namespace) -> None:
 def _history(book: Any, options: argparse.Namespace) -> None:
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.book.log import lines
+    from lightning_dpg.book.partition import names_of
 
-    known = options.name and book.data_set(options.name).name
-    runs = {each.number for each in book.runs(options.name)} if known else set()
+    known = set(names_of(book, options.name)) if options.name else set()
+    runs = {each.number for name in known for each in book.runs(name)}
+    numbers = {each.number for name in known for each in book.grants(name)}
     for line in lines(book.database):
         facts = line.facts
-        names = {facts.get("name"), facts.get("dataset")}
-        if not known or known in names or facts.get("run") in runs:
+        is_named = known & {facts.get("name"), facts.get("dataset")}
+        is_approved = line.kind == "approve" and facts["number"] in numbers
+        if not known or is_named or is_approved or facts.get("run") in runs:
             print(f"{line.line:>6}  {line.time[:19].replace('T', ' ')}  {_what(line.kind, facts)}")
 
 

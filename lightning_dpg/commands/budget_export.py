@@ -9,7 +9,7 @@ from lightning_dpg.errors import CommandError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="data set; by default all")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="data set or group; by default all")
     parser.add_argument("--format", choices=("csv", "json"), required=True, help="of the file")
     parser.add_argument("--output", type=Path, metavar="FILE", help="by default the terminal")
     parser.add_argument("--overwrite", action="store_true", help="replace a file that is there")
@@ -31,16 +31,19 @@ def run(book: Any, options: argparse.Namespace) -> None:
 
 
 def names_of(book: Any, name: str | None) -> list[str]:
-    """Names of one data set or of all, after killed runs were reconciled.
+    """Names of data sets to show, after killed runs were reconciled.
 
     Args:
         book: The book.
-        name: Data set; None for all.
+        name: Data set or group; None for all.
     """
-    if name is not None:
-        book.data_set(name)  # an unknown one is refused
-    book.reconcile(name)
-    return [name] if name else [each.name for each in book.data_sets()]
+    # Start-up time: the import brings PyTorch.
+    from lightning_dpg.book import partition
+
+    names = partition.names_of(book, name)
+    for each in names:
+        book.reconcile(each)
+    return names
 
 
 def check_output(path: Path, *, overwrite: bool) -> None:

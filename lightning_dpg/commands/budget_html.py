@@ -10,7 +10,7 @@ from lightning_dpg.errors import CommandError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="data set; by default all")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="data set or group; by default all")
     parser.add_argument(
         "--output", type=Path, metavar="FILE", default=Path("budget.html"), help="(budget.html)"
     )

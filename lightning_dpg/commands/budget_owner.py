@@ -83,6 +83,8 @@ def register(book: Any, options: argparse.Namespace) -> None:
 
     relation = Relation(options.relation)
     _check_budget("a total", options.epsilon, options.delta, is_positive=True)
+    if not options.name.strip():
+        raise CommandError("a data set needs a name")
     if options.max_degree is not None and options.max_degree < 1:
         raise CommandError(f"--max-degree must be 1 or more, got {options.max_degree}")
     found = book.fingerprint(_data(options).identity())
@@ -135,9 +137,13 @@ def grant(book: Any, options: argparse.Namespace) -> None:
     from lightning_dpg.privacy.budget import Budget
 
     _check_budget("a grant", options.epsilon, options.delta)
+    is_first = not book.grants(options.name)
     made = book.grant(options.name, options.to, Budget(options.epsilon, options.delta))
     print(f"granted {_in_words(made)}")
-    if book.data_set(options.name).two_persons:
+    has_two_persons = book.data_set(options.name).two_persons
+    if is_first and not has_two_persons:
+        print("from now on, only users with a grant may spend on it")
+    if has_two_persons:
         print(f"it waits for another user: budget grant --approve {made.number}")
 
 

@@ -3,6 +3,8 @@
 import argparse
 from typing import Any
 
+from lightning_dpg.errors import CommandError
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -20,8 +22,12 @@ def run(book: Any, options: argparse.Namespace) -> None:
     """Print the largest epsilon of each of several equal further releases."""
     # Start-up time: the imports bring PyTorch.
     from lightning_dpg.book import terminal
+    from lightning_dpg.book.partition import parts_of
     from lightning_dpg.running.budget_plan import budget_plan
 
+    if parts := parts_of(book, options.name):
+        names = ", ".join(part.name for part in parts)
+        raise CommandError(f"{options.name}: a group of parts with totals of their own: {names}")
     book.reconcile(options.name)
     rows = budget_plan(book, options.name, options.method, options.releases, options.delta)
     cells = [
@@ -29,7 +35,7 @@ def run(book: Any, options: argparse.Namespace) -> None:
             row.method,
             str(row.share.releases),
             f"{row.share.budget.epsilon:g}" if row.share.budget.epsilon else "none",
-            f"{row.share.budget.delta:g}",
+            f"{row.share.budget.delta:g}" if row.share.budget.epsilon else "-",
             "-" if row.share.noise_multiplier is None else f"{row.share.noise_multiplier:.4g}",
             "-" if row.steps is None else f"{row.steps}",
         )
@@ -39,6 +45,8 @@ def run(book: Any, options: argparse.Namespace) -> None:
         ("method", "releases", "epsilon each", "delta each", "noise", "steps"), cells
     )
     print("each release that the filter of the book lets in; noise is that of most Gaussian steps")
+    if not all(row.share.budget.epsilon for row in rows):
+        print("none: what is left does not pay for so many releases, whatever their noise")
     if not options.method:
         print(f"noise and measured quality of a method: budget plan {options.name} --method METHOD")
     for row in rows:

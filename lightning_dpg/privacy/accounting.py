@@ -83,7 +83,7 @@ def _log_moments_fraction(sigma: float, q: float) -> Curve:
     return log_sum
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def rdp_gaussian(noise_multiplier: float, sample_rate: float = 1.0) -> Curve:
     """Curve of one Gaussian release on a Poisson sample, under adding or removing a record.
 
@@ -114,7 +114,7 @@ def rdp_gaussian(noise_multiplier: float, sample_rate: float = 1.0) -> Curve:
     return curve
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def rdp_pure(epsilon: float) -> Curve:
     """Curve of any ``epsilon``-DP release: randomized response has the largest of them all."""
     if epsilon < 0:

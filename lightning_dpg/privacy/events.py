@@ -9,6 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Never
 
 import numpy as np
@@ -236,7 +237,7 @@ class LedgerEntry:
                 f"({Relation.EDGE}), not for the relation {self.relation}"
             )
 
-    @property
+    @cached_property
     def event(self) -> Event:
         """One step; its amounts are those of the entry that have the same names."""
         kind = _EVENTS[self.mechanism]

@@ -8,8 +8,10 @@ import yaml
 
 from lightning_dpg import methods
 from lightning_dpg.book.book import Book
+from lightning_dpg.book.filter import Together
 from lightning_dpg.book.outlook import COUNTS, Share, pure_release, share, usual_deltas
-from lightning_dpg.book.rows import DataSet, Run
+from lightning_dpg.book.refusals import check_open
+from lightning_dpg.book.rows import DataSet, counted
 from lightning_dpg.datamodules.batches import number_of_steps
 from lightning_dpg.errors import CommandError, nearest
 from lightning_dpg.privacy.budget import Budget
@@ -58,19 +60,40 @@ def budget_plan(
 
     Raises:
         CommandError: If there is no such method, or if it protects another relation.
+        BookError: If the data set is closed.
     """
+    with book.database.snapshot():
+        known, earlier = book.data_set(name), counted(book.runs(name))
+    return planned_rows(known, earlier, method, releases, delta)
+
+
+def planned_rows(
+    known: DataSet,
+    earlier: Together,
+    method: str | None = None,
+    releases: int | None = None,
+    delta: float | None = None,
+) -> list[Row]:
+    """The same of what was read from a book.
+
+    Args:
+        known: The data set.
+        earlier: What its runs count.
+        method: Method or configuration.
+        releases: Number of releases.
+        delta: Delta of each release of a method that needs one.
+    """
+    check_open(known)
     if releases is not None and releases < 1:
         raise CommandError(f"--releases must be 1 or more, got {releases}")
     if delta is not None and not 0 < delta < 1:
         raise CommandError(f"--delta must lie in (0, 1), got {delta:g}")
-    with book.database.snapshot():
-        known, runs = book.data_set(name), book.runs(name)
     asked = [_method(method, known.relation)] if method else _usual(known.relation)
     rows = []
     for planned in asked:
         for count in (releases,) if releases else COUNTS:
-            deltas = usual_deltas(known, runs, count) if delta is None else [delta]
-            found = _best(known, runs, count, planned, deltas if planned.needs_delta else [0.0])
+            deltas = usual_deltas(known, earlier, count) if delta is None else [delta]
+            found = _best(known, earlier, count, planned, deltas if planned.needs_delta else [0.0])
             epsilon = found.budget.epsilon
             measured = quality.nearest(planned.name, epsilon) if method and epsilon else []
             rows.append(Row(planned.name, planned.steps, found, measured))
@@ -87,10 +110,10 @@ class _Planned(NamedTuple):
 
 
 def _best(
-    known: DataSet, runs: Sequence[Run], releases: int, planned: _Planned, deltas: Sequence[float]
+    known: DataSet, earlier: Together, releases: int, planned: _Planned, deltas: Sequence[float]
 ) -> Share:
     """The share with the least noise that is let in by any of some deltas."""
-    found = [share(known, runs, releases, planned.plan, delta) for delta in deltas]
+    found = [share(known, earlier, releases, planned.plan, delta) for delta in deltas]
     let_in = [each for each in found if each.budget.epsilon]
     if not let_in:
         return Share(releases, Budget(0.0, deltas[0] if deltas else 0.0), None)

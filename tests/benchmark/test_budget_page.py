@@ -6,7 +6,7 @@ import pytest
 
 from lightning_dpg.benchmark import budget_page
 from lightning_dpg.book.book import Book
-from tests.small_book import EVIL, entry, new_book, run, small_book
+from tests.small_book import EVIL, entry, full_book, new_book, run, small_book
 
 # Sees whether the page is wider than the window, and which boxes of tables scroll.
 PROBE = """<script>
@@ -92,13 +92,69 @@ def test_many_runs_make_no_endless_page(tmp_path, monkeypatch):
     assert "2 earlier runs not shown" in text
 
 
+@pytest.fixture(scope="module")
+def full(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("full")
+    book = full_book(f"sqlite:///{folder}/book.db")
+    return budget_page.page(book, ["crm", "january", "february"], "chung_lu")
+
+
+def test_grants_parts_and_measurements_are_on_the_page(full):
+    text = text_of(full)
+    for part in [
+        "year All releases from all parts together are (1.25, 1e-06)-DP for one undirected edge",
+        "declared by the owner, and not checked",
+        "january 1 1e-06 1.25 0 0 1 calls of January",
+        "february 2 1e-06 0 0 closed 0",
+        "Run 3 is open: steps are booked ahead, and spent is an upper bound.",
+        "Run 2 is killed: what may have been released counts as spent.",
+        "node level epsilon 2.25 (all edges of a node, 3 at most, as a group)",
+        "1 eve 1 - 0 - replaced ann, bob 2 eve 1.5 1 0 0 in force ann, bob",
+        "3 zoe 0.2 0 0 0 waits for approval ann",
+        "Measurements that read the data and are on no total",
+        "compare BTER, HRG 1, 5 zoe@vm",
+        "Grants can let in less.",
+        "The total is exceeded: lost steps were released",
+        "left nothing: closed at 20",
+    ]:
+        assert part in text
+    assert text.count("What is left buys") == 2  # not on the closed one
+
+
+def test_all_numbers_of_a_page_are_of_one_moment(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path}/book.db"
+    book = new_book(url)
+    run(book, entry(0.5))
+    read = budget_page.read
+
+    def read_and_book(opened, name):
+        content = read(opened, name)
+        run(Book(url), entry(0.25))  # another process, between the first read and all others
+        return content
+
+    monkeypatch.setattr(budget_page, "read", read_and_book)
+    html = budget_page.page(book, ["crm"], "chung_lu")
+    text = text_of(html)
+    assert "spent epsilon 0.5 (" in text
+    assert "1 ChungLu 1.5 0" in text
+    assert "Epsilon spent on crm, 0.5 of 2" in html
+    assert "4 lines" in text  # registered, reserved, booked, closed
+
+
+@pytest.mark.parametrize("name", ["probe.html", "narrow.html"])
+def test_a_full_page_in_a_browser(full, tmp_path, probed, name):
+    seen = probed(tmp_path, CSP.sub("", full), PROBE, name)
+    assert seen["content"] <= seen["width"]
+    assert seen["captions"] == seen["tables"]
+
+
 @pytest.mark.parametrize("name", ["probe.html", "narrow.html"])
 def test_in_a_browser(html, tmp_path, probed, name):
     seen = probed(tmp_path, CSP.sub("", html), PROBE, name)
     assert seen["content"] <= seen["width"]
     assert seen["width"] == (360 if name == "narrow.html" else seen["width"])
     assert seen["scripts"] == 1  # the probe
-    assert seen["captions"] == seen["tables"] == 2
-    assert seen["headings"] == "H1 H2 H3 H3 H3 H2"
+    assert seen["captions"] == seen["tables"] == 3
+    assert seen["headings"] == "H1 H2 H3 H3 H3 H3 H2"
     shares = [width / seen["bar"] for width in seen["bars"]]
     assert shares == pytest.approx([0.375, 0.5, 0.125], abs=0.01)

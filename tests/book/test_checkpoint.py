@@ -6,7 +6,7 @@ from lightning_dpg.book import checkpoint, log
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.checkpoint import new_faults
 from lightning_dpg.book.errors import BookError
-from lightning_dpg.book.verification import faults
+from lightning_dpg.book.verification import faults, faults_of
 from tests.book.test_book import asked, new, pure
 
 
@@ -85,9 +85,7 @@ def test_only_later_lines_are_read(book, monkeypatch):
 
 def test_checkpoints_move_on_with_all_that_runs_do(url, monkeypatch):
     monkeypatch.setattr(checkpoint, "EVERY", 1)
-    monkeypatch.setattr(
-        checkpoint, "_all", lambda found, every=checkpoint._all: used.append(1) or every(found)
-    )
+    monkeypatch.setattr(checkpoint, "faults_of", lambda found: used.append(1) or faults_of(found))
     used = []
     book = new(url)
     first = book.reserve("crm", asked(pure(0.25, steps=2)))

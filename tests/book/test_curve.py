@@ -40,6 +40,21 @@ def test_what_a_killed_run_keeps_is_in_the_curve(tmp_path):
     assert spent_curve(book, "crm")[-1].spent == 1.0 == summary(book, "crm")["spent"]
 
 
+def test_steps_that_were_booked_ahead_and_not_made_leave_the_curve(tmp_path):
+    book = new_book(f"sqlite:///{tmp_path}/book.db")
+    run(book, entry(0.5))
+    made = reserve(book, entry(0.25, steps=4))
+    for kind, facts in (
+        ("book", {"place": 0, "steps": 4}),
+        ("close", {"outcome": "stopped", "booked": [0], "release": None}),
+    ):
+        with book.database.write():
+            record(book.database, kind, run=made.run, **facts)
+    spent = [point.spent for point in spent_curve(book, "crm")]
+    assert spent[-2:] == [1.5, 0.5]
+    assert summary(book, "crm")["spent"] == 0.5
+
+
 def test_thousands_of_bookings_are_few_points(tmp_path):
     book = new_book(f"sqlite:///{tmp_path}/book.db")
     made = reserve(book, entry(0.001, steps=1000))

@@ -3,10 +3,14 @@
 import csv
 import io
 import json
+import math
 
 import pytest
 
 from lightning_dpg.book.export import csv_text, json_text
+from lightning_dpg.book.report import as_json, summary
+from lightning_dpg.book.request import Request
+from lightning_dpg.privacy.budget import Budget
 from tests.small_book import entry, new_book, register, run, small_book
 
 
@@ -31,6 +35,21 @@ def test_one_row_for_each_planned_release(tmp_path):
     entries = [each for run in crm["releases"] for each in run["entries"]]
     assert [each["epsilon"] for each in entries] == [0.5, 0.25, 1.0]
     assert web["releases"][0]["entries"][0]["steps_booked"] == 2
+
+
+def test_an_infinite_budget_is_a_word(tmp_path):
+    """Strict JSON has no infinite number. Only its noise counts, so that the book lets the run in."""
+    book = new_book(f"sqlite:///{tmp_path}/book.db")
+    noise = entry(sigma=20.0)
+    values = {"settings": "s", "edges": "edges of crm", "budget": Budget(math.inf, 1e-6)}
+    made = book.reserve("crm", Request("DPNetGAN", plan=lambda budget: [noise], **values))
+    made.book(noise)
+    made.close("ended")
+    (shown,) = json.loads(json_text(book, ["crm"]), parse_constant=pytest.fail)["datasets"]
+    assert shown["releases"][0]["budget_epsilon"] == "inf"
+    assert 0 < shown["spent"] < 1
+    shown = json.loads(as_json(summary(book, "crm")), parse_constant=pytest.fail)
+    assert shown["releases"][0]["epsilon"] == "inf"
 
 
 def test_no_secret_leaves_the_book(tmp_path):

@@ -120,3 +120,63 @@ def test_a_restored_book_takes_the_steps_of_a_journal_that_began_elsewhere(book,
     other = Book(book.url)
     other.reconcile()
     assert other.left("crm") == pytest.approx(0.5 - 5 * 0.05)
+
+
+def test_steps_without_the_book_are_counted_after_a_second_resume(book, stopped, tmp_path):
+    """40 steps of the first run and 20 of the second are in the book, and 10 more are not."""
+    again = tmp_path / "again.jsonl"
+    run = book.reserve("crm", training(again, steps(40), previous=stopped))
+    run.book(steps(20))
+    run.close("stopped")
+    book.reserve("crm", training(tmp_path / "last.jsonl", steps(70), previous=again)).close(
+        "stopped"
+    )
+    assert shown(book) == 70
+
+
+def test_a_family_that_began_in_another_one_loses_its_block_only(tmp_path):
+    """A second run has another budget, and is killed with 20 steps in the book beyond its journal."""
+    book = new(f"sqlite:///{tmp_path}/book.db", epsilon=1.0)
+    first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
+    run = book.reserve("crm", training(first))
+    run.book(steps(30))
+    run.close("stopped")
+    run = book.reserve("crm", training(again, steps(30), previous=first, epsilon=0.51))
+    run.book(steps(40))
+    run.close("stopped")
+    resumed = training(tmp_path / "last.jsonl", steps(50), previous=again, epsilon=0.51)
+    run = book.reserve("crm", resumed)
+    assert [each.family for each in book.runs("crm")] == [1, 2, 2]
+    assert run.unseen == [steps(20)]
+    assert run.unbooked == [steps(30)]
+
+
+def test_a_block_that_was_lost_is_lost_once(book, stopped, tmp_path):
+    """The journal of a resumed run shows the lost steps, which are no steps of its own."""
+    again = tmp_path / "again.jsonl"
+    run = book.reserve("crm", training(again, steps(30), previous=stopped))
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.journal = again
+    for entry in (steps(30), *run.unseen, steps(20)):  # 10 steps are unseen
+        ledger.spend(entry)
+    run.book(steps(20))
+    book.close()
+    other = Book(book.url)
+    other.reconcile()
+    assert shown(other) == 40 + 20
+
+
+def test_a_killed_run_of_another_machine_waits_for_it(book, tmp_path, monkeypatch):
+    """Its journal is on a disk of that machine: here it would keep its whole plan."""
+    run = book.reserve("crm", training(tmp_path / "ledger.jsonl"))
+    run.book(steps(1))
+    book.close()
+    (tmp_path / "ledger.jsonl").write_text("")  # nothing was released
+    other = Book(book.url)
+    with monkeypatch.context() as there:
+        there.setattr("socket.gethostname", lambda: "elsewhere")
+        (tmp_path / "ledger.jsonl").rename(tmp_path / "away")
+        assert other.reconcile() == []
+    (tmp_path / "away").rename(tmp_path / "ledger.jsonl")
+    assert other.reconcile() == [1]
+    assert shown(other) == 1

@@ -6,7 +6,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from lightning_dpg.book.filter import Spending, passes, pure_epsilon_left
+from lightning_dpg.book import filter as book_filter
+from lightning_dpg.book.filter import Spending, together
 from lightning_dpg.privacy.accounting import gdp_delta
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_gaussian
@@ -17,6 +18,14 @@ from lightning_dpg.privacy.events import LedgerEntry, Relation
 def entry(mechanism, **changes):
     values = {"name": mechanism, "relation": Relation.EDGE, "sensitivity": 1.0, "proof": "by hand"}
     return LedgerEntry(mechanism=mechanism, **(values | changes))
+
+
+def passes(total, rule, runs):
+    return book_filter.passes(total, rule, together(runs))
+
+
+def pure_epsilon_left(total, rule, runs):
+    return book_filter.pure_epsilon_left(total, rule, together(runs))
 
 
 def pure(epsilon, steps=1):

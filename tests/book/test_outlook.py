@@ -7,6 +7,7 @@ import pytest
 from lightning_dpg.book import outlook
 from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.request import Request
+from lightning_dpg.book.rows import counted
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from tests.small_book import entry, new_book, run
@@ -28,9 +29,9 @@ def plan_of(steps):
 
 
 def share(book, releases, steps, place=0):
-    known, runs = book.data_set("crm"), book.runs("crm")
-    delta = 0.0 if steps is PURE else outlook.usual_deltas(known, runs, releases)[place]
-    return outlook.share(known, runs, releases, plan_of(steps), delta)
+    known, earlier = book.data_set("crm"), counted(book.runs("crm"))
+    delta = 0.0 if steps is PURE else outlook.usual_deltas(known, earlier, releases)[place]
+    return outlook.share(known, earlier, releases, plan_of(steps), delta)
 
 
 def let_in(book, budget, releases, steps):

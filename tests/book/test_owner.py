@@ -139,6 +139,10 @@ def test_a_grant_pays_when_a_second_person_approved_it(file, become):
     with pytest.raises(BookError, match=r"granted: epsilon 0\.5,"):
         spend(book, 0.75)
     spend(book, 0.5)
+    book.close_data_set("crm")
+    become("officer")
+    with pytest.raises(BookError, match="crm: closed at"):
+        book.approve(2)
     assert faults(book.database) == []
 
 

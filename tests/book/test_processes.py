@@ -58,6 +58,7 @@ def test_of_two_runs_at_once_exactly_one_is_let_in(url, rounds):
     assert [len(book.runs(f"set {number}")) for number in range(rounds)] == [1] * rounds
 
 
+MOST_ON_A_SERVER = 50  # kills, as a reservation there takes several times as long
 STEPS, COST, PAUSE, START = 25, 0.002, 0.01, 0.3  # seconds of a step, and until the first
 
 
@@ -91,6 +92,7 @@ def settle(book):
 
 @pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.slow)])
 def test_killed_runs_keep_what_they_released_and_give_back_the_rest(url, kills, tmp_path):
+    kills = kills if url.startswith("sqlite") else min(kills, MOST_ON_A_SERVER)
     total = (kills + 1) * STEPS * COST
     book = new(url, epsilon=total, delta=0.0)
     chance, released, fell = random.Random(0), 0, Counter()
@@ -123,6 +125,71 @@ def test_killed_runs_keep_what_they_released_and_give_back_the_rest(url, kills, 
             assert runs[-1].planned[0].booked == lines == STEPS
     print(f"kills fell {dict(fell)}; released {released}, booked {booked}")
     assert fell["within"] >= kills // 5 or kills < 10
+
+
+def go_on(url, folder, length, number, made):
+    """Go on with a run from the last journal, as a resumed run does from its checkpoint."""
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.budget, ledger.journal = Budget(length * COST, 0.0), folder / f"{number:02}.jsonl"
+    previous = max(folder.glob("*.jsonl"), default=None)
+    if previous is not None:
+        ledger.load_state_dict(PrivacyLedger.replay(previous))
+    plan, step = pure(COST, steps=length, name="steps"), pure(COST, name="steps")
+    before = list(ledger.entries)
+    request = asked(plan, journal=ledger.journal, before=before, previous=previous)
+    run = Book(url).reserve("crm", request)
+    for entry in run.unseen:
+        ledger.book_lost(entry)
+    ledger.account = run.book
+    while run.affords([step]):
+        ledger.spend(step)
+        with (folder / "shown").open("a") as file:
+            file.write("noisy\n")
+        made.release()
+        time.sleep(PAUSE)
+    run.close("ended")
+
+
+@pytest.mark.parametrize(
+    ("runs", "kills", "length"), [(1, 3, 40), pytest.param(20, 10, 150, marks=pytest.mark.slow)]
+)
+def test_runs_that_are_killed_and_go_on_spend_what_one_run_does(url, runs, kills, length, tmp_path):
+    """The total pays for each run once, so that no run may count a second time."""
+    runs = runs if url.startswith("sqlite") else min(runs, MOST_ON_A_SERVER // kills)
+    book = new(url, epsilon=runs * length * COST, delta=0.0)
+    chance, fell = random.Random(1), Counter()
+    for family in range(runs):
+        folder = tmp_path / f"run-{family}"
+        folder.mkdir()
+        for number in range(kills + 1):  # the last one ends by itself
+            made = PROCESSES.Semaphore(0)
+            process = PROCESSES.Process(target=go_on, args=(url, folder, length, number, made))
+            process.start()
+            if number < kills:
+                steps = chance.randint(0 if number else 1, 8)
+                for _ in range(steps):
+                    while not made.acquire(timeout=0.05) and process.is_alive():
+                        pass
+                process.join(chance.uniform(0, 2 * PAUSE if steps else START))
+                fell["within" if process.is_alive() else "after its end"] += 1
+                process.kill()
+            process.join()
+            settle(book)
+            booked = Counter()
+            for run in book.runs("crm"):
+                booked[run.family] += sum(each.booked for each in run.planned)
+            last = max(booked, default=0)
+            shown = (folder / "shown").read_text().count("\n")
+            assert len(booked) == family + 1
+            assert shown <= booked[last] <= length
+            left = (runs * length - booked.total()) * COST
+            assert book.left("crm") == pytest.approx(left, abs=1e-9)
+        assert process.exitcode == 0
+    released = sum(path.read_text().count("\n") for path in tmp_path.glob("*/shown"))
+    print(
+        f"kills fell {dict(fell)}; released {released}, booked {booked.total()} of {runs * length}"
+    )
+    assert fell["within"] >= kills * runs // 2
 
 
 def test_a_living_run_is_left_alone_and_a_dead_one_is_closed(url, tmp_path):

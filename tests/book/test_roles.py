@@ -142,3 +142,20 @@ def test_roles_are_refused_for_a_file_and_by_other_names(tmp_path):
         give_role(book.database, "spender", "ann")
     with pytest.raises(BookError, match="a role is one of spender, owner, got 'king'"):
         give_role(book.database, "king", "ann")
+
+
+def test_runs_of_books_in_two_schemas_do_not_wait_for_each_other(server_url):
+    """And a stricter isolation of the database does not let a write read what was before it."""
+    book = new(server_url)
+    book.reserve("crm", asked(pure(0.5)))
+    name = server_url.rpartition("/")[2]
+    book.database.rows("CREATE SCHEMA other")
+    book.database.rows(f"ALTER DATABASE {name} SET search_path = other")
+    book.database.rows(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
+    other = new(server_url)
+    with other.database.write():
+        assert other.database.rows("SHOW transaction_isolation") == [("read committed",)]
+    other.reserve("crm", asked(pure(0.5)))
+    other.close()
+    assert Book(server_url).reconcile() == [1]
+    assert [run.outcome for run in book.runs()] == ["open"]

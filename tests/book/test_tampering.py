@@ -1,12 +1,15 @@
 """A book that was changed is found, with the line, and nothing is spent on it."""
 
+import os
 import sqlite3
+import stat
 
 import pytest
 
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.log import append, broken, lines
+from lightning_dpg.book.projection import record
 from lightning_dpg.book.verification import faults
 from tests.book.test_book import asked, new, pure
 
@@ -132,3 +135,49 @@ def test_other_files_and_urls_are_refused(tmp_path, monkeypatch):
             Book(url)
         assert "secret" not in str(refused.value)
     assert (tmp_path / "graph.txt").read_text() == "1 2\n" * 100
+
+
+LATER = [
+    ("close", {"run": 1, "outcome": "stopped", "booked": [0], "release": None}),
+    ("close", {"run": 3, "outcome": "stopped", "booked": [-1], "release": None}),
+    ("close", {"run": 3, "outcome": "stopped", "booked": [], "release": None}),
+    ("book", {"run": 3, "place": 0, "steps": -1}),
+    ("book", {"run": 1, "place": 0, "steps": -1}),
+]
+
+
+@pytest.mark.parametrize(("kind", "facts"), LATER)
+def test_no_later_line_takes_back_what_was_spent(book, kind, facts):
+    """As of somebody who can write to the file: hashes that were kept elsewhere stay true."""
+    book.reserve("crm", asked(pure(0.5)))
+    with pytest.raises(ValueError), book.database.write():
+        record(book.database, kind, **facts)
+    with book.database.write():
+        append(book.database, kind, facts)
+    book.database.rows("UPDATE book_entries SET booked = 0")
+    assert faults(book.database)[0].startswith("line 9: cannot be read (")
+
+
+def test_another_key_of_the_book_is_found(book):
+    """With it the data are unknown, and could be registered once more."""
+    book.database.rows("UPDATE book_facts SET value = ? WHERE name = 'secret'", "ab" * 32)
+    assert faults(book.database) == ["line 1: registered under another key than that of the book"]
+    with pytest.raises(BookError, match="nothing is spent"):
+        book.reserve("crm", asked(pure(0.5)))
+    book.database.rows("UPDATE book_facts SET value = 'no key' WHERE name = 'secret'")
+    with pytest.raises(BookError, match="the key of the book is gone"):
+        book.reserve("crm", asked(pure(0.5)))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of files are those of POSIX")
+def test_users_of_one_file_can_take_the_lock_of_a_killed_run(tmp_path):
+    url = f"sqlite:///{tmp_path}/book.db"
+    new(url).close()
+    (tmp_path / "book.db").chmod(0o660)
+    book = Book(url)
+    before = os.umask(0o077)
+    try:
+        book.reserve("crm", asked(pure(0.5)))
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "book.db.run-1.lock").stat().st_mode) == 0o660

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from lightning_dpg.book.filter import Spending
-from lightning_dpg.book.totals import SUM_OF_RUNS, node_level, spent
+from lightning_dpg.book import totals
+from lightning_dpg.book.filter import Spending, together
+from lightning_dpg.book.totals import SUM_OF_RUNS, node_level
 from lightning_dpg.privacy.accounting import rdp_to_epsilon
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.composition import quick_epsilon
@@ -21,6 +22,10 @@ def entry(mechanism="pure", **changes):
 
 def run(epsilon, delta, *entries):
     return Spending(Budget(epsilon, delta), entries)
+
+
+def spent(runs, delta):
+    return totals.spent(together(runs), delta)
 
 
 # Five runs as their methods book them: BTER, DPNetGAN, PrivCom (noisy Oja), graph kernels, a count.

@@ -14,6 +14,7 @@ from pytorch_lightning.loggers import CSVLogger
 import lightning_dpg as dpg
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.errors import BookError
+from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, SubgraphDataModule
 from lightning_dpg.graph.io import from_networkx
@@ -276,3 +277,30 @@ class Unknown(EdgeListDataModule):
     """A data module of a user that says nothing of its content."""
 
     identity = None
+
+
+def test_a_run_that_cannot_be_closed_leaves_no_lock_in_a_living_notebook(book, monkeypatch):
+    """As after a minute without the lock of writes: the next one to look reconciles it."""
+    register(book, "people", EdgeListDataModule(KARATE))
+
+    kept = []  # as a notebook keeps its trainer
+
+    def fails(self, outcome, release=None):
+        kept.append(self)
+        raise BookError("locked for 60 seconds")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Reservation, "close", fails)
+        with pytest.raises(dpg.CommandError, match="locked for 60 seconds"):
+            dpg.fit(KARATE, "chung_lu", epsilon=1.0, progress=False)
+    assert outcomes(book) == ["open"]
+    assert book.reconcile() == [1]
+
+
+def test_a_new_version_under_the_name_of_other_people_warns_with_the_right_name(book):
+    register(book, "people", EdgeListDataModule(KARATE))
+    register(book, "others", EdgeListDataModule("les_miserables"))
+    version = KARATE.copy()
+    version.remove_edge(0, 1)
+    with pytest.warns(UserWarning, match="have the nodes of 'people'"):
+        dpg.fit(version, "erdos_renyi", epsilon=0.1, dataset="others", progress=False)

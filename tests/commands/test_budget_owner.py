@@ -34,6 +34,7 @@ def test_a_fit_on_a_closed_data_set_is_refused(place, capsys):
 def test_a_fit_beyond_the_grant_is_refused(place, capsys):
     user = Book("sqlite:///book.db").database.user()
     assert budget("grant", NAME, "--to", "somebody", "--epsilon", "1") == 0
+    assert "from now on, only users with a grant may spend on it" in capsys.readouterr().out
     assert fit() == 2
     assert (
         f"only users with a grant may spend on it, and {user} has none" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import pytest
 
 from lightning_dpg.main import main
 from lightning_dpg.running import quality
-from tests.small_book import small_book
+from tests.small_book import full_book, small_book
 
 URL = "sqlite:///book.db"
 
@@ -38,9 +38,10 @@ def test_a_plan_names_noise_and_measured_quality(place, capsys):
 
 def test_without_a_method_a_plan_is_for_two_kinds(place, capsys):
     assert budget("plan", "crm", "--releases", "1") == 0
-    _, pure, trained, *_ = capsys.readouterr().out.splitlines()
+    _, pure, trained, *notes = capsys.readouterr().out.splitlines()
     assert pure.split() == ["pure", "release", "1", "0.25", "0", "-", "-"]
-    assert trained.split()[:3] == ["DPNetGAN", "1", "none"]  # its counts alone cost 0.2
+    assert trained.split()[:4] == ["DPNetGAN", "1", "none", "-"]  # its counts alone cost 0.2
+    assert any(note.startswith("none: what is left does not pay") for note in notes)
 
 
 @pytest.mark.parametrize(
@@ -85,3 +86,52 @@ def test_exports_in_the_terminal_are_whole(place, capsys):
     capsys.readouterr()
     assert budget("export", "crm", "--format", "json") == 0
     assert json.loads(capsys.readouterr().out)["datasets"][0]["spent"] == 1.75
+
+
+@pytest.fixture
+def full(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    full_book(URL).close()
+    return tmp_path
+
+
+def test_no_plan_is_made_of_what_no_run_may_spend(full, capsys):
+    assert budget("plan", "february", "--method", "chung_lu") == 2
+    assert "february: closed at 20" in capsys.readouterr().err
+    assert budget("plan", "year") == 2
+    assert "year: a group of parts with totals of their own: january, february" in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_group_is_shown_by_all_commands(full, capsys):
+    assert budget("show", "year") == 0
+    assert capsys.readouterr().out.startswith("year: 2 parts")
+    assert budget("history", "year") == 0
+    history = capsys.readouterr().out
+    assert "registered january" in history and "closed february" in history
+    assert "crm" not in history
+    assert budget("export", "year", "--format", "json") == 0
+    found = json.loads(capsys.readouterr().out)["datasets"]
+    assert [each["dataset"] for each in found] == ["january", "february"]
+    assert found[1]["closed_by"] == "ann"
+    assert budget("html", "year", "--method", "chung_lu") == 0
+    page = (full / "budget.html").read_text()
+    assert "declared by the owner" in page and "crm" not in page
+
+
+def test_the_history_of_a_data_set_has_its_grants_approvals_and_measurements(full, capsys):
+    assert budget("history", "crm") == 0
+    history = capsys.readouterr().out
+    assert history.count("approved by bob") == 2
+    assert "compare of BTER, HRG read crm, not private and on no total" in history
+    assert budget("export", "crm", "--format", "json") == 0
+    (found,) = json.loads(capsys.readouterr().out)["datasets"]
+    assert [grant["state"] for grant in found["grants"]] == [
+        "replaced",
+        "in force",
+        "waits for approval",
+    ]
+    # Runs 1, 2 and 3: 0.5 ended, 0.25 killed, and 0.25 that ended with its process.
+    assert found["grants"][1]["spent_epsilon"] == 1.0
+    assert found["measurements"][0]["command"] == "compare"

@@ -1,0 +1,86 @@
+"""Words for the numbers of a data set, the same in a terminal and on the page."""
+
+from collections.abc import Sequence
+from typing import Any
+
+GRANT_COLUMNS = ("grant", "to", "epsilon", "spent", "delta", "spent delta", "state", "by")
+"""Names of the columns of :func:`grant_cells`."""
+
+
+def minute(time: str) -> str:
+    """A time of the book, which is in UTC, up to the minute.
+
+    Args:
+        time: The time in ISO format.
+    """
+    return time[:16].replace("T", " ")
+
+
+def left_text(found: dict[str, Any]) -> str:
+    """Say what is left of a data set, or that it is closed.
+
+    Args:
+        found: Summary of a data set.
+    """
+    if found["closed"]:
+        return f"nothing: closed at {minute(found['closed'])} UTC by {found['closed_by']}"
+    return f"one pure release of epsilon {found['left']:g}"
+
+
+def grant_rule(found: dict[str, Any]) -> str:
+    """Say who may spend on a data set; empty if every user may.
+
+    Args:
+        found: Summary of a data set.
+    """
+    if found["two_persons"]:
+        return "needed by all runs, each made by one person and approved by another"
+    return "needed by all runs" if found["grants"] else ""
+
+
+def left_number(found: dict[str, Any]) -> str:
+    """The same as one word of a table.
+
+    Args:
+        found: Summary of a data set.
+    """
+    return "closed" if found["closed"] else f"{found['left']:g}"
+
+
+def upper_bounds(found: dict[str, Any]) -> list[str]:
+    """Say which runs make the numbers of a data set an upper bound, and whether its total is exceeded.
+
+    Args:
+        found: Summary of a data set.
+    """
+    said = []
+    states = [(run["run"], run["outcome"]) for run in found["releases"]]
+    if going := [number for number, outcome in states if outcome == "open"]:
+        said.append(f"{_runs_of(going)} open: steps are booked ahead, and spent is an upper bound")
+    if killed := [number for number, outcome in states if outcome == "killed"]:
+        said.append(f"{_runs_of(killed)} killed: what may have been released counts as spent")
+    if found["spent"] > found["total"]:
+        said.append(
+            "the total is exceeded: lost steps were released, and are booked whatever the total"
+        )
+    return said
+
+
+def grant_cells(grant: dict[str, Any]) -> tuple[str, ...]:
+    """Number, user, granted and spent epsilon and delta, state, maker and approver of a grant.
+
+    Args:
+        grant: A grant of a summary.
+    """
+    keys = ("epsilon", "spent_epsilon", "delta", "spent_delta")
+    numbers = [f"{grant[key]:.6g}" for key in keys]
+    if grant["state"] == "replaced":  # what its user has spent counts against the later one
+        numbers[1] = numbers[3] = "-"
+    by = f"{grant['made_by']}, {grant['approved_by']}" if grant["approved_by"] else grant["made_by"]
+    return (str(grant["number"]), grant["to"], *numbers, grant["state"], by)
+
+
+def _runs_of(numbers: Sequence[int]) -> str:
+    if len(numbers) == 1:
+        return f"run {numbers[0]} is"
+    return f"{len(numbers)} runs are"

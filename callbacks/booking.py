@@ -19,14 +19,13 @@ from lightning_dpg.book.lost import book_lost
 from lightning_dpg.book.refusals import check_record
 from lightning_dpg.book.request import Request
 from lightning_dpg.book.reservation import Reservation
-from lightning_dpg.book.urls import has_password
+from lightning_dpg.book.urls import BOOK_VARIABLE, has_password
 from lightning_dpg.callbacks.checksums import SUMS, digest
 from lightning_dpg.interfaces import HasIdentity
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.composition import fits
 from lightning_dpg.privacy.events import LedgerEntry
 
-BOOK_VARIABLE = "LIGHTNING_DPG_BOOK"
 NO_BOOK = "none"
 """Value of ``privacy.book`` that leaves the book of the environment out."""
 

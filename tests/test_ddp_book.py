@@ -84,5 +84,6 @@ def test_a_run_of_which_one_process_dies_gives_back_the_rest(place, monkeypatch,
     (run,) = runs()
     assert run.outcome == ("killed" if rank == "0" else "stopped")
     (journal,) = journaled(place)
-    assert costs(run.booked) == journal
+    booked = costs(run.booked)
+    assert booked == journal if rank == "1" else booked >= journal  # a killed run keeps its block
     assert 10 <= sum(entry.steps for entry in run.booked) < 40

@@ -5,7 +5,8 @@ processes follow one another.
 """
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 WAIT = 60.0
@@ -36,6 +37,21 @@ class Database(ABC):
     @abstractmethod
     def snapshot(self) -> AbstractContextManager[None]:
         """Let all reads of the context see the same state, and let others write meanwhile."""
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        """Begin a transaction by a statement; commit it, or roll it back if the context fails."""
+        self.rows(begin)
+        try:
+            yield
+            self.rows("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+
+    @abstractmethod
+    def _roll_back(self) -> None:
+        """Roll back a transaction that may have ended already."""
 
     @abstractmethod
     def tables(self) -> set[str]:

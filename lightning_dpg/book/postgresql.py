@@ -83,16 +83,9 @@ class PostgreSQL(Database):
         with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"):
             yield
 
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
-        self.rows(begin)
-        try:
-            yield
-            self.rows("COMMIT")
-        except BaseException:
-            with contextlib.suppress(BookError):  # a lost connection has rolled back
-                self.rows("ROLLBACK")
-            raise
+    def _roll_back(self) -> None:
+        with contextlib.suppress(BookError):  # a lost connection has rolled back
+            self.rows("ROLLBACK")
 
     def tables(self) -> set[str]:
         """Names of the tables."""

@@ -97,8 +97,8 @@ def asked(earlier: Sequence[Run], request: Request) -> Asked:
         closed = [entry for run in family if not run.is_open for entry in run.booked]
         unseen = _beyond([*counted, *closed], request.before)
         entries = [*new, *_beyond(plan, [*request.before, *unseen])]
-        together = [*(entry for run in family for entry in run.counted), *entries]
-        if composition.costs(together) <= composition.costs(family[0].plan):
+        both = [*(entry for run in family for entry in run.counted), *entries]
+        if composition.costs(both) <= composition.costs(family[0].plan):
             places = [*booked, *[0] * (len(entries) - len(new))]
             counted_by_others = [*before, *unseen]  # the journal is to show both
             spending = Spending(request.budget, entries)

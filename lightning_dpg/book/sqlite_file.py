@@ -70,16 +70,9 @@ class SQLite(Database):
         with self._transaction("BEGIN"):
             yield
 
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
-        self.rows(begin)
-        try:
-            yield
-            self.rows("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.rollback()
-            raise
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.rollback()
 
     def tables(self) -> set[str]:
         """Names of the tables."""

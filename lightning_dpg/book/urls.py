@@ -5,6 +5,9 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from lightning_dpg.book.errors import BookError
 
+BOOK_VARIABLE = "LIGHTNING_DPG_BOOK"
+"""Variable that holds the URL of the book of all runs."""
+
 FORMS = "sqlite:///book.db, sqlite:////folder/book.db or postgresql://user@host/database"
 
 

@@ -6,12 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from lightning_dpg.book.owner_token import VARIABLE as TOKEN_VARIABLE
+from lightning_dpg.book.urls import BOOK_VARIABLE
 from lightning_dpg.commands import budget_export, budget_html, budget_owner, budget_plan
 from lightning_dpg.commands.budget_parser import BudgetParser
 from lightning_dpg.errors import CommandError
-
-VARIABLE = "LIGHTNING_DPG_BOOK"
-TOKEN_VARIABLE = "LIGHTNING_DPG_BOOK_TOKEN"
 
 DESCRIPTION = """\
 The budget book: what a data set has spent over all its releases.
@@ -33,7 +32,7 @@ def run(args: list[str]) -> None:
     place.add_argument(
         "--book",
         metavar="URL",
-        help=f"sqlite:///book.db or postgresql://user@host/database; by default ${VARIABLE}",
+        help=f"sqlite:///book.db or postgresql://user@host/database; by default ${BOOK_VARIABLE}",
     )
 
     def command(name: str, does: str) -> argparse.ArgumentParser:
@@ -65,9 +64,9 @@ def run(args: list[str]) -> None:
     )
     budget_owner.add_token(checked, "also find lines of owners that were written without it")
     options = parser.parse_args(args)
-    url = options.book or os.environ.get(VARIABLE)
+    url = options.book or os.environ.get(BOOK_VARIABLE)
     if not url:
-        raise CommandError(f"no book: give --book URL, or set {VARIABLE}")
+        raise CommandError(f"no book: give --book URL, or set {BOOK_VARIABLE}")
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.book.book import Book
 

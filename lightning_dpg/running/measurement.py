@@ -10,7 +10,8 @@ from torch_geometric.data import Data
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.measurement import Measurement, log_measurement
-from lightning_dpg.callbacks.booking import BOOK_VARIABLE, NO_BOOK
+from lightning_dpg.book.urls import BOOK_VARIABLE
+from lightning_dpg.callbacks.booking import NO_BOOK
 from lightning_dpg.datamodules import TUGraphDataModule
 from lightning_dpg.datamodules.identity import identity_of
 from lightning_dpg.graph.pair_space import without_directions

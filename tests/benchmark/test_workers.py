@@ -91,7 +91,14 @@ def test_ctrl_c_ends_all_processes_and_says_how_to_go_on(tmp_path, moment):
     out = tmp_path / "out"
     args = [sys.executable, "-m", "lightning_dpg", *QUICK, "--out", str(out)]
     with subprocess.Popen(
-        args, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0, text=True
+        args,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        process_group=0,
+        text=True,
+        # Tests that a shell runs in the background inherit that Ctrl-C is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     ) as process:
         line = process.stdout.readline()  # the workers are about to start
         if moment == "fit":

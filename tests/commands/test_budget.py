@@ -340,7 +340,8 @@ def test_a_killed_fit_keeps_its_steps_and_a_resumed_one_books_the_rest(place, ca
     assert killed["outcome"] == "killed"
     assert found["reserved"] == 0
     steps = sum(entry["steps"] for entry in killed["entries"])
-    assert 0 <= steps - journals[0].read_text().count("\n") <= 1
+    made = journals[0].read_text().count("\n")
+    assert made <= steps <= 2 * made  # a block of steps ahead is twice the one before at most
     # Its whole budget is the total, which the resumed run shares.
     (folder,) = {path.parent for path in journals}
     checkpoint = max(folder.glob("checkpoints/*.ckpt"), key=lambda path: path.stat().st_mtime)

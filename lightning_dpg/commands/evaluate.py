@@ -4,9 +4,9 @@ import argparse
 import textwrap
 from pathlib import Path
 
-from lightning_dpg.benchmark.whole_files import scratch_of, write_whole
 from lightning_dpg.commands.book_options import add_book_options
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.whole_files import scratch_of, write_whole
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, GROUPS, NODE_GLOSSARY, Query
 
 DESCRIPTION = """\

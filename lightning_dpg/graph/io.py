@@ -169,7 +169,7 @@ def write_graph(graph: Data, path: str | Path) -> None:
     }
     if path.suffix not in writers:
         raise ValueError(f"path must end with one of {', '.join(writers)}, got {path.name!r}")
-    with whole_file(path) as file:
+    with whole_file(path) as scratch, scratch.open("wb") as file:
         writers[path.suffix](graph, file)
 
 
@@ -184,7 +184,7 @@ def write_blocks(blocks: Iterable[Tensor], names: Sequence[str], path: str | Pat
     Raises:
         OSError: If the disk is full; the file then is not there, or is the one from before.
     """
-    with whole_file(Path(path)) as file:
+    with whole_file(Path(path)) as scratch, scratch.open("wb") as file:
         write_edge_table(blocks, names, file)
 
 

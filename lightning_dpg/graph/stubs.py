@@ -1,6 +1,7 @@
 """Random edges that give nodes the degrees they still lack, by linking half-edges (stubs)."""
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -111,25 +112,61 @@ def pair_in_cells(
         Pairs of nodes, shape ``(S // 2, 2)``; a last odd stub is left over.
     """
     totals = np.bincount(classes, minlength=len(links))
-    mixing = stub_mixing(links, totals)
     # Sorting by small integers takes linear time.
     ordered = stubs[np.argsort(classes.astype(np.int16), kind="stable")]
+    return _paired(np.split(ordered, np.cumsum(totals)[:-1]), links, rng)
+
+
+def pair_lacking(
+    lacking: NDArray[np.int64],
+    classes: NDArray[np.int64],
+    links: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Pair the stubs of nodes, see :func:`pair_stubs`; many stubs take less memory this way.
+
+    Args:
+        lacking: Number of stubs of each node, shape ``(N,)``.
+        classes: Class of each node, shape ``(N,)``.
+        links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
+        rng: Source of the draw.
+
+    Returns:
+        Pairs of nodes, shape ``(S // 2, 2)``; a last odd stub is left over.
+    """
+    if lacking.sum() < MANY_STUBS:
+        stubs = np.repeat(np.arange(len(lacking)), lacking)
+        return pair_stubs(stubs, classes[stubs], links, rng)
+    kind = np.int32 if len(lacking) < 2**31 else np.int64
+    of_classes = [np.flatnonzero(classes == k) for k in range(len(links))]
+    members = [np.repeat(nodes.astype(kind), lacking[nodes]) for nodes in of_classes]
+    return _paired(members, links, rng)
+
+
+def _paired(
+    members: Sequence[NDArray[Any]], links: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Pair the stubs of each class, which are shuffled in place: shape ``(S // 2, 2)``."""
+    totals = np.array([len(stubs) for stubs in members])
     parts = []
-    for members, row in zip(np.split(ordered, np.cumsum(totals)[:-1]), mixing, strict=True):
-        rng.shuffle(members)
-        wanted = rng.multinomial(len(members), row / row.sum()) if len(members) else 0 * totals
-        parts.append(np.split(members, np.cumsum(wanted)[:-1]))
-    pairs, left = [], []
+    for stubs, row in zip(members, stub_mixing(links, totals), strict=True):
+        rng.shuffle(stubs)
+        wanted = rng.multinomial(len(stubs), row / row.sum()) if len(stubs) else 0 * totals
+        parts.append(np.split(stubs, np.cumsum(wanted)[:-1]))
+    pairs, place, left = np.empty((totals.sum() // 2, 2), dtype=np.int64), 0, []
     for a in range(len(links)):
         for b in range(a + 1):
             one, other = parts[a][b], parts[b][a]
             if a == b:
                 one, other = one[::2], one[1::2]
             count = min(len(one), len(other))
-            pairs.append(np.stack([one[:count], other[:count]], axis=1))
+            pairs[place : place + count, 0] = one[:count]
+            pairs[place : place + count, 1] = other[:count]
+            place += count
             left += [one[count:], other[count:]]
     rest = rng.permutation(np.concatenate(left))
-    return np.concatenate([*pairs, rest[: len(rest) // 2 * 2].reshape(-1, 2)])
+    pairs[place:] = rest[: len(rest) // 2 * 2].reshape(-1, 2)
+    return pairs
 
 
 def fill_links(
@@ -227,9 +264,9 @@ def link_pairs(
         The added edges, rows ``i < j`` of shape ``(K, 2)``, in no order. There are fewer than P
         only where no place was found for a pair.
     """
-    # A sort of each row takes ten times as long.
-    low, high = pairs.min(axis=1), pairs.max(axis=1)
+    low, high = np.minimum(*pairs.T), np.maximum(*pairs.T)
     keys = low * num_nodes + high
+    del pairs  # memory, which a caller that holds on to them does not save
     fixed = np.sort(edges[:, 0] * num_nodes + edges[:, 1])
     fits = are_first(keys) & (low != high) & ~are_among(keys, fixed)
     added = np.stack([low[fits], high[fits]], axis=1)

@@ -12,6 +12,7 @@ NAMES = (
     "generator",
     "graphlets",
     "gromov",
+    "large_graphs",
     "link_methods",
     "links",
     "local_labels",

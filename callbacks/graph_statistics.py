@@ -1,19 +1,32 @@
 """Curves and figures of the graphs that a synthesizer draws during training."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.graph.expected_degrees import MANY_EDGES
 from lightning_dpg.graph.pair_space import without_directions
 from lightning_dpg.interfaces import GraphRecords, PublishesGraphs, serves_records
 from lightning_dpg.metrics.figures import adjacency_figure, degree_figure
 from lightning_dpg.metrics.functional import edge_overlap, statistics
+
+
+@runtime_checkable
+class KnowsNumEdges(Protocol):
+    """A method that knows the number of edges of its graphs before it draws them.
+
+    Attributes:
+        num_edges: Released number of edges.
+    """
+
+    num_edges: Tensor
 
 
 class GraphStatistics(Callback):
@@ -26,22 +39,33 @@ class GraphStatistics(Callback):
     the run folder under ``figures``. They go to W&B where it is in use, those of the original with
     ``privacy.upload_nonprivate`` only.
 
+    Graphs of ``most_edges`` or more take minutes, so they are left to ``evaluate``; a line says so.
+
     Args:
         every_n_steps: Batches between two samples; there is always one at the end.
         nonprivate: Whether to compare with the private graph; the figures and curves then are not
             covered by the guarantee. ``False`` keeps all that has the prefix, also of methods,
             out of every log of the run.
         seed: Seed of the sample, of the sources of long paths and of the communities (public).
+        most_edges: Released number of edges from which on nothing is drawn, compared or logged.
     """
 
-    def __init__(self, every_n_steps: int = 500, nonprivate: bool = True, seed: int = 0) -> None:
+    def __init__(
+        self,
+        every_n_steps: int = 500,
+        nonprivate: bool = True,
+        seed: int = 0,
+        most_edges: int = MANY_EDGES,
+    ) -> None:
         """Refuse an interval below one batch."""
         if every_n_steps < 1:
             raise ValueError(f"every_n_steps must be positive, got {every_n_steps}")
         self.every_n_steps = every_n_steps
         self.nonprivate = nonprivate
         self.seed = seed
+        self.most_edges = most_edges
         self._batches = 0
+        self._said = False
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
@@ -68,6 +92,9 @@ class GraphStatistics(Callback):
         folder = trainer.log_dir  # asks all ranks
         if not trainer.is_global_zero:
             return
+        if isinstance(method, KnowsNumEdges) and int(method.num_edges) >= self.most_edges:
+            self._say_left_out()
+            return
         with torch.no_grad():
             sample = method.sample(torch.Generator().manual_seed(self.seed))
         graphs = {"synthetic": sample}
@@ -92,6 +119,15 @@ class GraphStatistics(Callback):
             for logger in trainer.loggers:
                 if isinstance(logger, WandbLogger):
                     logger.log_image(f"{prefix}/{name}", [str(path)], step=step)
+
+    def _say_left_out(self) -> None:
+        """Say once that large graphs are not compared."""
+        if not self._said:
+            print(
+                f"GraphStatistics: no figures of graphs of {self.most_edges:,} edges or more "
+                "(most_edges); evaluate compares the release"
+            )
+        self._said = True
 
 
 def original_graph(trainer: Trainer) -> Data:

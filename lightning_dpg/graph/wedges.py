@@ -1,7 +1,13 @@
 """Wedges for a private estimate of clustering, few of which change with an edge."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
+
+from lightning_dpg.graph.sorted_numbers import are_among
+
+_ARMS = 2**24  # arms whose wedges are found at once; a center may have more
 
 
 def count_wedges(
@@ -30,25 +36,51 @@ def count_wedges(
         Numbers of wedges and of closed wedges by the class of the center, shape ``(2, K)``
         (private).
     """
-    num_nodes, num_classes = len(slots), int(classes.max()) + 1
     hashing = WedgeHash(slots, seed)
-    centers, others = np.concatenate([edges, edges[:, ::-1]]).T
+    parts = [_wedges_of(arms, hashing, slots) for arms in _arms(edges, slots)]
+    wedge_slots, center, links = (np.concatenate(part) for part in zip(*parts, strict=True))
+    keys = np.sort(edges[:, 0] * len(slots) + edges[:, 1])
+    closed = np.flatnonzero(are_among(links, keys))
+    is_counted = count_closed(wedge_slots[closed], links[closed], hashing.order, closures_per_edge)
+    counted, size = closed[is_counted], int(classes.max()) + 1
+    by_class = [np.bincount(classes[c], minlength=size) for c in (center, center[counted])]
+    return np.stack(by_class)
+
+
+def _arms(
+    edges: NDArray[np.int64], slots: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield the centers and the other ends of all arms, whole centers at once, in a few blocks."""
+    num_nodes = len(slots)
+    ends = np.cumsum(np.bincount(edges.ravel(), minlength=num_nodes))
+    marks = np.searchsorted(ends, np.arange(_ARMS, 2 * len(edges), _ARMS))
+    starts = np.unique(np.r_[0, marks, num_nodes])
+    for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        found = []
+        for side in (0, 1):
+            center = edges[:, side]
+            of_block = edges[(center >= start) & (center < stop)]
+            found.append(of_block if side == 0 else of_block[:, ::-1])
+        centers, others = np.concatenate(found).T
+        has_slots = slots[centers] > 0
+        yield centers[has_slots], others[has_slots]
+
+
+def _wedges_of(
+    arms: tuple[NDArray[np.int64], NDArray[np.int64]],
+    hashing: "WedgeHash",
+    slots: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the slot, the center and the number of the link of each wedge, by ascending slots."""
+    centers, others = arms
     bins, hashes = hashing.bins(centers, others)
     # Bins ascend with the centers and hashes.
     rank = ordered(centers.astype(np.uint64) << np.uint64(32) | hashes.astype(np.uint64), others)
-    rank = rank[slots[centers[rank]] > 0]
     first = rank[np.flatnonzero(np.diff(bins[rank], prepend=-1))]
     pairs = np.flatnonzero((bins[first][:-1] % 2 == 0) & (np.diff(bins[first]) == 1))
-    wedge_slots = bins[first[pairs]] // 2
-    center = centers[first[pairs]]
-    ends = np.sort(np.stack([others[first[pairs]], others[first[pairs + 1]]], axis=1), axis=1)
-
-    links = ends[:, 0] * num_nodes + ends[:, 1]
-    closed = np.flatnonzero(np.isin(links, edges[:, 0] * num_nodes + edges[:, 1]))
-    is_counted = count_closed(wedge_slots[closed], links[closed], hashing.order, closures_per_edge)
-    counted = closed[is_counted]
-    by_class = [np.bincount(classes[c], minlength=num_classes) for c in (center, center[counted])]
-    return np.stack(by_class)
+    one, other = others[first[pairs]], others[first[pairs + 1]]
+    links = np.minimum(one, other) * len(slots) + np.maximum(one, other)
+    return bins[first[pairs]] // 2, centers[first[pairs]], links
 
 
 def ordered(keys: NDArray[np.uint64], then: NDArray[np.int64]) -> NDArray[np.int64]:

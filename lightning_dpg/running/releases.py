@@ -26,6 +26,7 @@ from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.attribute_files import restored
 from lightning_dpg.graph.attributes import NodeAttributes
+from lightning_dpg.graph.name_tensor import with_names
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.earlier import translate
@@ -145,7 +146,7 @@ def read_recipe(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         with safe_open(path, framework="pt") as file:
             text = (file.metadata() or {}).get(RECIPE, "")
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        recipe = json.loads(text)
+        recipe = with_names(json.loads(text), state)
     except SafetensorError as error:
         raise CommandError(f"{path} cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:

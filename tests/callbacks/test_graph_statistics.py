@@ -58,8 +58,8 @@ class ClosedBatches(Batches):
         raise AssertionError("the private graph was read")
 
 
-def fit(folder, callback, data=None, logger=None, epochs=1, ckpt_path=None):
-    module = Sampler()
+def fit(folder, callback, data=None, logger=None, epochs=1, ckpt_path=None, module=None):
+    module = module or Sampler()
     trainer = quiet_trainer(
         callback,
         max_epochs=epochs,
@@ -146,3 +146,22 @@ def test_figures_go_to_wandb(tmp_path, monkeypatch):
 def test_refuses_a_step_that_never_comes():
     with pytest.raises(ValueError, match="every_n_steps must be positive, got 0"):
         GraphStatistics(every_n_steps=0)
+
+
+class KnownSampler(Sampler):
+    """A sampler that has released its number of edges."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("num_edges", torch.tensor(5))
+
+
+@pytest.mark.parametrize(("most_edges", "drawn"), [(5, []), (6, [0, 0])])
+def test_large_graphs_are_neither_drawn_nor_read_and_a_line_says_so(
+    most_edges, drawn, tmp_path, capsys
+):
+    callback = GraphStatistics(every_n_steps=3, nonprivate=False, most_edges=most_edges)
+    module, _ = fit(tmp_path, callback, ClosedBatches(), module=KnownSampler())
+    assert module.seeds == drawn
+    line = "GraphStatistics: no figures of graphs of 5 edges or more"
+    assert capsys.readouterr().out.count(line) == (not drawn)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lightning_dpg.graph import wedges
 from lightning_dpg.graph.wedges import count_wedges, ordered
 from lightning_dpg.privacy.sensitivity import wedge_sensitivity
 
@@ -102,3 +103,13 @@ def test_order_is_that_of_a_sort_by_both_numbers(rows):
     order = ordered(keys, then)
     assert sorted(order.tolist()) == list(range(len(rows)))
     assert [rows[i] for i in order] == sorted(rows)
+
+
+@pytest.mark.parametrize("arms", [1, 7, 60])
+def test_blocks_of_centers_give_equal_counts(arms, monkeypatch):
+    edges = edges_of(nx.powerlaw_cluster_graph(60, 4, 0.7, seed=0))
+    given = np.arange(60) % 4, np.arange(60) % 3, 1, 0
+    whole = count_wedges(edges, *given)
+    monkeypatch.setattr(wedges, "_ARMS", arms)
+    assert whole[1].sum() > 0
+    assert count_wedges(edges, *given).tolist() == whole.tolist()

@@ -12,7 +12,7 @@ from lightning_dpg.graph.affinity_blocks import block_edges, block_starts
 from lightning_dpg.graph.edge_pieces import sorted_blocks
 from lightning_dpg.graph.pair_space import UndirectedPairs
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
+from lightning_dpg.graph.stubs import count_links, link_pairs, pair_lacking, stub_mixing
 from lightning_dpg.methods.single_graph.base import Counted, OneShotSynthesizer, statistics_of
 from lightning_dpg.methods.single_graph.degree_release import (
     check_shares,
@@ -254,10 +254,10 @@ class BTER(OneShotSynthesizer):
         degrees, mixing, _ = self._released()
         classes = degree_classes(degrees)
         lacking = degrees - np.bincount(edges.ravel(), minlength=len(degrees))
-        stubs = np.repeat(np.arange(len(degrees)), lacking)
         links = np.maximum(mixing - count_links(classes, edges), 0)
-        pairs = pair_stubs(stubs, classes[stubs], links, rng)
-        return np.concatenate([edges, link_pairs(pairs, edges, len(degrees), rng)])
+        # No name holds the pairs, so that link_pairs can free them.
+        added = link_pairs(pair_lacking(lacking, classes, links, rng), edges, len(degrees), rng)
+        return np.concatenate([edges, added]) if len(edges) else added
 
     def score(self, pairs: Tensor) -> Tensor:
         """Expected links of pairs of shape ``(P, 2)``, by degrees and mixing: shape ``(P,)``.

@@ -1,0 +1,40 @@
+"""Membership of many numbers by sorting, in blocks of bounded memory.
+
+``np.isin`` and ``np.unique`` take several times as long and as much memory on millions of numbers.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+_BLOCK = 2**22
+
+
+def are_among(numbers: NDArray[np.int64], ascending: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which numbers are among others.
+
+    Args:
+        numbers: Numbers in any order, shape ``(P,)``.
+        ascending: The other numbers in ascending order, shape ``(Q,)``.
+    """
+    found = np.zeros(len(numbers), dtype=np.bool_)
+    if not len(ascending):
+        return found
+    for start in range(0, len(numbers), _BLOCK):
+        part = numbers[start : start + _BLOCK]
+        # Searches for ascending numbers touch neighboring memory.
+        order = np.argsort(part)
+        part = part[order]
+        places = np.minimum(np.searchsorted(ascending, part), len(ascending) - 1)
+        found[start + order] = ascending[places] == part
+    return found
+
+
+def are_first(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which numbers, of shape ``(P,)``, do not occur before their place."""
+    ascending = np.sort(numbers)
+    repeated = ascending[1:][ascending[1:] == ascending[:-1]]
+    places = np.flatnonzero(are_among(numbers, repeated))
+    first = np.ones(len(numbers), dtype=np.bool_)
+    first[places] = False
+    first[places[np.unique(numbers[places], return_index=True)[1]]] = True
+    return first

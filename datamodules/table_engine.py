@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,13 @@ from numpy.typing import NDArray
 from lightning_dpg.graph.node_names import GraphFormatError
 
 _MISSING_TABLE = r"does not exist|TABLE_OR_VIEW_NOT_FOUND|not exist.*relation"
+_MISSING_COLUMN = (
+    r'column "?([^"]+?)"? does not exist|Referenced column "([^"]+)" not found|'
+    r"UNRESOLVED_COLUMN.*? with name (\S+) cannot be resolved"
+)
+_LOST = (
+    r"server closed the connection|terminating connection|connection is lost|not open|Py4JNetwork"
+)
 
 
 class TableEngine(ABC):
@@ -26,6 +34,7 @@ class TableEngine(ABC):
         order: Suffix of text that makes it compare by code points.
         origin: Place that errors name, without a password.
         relation: The only relation of a source without tables, such as a file, in SQL; else None.
+        known_columns: Names of the columns seen so far, for an error.
     """
 
     dialect: ClassVar[str]
@@ -37,7 +46,9 @@ class TableEngine(ABC):
     def __init__(self, origin: str, relation: str | None = None) -> None:
         self.origin = origin
         self.relation = relation
+        self.known_columns: list[str] = []
         self._queries: dict[str, str] = {}
+        self._mark = uuid.uuid4().hex[:12]
 
     @abstractmethod
     def _batches(self, sql: str) -> Iterator[Any]:
@@ -50,6 +61,10 @@ class TableEngine(ABC):
     @abstractmethod
     def tables(self) -> list[str]:
         """Names of the tables."""
+
+    def _own_name(self, name: str) -> str:
+        """Return a name that neither the user nor another engine gives."""
+        return f"lightning_dpg_{self._mark}_{name}"
 
     def define(self, name: str, sql: str, *, keep: bool = False) -> None:
         """Give a query a name; ``keep`` says that its rows are needed several times."""
@@ -111,7 +126,17 @@ class TableEngine(ABC):
             raise GraphFormatError(
                 f"{self.origin}: {reason}\nask its owner for the right to {right}"
             ) from None
-        text = re.split(r" LINE \d+:| Query was:|;? \[SQL", text)[0]
+        column = re.search(_MISSING_COLUMN, text)
+        if column is not None and self.known_columns:
+            name = next(filter(None, column.groups())).strip("`")
+            raise GraphFormatError(
+                f"{self.origin}: no column {name!r}\n{nearest(name, self.known_columns)}"
+            ) from None
+        if re.search(_LOST, text):
+            raise GraphFormatError(
+                f"{self.origin}: the connection ended while the table was read\nread it again"
+            ) from None
+        text = re.split(r" LINE \d+:| Query was:|;? \[SQL| SQLSTATE:", text)[0]
         raise GraphFormatError(f"{self.origin}: {text[:200]}") from None
 
     def columns(self, relation: str, name: str | None) -> dict[str, str]:
@@ -131,6 +156,7 @@ class TableEngine(ABC):
         (schema,) = {batch.schema for batch in batches[:1]} or {None}
         if schema is None:
             raise GraphFormatError(f"{self.origin}: no rows\nexpected two node ids per row")
+        self.known_columns += schema.names
         return {field.name: str(field.type) for field in schema}
 
     def _unknown_table(self, name: str) -> str:

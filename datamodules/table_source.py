@@ -6,7 +6,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lightning_dpg.datamodules.duckdb_engine import DuckDBEngine
-from lightning_dpg.datamodules.server_engines import IbisEngine, PostgresEngine, SparkEngine
+from lightning_dpg.datamodules.server_engines import (
+    IbisPostgresEngine,
+    PostgresEngine,
+    SparkEngine,
+    open_spark,
+)
 from lightning_dpg.datamodules.table_engine import TableEngine
 from lightning_dpg.graph.node_names import GraphFormatError
 
@@ -41,7 +46,7 @@ def open_engine(source: Any) -> TableEngine:
         return PostgresEngine(urlsplit(text))
     if scheme == "spark":
         _require("pyspark", extra="spark")
-        return SparkEngine(text)
+        return open_spark(text)
     return DuckDBEngine(text, None, _read_files(text))
 
 
@@ -53,7 +58,13 @@ def _expression_engine(expression: Any) -> TableEngine:
     relation = f"({ibis.to_sql(expression, dialect=backend.name)}) AS given"
     if backend.name == "duckdb":
         return DuckDBEngine("ibis table", None, relation, backend.con)
-    return IbisEngine(backend, relation)
+    if backend.name == "postgres":
+        return IbisPostgresEngine(backend, relation)
+    if backend.name == "pyspark":
+        return SparkEngine("ibis table", backend.raw_sql("SELECT 1").sparkSession, relation)
+    raise GraphFormatError(
+        f"an ibis table of {backend.name}\nexpected one of DuckDB, PostgreSQL or Spark"
+    )
 
 
 def _read_files(pattern: str) -> str:

@@ -50,7 +50,7 @@ FILES = {
     "half a condition": ("good", {"where": "amount >"}, NOT_ONE),
     "two statements": ("good", {"where": "1=1); DROP TABLE x; SELECT (1"}, NOT_ONE),
     "another clause": ("good", {"where": "true) HAVING (true"}, NOT_ONE),
-    "a column in where": ("good", {"where": "amont > 1"}, '"amont" not found'),
+    "a column in where": ("good", {"where": "amont > 1"}, "no column 'amont'\ndid you mean amount"),
     "half a file": ("cut", {}, "not a whole Parquet file .*\nit may be cut short"),
     "no file": ("absent", {}, "no such file"),
     "a table of a file": ("good", {"table": "t"}, "leave it out"),

@@ -35,13 +35,28 @@ def power_law_pairs():
     return [*edges, ("n3", "n3"), edges[0], edges[7][::-1]]
 
 
-def spark_session():
-    """A local cluster of two threads."""
+SPARK = "spark://local-cluster[2,1,1024]"
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A cluster of two worker processes, each with one core, in small JVMs that start fast."""
     sql = pytest.importorskip("pyspark.sql", reason="no pyspark: install the extra 'spark'")
     if shutil.which("java") is None:
-        pytest.skip("no java, which Spark needs")
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", False)
-    return builder.config("spark.sql.shuffle.partitions", 2).getOrCreate()
+        pytest.skip("no Java, which Spark needs: apt-get install openjdk-17-jre-headless")
+    small = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    settings = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": small,
+        "spark.executor.extraJavaOptions": small,
+        "spark.sql.shuffle.partitions": 2,
+        "spark.ui.enabled": False,
+    }
+    builder = sql.SparkSession.builder.master(SPARK.removeprefix("spark://"))
+    session = builder.config(map=settings).getOrCreate()
+    yield session
+    session.stop()
 
 
 def stored(kind, rows, folder, request):
@@ -60,8 +75,10 @@ def stored(kind, rows, folder, request):
         with postgres.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
             cursor.adbc_ingest("transfers", rows, mode="replace")
         return url, {"table": "transfers"}
-    spark_session().createDataFrame(rows.to_pandas()).createOrReplaceTempView("transfers")
-    return "spark://local[2]", {"table": "transfers"}
+    # Spark reads files by their path: the user need not have a catalog.
+    parquet.write_table(rows, folder / "rows.parquet")
+    request.getfixturevalue("spark")
+    return SPARK, {"table": f"parquet.`{folder}/rows.parquet`"}
 
 
 def released(kind, num_nodes, edges):

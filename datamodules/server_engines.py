@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, parse_qs, urlencode
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.datamodules.table_engine import TableEngine
+from lightning_dpg.datamodules.table_engine import ASCII_SPACES, TableEngine
 from lightning_dpg.graph.node_names import GraphFormatError
 
 _SECONDS = 10
@@ -22,6 +22,7 @@ class PostgresEngine(TableEngine):
 
     dialect = "postgres"
     order = ' COLLATE "C"'
+    spaces = ASCII_SPACES  # a database may have an encoding without others
 
     def __init__(self, url: SplitResult) -> None:
         import adbc_driver_postgresql.dbapi as postgres
@@ -159,6 +160,7 @@ class IbisEngine(TableEngine):
             )
         self.dialect, self.grammar = same.dialect, same.grammar  # type: ignore[misc]
         self.group, self.order = same.group, same.order  # type: ignore[misc]
+        self.spaces = same.spaces  # type: ignore[misc]
         super().__init__("ibis table", relation)
         from ibis.common.exceptions import IbisError
 

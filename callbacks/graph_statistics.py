@@ -1,32 +1,22 @@
 """Curves and figures of the graphs that a synthesizer draws during training."""
 
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
-from torch import Tensor
+from pytorch_lightning.utilities.rank_zero import rank_zero_info
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.expected_degrees import MANY_EDGES
 from lightning_dpg.graph.pair_space import without_directions
+from lightning_dpg.graph.statistics_source import HoldsStatistics
 from lightning_dpg.interfaces import GraphRecords, PublishesGraphs, serves_records
 from lightning_dpg.metrics.figures import adjacency_figure, degree_figure
 from lightning_dpg.metrics.functional import edge_overlap, statistics
-
-
-@runtime_checkable
-class KnowsNumEdges(Protocol):
-    """A method that knows the number of edges of its graphs before it draws them.
-
-    Attributes:
-        num_edges: Released number of edges.
-    """
-
-    num_edges: Tensor
 
 
 class GraphStatistics(Callback):
@@ -44,8 +34,9 @@ class GraphStatistics(Callback):
     Args:
         every_n_steps: Batches between two samples; there is always one at the end.
         nonprivate: Whether to compare with the private graph; the figures and curves then are not
-            covered by the guarantee. ``False`` keeps all that has the prefix, also of methods,
-            out of every log of the run.
+            covered by the guarantee. The edges of a table that a method only counts are not read
+            for it. ``False`` keeps all that has the prefix, also of methods, out of every log of
+            the run.
         seed: Seed of the sample, of the sources of long paths and of the communities (public).
         most_edges: Released number of edges from which on nothing is drawn, compared or logged.
     """
@@ -92,14 +83,15 @@ class GraphStatistics(Callback):
         folder = trainer.log_dir  # asks all ranks
         if not trainer.is_global_zero:
             return
-        if isinstance(method, KnowsNumEdges) and int(method.num_edges) >= self.most_edges:
+        if int(torch.as_tensor(getattr(method, "num_edges", 0)).sum()) >= self.most_edges:
             self._say_left_out()
             return
         with torch.no_grad():
             sample = method.sample(torch.Generator().manual_seed(self.seed))
         graphs = {"synthetic": sample}
-        if self.nonprivate:
-            graphs["original"] = original_graph(trainer)
+        original = original_graph(trainer) if self.nonprivate else None
+        if original is not None:
+            graphs["original"] = original
         # Lightning counts from 0 the batch whose metrics it logs.
         step = self._batches - 1
         values = _values(**{name: without_directions(g) for name, g in graphs.items()})
@@ -107,7 +99,7 @@ class GraphStatistics(Callback):
             logger.log_metrics(values, step=step)
         if folder is None or trainer.fast_dev_run:  # type: ignore[attr-defined]
             return
-        prefix = "nonprivate" if self.nonprivate else "stat"
+        prefix = "stat" if original is None else "nonprivate"
         figures = {
             "degrees": degree_figure(graphs),
             "adjacency": adjacency_figure(graphs, self.seed),
@@ -123,15 +115,15 @@ class GraphStatistics(Callback):
     def _say_left_out(self) -> None:
         """Say once that large graphs are not compared."""
         if not self._said:
-            print(
+            rank_zero_info(
                 f"GraphStatistics: no figures of graphs of {self.most_edges:,} edges or more "
                 "(most_edges); evaluate compares the release"
             )
         self._said = True
 
 
-def original_graph(trainer: Trainer) -> Data:
-    """Return the graph of the training edges (private).
+def original_graph(trainer: Trainer) -> Data | None:
+    """Return the graph of the training edges (private); None while a table keeps them.
 
     Raises:
         MisconfigurationException: If the data module serves no single graph.
@@ -143,6 +135,12 @@ def original_graph(trainer: Trainer) -> Data:
             f"GraphStatistics compares with one graph, and {type(data).__name__} serves none\n"
             "set its nonprivate to false, or take it out of trainer.callbacks"
         )
+    if isinstance(records, HoldsStatistics) and not records.holds_edges:
+        rank_zero_info(
+            "GraphStatistics compares nothing: the edges stay in the table, and a comparison would "
+            "read them"
+        )
+        return None
     return records.graph
 
 

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, parse_qs, quote, urlencode, urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.datamodules.table_engine import TableEngine
+from lightning_dpg.datamodules.table_engine import ASCII_SPACES, TableEngine
 from lightning_dpg.graph.node_names import GraphFormatError
 
 _SECONDS = 10
@@ -26,6 +26,7 @@ class PostgresEngine(TableEngine):
 
     dialect = "postgres"
     order = ' COLLATE "C"'
+    spaces = ASCII_SPACES  # a database may have an encoding without others
 
     def __init__(self, url: SplitResult) -> None:
         import adbc_driver_postgresql.dbapi as postgres

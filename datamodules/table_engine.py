@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from lightning_dpg.graph.node_names import GraphFormatError
 
+ASCII_SPACES = "".join(chr(code) for code in range(128) if chr(code).isspace())
+SPACES = ASCII_SPACES + "\u0085\u00a0\u1680\u2028\u2029\u202f\u205f\u3000"
+SPACES += "".join(chr(code) for code in range(0x2000, 0x200B))
 _MISSING_TABLE = r"does not exist|TABLE_OR_VIEW_NOT_FOUND|not exist.*relation"
 _MISSING_COLUMN = (
     r'column "?([^"]+?)"? does not exist|Referenced column "([^"]+)" not found|'
@@ -32,6 +35,7 @@ class TableEngine(ABC):
         group: First group of a regular expression in its replacement.
         failures: Classes of the engine's errors.
         order: Suffix of text that makes it compare by code points.
+        spaces: Characters around a text id that are no part of it, as in files.
         origin: Place that errors name, without a password.
         relation: The only relation of a source without tables, such as a file, in SQL; else None.
         known_columns: Names of the columns seen so far, for an error.
@@ -41,6 +45,7 @@ class TableEngine(ABC):
     grammar: ClassVar[str | None] = None
     group: ClassVar[str] = r"\1"
     order: ClassVar[str] = ""
+    spaces: ClassVar[str] = SPACES
     failures: tuple[type[Exception], ...] = ()
 
     def __init__(self, origin: str, relation: str | None = None) -> None:
@@ -155,7 +160,8 @@ class TableEngine(ABC):
             self._refuse(error)
         (schema,) = {batch.schema for batch in batches[:1]} or {None}
         if schema is None:
-            raise GraphFormatError(f"{self.origin}: no rows\nexpected two node ids per row")
+            place = self.origin if name is None else f"{self.origin}: table {name!r}"
+            raise GraphFormatError(f"{place}: no rows\nexpected rows of node ids")
         self.known_columns += schema.names
         return {field.name: str(field.type) for field in schema}
 
@@ -189,24 +195,40 @@ class TableEngine(ABC):
         return sqlglot.exp.column(name, quoted=True).sql(self._grammar)
 
     def predicate(self, text: str) -> str:
-        """Check that a condition is one expression, and no further statement."""
+        """Check that a condition is one expression, and decides on each row by this row alone.
+
+        One edge would otherwise decide on others, and the sensitivities of all counts would be
+        larger than those that are booked.
+        """
         import sqlglot
+        from sqlglot import exp
 
         try:
             parsed = sqlglot.parse(f"SELECT 1 WHERE ({text})", dialect=self._grammar)
         except sqlglot.errors.SqlglotError:
             parsed = []
         parts = {key for each in parsed if each for key, value in each.args.items() if value}
-        if len(parsed) != 1 or parts != {"expressions", "where"}:
+        if not text.strip() or len(parsed) != 1 or parts != {"expressions", "where"}:
             raise GraphFormatError(
                 f"where {text!r} is no condition in SQL\n"
                 "expected one expression, such as: amount > 100 AND year = 2024"
             )
         where = parsed[0].args["where"]
+        if where.find(exp.Query, exp.Rand, exp.AggFunc, exp.Window):
+            raise GraphFormatError(
+                f"where {text!r} reads other rows, or draws at random\n"
+                "expected a condition on the columns of one row: one edge must not decide on others"
+            )
         return str(where.this.sql(self._grammar))
+
+
+def written(name: str) -> str:
+    """Return a name as a user writes it: in quotes where SQL needs them."""
+    return name if re.fullmatch(r"\w+", name) else '"' + name.replace('"', '""') + '"'
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """Return the nearest of known names, or all of them, for an error."""
-    near = difflib.get_close_matches(name, known, n=3)
+    near = [other for other in known if other.casefold() == name.casefold()]
+    near = near or difflib.get_close_matches(name, known, n=3)
     return f"did you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(known)}"

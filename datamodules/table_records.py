@@ -113,7 +113,7 @@ class EdgeTable:
         if self._kind_of_ids == "int64":
             return f"CAST({name} AS BIGINT)"
         text = "STRING" if self.engine.dialect == "pyspark" else "TEXT"
-        return f"TRIM(CAST({name} AS {text})){self.engine.order}"
+        return f"TRIM(BOTH '{self.engine.spaces}' FROM CAST({name} AS {text})){self.engine.order}"
 
     def _check_rows(self, where: str | None, drops_missing: bool) -> None:
         """Count rows and missing ids; keep the rows without missing ids as ``edge_ids``."""

@@ -158,10 +158,11 @@ class KnownSampler(Sampler):
 
 @pytest.mark.parametrize(("most_edges", "drawn"), [(5, []), (6, [0, 0])])
 def test_large_graphs_are_neither_drawn_nor_read_and_a_line_says_so(
-    most_edges, drawn, tmp_path, capsys
+    most_edges, drawn, tmp_path, caplog
 ):
+    caplog.set_level("INFO")
     callback = GraphStatistics(every_n_steps=3, nonprivate=False, most_edges=most_edges)
     module, _ = fit(tmp_path, callback, ClosedBatches(), module=KnownSampler())
     assert module.seeds == drawn
     line = "GraphStatistics: no figures of graphs of 5 edges or more"
-    assert capsys.readouterr().out.count(line) == (not drawn)
+    assert caplog.text.count(line) == (not drawn)

@@ -21,7 +21,8 @@ def block_starts(degrees: NDArray[np.int64]) -> NDArray[np.int64]:
     starts: list[int] = []
     start = least = -1
     for position, degree in enumerate(degrees.tolist()):
-        least = min(least, degree)
+        if degree < least:  # noqa: PLR1730 - a call of min takes most of the time
+            least = degree
         if position - start > least:
             start, least = position, degree
             starts.append(start)

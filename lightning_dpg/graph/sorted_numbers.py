@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BLOCK = 2**22
+_FEW = 2**15  # numbers that a processor's cache holds
 
 
 def are_among(numbers: NDArray[np.int64], ascending: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -21,12 +22,18 @@ def are_among(numbers: NDArray[np.int64], ascending: NDArray[np.int64]) -> NDArr
         return found
     for start in range(0, len(numbers), _BLOCK):
         part = numbers[start : start + _BLOCK]
-        # Searches for ascending numbers touch neighboring memory.
-        order = np.argsort(part)
-        part = part[order]
-        places = np.minimum(np.searchsorted(ascending, part), len(ascending) - 1)
-        found[start + order] = ascending[places] == part
+        if len(ascending) <= _FEW:
+            found[start : start + _BLOCK] = _contains(ascending, part)
+        else:
+            # Searches for ascending numbers touch neighboring memory.
+            order = np.argsort(part)
+            found[start + order] = _contains(ascending, part[order])
     return found
+
+
+def _contains(ascending: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    places = np.minimum(np.searchsorted(ascending, numbers), len(ascending) - 1)
+    return ascending[places] == numbers
 
 
 def are_first(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -6,10 +6,12 @@ from typing import ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 
 from lightning_dpg.graph.affinity_blocks import block_edges, block_starts
 from lightning_dpg.graph.edge_pieces import sorted_blocks
+from lightning_dpg.graph.expected_degrees import MANY_EDGES
 from lightning_dpg.graph.pair_space import UndirectedPairs
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_lacking, stub_mixing
@@ -212,6 +214,8 @@ class BTER(OneShotSynthesizer):
         self.spread.zero_()
         rng = np.random.default_rng(_PUBLIC_SEED)
         for step in range(_FITTING_STEPS):
+            if self.num_edges >= MANY_EDGES:
+                rank_zero_info(f"BTER: drawing graph {step + 1} of {_FITTING_STEPS} to fit blocks")
             self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
             blocks = self._blocks(rng)
             drawn = torch.from_numpy(self._completed(blocks, rng))
@@ -273,11 +277,8 @@ class BTER(OneShotSynthesizer):
         return torch.from_numpy(mixing * share[first] * share[second])
 
     def _released(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        return (
-            self.degrees.cpu().numpy(),
-            self.mixing.cpu().numpy(),
-            self.densities.cpu().numpy(),
-        )
+        degrees, mixing = self.degrees.cpu().numpy(), self.mixing.cpu().numpy()
+        return degrees, mixing, self.densities.cpu().numpy()
 
 
 def wedge_counter(

@@ -1,5 +1,6 @@
 """Curves and figures of the graphs that a synthesizer draws during training."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -7,13 +8,16 @@ import torch
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers import WandbLogger
+from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.pair_space import without_directions
 from lightning_dpg.interfaces import GraphRecords, PublishesGraphs, serves_records
 from lightning_dpg.metrics.figures import adjacency_figure, degree_figure
-from lightning_dpg.metrics.functional import edge_overlap, statistics
+from lightning_dpg.metrics.functional import edge_overlap, statistics_and_errors
+
+_SPREAD = "_standard_error"
 
 
 class GraphStatistics(Callback):
@@ -22,9 +26,10 @@ class GraphStatistics(Callback):
     The statistics of the sample are logged as ``stat/NAME``; they read released tensors only. What
     reads the private graph has the prefix ``nonprivate/``: the differences ``NAME_error`` of sample
     and original, the share ``edge_overlap`` of the original's edges that the sample has, and the
-    original's part of the figures. The figures, degree distribution and adjacency matrix, lie in
-    the run folder under ``figures``. They go to W&B where it is in use, those of the original with
-    ``privacy.upload_nonprivate`` only.
+    original's part of the figures. In large graphs triangles and mean distances are sampled: a line
+    says so once, and standard errors ``NAME_standard_error`` are logged beside them. The figures,
+    degree distribution and adjacency matrix, lie in the run folder under ``figures``. They go to
+    W&B where it is in use, those of the original with ``privacy.upload_nonprivate`` only.
 
     Args:
         every_n_steps: Batches between two samples; there is always one at the end.
@@ -42,6 +47,7 @@ class GraphStatistics(Callback):
         self.nonprivate = nonprivate
         self.seed = seed
         self._batches = 0
+        self._has_named_sampled = False
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
@@ -76,6 +82,7 @@ class GraphStatistics(Callback):
         # Lightning counts from 0 the batch whose metrics it logs.
         step = self._batches - 1
         values = _values(**{name: without_directions(g) for name, g in graphs.items()})
+        self._name_sampled(values)
         for logger in trainer.loggers:
             logger.log_metrics(values, step=step)
         if folder is None or trainer.fast_dev_run:  # type: ignore[attr-defined]
@@ -92,6 +99,15 @@ class GraphStatistics(Callback):
             for logger in trainer.loggers:
                 if isinstance(logger, WandbLogger):
                     logger.log_image(f"{prefix}/{name}", [str(path)], step=step)
+
+    def _name_sampled(self, values: dict[str, float]) -> None:
+        """Name the sampled statistics of the synthetic graph, once in a run."""
+        ends = "stat/", _SPREAD
+        names = [name for name in values if name.startswith(ends[0]) and name.endswith(ends[1])]
+        if names and not self._has_named_sampled:
+            self._has_named_sampled = True
+            figures = ", ".join(name.removeprefix(ends[0]).removesuffix(ends[1]) for name in names)
+            rank_zero_info(f"GraphStatistics: sampled, standard errors are logged: {figures}")
 
 
 def original_graph(trainer: Trainer) -> Data:
@@ -111,10 +127,16 @@ def original_graph(trainer: Trainer) -> Data:
 
 
 def _values(synthetic: Data, original: Data | None = None) -> dict[str, float]:
-    values = statistics(synthetic)
+    """Return all figures by their names in the logs, and the standard errors of sampled ones."""
+    values, errors = statistics_and_errors(synthetic)
     logged = {f"stat/{name}": value for name, value in values.items()}
+    logged |= {f"stat/{name}{_SPREAD}": error for name, error in errors.items()}
     if original is not None:
-        for name, value in statistics(original).items():
+        exact, spreads = statistics_and_errors(original)
+        for name, value in exact.items():
             logged[f"nonprivate/{name}_error"] = values[name] - value
+            if name in spreads or name in errors:
+                spread = math.hypot(errors.get(name, 0.0), spreads.get(name, 0.0))
+                logged[f"nonprivate/{name}_error{_SPREAD}"] = spread
         logged["nonprivate/edge_overlap"] = edge_overlap(synthetic, original)
     return logged

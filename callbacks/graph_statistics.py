@@ -1,5 +1,6 @@
 """Curves and figures of the graphs that a synthesizer draws during training."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from lightning_dpg.graph.pair_space import without_directions
 from lightning_dpg.graph.statistics_source import HoldsStatistics
 from lightning_dpg.interfaces import GraphRecords, PublishesGraphs, serves_records
 from lightning_dpg.metrics.figures import adjacency_figure, degree_figure
-from lightning_dpg.metrics.functional import edge_overlap, statistics
+from lightning_dpg.metrics.functional import edge_overlap, statistics_and_errors
+
+_SPREAD = "_standard_error"
 
 
 class GraphStatistics(Callback):
@@ -25,9 +28,10 @@ class GraphStatistics(Callback):
     The statistics of the sample are logged as ``stat/NAME``; they read released tensors only. What
     reads the private graph has the prefix ``nonprivate/``: the differences ``NAME_error`` of sample
     and original, the share ``edge_overlap`` of the original's edges that the sample has, and the
-    original's part of the figures. The figures, degree distribution and adjacency matrix, lie in
-    the run folder under ``figures``. They go to W&B where it is in use, those of the original with
-    ``privacy.upload_nonprivate`` only.
+    original's part of the figures. In large graphs triangles and mean distances are sampled: a line
+    says so once, and standard errors ``NAME_standard_error`` are logged beside them. The figures,
+    degree distribution and adjacency matrix, lie in the run folder under ``figures``. They go to
+    W&B where it is in use, those of the original with ``privacy.upload_nonprivate`` only.
 
     Graphs of ``most_edges`` or more take minutes, so they are left to ``evaluate``; a line says so.
 
@@ -56,7 +60,7 @@ class GraphStatistics(Callback):
         self.seed = seed
         self.most_edges = most_edges
         self._batches = 0
-        self._said = False
+        self._said: set[str] = set()
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
@@ -84,7 +88,10 @@ class GraphStatistics(Callback):
         if not trainer.is_global_zero:
             return
         if int(torch.as_tensor(getattr(method, "num_edges", 0)).sum()) >= self.most_edges:
-            self._say_left_out()
+            self._say(
+                f"no figures of graphs of {self.most_edges:,} edges or more (most_edges); evaluate "
+                "compares the release"
+            )
             return
         with torch.no_grad():
             sample = method.sample(torch.Generator().manual_seed(self.seed))
@@ -95,6 +102,7 @@ class GraphStatistics(Callback):
         # Lightning counts from 0 the batch whose metrics it logs.
         step = self._batches - 1
         values = _values(**{name: without_directions(g) for name, g in graphs.items()})
+        self._name_sampled(values)
         for logger in trainer.loggers:
             logger.log_metrics(values, step=step)
         if folder is None or trainer.fast_dev_run:  # type: ignore[attr-defined]
@@ -112,14 +120,19 @@ class GraphStatistics(Callback):
                 if isinstance(logger, WandbLogger):
                     logger.log_image(f"{prefix}/{name}", [str(path)], step=step)
 
-    def _say_left_out(self) -> None:
-        """Say once that large graphs are not compared."""
-        if not self._said:
-            rank_zero_info(
-                f"GraphStatistics: no figures of graphs of {self.most_edges:,} edges or more "
-                "(most_edges); evaluate compares the release"
-            )
-        self._said = True
+    def _name_sampled(self, values: dict[str, float]) -> None:
+        """Name the sampled statistics of the synthetic graph."""
+        ends = "stat/", _SPREAD
+        names = [name for name in values if name.startswith(ends[0]) and name.endswith(ends[1])]
+        if names:
+            figures = ", ".join(name.removeprefix(ends[0]).removesuffix(ends[1]) for name in names)
+            self._say(f"sampled, standard errors are logged: {figures}")
+
+    def _say(self, line: str) -> None:
+        """Say a line, once in a run."""
+        if line not in self._said:
+            self._said.add(line)
+            rank_zero_info(f"GraphStatistics: {line}")
 
 
 def original_graph(trainer: Trainer) -> Data | None:
@@ -145,10 +158,16 @@ def original_graph(trainer: Trainer) -> Data | None:
 
 
 def _values(synthetic: Data, original: Data | None = None) -> dict[str, float]:
-    values = statistics(synthetic)
+    """Return all figures by their names in the logs, and the standard errors of sampled ones."""
+    values, errors = statistics_and_errors(synthetic)
     logged = {f"stat/{name}": value for name, value in values.items()}
+    logged |= {f"stat/{name}{_SPREAD}": error for name, error in errors.items()}
     if original is not None:
-        for name, value in statistics(original).items():
+        exact, spreads = statistics_and_errors(original)
+        for name, value in exact.items():
             logged[f"nonprivate/{name}_error"] = values[name] - value
+            if name in spreads or name in errors:
+                spread = math.hypot(errors.get(name, 0.0), spreads.get(name, 0.0))
+                logged[f"nonprivate/{name}_error{_SPREAD}"] = spread
         logged["nonprivate/edge_overlap"] = edge_overlap(synthetic, original)
     return logged

@@ -14,6 +14,9 @@ from lightning_dpg.callbacks.graph_statistics import GraphStatistics
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.metrics import functional
+from lightning_dpg.metrics.functional import num_oriented_paths, oriented_adjacency
+from lightning_dpg.metrics.wedge_samples import Estimate
 from tests.training import quiet_trainer
 
 ORIGINAL = from_networkx(nx.karate_club_graph())
@@ -108,6 +111,30 @@ def test_switch_drops_all_that_reads_the_original(tmp_path):
         "stat-degrees-000005.png",
         "stat-adjacency-000005.png",
     }
+
+
+def test_sampled_statistics_have_their_standard_errors_beside_them(tmp_path, monkeypatch, caplog):
+    paths = num_oriented_paths(oriented_adjacency(ORIGINAL))
+    monkeypatch.setattr(functional, "EXACT_PATHS", paths - 1)  # the star of the samples has none
+    fit(tmp_path / "original", GraphStatistics(every_n_steps=5))
+    (row,) = read_curves(tmp_path / "original").values()
+    named = {name for name in row if name.endswith("_standard_error")}
+    closed = ("triangles", "cluster", "transitivity")
+    assert named == {f"nonprivate/{name}_error_standard_error" for name in closed}
+    spread = float(row["nonprivate/triangles_error_standard_error"])
+    assert abs(float(row["nonprivate/triangles_error"]) + 45) < 4 * spread < 4
+
+    monkeypatch.setattr(functional, "EXACT_PATHS", -1)
+    monkeypatch.setattr(functional, "estimate_triangles", lambda *_: Estimate(2.0, 0.5))
+    with caplog.at_level("INFO"):
+        fit(tmp_path / "sample", GraphStatistics(every_n_steps=4, nonprivate=False))
+    row = read_curves(tmp_path / "sample")[4]
+    assert not any(name.startswith("nonprivate") for name in row)
+    assert float(row["stat/triangles_standard_error"]) == 0.5
+    said = [line for line in caplog.messages if "sampled" in line]
+    assert said == [
+        "GraphStatistics: sampled, standard errors are logged: triangles, cluster, transitivity"
+    ]
 
 
 def test_resumed_run_goes_on_counting(tmp_path):

@@ -1,5 +1,6 @@
 """One graph through every source of tables: equal records, equal counts, equal releases."""
 
+import re
 import shutil
 
 import networkx as nx
@@ -24,7 +25,9 @@ SOURCES = [
     "parquet",
     "duckdb",
     "postgresql",
+    "expression of postgresql",
     pytest.param("spark", marks=pytest.mark.slow),
+    pytest.param("expression of spark", marks=pytest.mark.slow),
 ]
 
 
@@ -69,6 +72,8 @@ def stored(kind, rows, folder, request):
             connection.register("rows", rows)
             connection.execute("CREATE TABLE transfers AS SELECT * FROM rows")
         return f"duckdb:///{folder}/bank.duckdb", {"table": "transfers"}
+    if kind.startswith("expression"):
+        return expression(kind.split()[-1], rows, folder, request), {}
     if kind == "postgresql":
         postgres = pytest.importorskip("adbc_driver_postgresql.dbapi")
         url = request.getfixturevalue("server") + "/postgres"
@@ -79,6 +84,23 @@ def stored(kind, rows, folder, request):
     parquet.write_table(rows, folder / "rows.parquet")
     request.getfixturevalue("spark")
     return SPARK, {"table": f"parquet.`{folder}/rows.parquet`"}
+
+
+def expression(kind, rows, folder, request):
+    """Ibis table expression of a server, in which a second engine keeps tables as well."""
+    ibis = pytest.importorskip("ibis")
+    if kind == "spark":
+        backend = ibis.pyspark.connect(request.getfixturevalue("spark"))
+        parquet.write_table(rows, folder / "rows.parquet")
+        table = backend.read_parquet(folder / "rows.parquet")
+    else:
+        pytest.importorskip("psycopg", reason="no psycopg, which Ibis needs for PostgreSQL")
+        source, settings = stored(kind, rows, folder, request)
+        user, host, port = re.split("[@:]", source.partition("://")[2].partition("/")[0])
+        backend = ibis.postgres.connect(host=host, port=int(port), user=user, database="postgres")
+        table = backend.table(settings["table"])
+    EdgeTableDataModule(table.limit(5)).setup("fit")
+    return table
 
 
 def released(kind, num_nodes, edges):

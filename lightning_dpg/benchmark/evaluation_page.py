@@ -38,7 +38,7 @@ _DISTRIBUTIONS: tuple[tuple[str, _Curve, Axis, Axis], ...] = (
     ("Distances", distance_curve, Axis("distance"), Axis("share of connected pairs")),
     (
         "Clustering",
-        lambda measured: clustering_curve(measured),
+        clustering_curve,
         Axis("degree", is_log=True),
         Axis("mean local clustering"),
     ),

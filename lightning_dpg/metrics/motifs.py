@@ -29,7 +29,7 @@ NUM_MOTIFS = 29
 EXACT_UP_TO = 1_000_000
 EXACT_SMALL_UP_TO = 100_000_000
 """Sum over the edges of the smaller degree, up to which motifs of 4 nodes are counted: that many
-paths close cycles of 4, about 20 seconds of one core."""
+paths are searched for cycles of 4, about 20 seconds of one core."""
 NUM_SAMPLES = 200_000
 SAMPLING_SEED = 0
 

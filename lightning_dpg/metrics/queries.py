@@ -247,9 +247,12 @@ def compare_measured(real: Profile, synthetic: Data) -> Comparison:
 
 def _of_equal_nodes(real: Profile, other: Profile, common: NDArray[np.bool_]) -> dict[str, float]:
     """Answer the queries about nodes, of which those in ``common`` are in both graphs."""
-    edges = undirected_edges(other.graph)
-    shared = edges[torch.from_numpy(common)[edges].all(dim=1)]
-    overlap = edge_overlap(make_graph(shared, real.graph.num_nodes), real.graph)
+    graph = other.graph
+    if not common.all():
+        edges = undirected_edges(graph)
+        shared = edges[torch.from_numpy(common)[edges].all(dim=1)]
+        graph = make_graph(shared, graph.num_nodes)
+    overlap = edge_overlap(graph, real.graph)
     if not (real.communities.size and other.communities.size):
         return dict.fromkeys(_ALIGNED, math.nan) | {"edge_overlap": overlap}
     partitions = real.communities[common], other.communities[common]

@@ -70,6 +70,11 @@ class DuckDBEngine(TableEngine):
         import duckdb
 
         text = str(error).partition("\n")[0]
+        if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in text:
+            raise GraphFormatError(
+                f"{self.origin}: no room for the rows that DuckDB puts aside ({text[:90]})\n"
+                "set the variable TMPDIR to a folder with more room"
+            ) from None
         is_parquet = self.relation is not None and self.relation.startswith("read_parquet")
         if is_parquet and not isinstance(error, duckdb.BinderException):
             raise GraphFormatError(

@@ -75,6 +75,12 @@ class DuckDBEngine(TableEngine):
         import duckdb
 
         text = " ".join(str(error).split())
+        if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in text:
+            raise GraphFormatError(
+                f"{self.origin}: no room for the rows that DuckDB puts aside ({text[:90]})
+"
+                "set the variable TMPDIR to a folder with more room"
+            ) from None
         is_parquet = self.relation is not None and self.relation.startswith("read_parquet")
         is_query = isinstance(error, duckdb.BinderException | duckdb.ConversionException)
         if is_parquet and not is_query and "Schema mismatch" not in text:

@@ -77,8 +77,7 @@ class DuckDBEngine(TableEngine):
         text = " ".join(str(error).split())
         if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in text:
             raise GraphFormatError(
-                f"{self.origin}: no room for the rows that DuckDB puts aside ({text[:90]})
-"
+                f"{self.origin}: no room for the rows that DuckDB puts aside ({text[:90]})\n"
                 "set the variable TMPDIR to a folder with more room"
             ) from None
         is_parquet = self.relation is not None and self.relation.startswith("read_parquet")

@@ -121,9 +121,10 @@ def read(
             "a folder of TU text files is a set of graphs: for methods of sets, and for compare"
         )
     if not path.is_file():
-        raise GraphFormatError(
-            f"{path}: no such file\nexpected an edge list, .npz, .graphml, .gexf or .gml file"
-        )
+        form = "an edge list, .npz, .graphml, .gexf or .gml file"
+        if ":/" in str(path):
+            form = "a file; fit reads a table of a database with --data EdgeTableDataModule"
+        raise GraphFormatError(f"{path}: no such file\nexpected {form}")
     kind = path.name.lower()
     suffix = next((end for end in _READERS if kind.removesuffix(".gz").endswith(end)), None)
     if columns is not None and (kind.endswith(".npz") or suffix is not None):

@@ -8,6 +8,7 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.loggers import CSVLogger
 
+import lightning_dpg as dpg
 from lightning_dpg.auditing.canaries import find_sites
 from lightning_dpg.callbacks import GraphStatistics, PrivacyAccountant
 from lightning_dpg.callbacks.booking import NO_BOOK
@@ -106,6 +107,8 @@ def test_csv_files_database_and_expression_hold_one_graph(tmp_path):
     connection = ibis.duckdb.connect(str(tmp_path / "bank.duckdb"), read_only=True)
     calls = connection.table("calls")
     assert_same(opened(calls.filter(calls.year == 2024)), expected)
+    release = dpg.fit(calls, method="erdos_renyi", epsilon=1.0)
+    assert release.sample(0).node_names == expected.records.node_names
 
 
 def test_numbers_in_csv_keep_their_zeros(tmp_path):

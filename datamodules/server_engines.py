@@ -120,7 +120,7 @@ class PostgresEngine(TableEngine):
 
 
 def _reason(text: str) -> str:
-    """Return why a server did not let in, as short as the message of libpq allows."""
+    """Return why a server refused the connection, which libpq says last."""
     text = " ".join(text.split())
     found = re.search(
         r"Connection refused|timeout expired|could not translate host name|"
@@ -129,7 +129,9 @@ def _reason(text: str) -> str:
         r"(?:database|role) \"[^\"]*\" does not exist",
         text,
     )
-    return found[0][0].lower() + found[0][1:] if found else text[-120:]
+    last = re.split(r"failed: |Failed to connect: ", text)[-1].removeprefix("FATAL: ")
+    reason = found[0] if found else last[:120]
+    return (reason[:1].lower() + reason[1:]).strip()
 
 
 class IbisPostgresEngine(PostgresEngine):
@@ -256,6 +258,7 @@ def open_spark(url: str) -> SparkEngine:
         url: ``spark://HOST:PORT`` of the master of a cluster; ``spark://local[2]`` runs Spark in
             this process, and ``spark://local-cluster[2,1,1024]`` two workers of this machine.
     """
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -269,7 +272,7 @@ def open_spark(url: str) -> SparkEngine:
     builder = SparkSession.builder.master(master).appName("lightning_dpg")
     try:
         session = builder.config("spark.ui.showConsoleProgress", False).getOrCreate()
-    except (PySparkException, OSError) as error:
+    except (PySparkException, Py4JError, OSError) as error:
         raise GraphFormatError(f"{url}: {' '.join(str(error).split())[:200]}") from None
     if session.sparkContext.master != master:
         raise GraphFormatError(

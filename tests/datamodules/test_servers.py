@@ -84,6 +84,18 @@ def test_a_password_in_a_url_is_refused_without_it(middle):
     assert "hunter2" not in text
 
 
+@pytest.mark.parametrize("place", ["127.0.0.1:1", "localhost:1"])
+def test_a_master_of_spark_that_refuses_is_named(place):
+    pytest.importorskip("pyspark", reason="no pyspark: install the extra 'spark'")
+    assert refused(f"spark://{place}").startswith(f"spark://{place}: connection refused\nexpected")
+
+
+def test_spark_without_java_says_so(monkeypatch):
+    pytest.importorskip("pyspark", reason="no pyspark: install the extra 'spark'")
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    assert "Spark needs Java 17" in refused("spark://local[2]")
+
+
 def test_a_password_among_the_options_of_a_url_is_kept_nowhere(fails):
     source = "postgresql://me@127.0.0.1:1/bank?password=hunter2"
     args = ("--data", "EdgeTableDataModule", "--data.source", source, "--data.table", "t")

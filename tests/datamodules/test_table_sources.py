@@ -90,6 +90,9 @@ def expression(kind, rows, folder, request):
     """Ibis table expression of a server, in which a second engine keeps tables as well."""
     ibis = pytest.importorskip("ibis")
     if kind == "spark":
+        pytest.importorskip(
+            "pyarrow_hotfix", reason="no pyarrow_hotfix, which Ibis needs for Spark"
+        )
         backend = ibis.pyspark.connect(request.getfixturevalue("spark"))
         parquet.write_table(rows, folder / "rows.parquet")
         table = backend.read_parquet(folder / "rows.parquet")

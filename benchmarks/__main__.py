@@ -12,6 +12,7 @@ NAMES = (
     "generator",
     "graphlets",
     "gromov",
+    "large_links",
     "link_methods",
     "links",
     "local_labels",

@@ -13,6 +13,7 @@ NAMES = (
     "graphlets",
     "gromov",
     "large_graphs",
+    "large_links",
     "link_methods",
     "links",
     "local_labels",

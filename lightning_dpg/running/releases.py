@@ -237,8 +237,9 @@ def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None
         kind = "lacks" if odd[0] in released else "has a foreign"
         raise CommandError(f"{path}: {kind} tensor {odd[0]} for {named}")
     for name, tensor in state.items():
-        if tensor.dtype != released[name].dtype:
-            said = f"{name} holds {tensor.dtype}, where {named} has {released[name].dtype}"
+        wanted = released[name].dtype  # earlier versions wrote 64 bits in place of 32
+        if tensor.dtype not in (wanted, {torch.int32: torch.int64}.get(wanted)):
+            said = f"{name} holds {tensor.dtype}, where {named} has {wanted}"
             raise CommandError(f"{path}: {said}")
     space = method.space if isinstance(method, Synthesizer) and "sizes" not in state else None
     _check_ranges(path, recipe["hparams"], state, space)

@@ -39,7 +39,8 @@ FOREIGN_CLASSES = {"Trainer", "WandbLogger", "LightningDataModule", "EarlyStoppi
 FOREIGN_CLASSES |= {"ProcessPoolExecutor"}
 FOREIGN_OPTIONS = {"--ckpt_path", "--config", "--extra-index-url", "--help", "--print_config"}
 FOREIGN_OPTIONS |= {"--rows", "--splits", "--model", "--data", "--check", "--strict"}
-FOREIGN_OPTIONS |= {"--node-rank", "--nthreads", "--nworkers"}  # of torchrun and of Dask
+FOREIGN_OPTIONS |= {"--master-addr", "--node-rank", "--nproc-per-node"}  # of torchrun
+FOREIGN_OPTIONS |= {"--nthreads", "--nworkers"}  # of Dask
 # Files of the reader, in examples.
 EXAMPLES = {"my_density.yaml"}
 

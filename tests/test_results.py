@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lightning_dpg import methods
+from lightning_dpg import datamodules, methods
 from lightning_dpg.datamodules.loading import known_graphs
 from lightning_dpg.datamodules.tu import known_sets
 from lightning_dpg.errors import CommandError
@@ -207,7 +207,7 @@ def test_texts_name_classes_and_files_that_exist(name):
     text = (tables.FOLDER / name / "study.yaml").read_text(encoding="utf-8")
     for quoted in re.findall(r"`([\w./]+)`", text):
         if re.fullmatch(r"[A-Z]+[a-z]\w*[A-Za-z]\w*", quoted):
-            assert hasattr(methods, quoted)
+            assert hasattr(methods, quoted) or hasattr(datamodules, quoted)
         elif quoted.startswith("papers/"):
             find_config(quoted)
         elif "/" in quoted:

@@ -239,8 +239,7 @@ def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None
     for name, tensor in state.items():
         wanted = released[name].dtype  # earlier versions wrote 64 bits in place of 32
         if tensor.dtype not in (wanted, {torch.int32: torch.int64}.get(wanted)):
-            said = f"{name} holds {tensor.dtype}, where {named} has {wanted}"
-            raise CommandError(f"{path}: {said}")
+            raise CommandError(f"{path}: {name} holds {tensor.dtype}, where {named} has {wanted}")
     space = method.space if isinstance(method, Synthesizer) and "sizes" not in state else None
     _check_ranges(path, recipe["hparams"], state, space)
     method.node_names = recipe["node_names"]

@@ -163,13 +163,15 @@ def _links(facts: Facts) -> list[Recommendation]:
 
     A node of ``PrivGraph`` chooses its community by numbers of edges, which grow with the mean
     degree d, under noise that falls as :math:`1 / \epsilon`: the choices are reliable from a
-    product :math:`d \epsilon` on. The noise of randomized response falls as :math:`e^{-\epsilon /
-    2}`, which is the smaller one from an epsilon of 5 on.
+    product :math:`d \epsilon` on. The noise of randomized response in an eigenvector is about
+    :math:`\sqrt{N} e^{-\epsilon / 2}`, which is the smaller one from an epsilon of 5 on at 6,000
+    nodes; a larger graph has as much noise at :math:`5 + \ln(N / 6000)`.
     """
     if facts.has_attributes and facts.allows_delta and facts.kind in _ENCODER_KINDS:
         return [_ENCODER]
-    holds_pairs = facts.kind == "undirected" and facts.num_nodes <= _REPORTS_NODES
-    if holds_pairs and facts.epsilon >= _REPORTS_EPSILON:
+    holds_pairs = facts.kind == "undirected" and facts.num_nodes <= MAX_REPORT_NODES
+    larger = math.log(max(facts.num_nodes / _REPORTS_NODES, 1.0))
+    if holds_pairs and facts.epsilon >= _REPORTS_EPSILON + larger:
         return [_REPORTS]
     least_degree = _PRIVGRAPH_SIGNAL / facts.epsilon
     return [_PRIVGRAPH._replace(least_degree=least_degree), _CHUNG_LU]

@@ -137,6 +137,9 @@ def test_a_line_without_the_number_of_edges_holds_the_choice_with_it(facts):
         ((2.9, 4_039, 88_234), "PrivGraph"),
         ((5.0, 4_039, 88_234), "RandomizedResponse with denoise: spectral"),
         ((5.0, 81_306, 1_342_296), "PrivGraph"),
+        ((6.0, 33_696, 257_660), "PrivGraph"),  # 5 + ln(33,696 / 6,000) = 6.73
+        ((8.0, 33_696, 257_660), "RandomizedResponse with denoise: spectral"),
+        ((20.0, 100_001, 999_999), "PrivGraph"),
         ((1.0, 1_224, 16_715), "ChungLu"),  # where the rule was mended
         ((2.9, 1_224, 16_715), "PrivGraph"),
         ((2.9, 12_008, 118_489), "PrivGraph"),
@@ -231,7 +234,7 @@ def test_tables_name_the_recommended_methods():
 def test_pages_name_the_bound_of_the_rule():
     """PrivGraph begins where the mean degree times epsilon reaches the number of the pages."""
     (signal,) = {
-        round(cases(Facts("links", epsilon, 10_000))[0].least_degree * epsilon)
+        round(cases(Facts("links", epsilon, 200_000))[0].least_degree * epsilon)
         for epsilon in (0.5, 1.0, 2.9, 8.0)
     }
     texts = [METHODS[name].__doc__ for name in ("PrivGraph", "ChungLu", "RandomizedResponse")]

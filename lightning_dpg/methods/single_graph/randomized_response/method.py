@@ -56,10 +56,10 @@ class RandomizedResponse(OneShotSynthesizer):
     too.
 
     When to use:
-        With ``denoise: spectral`` for the links of a graph of up to 6,000 nodes, from an epsilon of 5
-        on. Below that, and for larger graphs, take :class:`PrivGraph` from a mean degree of
-        30 / epsilon on, and else :class:`ChungLu`; for the shape of a graph take :class:`BTER`. At an
-        epsilon of 10 nearly all true edges are published, which protects little.
+        With ``denoise: spectral`` for the links of a graph of N nodes, from an epsilon of 5 on up to
+        6,000 nodes and of 5 + ln(N / 6,000) beyond. Below that take :class:`PrivGraph` from a mean
+        degree of 30 / epsilon on, and else :class:`ChungLu`; for the shape of a graph take
+        :class:`BTER`. At an epsilon of 10 nearly all true edges are published, which protects little.
 
     Privacy:
         Pure epsilon-DP at the level of edges: one undirected edge is added or removed, which

@@ -47,7 +47,14 @@ class DuckDBEngine(TableEngine):
         """Give a query a name, as a temporary view or table."""
         kind = "TABLE" if keep else "VIEW"
         with self._explained():
-            self._connection.execute(f"CREATE OR REPLACE TEMP {kind} {name} AS {sql}")
+            self._connection.execute(
+                f"CREATE OR REPLACE TEMP {kind} {self._own_name(name)} AS {self.complete(sql)}"
+            )
+        self._name_own(name)
+
+    def _name_own(self, name: str) -> None:
+        # A connection of the user may have tables of this name, or several graphs.
+        self._queries[name] = f"NOT MATERIALIZED (SELECT * FROM temp.{self._own_name(name)})"
 
     def expect(self, num_rows: int) -> None:
         """Limit the memory of DuckDB in proportion to the rows; it spills to the disk beyond."""
@@ -59,7 +66,8 @@ class DuckDBEngine(TableEngine):
         """Put numbers into a temporary view."""
         import pyarrow
 
-        self._connection.register(name, pyarrow.table(dict(columns)))
+        self._connection.register(self._own_name(name), pyarrow.table(dict(columns)))
+        self._name_own(name)
 
     def tables(self) -> list[str]:
         """Names of the tables."""

@@ -15,7 +15,6 @@ from lightning_dpg.datamodules.table_columns import ColumnOfIds
 from lightning_dpg.datamodules.table_records import EdgeTable
 from lightning_dpg.datamodules.table_source import open_engine
 from lightning_dpg.datamodules.table_statistics import TableStatistics
-from lightning_dpg.graph.conversion import NodeSet
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import Kind, PairSpace
 
@@ -216,7 +215,7 @@ class EdgeTableDataModule(EdgeListDataModule):
         """State the assumptions, and summarize the table for the owner."""
         table = self._table
         self.summary = table.summary()
-        node_set = NodeSet.LIST if table.has_node_list else NodeSet.LINES
+        node_set = table.node_set
         self.assumptions.append(node_set_assumption(table.num_nodes, node_set, self.names))
         if self.kind == "bipartite":
             self.assumptions.append(sides_assumption(node_set))

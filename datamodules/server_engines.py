@@ -27,6 +27,7 @@ class PostgresEngine(TableEngine):
     dialect = "postgres"
     order = ' COLLATE "C"'
     spaces = ASCII_SPACES  # a database may have an encoding without others
+    _holds_snapshot = False
 
     def __init__(self, url: SplitResult) -> None:
         import adbc_driver_postgresql.dbapi as postgres
@@ -79,7 +80,7 @@ class PostgresEngine(TableEngine):
 
     def define(self, name: str, sql: str, *, keep: bool = False) -> None:
         """Give a query a name; rows that are needed often go to a temporary table."""
-        if not keep:
+        if not keep or self._holds_snapshot:
             super().define(name, sql)
             return
         # A name of its own: a temporary table would hide one of the user with an equal name.
@@ -93,6 +94,12 @@ class PostgresEngine(TableEngine):
             self._queries[name] = f"NOT MATERIALIZED (SELECT * FROM pg_temp.{kept})"
         except GraphFormatError:  # without the right to make a table, each count asks anew
             super().define(name, sql)
+            self._hold_snapshot()
+
+    def _hold_snapshot(self) -> None:
+        """Ask all further queries of the same rows, whatever others write meanwhile."""
+        self._execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        self._holds_snapshot = True
 
     def _batches(self, sql: str) -> Iterator[Any]:
         with self._connection.cursor() as cursor:
@@ -103,6 +110,8 @@ class PostgresEngine(TableEngine):
         """Put numbers into a temporary table, which ends with the connection."""
         import pyarrow
 
+        if self._holds_snapshot:
+            self._refuse(PermissionError("permission denied to create temporary tables"))
         kept, table = self._own_name(name), pyarrow.table(dict(columns))
         with self._may_write():
             with self._explained(), self._connection.cursor() as cursor:
@@ -153,6 +162,10 @@ class IbisPostgresEngine(PostgresEngine):
     def _may_write(self) -> Iterator[None]:
         """Leave the user's connection as it is."""
         yield
+
+    def _hold_snapshot(self) -> None:
+        """Refuse: a transaction that stays open would change the user's connection."""
+        self._refuse(PermissionError("permission denied to create temporary tables"))
 
     def columns(self, relation: str, name: str | None) -> dict[str, str]:
         """Return the columns of a relation and their types in Arrow, or of PostgreSQL for others."""

@@ -1,9 +1,11 @@
 """Columns of ids in tables."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from lightning_dpg.datamodules.table_engine import nearest
+from lightning_dpg.graph.conversion import NodeSet
 from lightning_dpg.graph.edge_columns import recognized_header, shown
 from lightning_dpg.graph.node_names import GraphFormatError
 
@@ -47,7 +49,9 @@ def kind_of_ids(origin: str, column: str, arrow_type: str) -> str:
     """Return the form of ids of a type of Arrow: whole numbers or text."""
     if arrow_type.startswith(("int", "uint")):
         return "int64"
-    is_text = "string" in arrow_type or "uuid" in arrow_type or arrow_type.startswith("decimal128")
+    # With digits behind the point, one number has several texts: 1.0 and 1.00.
+    is_whole = re.fullmatch(r"decimal128(\(\d+, 0\))?", arrow_type) is not None
+    is_text = "string" in arrow_type or "uuid" in arrow_type or is_whole
     is_nested = "<" in arrow_type and not arrow_type.startswith(("dictionary", "extension"))
     if is_text and not is_nested:
         return "string"
@@ -55,3 +59,16 @@ def kind_of_ids(origin: str, column: str, arrow_type: str) -> str:
         f"{origin}: column {column!r} holds {arrow_type}\n"
         "expected ids that are whole numbers or text\nmake a view that casts it, and read the view"
     )
+
+
+def origin_of_nodes(edges: str, lists: Sequence[str]) -> NodeSet:
+    """Return the origin of the nodes: a column of the edges themselves is no list beside them.
+
+    Args:
+        edges: Table of the edges in SQL.
+        lists: Tables of the ids in SQL, none for the ids that occur.
+    """
+    ends = edges.casefold()
+    others = [each.casefold() for each in lists]
+    is_beside = not any(ends.endswith(each) or each.endswith(ends) for each in others)
+    return NodeSet.LIST if others and is_beside else NodeSet.LINES

@@ -21,6 +21,14 @@ _MISSING_COLUMN = (
     r'column "?([^"]+?)"? does not exist|Referenced column "([^"]+)" not found|'
     r"UNRESOLVED_COLUMN.*? with name (\S+) cannot be resolved"
 )
+_UNSAFE = frozenset(
+    {
+        *("Anonymous", "AnonymousAggFunc", "Operator"),  # code of the user, such as macros
+        *("Rand", "Randn", "Randstr", "Uniform", "Uuid"),
+        *("Window", "RowNumber", "NextValueFor", "Placeholder", "Parameter"),
+    }
+)
+"""Classes of sqlglot that a condition on one row must not hold."""
 _LOST = (
     r"server closed the connection|terminating connection|connection is lost|not open|Py4JNetwork"
 )
@@ -214,12 +222,28 @@ class TableEngine(ABC):
                 "expected one expression, such as: amount > 100 AND year = 2024"
             )
         where = parsed[0].args["where"]
-        if where.find(exp.Query, exp.Rand, exp.AggFunc, exp.Window):
+        if any(
+            isinstance(part, exp.Query | exp.AggFunc) or _is_unsafe(part) for part in where.walk()
+        ):
             raise GraphFormatError(
-                f"where {text!r} reads other rows, or draws at random\n"
-                "expected a condition on the columns of one row: one edge must not decide on others"
+                f"where {text!r} reads other rows, draws at random or calls an unknown function\n"
+                "expected a condition on the columns of one row: one edge must not decide on others\n"
+                "for other functions of one row make a view, and read the view"
             )
+        # Engines have columns of their own, such as rowid, that count the rows before a row.
+        known = {name.casefold() for name in self.known_columns}
+        for column in where.find_all(exp.Column):
+            if known.isdisjoint({column.name.casefold(), column.parts[0].name.casefold()}):
+                raise GraphFormatError(
+                    f"{self.origin}: no column {column.name!r}\n"
+                    f"{nearest(column.name, self.known_columns)}"
+                )
         return str(where.this.sql(self._grammar))
+
+
+def _is_unsafe(part: object) -> bool:
+    """Return whether a part of a parsed condition may depend on more than one row."""
+    return type(part).__name__ in _UNSAFE
 
 
 def written(name: str) -> str:

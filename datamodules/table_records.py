@@ -14,7 +14,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.datamodules.table_columns import ColumnOfIds, chosen_columns, kind_of_ids
+from lightning_dpg.datamodules.table_columns import (
+    ColumnOfIds,
+    chosen_columns,
+    kind_of_ids,
+    origin_of_nodes,
+)
 from lightning_dpg.datamodules.table_engine import TableEngine, nearest
 from lightning_dpg.datamodules.table_queries import (
     canonical_pairs,
@@ -89,7 +94,7 @@ class EdgeTable:
             raise GraphFormatError(
                 f"{engine.origin}: table {table!r} is for databases: leave it out"
             )
-        relation = engine.relation or engine.table(str(table))
+        relation = self._edges = engine.relation or engine.table(str(table))
         types = engine.columns(relation, table)
         self.columns = chosen_columns(engine.origin, list(types), columns)
         self.others = [name for name in types if name not in self.columns]
@@ -153,15 +158,15 @@ class EdgeTable:
     def _define_nodes(self, given: Sequence[ColumnOfIds]) -> None:
         """Define ``nodes``: ids with side and number, in the order of an edge list."""
         ibis, rows = ibis_module(), self._rows("edge_ids")
-        self.has_node_list = bool(given)
+        self._given = given
+        lists = [self.engine.table(ids.table) for ids in given]
+        self.node_set = origin_of_nodes(self._edges, lists)
         ends = [rows.select(id=rows.source), rows.select(id=rows.target)]
         if given:
             for place, ids in enumerate(given):
                 self._define_ids(f"node_ids_{place}", ids)
-            tables = [
-                ibis.table({"id": self._kind_of_ids}, name=f"node_ids_{k}")
-                for k in range(len(given))
-            ]
+            names = [f"node_ids_{k}" for k in range(len(given))]
+            tables = [ibis.table({"id": self._kind_of_ids}, name=name) for name in names]
         elif self.kind == "bipartite":
             tables = ends
         else:
@@ -245,7 +250,7 @@ class EdgeTable:
     def _define_edges(self) -> None:
         """Define ``edge_pairs``: each record once, with its number of rows and of directions."""
         rows, ends = self._rows("edge_ids"), numbered_ends(self._nodes(), self.kind)
-        if self.has_node_list:
+        if self._given:
             self._refuse_outside(outside_ids(rows, ends))
         self._define("edge_pairs", canonical_pairs(rows, ends, self.kind), keep=True)
 

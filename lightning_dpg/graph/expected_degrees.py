@@ -114,6 +114,8 @@ def edge_weights(degrees: NDArray[np.int64]) -> NDArray[np.float64]:
     Returns:
         Weights of shape ``(N,)``.
     """
+    # Noise may leave a node more links than there are others, and its weight would have no end.
+    degrees = np.minimum(degrees, max(len(degrees) - 1, 1))
     values, position, counts = np.unique(degrees, return_inverse=True, return_counts=True)
     weights = values / np.sqrt(max(degrees.sum(), 1))
     for _ in range(_MOST_ROUNDS):

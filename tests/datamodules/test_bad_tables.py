@@ -1,5 +1,7 @@
 """Tables that cannot be read are refused in at most five lines that name a way out."""
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,7 @@ def place(tmp_path_factory):
         "floats": {"source": [1.5, 2.0], "target": [2.5, 3.0]},
         "negative": {"source": [1, -2], "target": [2, 3]},
         "loops": {"source": [1, 2], "target": [1, 2]},
+        "digits": {"source": [Decimal("1.0")], "target": [Decimal("10.0")]},
         "nested": {"source": [["a"]], "target": [["b"]]},
         "large": {"source": np.array([2**63], np.uint64), "target": np.array([1], np.uint64)},
     }
@@ -54,7 +57,7 @@ CSV = {
     "other": "payer,payee\na,b\n",
 }
 NOT_ONE = "is no condition in SQL"
-OTHER_ROWS = "reads other rows, or draws at random"
+OTHER_ROWS = "reads other rows, draws at random or calls an unknown function"
 FILES = {
     "a column": ("good", {"source_column": "payr", "target_column": "payee"}, "did you mean payer"),
     "one column": ("good", {"source_column": "payer"}, "set both"),
@@ -73,6 +76,11 @@ FILES = {
     "other rows": ("good", {"where": "amount > (SELECT avg(amount) FROM t)"}, OTHER_ROWS),
     "a list of other rows": ("good", {"where": "payer IN (SELECT payee FROM t)"}, OTHER_ROWS),
     "chance": ("good", {"where": "random() < 0.5"}, OTHER_ROWS),
+    "a function": ("good", {"where": "query_to_xml('SELECT 1') < amount"}, OTHER_ROWS),
+    "numbers of rows": ("good", {"where": "file_row_number < 2"}, "no column 'file_row_number'"),
+    "physical rows": ("good", {"where": "good.rowid < 2"}, "no column 'rowid'"),
+    "ids by chance": ("good", {"where": "uuid() < '8'"}, OTHER_ROWS),
+    "digits": ("digits", {}, r"holds decimal128\(2, 1\)"),
     "a nested column": ("nested", {}, "column 'source' holds list"),
     "ids of 2^63": ("large", {}, "below 2\\^63"),
     "letter case": ("good", {"source_column": "PAYER", "target_column": "payee"}, "mean payer"),

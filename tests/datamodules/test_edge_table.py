@@ -167,6 +167,33 @@ def test_public_nodes_and_a_condition(tmp_path):
     ]
 
 
+def test_nodes_out_of_the_table_of_edges_are_read_off_the_private_lines(tmp_path):
+    calls = pa.table({"source": [1, 2, 9], "target": [2, 3, 1], "id": [1, 2, 3]})
+    url = bank(tmp_path / "bank.duckdb", calls=calls)
+    data = opened(url, table="calls", where="source < 9", nodes="MAIN.Calls(id)")
+    assert data.records.edges.tolist() == [[0, 1], [1, 2]]
+    (assumption,) = data.assumptions
+    assert "read off the private lines" in assumption
+
+
+def test_graphs_of_one_connection_are_counted_apart():
+    import ibis
+
+    connection = ibis.duckdb.connect()
+    for name, rows in {
+        "nodes": "(1, 2), (2, 3), (3, 4)",
+        "edge_pairs": "(1, 2), (1, 3), (1, 4)",
+    }.items():
+        connection.raw_sql(
+            f"CREATE TABLE {name} AS SELECT * FROM (VALUES {rows}) t (source, target)"
+        )
+    path, star = (opened(connection.table(name)) for name in ("nodes", "edge_pairs"))
+    assert path.records.statistics.degrees().tolist() == [1, 2, 2, 1]
+    assert star.records.statistics.degrees().tolist() == [3, 1, 1, 1]
+    assert path.records.statistics.mixing(np.array([0, 1, 0, 0])).tolist() == [[1, 0], [2, 0]]
+    assert connection.raw_sql("SELECT count(*) FROM nodes").fetchall() == [(3,)]
+
+
 def test_sides_of_a_bipartite_graph_from_two_tables(tmp_path):
     url = bank(
         tmp_path / "shop.duckdb",

@@ -224,5 +224,10 @@ def test_tables_of_the_server_may_have_any_name_and_temporary_ones_may_be_denied
         data.setup("fit")
         assert data.records.edges.tolist() == [[0, 2], [1, 2]]
         assert data.records.statistics.degrees().tolist() == [1, 1, 2]
+    # Without temporary tables, rows that come meanwhile renumber no node.
+    with postgres.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("INSERT INTO nodes VALUES (2, 2)")
+        cursor.execute("INSERT INTO edge_pairs VALUES (1, 2)")
+    assert data.records.statistics.degrees().tolist() == [1, 1, 2]
     with pytest.raises(GraphFormatError, match="GRANT TEMPORARY"):
         data.records.statistics.mixing(np.array([0, 0, 1]))

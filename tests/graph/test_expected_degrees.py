@@ -82,3 +82,9 @@ def test_a_node_without_a_partner_leads_to_no_overflow():
         warnings.simplefilter("error")
         edges = chung_lu_edges(torch.tensor([0, 8, 0]), 4, torch.Generator())
     assert edges.shape == (0, 2)
+
+
+def test_a_degree_beyond_all_other_nodes_is_that_of_all_other_nodes():
+    # Otherwise nearly all draws would be edges of this node, drawn again and again.
+    others = np.ones(30, dtype=np.int64)
+    assert np.array_equal(edge_weights(np.r_[90, others]), edge_weights(np.r_[30, others]))

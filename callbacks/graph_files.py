@@ -115,6 +115,6 @@ def _large_formats_line() -> str:
     parquet = has_parquet()
     way = "synthetic-*.parquet" if parquet else f"synthetic-*.npz ({INSTALL} for Parquet)"
     return (
-        f"graphs of {MANY_EDGES:,} edges or more: {way}; text formats are written by default "
-        "below that, else where formats of ReleaseWriter name them"
+        f"graphs of {MANY_EDGES:,} edges or more: {way}, and no text files "
+        "(the setting formats of ReleaseWriter asks for others)"
     )

@@ -51,7 +51,9 @@ class PostgresEngine(TableEngine):
             )
         (seconds,) = query.setdefault("connect_timeout", [str(_SECONDS)])[:1]
         # libpq takes a plus for itself, not for a space.
-        address = url._replace(query=urlencode(query, doseq=True, quote_via=quote)).geturl()
+        settings = urlencode(query, doseq=True, quote_via=quote)
+        # By hand: ``geturl`` leaves out the slashes of an empty host, which is the local server.
+        address = f"postgresql://{url.netloc}{url.path}?{settings}"
         try:
             self._connection = postgres.connect(address, autocommit=True)
         except postgres.Error as error:

@@ -73,7 +73,7 @@ class EdgeTable:
         kind: Kind,
         drops_missing: bool,
     ) -> None:
-        self.engine, self.kind = engine, kind
+        self.engine, self.kind, self.table = engine, kind, table
         self._define_rows(table, columns, where)
         self._check_rows(where, drops_missing)
         self._define_nodes(node_columns)
@@ -296,9 +296,10 @@ class EdgeTable:
         names = self.node_names
         shown_kind = "" if self.kind == "undirected" else f"{self.kind}; "
         missing = f", {counts.missing:,} without an id" if counts.missing else ""
+        table = "table" if self.table is None else f"table {self.table}"
         line = (
             f"read {Path(self.engine.origin).name}: {self.num_nodes:,} nodes, {counts.edges:,} edges "
-            f"({shown_kind}table; columns {self.columns[0]!r} and {self.columns[1]!r}; "
+            f"({shown_kind}{table}; columns {self.columns[0]!r} and {self.columns[1]!r}; "
             f"{repeated:,} repeated, {counts.loops:,} loops{missing}, direction dropped in "
             f"{dropped:,}); e.g. {names[0]}, {names[1]}, ..."
         )

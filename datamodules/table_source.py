@@ -112,6 +112,6 @@ def _require(*modules: str, extra: str = "tables") -> None:
     missing = [name for name in modules if importlib.util.find_spec(name) is None]
     if missing:
         raise GraphFormatError(
-            f"tables are read with {', '.join(missing)}, which is not installed\n"
+            f"tables need libraries that are not installed: {', '.join(missing)}\n"
             f"pip install 'lightning_dpg[{extra}]'"
         )

@@ -166,6 +166,10 @@ def test_missing_section(fails, config, section, said):
     assert not [piece for piece in said if piece not in message], message
 
 
+TABLE = ["fit", "--config", "chung_lu", "--data", "EdgeTableDataModule"]
+TABLE_HAS_NO = "EdgeTableDataModule has no option"
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [
@@ -176,6 +180,13 @@ def test_missing_section(fails, config, section, said):
             ["fit", "--data.init_args.name", "a.csv"],
             ["data.class_path is missing", "give a configuration"],
         ),
+        (
+            ["fit", "--config", "chung_lu", "--data.source", "a.parquet"],
+            ["EdgeListDataModule has no option 'source'", "EdgeTableDataModule has it"],
+        ),
+        ([*TABLE, "--data.source", "a.parquet", "--data.name", "b"], [f"{TABLE_HAS_NO} 'name'"]),
+        ([*TABLE, "--data.node_attributes", "p.csv"], [f"{TABLE_HAS_NO} 'node_attributes'"]),
+        (TABLE, ["data.source is missing"]),
         (["plan", "--epsilon", "1", "--delta", "1e-5"], ["--sample-rate, --steps"]),
         (["plan", "--epsilon=1", "--delta=1e-5", "--sample-rate=5", "--steps=9"], ["sample rate"]),
     ],

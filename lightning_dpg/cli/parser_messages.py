@@ -32,13 +32,16 @@ def explain_parsing(message: str, options: Iterable[str]) -> str:
         taker, known = _parameters(message)
         if name in known and first in _MISSING:  # settings of a class that no configuration names
             return f"{first}.class_path is missing\n{_MISSING[first]}"
-        return f"{first}: {taker} has no option {name!r}{nearest(name, known) or _listed(known)}"
+        hint = _other_class(message, name) or nearest(name, known) or _listed(known)
+        return f"{first}: {taker} has no option {name!r}{hint}"
     if name := _first(r"does not accept option '([^']+)'", message):
         return f"unknown option {name!r}{nearest(name, options)}"
     if name := _first(r"unrecognized arguments: --([^\s=]+)", message):
         return f"unknown option --{name}{nearest(name, options)}"
     if name := _first(r"arguments are required: (?:\w+\.)?(model|data|privacy\.\w+)", message):
         return f"{name} is missing\n{_MISSING.get(name, '')}"
+    if name := _first(r"following arguments are required: (\w+)", message):
+        return f"{first}.{name} is missing"
     if cause := _import_failure(message):
         return f"{first}: {cause}"
     expected = [
@@ -124,9 +127,22 @@ def _subclasses(base: type) -> Iterator[type]:
         yield from _subclasses(cls)
 
 
+def _other_class(message: str, option: str) -> str:
+    """Name our only class that takes an option."""
+    takers = [name for name in _ours(message) if option in _options(message, name)]
+    return f"\n{takers[0]} has it" if len(takers) == 1 else ""
+
+
+def _options(message: str, name: str) -> list[str]:
+    """Options of the class of that name, or of all classes that fit if none has it."""
+    classes = _classes(message)
+    takers = [cls for cls in classes if cls.__name__ == name] or classes
+    return sorted({option for cls in takers for option in inspect.signature(cls).parameters})
+
+
 def _parameters(message: str) -> tuple[str, list[str]]:
     """Name of the class that refuses an option, and its valid options."""
-    name = (_last(r"'class_path': '([^']+)'", message) or "").rpartition(".")[2]
-    takers = [cls for cls in _classes(message) if name in ("", cls.__name__)]
-    known = {option for cls in takers for option in inspect.signature(cls).parameters}
-    return name or "the class", sorted(known)
+    path = _last(r"'class_path': '([^']+)'", message)
+    path = path or _last(r"Problem with given class_path '([^']+)'", message) or ""
+    name = path.rpartition(".")[2]
+    return name or "the class", _options(message, name)

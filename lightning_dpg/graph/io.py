@@ -121,9 +121,15 @@ def read(
             "a folder of TU text files is a set of graphs: for methods of sets, and for compare"
         )
     if not path.is_file():
+        scheme, mark, _ = str(path).partition(":/")
+        if mark:  # without the rest, which may hold a password
+            raise GraphFormatError(
+                f"{scheme}://...: a database, and this reads files\n"
+                "fit and audit read its tables: --data EdgeTableDataModule --data.source URL\n"
+                "from Python dpg.evaluate(data.graph, ...) compares with one; for other commands\n"
+                "write the table to a Parquet file"
+            )
         form = "an edge list, .npz, .graphml, .gexf or .gml file"
-        if ":/" in str(path):
-            form = "a file; fit reads a table of a database with --data EdgeTableDataModule"
         raise GraphFormatError(f"{path}: no such file\nexpected {form}")
     kind = path.name.lower()
     suffix = next((end for end in _READERS if kind.removesuffix(".gz").endswith(end)), None)

@@ -75,6 +75,11 @@ FILES = {
     "no condition": ("good", {"where": " "}, NOT_ONE),
     "other rows": ("good", {"where": "amount > (SELECT avg(amount) FROM t)"}, OTHER_ROWS),
     "a list of other rows": ("good", {"where": "payer IN (SELECT payee FROM t)"}, OTHER_ROWS),
+    "types in where": (
+        "good",
+        {"where": "payer::text > 5"},
+        "Cannot compare .*\na cast compares them",
+    ),
     "chance": ("good", {"where": "random() < 0.5"}, OTHER_ROWS),
     "a function": ("good", {"where": "query_to_xml('SELECT 1') < amount"}, OTHER_ROWS),
     "numbers of rows": ("good", {"where": "file_row_number < 2"}, "no column 'file_row_number'"),
@@ -151,6 +156,12 @@ def test_what_is_no_table_is_refused():
     for source in (3, "rows.xlsx", "https://a.b/c.parquet", "duckdb:///absent.duckdb"):
         with pytest.raises(GraphFormatError):
             EdgeTableDataModule(source, table="t").setup("fit")
+
+
+def test_a_url_without_a_host_is_the_local_server():
+    pytest.importorskip("adbc_driver_postgresql")
+    with pytest.raises(GraphFormatError, match=r"absent-folder.*\nexpected a PostgreSQL server"):
+        EdgeTableDataModule("postgresql:///bank?host=/absent-folder", table="t").setup("fit")
 
 
 def test_the_connection_cannot_write(place):

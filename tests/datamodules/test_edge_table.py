@@ -102,6 +102,7 @@ def test_csv_files_database_and_expression_hold_one_graph(tmp_path):
     expected = listed(tmp_path, NAMES)
     assert_same(opened(str(tmp_path / "part*.csv")), expected)
     assert_same(opened(url, table="calls"), expected)
+    assert "(table calls; columns" in opened(url, table="calls").summary
     import ibis
 
     connection = ibis.duckdb.connect(str(tmp_path / "bank.duckdb"), read_only=True)

@@ -241,3 +241,10 @@ def test_netgan_archive_with_names(data_root):
 def test_a_networkx_graph_without_edges_is_refused_in_one_message():
     with pytest.raises(GraphFormatError, match="no edges"):
         from_networkx(nx.empty_graph(8))
+
+
+def test_a_database_is_no_file_and_its_password_is_not_shown():
+    with pytest.raises(GraphFormatError, match="EdgeTableDataModule") as refused:
+        read_graph("postgresql://ana:secret@db/bank")
+    assert str(refused.value).startswith("postgresql://...: a database")
+    assert "secret" not in str(refused.value)

@@ -62,10 +62,12 @@ def chung_lu_edges(degrees: Tensor, num_edges: int, generator: torch.Generator) 
     if num_edges >= MANY_EDGES:
         return torch.cat(list(chung_lu_pieces(degrees, num_edges, generator)))
     nodes = degrees.nonzero().squeeze(1)
-    weights = edge_weights(degrees[nodes].numpy())
+    of_nodes = degrees[nodes].numpy()
     count = min(num_edges, num_pairs(len(nodes)))
     if num_pairs(len(nodes)) <= FEW_PAIRS:
+        weights = edge_weights(of_nodes)
         return nodes[earliest_pairs(UndirectedPairs(len(nodes)), weights, count, generator)]
+    weights = edge_weights(_possible(of_nodes))
     ends = np.cumsum(weights) / weights.sum()
     rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
     keys = np.empty(0, dtype=np.int64)
@@ -94,11 +96,19 @@ def chung_lu_pieces(
         Edges of shape ``(P, 2)``, as :func:`edge_pieces` orders them.
     """
     nodes = degrees.nonzero().squeeze(1)
-    of_nodes = degrees[nodes].numpy()
+    of_nodes = _possible(degrees[nodes].numpy())
     count = min(num_edges, num_pairs(len(nodes)))
     seed = int(torch.randint(2**62, (1,), generator=generator))
     for pairs in edge_pieces(edge_weights(of_nodes), count, float(of_nodes.sum()) / 2, seed):
         yield nodes[torch.from_numpy(pairs)]
+
+
+def _possible(degrees: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cut degrees at the number of other nodes, which noise may exceed.
+
+    The weight of such a node would have no bound: nearly all draws would repeat its edges.
+    """
+    return np.minimum(degrees, max(len(degrees) - 1, 1))
 
 
 def edge_weights(degrees: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -114,8 +124,6 @@ def edge_weights(degrees: NDArray[np.int64]) -> NDArray[np.float64]:
     Returns:
         Weights of shape ``(N,)``.
     """
-    # Noise may leave a node more links than there are others, and its weight would have no end.
-    degrees = np.minimum(degrees, max(len(degrees) - 1, 1))
     values, position, counts = np.unique(degrees, return_inverse=True, return_counts=True)
     weights = values / np.sqrt(max(degrees.sum(), 1))
     for _ in range(_MOST_ROUNDS):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightning_dpg.graph import expected_degrees
-from lightning_dpg.graph.expected_degrees import chung_lu_edges, edge_weights
+from lightning_dpg.graph.expected_degrees import chung_lu_edges, chung_lu_pieces, edge_weights
 
 
 @given(st.lists(st.sampled_from([0.05, 0.1, 0.3, 0.7]), min_size=5, max_size=30))
@@ -84,7 +84,13 @@ def test_a_node_without_a_partner_leads_to_no_overflow():
     assert edges.shape == (0, 2)
 
 
-def test_a_degree_beyond_all_other_nodes_is_that_of_all_other_nodes():
+@pytest.mark.parametrize("draw", ["whole", "pieces"])
+def test_a_degree_beyond_all_other_nodes_is_that_of_all_other_nodes(draw):
     # Otherwise nearly all draws would be edges of this node, drawn again and again.
-    others = np.ones(30, dtype=np.int64)
-    assert np.array_equal(edge_weights(np.r_[90, others]), edge_weights(np.r_[30, others]))
+    def drawn(hub):
+        degrees, generator = torch.tensor([hub, *[1] * 20_000]), torch.Generator().manual_seed(0)
+        if draw == "whole":
+            return chung_lu_edges(degrees, 20_000, generator)
+        return torch.cat(list(chung_lu_pieces(degrees, 20_000, generator)))
+
+    assert torch.equal(drawn(20_100), drawn(20_000))

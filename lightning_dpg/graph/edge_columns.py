@@ -168,6 +168,36 @@ def find_columns(
     return Columns(separator, *pair, width, said, columns is not None, others)
 
 
+def chosen_columns(
+    origin: str, names: Sequence[str], columns: tuple[str, str] | None
+) -> tuple[int, int]:
+    """Choose the columns of the ids; names that are numbers come before numbers of columns.
+
+    Args:
+        origin: Place that errors name.
+        names: Names of all columns.
+        columns: Names or numbers of the two columns, or None to recognize them.
+
+    Raises:
+        GraphFormatError: If there are no such columns, or none are recognized.
+    """
+    if columns is None:
+        pair = recognized_header(names) or ((0, 1) if len(names) == 2 else None)
+        if pair is None:
+            raise GraphFormatError(
+                f"{origin}: {len(names)} columns, and no two with names such as source and target\n"
+                f"the columns are {shown(names)}\n{NAME_COLUMNS}"
+            )
+        return pair
+    are_numbers = all(column.isdecimal() for column in columns)
+    if are_numbers and not all(column in names for column in columns):
+        pair = int(columns[0]) - 1, int(columns[1]) - 1
+    else:
+        pair = named_columns(origin, names, columns)
+    check_columns(origin, pair, len(names))
+    return pair
+
+
 def named_columns(origin: str, names: Sequence[str], columns: tuple[str, str]) -> tuple[int, int]:
     """Find two columns by their names."""
     missing = [column for column in columns if column not in names]

@@ -10,13 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from lightning_dpg.graph.conversion import GraphReading, read_edges, without_values
-from lightning_dpg.graph.edge_columns import (
-    NAME_COLUMNS,
-    check_columns,
-    named_columns,
-    recognized_header,
-    shown,
-)
+from lightning_dpg.graph.edge_columns import NAME_COLUMNS, chosen_columns, shown
 from lightning_dpg.graph.node_names import GraphFormatError, is_missing
 
 _LARGEST_WHOLE = 2.0**53
@@ -48,7 +42,7 @@ def read_table(
     """
     labels = list(table.columns)
     names = [str(label) for label in labels]
-    first, second = _chosen(names, columns)
+    first, second = chosen_columns("table", names, columns)
     if names.count(names[first]) > 1 or names.count(names[second]) > 1:
         raise GraphFormatError(f"table: two columns have one name\nthe columns are {shown(names)}")
     ends = [np.asarray(table[labels[place]]) for place in (first, second)]
@@ -82,25 +76,6 @@ def read_pairs(pairs: Sequence[Any], *, undirected: bool = False) -> GraphReadin
         ends[row] = list(pair)
     ids, positions = _numbered(ends[:, 0], ends[:, 1], origin="list")
     return read_edges(positions, ids, "list", "list of pairs", undirected=undirected)
-
-
-def _chosen(names: Sequence[str], columns: tuple[str, str] | None) -> tuple[int, int]:
-    """Choose the columns of a table; labels that are numbers come before numbers of columns."""
-    if columns is None:
-        pair = recognized_header(names) or ((0, 1) if len(names) == 2 else None)
-        if pair is None:
-            raise GraphFormatError(
-                f"table: {len(names)} columns, and no two with names such as source and target\n"
-                f"the columns are {shown(names)}\n{NAME_COLUMNS}"
-            )
-        return pair
-    are_numbers = all(column.isdecimal() for column in columns)
-    if are_numbers and not all(column in names for column in columns):
-        pair = int(columns[0]) - 1, int(columns[1]) - 1
-    else:
-        pair = named_columns("table", names, columns)
-    check_columns("table", pair, len(names))
-    return pair
 
 
 def _numbered(

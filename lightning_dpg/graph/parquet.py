@@ -16,13 +16,7 @@ from torch_geometric.data import Data
 from lightning_dpg.graph.attribute_files import read_stored
 from lightning_dpg.graph.attributes import LABELS
 from lightning_dpg.graph.conversion import GraphReading, read_edges, without_values
-from lightning_dpg.graph.edge_columns import (
-    NAME_COLUMNS,
-    check_columns,
-    named_columns,
-    recognized_header,
-    shown,
-)
+from lightning_dpg.graph.edge_columns import chosen_columns
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import space_of
 
@@ -125,7 +119,7 @@ def read_parquet(
     try:
         with parquet.ParquetFile(path) as opened:
             every = opened.schema_arrow.names
-            chosen = _chosen(path, every, columns)
+            chosen = chosen_columns(str(path), every, columns)
             table = opened.read([every[place] for place in chosen])
     except (ArrowException, OSError) as error:
         problem = str(error).partition("\n")[0][:150]
@@ -139,25 +133,6 @@ def read_parquet(
     reading = read_edges(pairs, names, path, form, undirected=undirected)
     others = [name for place, name in enumerate(every) if place not in chosen]
     return without_values(reading, others)
-
-
-def _chosen(path: Path, names: Sequence[str], columns: tuple[str, str] | None) -> tuple[int, int]:
-    """Choose the columns of the ids."""
-    if columns is None:
-        pair = recognized_header(names) or ((0, 1) if len(names) == 2 else None)
-        if pair is None:
-            raise GraphFormatError(
-                f"{path}: {len(names)} columns, and no two with names such as source and target\n"
-                f"the columns are {shown(names)}\n{NAME_COLUMNS}"
-            )
-        return pair
-    are_numbers = all(column.isdecimal() for column in columns)
-    if are_numbers and not all(column in names for column in columns):
-        pair = int(columns[0]) - 1, int(columns[1]) - 1
-    else:
-        pair = named_columns(str(path), names, columns)
-    check_columns(path, pair, len(names))
-    return pair
 
 
 def _numbered(path: Path, ends: list[Any]) -> tuple[list[str], Tensor]:

@@ -57,9 +57,8 @@ def _first_come(ends: NDArray[np.int64], room: NDArray[np.int64]) -> NDArray[np.
     """Return which edges of shape ``(K, 2)`` are kept, the first ones first, in rounds."""
     kept = np.zeros(len(ends), dtype=np.bool_)
     is_open = np.ones(len(ends), dtype=np.bool_)
-    stubs = np.argsort(ends.T.ravel(), kind="stable")  # by node, then by the order of the edges
-    places = np.tile(np.arange(len(ends)), 2)[stubs]
-    nodes = ends.T.ravel()[stubs]
+    stubs = np.argsort(ends.ravel(), kind="stable")  # by node, then by the order of the edges
+    places, nodes = stubs // 2, ends.ravel()[stubs]
     room = room.copy()
     while len(places):
         starts = np.flatnonzero(np.diff(nodes, prepend=-1))

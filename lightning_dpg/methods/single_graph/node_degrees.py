@@ -105,7 +105,9 @@ class NodeDegrees(OneShotSynthesizer):
                 raise ValueError("max_degree follows from num_nodes: give one of both")
             return bound
         if bound is None:
-            bound = math.ceil(math.sqrt(epsilon * num_nodes)) if math.isfinite(epsilon) else num_nodes
+            bound = (
+                math.ceil(math.sqrt(epsilon * num_nodes)) if math.isfinite(epsilon) else num_nodes
+            )
         return max(min(bound, num_nodes - 1), 1)
 
     def on_fit_start(self) -> None:
@@ -156,9 +158,7 @@ class NodeDegrees(OneShotSynthesizer):
         return torch.zeros(len(pairs))
 
 
-def counts_at_least(
-    edges: NDArray[np.int64], num_nodes: int, max_degree: int
-) -> NDArray[np.int64]:
+def counts_at_least(edges: NDArray[np.int64], num_nodes: int, max_degree: int) -> NDArray[np.int64]:
     """Count the nodes with j or more kept edges, for j from 1 to D, shape ``(D,)`` (private)."""
     kept = edges[project_degrees(edges, num_nodes, max_degree)]
     degrees = np.bincount(kept.ravel(), minlength=num_nodes)

@@ -65,8 +65,8 @@ def projected_histogram_sensitivity(max_degree: int) -> int:
 
     A node whose degree changes leaves one bin for another, which is 2. By the lemma of this file at
     most k + k' nodes beside v do so, and v itself if k differs from k'. Then k + k' is at most
-    2D - 1, so that at most 2D nodes change in either case. If v loses all its edges, k' is 0, and
-    the bound is 2(k + 1), at most 2D + 2.
+    2D - 1, so that at most 2D nodes change in either case. Six nodes attain it for D up to 3. If v
+    loses all its edges, k' is 0, and the bound is 2(k + 1), at most 2D + 2.
 
     Args:
         max_degree: Public bound D of the projection.

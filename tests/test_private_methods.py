@@ -64,6 +64,7 @@ SMALL = {
     "AttributeEncoder": {"iterations": 20, "rank": 4, "public_pairs": 64},
     "AttributeMoments": {"rank": 4},
     "NodeAttributeMoments": {"max_degree": 13, "rank": 4},
+    "NodeDegrees": {"max_degree": 13},
 }
 
 # Name, mechanism, sensitivity, epsilon or noise multiplier, steps at the budget of the file, written
@@ -206,7 +207,10 @@ LEDGERS |= {
         ),
     ],
 }
+# Twice the bound on degrees.
+LEDGERS["node_degrees"] = [("nodes of each degree or more", "pure", 26, 4.0, 1)]
 RELATIONS = {
+    "node_degrees": "node",
     "ldp_gw": "local_graph",
     "privcom_node": "node",
     "attribute_moments_node": "node",

@@ -42,7 +42,7 @@ def truncate(edges: Tensor, num_nodes: int, max_degree: int, order: int = 0) -> 
     """
     _check_degree(max_degree)
     pairs = edges.cpu().numpy()
-    keys = _scatter(pairs, order)
+    keys = scatter_pairs(pairs, order)
     ends = pairs.T.ravel()
     sequence = np.lexsort((np.concatenate([keys, keys]), ends))
     degree = np.bincount(ends, minlength=num_nodes)
@@ -77,7 +77,7 @@ def drop_high_degree(edges: Tensor, num_nodes: int, max_degree: int) -> Tensor:
     return edges[low[edges].all(dim=1)]
 
 
-def _scatter(pairs: NDArray[np.int64], order: int) -> NDArray[np.uint64]:
+def scatter_pairs(pairs: NDArray[np.int64], order: int) -> NDArray[np.uint64]:
     """Map each pair to a different 64-bit number, shape ``(M,)``.
 
     Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014, the last function

@@ -32,6 +32,11 @@ from lightning_dpg.privacy.sensitivity.neighbor_sums import (
     aggregation_sensitivity,
     earlier_neighbor_sensitivity,
 )
+from lightning_dpg.privacy.sensitivity.projected_degrees import (
+    projected_degree_sensitivity,
+    projected_edge_count_sensitivity,
+    projected_histogram_sensitivity,
+)
 from lightning_dpg.privacy.sensitivity.wedges import wedge_sensitivity
 
 __all__ = [
@@ -51,6 +56,9 @@ __all__ = [
     "log_likelihood_sensitivity",
     "node_moment_sensitivity",
     "pair_bit_sensitivity",
+    "projected_degree_sensitivity",
+    "projected_edge_count_sensitivity",
+    "projected_histogram_sensitivity",
     "wedge_sensitivity",
     "weighted_joint_degree_sensitivity",
 ]

@@ -44,8 +44,10 @@ class NodeAttributeMoments(OneShotSynthesizer):
     Privacy:
         (epsilon, delta)-DP at the level of nodes (all edges of one node are removed; the node
         stays), **if** no node has more than ``max_degree`` edges, in the graph and in its neighbors
-        ("restricted" DP). A larger degree is refused, and this refusal is not protected. The set of
-        nodes and the attributes are public, those of the protected node among them.
+        ("restricted" DP). A larger degree is refused, and this refusal is not protected. Leaving
+        edges out, as :class:`NodeDegrees` does, would not replace the bound: one node can change
+        which edges are left all over the graph, and the moment with them. The set of nodes and the
+        attributes are public, those of the protected node among them.
 
     Cost:
         Time is O(N F r + (N + M) r^2) and memory O(N F + M), with no limit on N. A graph of M edges

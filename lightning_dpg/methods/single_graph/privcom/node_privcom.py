@@ -37,8 +37,9 @@ class NodePrivCom(NoisyPowerMethod):
 
     When to use:
         To study node-level privacy. The method finds nothing at an epsilon of 8 and below, for
-        graphs of any size, and a run warns of it. For communities take :class:`PrivCom` or
-        :class:`PrivGraph`, which protect single edges.
+        graphs of any size, and a run warns of it. At this level take :class:`NodeDegrees` for degrees,
+        and :class:`NodeAttributeMoments` for links if attributes are public. For communities take
+        :class:`PrivCom` or :class:`PrivGraph`, which protect single edges.
 
     Privacy:
         (epsilon, delta)-DP at the level of nodes (all edges of one node are removed; the node
@@ -113,7 +114,8 @@ class NodePrivCom(NoisyPowerMethod):
         rank_zero_warn(
             f"signal-to-noise ratio of a step: at most {ratio:.2g}, whatever the graph\n"
             "the node level finds nothing at an epsilon of 8 and below, however large the graph, and "
-            "protects within max_degree only (restricted node-level DP)"
+            "protects within max_degree only (restricted node-level DP)\n"
+            "NodeDegrees releases degrees at this level, NodeAttributeMoments links by public attributes"
         )
 
     def planned_counts(self, epsilon: float) -> list[LedgerEntry]:

@@ -59,7 +59,9 @@ def true_links(
         total: Sum of the result.
     """
     upper, lower = np.tril_indices(len(sizes))
-    pairs = np.where(upper == lower, sizes[upper] * (sizes[upper] - 1) / 2, sizes[upper] * sizes[lower])
+    pairs = np.where(
+        upper == lower, sizes[upper] * (sizes[upper] - 1) / 2, sizes[upper] * sizes[lower]
+    )
     links = (noisy - false * pairs) / (1 - 2 * false)
     noise = 2 * math.exp(-epsilon) / math.expm1(-epsilon) ** 2 if epsilon < 700 else 0.0
     for cells in (upper == lower, upper != lower):

@@ -33,6 +33,11 @@ class GroupedLabels:
         num_labels: Number of labels K.
         num_edges: The M of h, public or released.
         rate: :math:`\beta`, positive.
+
+    Attributes:
+        edges: The edges (private).
+        blocks: Nodes of each block; every node is in one (private).
+        labels: Current label of each node, shape ``(N,)``.
     """
 
     def __init__(
@@ -44,6 +49,7 @@ class GroupedLabels:
         rate: float,
     ) -> None:
         self.num_nodes, self.num_labels = len(weights), num_labels
+        self.edges = edges
         self._weights = np.maximum(weights, _LEAST_WEIGHT)
         self._rate, self._contrast, self._num_edges = rate, math.expm1(rate), num_edges
         self._total = float(self._weights.sum())
@@ -100,12 +106,25 @@ class GroupedLabels:
         self.labels[self._nodes] = new
         self._totals = self._outside + np.bincount(new, self._own, self.num_labels)
 
-    def log_weight(self, labels: NDArray[np.int64], edges: NDArray[np.int64]) -> float:
-        """Logarithm of the unnormalized law of labels, on edges of shape ``(M, 2)``."""
-        first, second = labels[edges].T
+    def log_weight(self, labels: NDArray[np.int64]) -> float:
+        """Logarithm of the unnormalized law of labels of shape ``(N,)``."""
+        first, second = labels[self.edges].T
         totals = np.bincount(labels, self._weights, self.num_labels)
         prior = self._log_prior(np.array((totals**2).sum()))
         return self._rate * int((first == second).sum()) + float(prior)
+
+    def laws(self) -> NDArray[np.float64]:
+        """Law of the label of each node given the current labels of all others, shape ``(N, K)``."""
+        size, own = self.num_labels, self._weights[:, None]
+        ends = np.concatenate([self.edges, self.edges[:, ::-1]])
+        cells = ends[:, 0] * size + self.labels[ends[:, 1]]
+        counts = np.bincount(cells, minlength=self.num_nodes * size).reshape(-1, size)
+        others = self._totals - own * (self.labels[:, None] == np.arange(size))
+        squares = (others**2).sum(axis=1, keepdims=True) + own * (2 * others + own)
+        logits = self._rate * counts + self._log_prior(squares)
+        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+        laws: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+        return laws
 
     def _excess(self, labels: NDArray[np.int64]) -> float:
         """Log prior of labels of the block, less the sum of what proposals took for it."""

@@ -62,6 +62,9 @@ def labels_entry(
     record: str = "undirected edge",
 ) -> LedgerEntry:
     """Entry of :func:`sample_labels`, with the epsilon of a guard that stands before it."""
+    public: dict[str, float | int | str] = {"sweeps of the chain": sweeps}
+    if math.isfinite(guard):
+        public["epsilon in any case, by the guard"] = guard
     return LedgerEntry(
         key=key,
         name=name,
@@ -71,7 +74,7 @@ def labels_entry(
         epsilon=epsilon,
         proof=proof,
         record=record,
-        public={"sweeps of the chain": sweeps, "epsilon in any case, by the guard": guard},
+        public=public,
     )
 
 
@@ -116,7 +119,8 @@ def sample_labels(
     for sweep in range(sweeps):
         power = min(1.0, (sweep + 1) / (_WARM_SHARE * sweeps))
         coins = _uniform(noise, model.num_nodes)
-        decisions = _uniform(noise, len(model.blocks))
+        # As many as nodes: the number of blocks depends on the edges, and what is drawn must not.
+        decisions = _uniform(noise, model.num_nodes)[: len(model.blocks)]
         start = 0
         for block, decision in enumerate(decisions.tolist()):
             cumulative = model.propose(block, power)

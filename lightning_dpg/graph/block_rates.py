@@ -5,7 +5,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.graph.communities import nearest_counts
 from lightning_dpg.graph.counts import fitting_counts
 
 
@@ -70,4 +69,4 @@ def true_links(
         spread = float(np.mean(surplus**2)) if surplus.size else 0.0
         kept = max(0.0, 1 - noise / spread) if spread else 0.0
         links[cells] = rate * expected[cells] + kept * surplus
-    return nearest_counts(np.rint(links).astype(np.int64), total)
+    return fitting_counts(links, np.full(len(links), total), total)

@@ -1,5 +1,6 @@
 """Law of node labels that favors edges within groups, and blocks of nodes that move together."""
 
+import itertools
 import math
 from functools import cached_property
 
@@ -145,7 +146,8 @@ def independent_blocks(
 ) -> list[NDArray[np.int64]]:
     """Partition nodes into blocks of about ``size`` nodes without an edge inside.
 
-    Nodes of the largest degrees come first, each into a random block without a neighbor of it.
+    Nodes of the largest degrees come first, each into a random block without a neighbor of it, or into
+    the first one if a few tries find none.
 
     Args:
         starts: Where the neighbors of each node begin, and the end, shape ``(N + 1,)``.
@@ -160,13 +162,10 @@ def independent_blocks(
     bounds = starts.tolist()
     for node in np.argsort(-np.diff(starts), kind="stable").tolist():
         taken = set(place[neighbors[bounds[node] : bounds[node + 1]]].tolist())
-        free = (block for block in tries[node] if block not in taken)
-        found = next(free, -1)
-        if found < 0:
-            found, count = count, count + 1
-        place[node] = found
+        candidates = itertools.chain(tries[node], itertools.count())
+        place[node] = next(block for block in candidates if block not in taken)
     order = np.argsort(place, kind="stable")
-    sizes = np.bincount(place, minlength=count)
+    sizes = np.bincount(place)
     return [block for block in np.split(order, np.cumsum(sizes)[:-1]) if len(block)]
 
 

@@ -96,7 +96,7 @@ def test_stationary_laws_of_all_neighbors_are_within_epsilon():
 @pytest.mark.parametrize("make", [GroupedLabels, Pairwise])
 def test_each_step_is_reversible_and_a_sweep_reaches_all_labels(make):
     model = make(PAIRS[[0, 1, 4, 5, 8]], WEIGHTS, 3, 7, 1.3)
-    assert max(map(len, model.blocks)) == (2 if make is Pairwise else 1)
+    assert make is GroupedLabels or max(map(len, model.blocks)) > 1
     stationary, sweep = law(model), np.eye(3**N)
     for block, nodes in enumerate(model.blocks):
         matrix = step(model, block)

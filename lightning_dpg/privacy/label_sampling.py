@@ -58,6 +58,7 @@ def labels_entry(
     *,
     sweeps: int,
     guard: float,
+    sensitivity: int = 1,
     relation: Relation = Relation.EDGE,
     record: str = "undirected edge",
 ) -> LedgerEntry:
@@ -70,7 +71,7 @@ def labels_entry(
         name=name,
         relation=relation,
         mechanism="pure",
-        sensitivity=1,
+        sensitivity=sensitivity,
         epsilon=epsilon,
         proof=proof,
         record=record,

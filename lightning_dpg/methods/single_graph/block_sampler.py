@@ -155,7 +155,6 @@ class BlockSampler(OneShotSynthesizer):
         return [*degrees, self._labels(parts["labels"].epsilon), links]
 
     def _labels(self, epsilon: float) -> LedgerEntry:
-        assert label_utility_sensitivity() == 1
         return labels_entry(
             "block_labels",
             "labels of nodes",
@@ -163,6 +162,7 @@ class BlockSampler(OneShotSynthesizer):
             "label_utility_sensitivity",
             sweeps=self.hparams["sweeps"],
             guard=self.guard,
+            sensitivity=label_utility_sensitivity(),
         )
 
     def _parts(self, epsilon: float) -> dict[str, Budget]:

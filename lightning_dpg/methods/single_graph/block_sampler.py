@@ -75,7 +75,7 @@ class BlockSampler(OneShotSynthesizer):
 
     Cost:
         A sweep takes time O(M + N K) for K groups, in blocks of nodes without an edge inside. Memory is
-        O(N K + M). The guard takes time O(N^2) for its coins, and memory for its flips alone.
+        O(N K + M). The guard takes time and memory in proportion to M and its false edges.
 
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.
@@ -238,10 +238,14 @@ class BlockSampler(OneShotSynthesizer):
         return self.space.from_ends(torch.from_numpy(link_pairs(pairs, none, size, rng)))
 
     def score(self, pairs: Tensor) -> Tensor:
-        """Expected number of edges of pairs ``(P, 2)``, repeated edges allowed: ``(P,)``."""
+        """Expected number of edges of pairs ``(P, 2)``, repeated edges allowed: ``(P,)``.
+
+        Nodes of released degree 0 count as of degree 1: noise often makes a small degree 0, and the
+        groups would not order the pairs of such nodes.
+        """
         classes, degrees = self.communities.cpu(), self.degrees.cpu()
         totals = torch.bincount(classes, degrees, minlength=len(self.links))
         mixing = stub_mixing(self.links.cpu().numpy(), totals.long().numpy())
         rates = torch.from_numpy(mixing) / torch.outer(totals, totals).clamp(min=1)
         first, second = classes[pairs].T
-        return rates[first, second] * degrees[pairs].double().prod(dim=1)
+        return rates[first, second] * degrees[pairs].clamp(min=1).double().prod(dim=1)

@@ -233,3 +233,13 @@ def test_planted_groups_are_found(guard):
     assert float(within.double().mean()) > 0.85
     scores = method.score(torch.tensor([[0, 1], [0, 100]]))
     assert scores[0] > scores[1]
+
+
+def test_groups_order_pairs_of_released_degree_zero():
+    method = BlockSampler(num_nodes=6)
+    method.degrees = torch.tensor([2, 3, 3, 0, 0, 0])
+    method.communities = torch.tensor([0, 0, 1, 0, 0, 1])
+    method.links = torch.tensor([[2, 0], [1, 1]])
+    for node in (0, 3):
+        same, other = method.score(torch.tensor([[node, 4], [node, 5]]))
+        assert same > other > 0

@@ -33,6 +33,7 @@ SHORT = SIZES | {
     "num_clients": 2,
     "local_epochs": 1,
     "steps_per_node": 100,
+    "sweeps": 5,
     "noise_multiplier": 1.0,
     "max_degree": 8,
 }

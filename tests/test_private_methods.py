@@ -34,7 +34,7 @@ from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.privacy import mechanisms, multi_bit
+from lightning_dpg.privacy import label_sampling, mechanisms, multi_bit
 from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
 from lightning_dpg.privacy.ledger import PrivacyLedger
@@ -58,6 +58,7 @@ SMALL = {
     "DPGGAN": SMALL_VAE,
     "HRG": {"steps_per_node": 100},
     "GaussianHRG": {"steps_per_node": 100},
+    "BlockSampler": {"sweeps": 5},
     "NodePrivCom": {"max_degree": 13, "clip": 0.75},
     "CentralGromovWasserstein": SMALL_GW,
     "LDPGromovWasserstein": SMALL_GW,
@@ -89,6 +90,13 @@ LEDGERS = {
         ("degree of each node", "pure", 2, 0.1375, 1),
         ("communities", "pure", 1, 0.7, 1),
         ("edges within and between communities", "pure", 1, 0.05, 1),
+    ],
+    "block_sampler": [
+        ("number of edges", "pure", 1, 0.06, 1),
+        ("ordered degrees", "pure", 2, 0.075, 1),
+        ("degree of each node", "pure", 2, 0.165, 1),
+        ("labels of nodes", "pure", 1, 0.64, 1),
+        ("edges within and between communities", "pure", 1, 0.06, 1),
     ],
     "dk2": [
         ("number of edges", "pure", 1, 0.05, 1),
@@ -377,9 +385,14 @@ class Transcript:
             multi_bit.multi_bit,
             exponential.choose_in_turns,
             exponential.choose_by_chain,
+            label_sampling.sample_labels,
         )
         for original in originals:
-            wrappers = {"choose_in_turns": self._choices, "choose_by_chain": self._chain}
+            wrappers = {
+                "choose_in_turns": self._choices,
+                "choose_by_chain": self._chain,
+                "sample_labels": self._labels,
+            }
             wrapped = wrappers.get(original.__name__, self._noisy)
             for name, module in list(sys.modules.items()):
                 is_user = name.startswith("lightning_dpg.") and name != original.__module__
@@ -459,6 +472,22 @@ class Transcript:
             utility = log_likelihoods(counts, branch_pairs(drawn.numpy())).sum()
             public = terms | {"others": plain(others)}
             self.exchange("choose_by_chain", public, torch.tensor(utility))
+            self.outputs.append(drawn)
+            return drawn
+
+        return mechanism
+
+    def _labels(self, original):
+        def mechanism(model, ledger, noise, entry, sweeps):
+            self.calls += 1
+            # The second run gets the labels of the first: how many edges have they equal ends in?
+            drawn = original(model, ledger, noise, entry, sweeps)
+            drawn = self.states.setdefault(self.calls, drawn)
+            first, second = drawn.numpy()[model.edges].T
+            law = [model._weights.tolist(), model.num_labels, model._num_edges, model._rate]
+            public = {"sensitivity": entry.sensitivity, "entry": entry.to_dict(), "law": law}
+            utility = torch.tensor(int((first == second).sum()))
+            self.exchange("sample_labels", public | {"sweeps": sweeps}, utility)
             self.outputs.append(drawn)
             return drawn
 

@@ -40,6 +40,7 @@ from lightning_dpg.methods.single_graph.attribute_encoder.node_attribute_moments
     NodeAttributeMoments,
 )
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.block_sampler import BlockSampler
 from lightning_dpg.methods.single_graph.bter import BTER
 from lightning_dpg.methods.single_graph.cell import CELL
 from lightning_dpg.methods.single_graph.chung_lu import ChungLu
@@ -74,6 +75,7 @@ __all__ = [
     "HRG",
     "AttributeEncoder",
     "AttributeMoments",
+    "BlockSampler",
     "CentralGromovWasserstein",
     "ChungLu",
     "DPGGANAsPublished",

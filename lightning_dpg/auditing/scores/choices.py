@@ -1,4 +1,4 @@
-"""Scores of private selections: communities, and a dendrogram with the edges of its branches."""
+"""Scores of private selections: communities, labels, a dendrogram and the edges of its branches."""
 
 import math
 from itertools import pairwise
@@ -23,6 +23,7 @@ from lightning_dpg.graph.dendrogram import (
     log_likelihoods,
 )
 from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.methods.single_graph.block_sampler import label_law
 from lightning_dpg.methods.single_graph.privgraph import TURN_GROWTH
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 
@@ -56,6 +57,29 @@ def communities_score(
         growth = torch.log1p(law[later[read] - start, wanted] * torch.tensor(rate).expm1())
         scores[read] = rate * (chosen[later[read]] == wanted) - growth
     return scores
+
+
+def labels_score(
+    method: Any, entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known: Data
+) -> Tensor:
+    """Score each edge by the log-likelihood ratio of the label of one end, given all others.
+
+    The attacker knows all other edges, and takes the chain for stationary.
+
+    Args:
+        method: The method with the released degrees.
+        entry: Ledger entry of the labels.
+        chosen: Labels of all nodes, shape ``(N,)``.
+        pairs: Canaries of shape ``(P, 2)``.
+        known: Graph of all other edges.
+    """
+    labels, (first, second) = chosen.cpu(), pairs.cpu().T
+    edges, rate = undirected_edges(known).cpu().numpy(), weight(entry.epsilon)
+    model = label_law(edges, method.degrees.cpu(), int(labels.max()) + 1, len(edges), rate)
+    model.reset(labels.numpy())
+    wanted = torch.from_numpy(model.laws())[first, labels[second]]
+    growth = torch.log1p(wanted * torch.tensor(rate).expm1())
+    return rate * (labels[first] == labels[second]) - growth
 
 
 def dendrogram_score(entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known: Data) -> Tensor:

@@ -15,6 +15,7 @@ from lightning_dpg.auditing.scores.choices import (
     branches_score,
     communities_score,
     dendrogram_score,
+    labels_score,
 )
 from lightning_dpg.auditing.scores.counts import (
     counts_score,
@@ -129,6 +130,10 @@ def _communities(seen: Observation) -> Tensor:
     return communities_score(seen.method, seen.entry, seen.noisy, seen.pairs, seen.known)
 
 
+def _block_labels(seen: Observation) -> Tensor:
+    return labels_score(seen.method, seen.entry, seen.noisy, seen.pairs, seen.known)
+
+
 def _dendrogram(seen: Observation) -> Tensor:
     return dendrogram_score(seen.entry, seen.noisy, seen.pairs, seen.known)
 
@@ -228,6 +233,7 @@ _SCORES = {
     "joint_degrees": _joint_degrees,
     "communities": _communities,
     "community_links": _community_links,
+    "block_labels": _block_labels,
     "dendrogram": _dendrogram,
     "branch_edges": _branch_edges,
     "edge_reports": _edge_reports,

@@ -32,6 +32,7 @@ from lightning_dpg.privacy.sensitivity.neighbor_sums import (
     aggregation_sensitivity,
     earlier_neighbor_sensitivity,
 )
+from lightning_dpg.privacy.sensitivity.node_labels import label_utility_sensitivity
 from lightning_dpg.privacy.sensitivity.projected_degrees import (
     projected_degree_sensitivity,
     projected_edge_count_sensitivity,
@@ -52,6 +53,7 @@ __all__ = [
     "edge_partition_sensitivity",
     "edges_per_graph_sensitivity",
     "joint_degree_sensitivity",
+    "label_utility_sensitivity",
     "largest_degrees_sensitivity",
     "log_likelihood_sensitivity",
     "node_moment_sensitivity",

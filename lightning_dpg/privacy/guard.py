@@ -1,0 +1,56 @@
+"""Guard: randomized response that stands before every other read of the edges."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from lightning_dpg.privacy.noise import NoiseSource
+
+_EPSILON = 8.0
+_NODES = 10_000
+
+
+def guard_epsilon(num_nodes: int) -> float:
+    r"""Epsilon at which a guard adds few false edges: :math:`8 + 2 \ln (N / 10{,}000)`, 8 at least.
+
+    It adds :math:`N^2 / 2 \cdot e^{-\epsilon}` false edges, which this keeps at most at 17,000.
+
+    Args:
+        num_nodes: Number of nodes N (public).
+    """
+    return _EPSILON + 2 * math.log(max(num_nodes / _NODES, 1.0))
+
+
+def flip_rate(epsilon: float) -> float:
+    """Probability with which a guard flips a bit; 0 for an infinite epsilon."""
+    return 1 / (1 + math.exp(epsilon)) if epsilon < 700 else 0.0
+
+
+def guarded(present: Tensor, num_bits: int, noise: NoiseSource, epsilon: float) -> Tensor:
+    r"""Flip each of ``num_bits`` bits with probability :math:`1 / (1 + e^\epsilon)`.
+
+    The result is private still, and later releases pay for their reads of it. Two facts hold together:
+
+    * Whatever is computed from the result alone is epsilon-DP by post-processing, since one edge is one
+      bit and its two answers have odds of :math:`e^\epsilon` (Warner, 1965).
+    * What is :math:`\epsilon'`-DP as a function of the result is :math:`\epsilon'`-DP as a function of
+      the edges: with equal flips, the results of two graphs that differ in one edge differ in that
+      edge alone. Averages of laws within a factor :math:`e^{\epsilon'}` are within that factor.
+
+    The flips do not depend on the edges.
+
+    Args:
+        present: Numbers of the bits that are 1, shape ``(M,)``, ascending and different (private).
+        num_bits: Number of bits (public).
+        noise: Secret source of the flips.
+        epsilon: Cost of the result, positive; an infinite one flips nothing.
+
+    Returns:
+        Numbers of the bits that are 1 after the flips, ascending (private).
+    """
+    if not epsilon > 0:
+        raise ValueError(f"epsilon must be positive, got {epsilon}")
+    flips = noise.bernoulli(num_bits, flip_rate(epsilon))
+    numbers, times = torch.cat([present, flips]).unique(return_counts=True)
+    return numbers[times == 1]

@@ -32,6 +32,11 @@ from lightning_dpg.privacy.sensitivity.neighbor_sums import (
     aggregation_sensitivity,
     earlier_neighbor_sensitivity,
 )
+from lightning_dpg.privacy.sensitivity.pooled_statistics import (
+    pooled_component_sensitivity,
+    pooled_degree_sensitivity,
+    pooled_triangle_sensitivity,
+)
 from lightning_dpg.privacy.sensitivity.wedges import wedge_sensitivity
 
 __all__ = [
@@ -51,6 +56,9 @@ __all__ = [
     "log_likelihood_sensitivity",
     "node_moment_sensitivity",
     "pair_bit_sensitivity",
+    "pooled_component_sensitivity",
+    "pooled_degree_sensitivity",
+    "pooled_triangle_sensitivity",
     "wedge_sensitivity",
     "weighted_joint_degree_sensitivity",
 ]

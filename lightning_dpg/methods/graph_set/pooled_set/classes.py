@@ -1,4 +1,4 @@
-"""Classes of graphs of similar size and density, from public sizes and released numbers of edges."""
+"""Classes of graphs of similar size and density, from public sizes and released counts."""
 
 import math
 from typing import NamedTuple

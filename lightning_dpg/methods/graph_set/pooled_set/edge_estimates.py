@@ -12,12 +12,12 @@ _ROUNDS = 40
 
 
 def estimated_counts(noisy: Ints, sizes: Ints, rate: float) -> Ints:
-    r"""Posterior medians of the numbers of edges, under a prior that is fitted to the noisy numbers.
+    r"""Posterior medians of the numbers of edges, under a prior fitted to the noisy numbers.
 
     The prior is a histogram of densities, with a bin of its own for complete graphs, fitted by
     expectation maximization (empirical Bayes). It reads noisy numbers alone, so that it costs
-    nothing. Noise of :math:`P(k) \propto e^{-r |k|}` that was clipped at 0 or at all pairs has the same
-    likelihood as a function of the true number, up to a factor.
+    nothing. The noise has :math:`P(k) \propto e^{-r |k|}`. A noisy number that was clipped at 0 or
+    at all pairs has the same likelihood as a function of the true number, up to a factor.
 
     Args:
         noisy: Noisy numbers of edges from 0 to all pairs, shape ``(G,)``.

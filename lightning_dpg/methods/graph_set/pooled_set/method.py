@@ -43,8 +43,8 @@ _TABLES = ("size_cuts", "density_cuts", "shape", "closed_share")
 class PooledSet(GraphSetSynthesizer):
     r"""Graphs with private numbers of edges, and with degrees and triangles pooled by class.
 
-    The noise on a statistic of one small graph hides it. Summed over many graphs of similar size and
-    density, the same noise is small. Four releases with discrete Laplace noise:
+    The noise on a statistic of one small graph hides it. Summed over many graphs of similar size
+    and density, the same noise is small. Four releases with discrete Laplace noise:
 
     1. The number of edges of each graph. One edge is in one graph; sensitivity 1. Posterior medians
        under a prior of densities, fitted to the noisy numbers alone, replace the noisy numbers.
@@ -56,9 +56,9 @@ class PooledSet(GraphSetSynthesizer):
        :func:`pooled_component_sensitivity`. The graphs are taken for connected where the noise
        explains that the sum is smaller.
 
-    A graph is drawn in four steps, all of them post-processing. The shape of the class, shifted to the
-    number of edges, gives degrees. A simple graph of these degrees is drawn, shuffled by swaps of
-    edges, and connected. Further swaps keep all degrees and bring the number of triangles to the
+    A graph is drawn in four steps, all of them post-processing. The shape of the class, shifted to
+    the number of edges, gives degrees. A simple graph of these degrees is drawn, shuffled by swaps
+    of edges, and connected. Further swaps keep all degrees and bring the number of triangles to the
     share of closed wedges of the class.
 
     When to use:
@@ -73,9 +73,9 @@ class PooledSet(GraphSetSynthesizer):
         public.
 
     Cost:
-        Time O(M log M) to fit, and O(M) swaps to draw the set, of a few microseconds each for graphs of
-        up to a thousand nodes. Where graphs have no node that is linked to all others, each swap
-        also looks at all nodes of the graph.
+        Time O(M log M) to fit, and O(M) swaps to draw the set, of a few microseconds each for
+        graphs of up to a thousand nodes. Where graphs have no node that is linked to all others,
+        each swap also looks at all nodes of the graph.
 
     Args:
         degree_share: Share of the budget for the ordered degrees.

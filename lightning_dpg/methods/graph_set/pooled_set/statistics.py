@@ -106,7 +106,7 @@ def place_weights(sizes: Ints, classes: Ints, num_classes: int, bins: int) -> In
 
 
 def bin_shares(sizes: Ints, bins: int) -> NDArray[np.float64]:
-    """Share of each place of the ordered degrees in each bin, shape ``(N, B)``; rows add up to 1."""
+    """Share of each place of the ordered degrees in each bin, shape ``(N, B)``; rows sum to 1."""
     starts = np.repeat(sizes.cumsum() - sizes, sizes)
     place = np.arange(len(starts)) - starts
     others = np.maximum(np.repeat(sizes, sizes) - 1, 1)

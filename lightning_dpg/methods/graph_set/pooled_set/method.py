@@ -62,9 +62,9 @@ class PooledSet(GraphSetSynthesizer):
     share of closed wedges of the class.
 
     When to use:
-        For a set of a hundred graphs or more whose triangles and degrees matter, at any epsilon.
-        Graphs of one class differ in size and number of edges only. For a set of few graphs take
-        :class:`ErdosRenyiSet`, which is the baseline.
+        For a set of a hundred graphs or more whose triangles and degrees matter. Graphs of one class
+        differ in size and number of edges only. For a set of few graphs take
+        :class:`ErdosRenyiSet`, which is the baseline and should stand beside this method.
 
     Privacy:
         Pure epsilon-DP at the level of edges: one undirected edge of one graph is added or removed.

@@ -174,6 +174,13 @@ LEDGERS = {
         ("critic gradient", "gaussian", 1.0, "the rest", 20),
     ],
     "erdos_renyi_set": [("number of edges of each graph", "pure", 1, 1.0, 1)],
+    "pooled_set": [
+        ("number of edges of each graph", "pure", 1, 0.65, 1),
+        # In units of 1 / 1024: two degrees change by 1, and a triangle count by its maximum.
+        ("ordered degrees, pooled", "pure", 2048, 0.15, 1),
+        ("triangles, pooled", "pure", 1024, 0.15, 1),
+        ("largest components, pooled", "pure", 1024, 0.05, 1),
+    ],
     "dpgvae": [
         ("number of edges of each graph", "pure", 1, 2.4, 1),
         ("sums over neighbors, hop 1", "gaussian", math.sqrt(2), "sigma of 0.3", 1),

@@ -33,6 +33,11 @@ from lightning_dpg.privacy.sensitivity.neighbor_sums import (
     earlier_neighbor_sensitivity,
 )
 from lightning_dpg.privacy.sensitivity.node_labels import label_utility_sensitivity
+from lightning_dpg.privacy.sensitivity.pooled_statistics import (
+    pooled_component_sensitivity,
+    pooled_degree_sensitivity,
+    pooled_triangle_sensitivity,
+)
 from lightning_dpg.privacy.sensitivity.projected_degrees import (
     projected_degree_sensitivity,
     projected_edge_count_sensitivity,
@@ -58,6 +63,9 @@ __all__ = [
     "log_likelihood_sensitivity",
     "node_moment_sensitivity",
     "pair_bit_sensitivity",
+    "pooled_component_sensitivity",
+    "pooled_degree_sensitivity",
+    "pooled_triangle_sensitivity",
     "projected_degree_sensitivity",
     "projected_edge_count_sensitivity",
     "projected_histogram_sensitivity",

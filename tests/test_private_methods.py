@@ -34,7 +34,7 @@ from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.privacy import mechanisms, multi_bit
+from lightning_dpg.privacy import mechanisms, multi_bit, piecewise
 from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
 from lightning_dpg.privacy.ledger import PrivacyLedger
@@ -373,6 +373,7 @@ class Transcript:
             mechanisms.discrete_laplace,
             mechanisms.randomized_response,
             multi_bit.multi_bit,
+            piecewise.piecewise,
             exponential.choose_in_turns,
             exponential.choose_by_chain,
         )
@@ -410,6 +411,8 @@ class Transcript:
             elif kind == "multi_bit":
                 rows = int((ours != theirs).any(dim=1).sum())
                 distances[call] += rows * terms["reports_per_row"]
+            elif kind == "piecewise":
+                distances[call] += int((ours != theirs).sum())
             elif kind in ("gaussian", "backward"):
                 distances[call] += float((ours - theirs).double().norm())
             else:
@@ -425,6 +428,8 @@ class Transcript:
             public |= {k: v.tolist() for k, v in terms.items() if isinstance(v, torch.Tensor)}
             if original.__name__ == "multi_bit":  # all reports of the largest client
                 public["sensitivity"] = int(others[0].max()) * terms["reports_per_row"]
+            if original.__name__ == "piecewise":  # all numbers of a client
+                public["sensitivity"] = value.shape[1]
             value = self.exchange(original.__name__, public, value.clone())
             self.outputs.append(original(value, *others, **terms))
             return self.outputs[-1]

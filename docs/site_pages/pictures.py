@@ -246,7 +246,7 @@ def _feature_picture(settings: dict[str, Any]) -> Figure:
     for name in ("discrepancies", "similarities"):
         if hasattr(method, name):
             return _matrix_picture(settings, method, name)
-    return _count_picture(settings, method)
+    return _value_picture(settings, method)
 
 
 def _matrix_picture(settings: dict[str, Any], method: Any, name: str) -> Figure:
@@ -287,11 +287,11 @@ def _coarse(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return means
 
 
-def _count_picture(settings: dict[str, Any], method: Any) -> Figure:
-    """Exact and released counts of each graph, by label."""
+def _value_picture(settings: dict[str, Any], method: Any) -> Figure:
+    """Exact and released counts or scalars of each graph, by label."""
     exact = fitted({**settings, "privacy": {"epsilon": math.inf, "delta": 1e-5}})
     labels = method.labels.numpy()
-    columns = [column for one in method.counts for column in one.columns]
+    columns = list(method.released_arrays()["columns"])
     pair = (0, len(columns) - 1)
     figure, panels = _panels()
     figure.subplots_adjust(left=0.08, right=0.98, bottom=0.13, top=0.86, wspace=0.2)
@@ -309,9 +309,9 @@ def _count_picture(settings: dict[str, Any], method: Any) -> Figure:
             axes.spines[side].set_visible(False)
     panels[0].legend(fontsize=9, frameon=False)
     source = settings["data"]["init_args"]["name"]
-    _title(panels[0], f"exact counts of {len(labels)} graphs of {source}", "not released")
+    _title(panels[0], f"exact values of {len(labels)} graphs of {source}", "not released")
     budget = budget_text(settings, method)
-    _title(panels[1], f"counts released by {type(method).__name__}", budget)
+    _title(panels[1], f"values released by {type(method).__name__}", budget)
     return figure
 
 

@@ -12,6 +12,8 @@ NAMES = (
     "generator",
     "graphlets",
     "gromov",
+    "large_graphs",
+    "large_links",
     "link_methods",
     "links",
     "local_labels",

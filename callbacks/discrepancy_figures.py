@@ -10,7 +10,7 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from lightning_dpg.interfaces import PublishesDiscrepancies
+from lightning_dpg.interfaces import publishes_discrepancies
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second to import, and only figures need it
     from matplotlib.figure import Figure
@@ -35,7 +35,7 @@ class DiscrepancyFigures(Callback):
         Raises:
             MisconfigurationException: If it has no discrepancies.
         """
-        if not isinstance(pl_module, PublishesDiscrepancies):
+        if not publishes_discrepancies(pl_module):
             raise MisconfigurationException(
                 f"DiscrepancyFigures shows discrepancies between graphs, and {type(pl_module).__name__} "
                 "releases none: take it out of trainer.callbacks"

@@ -1,5 +1,6 @@
 """Curves and figures of the graphs that a synthesizer draws during training."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,17 @@ from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from pytorch_lightning.utilities.rank_zero import rank_zero_info
 from torch_geometric.data import Data
 
+from lightning_dpg.graph.expected_degrees import MANY_EDGES
 from lightning_dpg.graph.pair_space import without_directions
+from lightning_dpg.graph.statistics_source import HoldsStatistics
 from lightning_dpg.interfaces import GraphRecords, PublishesGraphs, serves_records
 from lightning_dpg.metrics.figures import adjacency_figure, degree_figure
-from lightning_dpg.metrics.functional import edge_overlap, statistics
+from lightning_dpg.metrics.functional import edge_overlap, statistics_and_errors
+
+_SPREAD = "_standard_error"
 
 
 class GraphStatistics(Callback):
@@ -22,26 +28,39 @@ class GraphStatistics(Callback):
     The statistics of the sample are logged as ``stat/NAME``; they read released tensors only. What
     reads the private graph has the prefix ``nonprivate/``: the differences ``NAME_error`` of sample
     and original, the share ``edge_overlap`` of the original's edges that the sample has, and the
-    original's part of the figures. The figures, degree distribution and adjacency matrix, lie in
-    the run folder under ``figures``. They go to W&B where it is in use, those of the original with
-    ``privacy.upload_nonprivate`` only.
+    original's part of the figures. In large graphs triangles and mean distances are sampled: a line
+    says so once, and standard errors ``NAME_standard_error`` are logged beside them. The figures,
+    degree distribution and adjacency matrix, lie in the run folder under ``figures``. They go to
+    W&B where it is in use, those of the original with ``privacy.upload_nonprivate`` only.
+
+    Graphs of ``most_edges`` or more take minutes, so they are left to ``evaluate``; a line says so.
 
     Args:
         every_n_steps: Batches between two samples; there is always one at the end.
         nonprivate: Whether to compare with the private graph; the figures and curves then are not
-            covered by the guarantee. ``False`` keeps all that has the prefix, also of methods,
-            out of every log of the run.
+            covered by the guarantee. The edges of a table that a method only counts are not read
+            for it. ``False`` keeps all that has the prefix, also of methods, out of every log of
+            the run.
         seed: Seed of the sample, of the sources of long paths and of the communities (public).
+        most_edges: Released number of edges from which on nothing is drawn, compared or logged.
     """
 
-    def __init__(self, every_n_steps: int = 500, nonprivate: bool = True, seed: int = 0) -> None:
+    def __init__(
+        self,
+        every_n_steps: int = 500,
+        nonprivate: bool = True,
+        seed: int = 0,
+        most_edges: int = MANY_EDGES,
+    ) -> None:
         """Refuse an interval below one batch."""
         if every_n_steps < 1:
             raise ValueError(f"every_n_steps must be positive, got {every_n_steps}")
         self.every_n_steps = every_n_steps
         self.nonprivate = nonprivate
         self.seed = seed
+        self.most_edges = most_edges
         self._batches = 0
+        self._said: set[str] = set()
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
@@ -68,19 +87,27 @@ class GraphStatistics(Callback):
         folder = trainer.log_dir  # asks all ranks
         if not trainer.is_global_zero:
             return
+        if int(torch.as_tensor(getattr(method, "num_edges", 0)).sum()) >= self.most_edges:
+            self._say(
+                f"no figures of graphs of {self.most_edges:,} edges or more (most_edges); evaluate "
+                "compares the release"
+            )
+            return
         with torch.no_grad():
             sample = method.sample(torch.Generator().manual_seed(self.seed))
         graphs = {"synthetic": sample}
-        if self.nonprivate:
-            graphs["original"] = original_graph(trainer)
+        original = original_graph(trainer) if self.nonprivate else None
+        if original is not None:
+            graphs["original"] = original
         # Lightning counts from 0 the batch whose metrics it logs.
         step = self._batches - 1
         values = _values(**{name: without_directions(g) for name, g in graphs.items()})
+        self._name_sampled(values)
         for logger in trainer.loggers:
             logger.log_metrics(values, step=step)
         if folder is None or trainer.fast_dev_run:  # type: ignore[attr-defined]
             return
-        prefix = "nonprivate" if self.nonprivate else "stat"
+        prefix = "stat" if original is None else "nonprivate"
         figures = {
             "degrees": degree_figure(graphs),
             "adjacency": adjacency_figure(graphs, self.seed),
@@ -93,9 +120,23 @@ class GraphStatistics(Callback):
                 if isinstance(logger, WandbLogger):
                     logger.log_image(f"{prefix}/{name}", [str(path)], step=step)
 
+    def _name_sampled(self, values: dict[str, float]) -> None:
+        """Name the sampled statistics of the synthetic graph."""
+        ends = "stat/", _SPREAD
+        names = [name for name in values if name.startswith(ends[0]) and name.endswith(ends[1])]
+        if names:
+            figures = ", ".join(name.removeprefix(ends[0]).removesuffix(ends[1]) for name in names)
+            self._say(f"sampled, standard errors are logged: {figures}")
 
-def original_graph(trainer: Trainer) -> Data:
-    """Return the graph of the training edges (private).
+    def _say(self, line: str) -> None:
+        """Say a line, once in a run."""
+        if line not in self._said:
+            self._said.add(line)
+            rank_zero_info(f"GraphStatistics: {line}")
+
+
+def original_graph(trainer: Trainer) -> Data | None:
+    """Return the graph of the training edges (private); None while a table keeps them.
 
     Raises:
         MisconfigurationException: If the data module serves no single graph.
@@ -107,14 +148,26 @@ def original_graph(trainer: Trainer) -> Data:
             f"GraphStatistics compares with one graph, and {type(data).__name__} serves none\n"
             "set its nonprivate to false, or take it out of trainer.callbacks"
         )
+    if isinstance(records, HoldsStatistics) and not records.holds_edges:
+        rank_zero_info(
+            "GraphStatistics compares nothing: the edges stay in the table, and a comparison would "
+            "read them"
+        )
+        return None
     return records.graph
 
 
 def _values(synthetic: Data, original: Data | None = None) -> dict[str, float]:
-    values = statistics(synthetic)
+    """Return all figures by their names in the logs, and the standard errors of sampled ones."""
+    values, errors = statistics_and_errors(synthetic)
     logged = {f"stat/{name}": value for name, value in values.items()}
+    logged |= {f"stat/{name}{_SPREAD}": error for name, error in errors.items()}
     if original is not None:
-        for name, value in statistics(original).items():
+        exact, spreads = statistics_and_errors(original)
+        for name, value in exact.items():
             logged[f"nonprivate/{name}_error"] = values[name] - value
+            if name in spreads or name in errors:
+                spread = math.hypot(errors.get(name, 0.0), spreads.get(name, 0.0))
+                logged[f"nonprivate/{name}_error{_SPREAD}"] = spread
         logged["nonprivate/edge_overlap"] = edge_overlap(synthetic, original)
     return logged

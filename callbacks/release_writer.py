@@ -32,6 +32,7 @@ from lightning_dpg.callbacks.graph_files import (
 from lightning_dpg.callbacks.privacy_accountant import PrivacyAccountant
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
 from lightning_dpg.graph.io import check_edge_list_names
+from lightning_dpg.graph.name_tensor import put_names
 from lightning_dpg.graph.parquet import check_parquet, write_attribute_table
 from lightning_dpg.graph.whole_files import naming_full_disk
 from lightning_dpg.interfaces import (
@@ -282,9 +283,9 @@ def save_generator(method: Rebuilt, statement: dict[str, Any], path: Path) -> No
         "schema_version": SCHEMA_VERSION,
         "method": type(method).public_path(),
         "hparams": plain_settings(method),
-        "node_names": method.node_names,
-        "privacy": statement,
     }
+    put_names(method.node_names, recipe, tensors)
+    recipe["privacy"] = statement
     if isinstance(method, KindOfRecords) and method.kind != "undirected":
         recipe |= {"kind": method.kind, "num_left": method.num_left}
     text = json.dumps(recipe, allow_nan=False)

@@ -1,5 +1,6 @@
 """DuckDB, the engine of files and of its own databases."""
 
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.datamodules.table_engine import TableEngine
+from lightning_dpg.datamodules.table_engine import TableEngine, written
 from lightning_dpg.graph.node_names import GraphFormatError
 
 _LEAST_MEMORY = 256 * 2**20
@@ -19,6 +20,7 @@ class DuckDBEngine(TableEngine):
     """DuckDB within this process, on files or on a file of its own."""
 
     dialect = "duckdb"
+    order = " COLLATE C"
 
     def __init__(
         self, origin: str, database: Path | None, relation: str | None, connection: Any = None
@@ -26,7 +28,7 @@ class DuckDBEngine(TableEngine):
         import duckdb
 
         super().__init__(origin, relation)
-        self.failures = (duckdb.Error,)
+        self.failures = (duckdb.Error, OSError)  # Arrow raises OSError while rows are read
         self._connection = connection
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         if connection is not None:
@@ -62,18 +64,42 @@ class DuckDBEngine(TableEngine):
     def tables(self) -> list[str]:
         """Names of the tables."""
         rows = self._connection.execute(
-            "SELECT table_name FROM information_schema.tables ORDER BY 1"
+            "SELECT table_schema, table_name FROM information_schema.tables ORDER BY 1, 2"
         ).fetchall()
-        return [name for (name,) in rows]
+        return [
+            written(name) if schema == "main" else f"{written(schema)}.{written(name)}"
+            for schema, name in rows
+        ]
 
     def _refuse(self, error: Exception) -> NoReturn:
         import duckdb
 
-        text = str(error).partition("\n")[0]
-        is_parquet = self.relation is not None and self.relation.startswith("read_parquet")
-        if is_parquet and not isinstance(error, duckdb.BinderException):
+        text = " ".join(str(error).split())
+        if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in text:
             raise GraphFormatError(
-                f"{self.origin}: not a whole Parquet file ({text[:90]})\n"
-                "it may be cut short: copy it anew"
+                f"{self.origin}: no room for the rows that DuckDB puts aside ({text[:90]})\n"
+                "set the variable TMPDIR to a folder with more room"
             ) from None
-        super()._refuse(error)
+        is_parquet = self.relation is not None and self.relation.startswith("read_parquet")
+        is_query = isinstance(error, duckdb.BinderException | duckdb.ConversionException)
+        if is_parquet and not is_query and "Schema mismatch" not in text:
+            raise cut_short(self.origin, text[:90])
+        hints = {
+            "destination type INT64": "expected numbers below 2^63\nmake a view that casts the ids "
+            "to text, and read the view",
+            "not utf-8 encoded": "save it as UTF-8",
+            "Schema mismatch": "expected files with the same columns",
+            "Could not set lock": "another program has it open: close that one first",
+        }
+        hint = next((way for sign, way in hints.items() if sign in text), None)
+        text = re.split(r" LINE \d+:| Possible | Potential Fixes| Original Line:", text)[0]
+        if hint is None:
+            super()._refuse(duckdb.Error(text))
+        raise GraphFormatError(f"{self.origin}: {text[:200]}\n{hint}") from None
+
+
+def cut_short(origin: str, reason: str) -> GraphFormatError:
+    """Return the error of a damaged Parquet file."""
+    return GraphFormatError(
+        f"{origin}: not a whole Parquet file ({reason})\nit may be cut short: copy it anew"
+    )

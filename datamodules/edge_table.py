@@ -45,6 +45,11 @@ class TableGraph:
         self.assumptions = assumptions
         self.statistics = TableStatistics(table)
 
+    @property
+    def holds_edges(self) -> bool:
+        """Whether the edges have been read."""
+        return "edges" in vars(self)
+
     @cached_property
     def edges(self) -> Tensor:
         """Records of shape ``(M, 2)`` in lexicographic order."""
@@ -148,6 +153,8 @@ class EdgeTableDataModule(EdgeListDataModule):
     def _table(self) -> EdgeTable:
         """The table with its numbered nodes, opened at the first use."""
         self._check_kind()
+        if self.names not in ("keep", "numbers"):
+            raise ValueError(f"names must be 'keep' or 'numbers', got {self.names!r}")
         if self.missing_ids not in ("refuse", "drop"):
             raise ValueError(f"missing_ids must be 'refuse' or 'drop', got {self.missing_ids!r}")
         table = EdgeTable(
@@ -217,7 +224,7 @@ class EdgeTableDataModule(EdgeListDataModule):
     def _read_graph(self) -> Data:
         """Read all edges of the table."""
         if self._stays_there():
-            self._whole = self.records.graph
+            self._whole = self._table_graph.graph
             return self._whole
         self._describe()
         table = self._table
@@ -230,8 +237,11 @@ class EdgeTableDataModule(EdgeListDataModule):
 
     @property
     def records(self) -> OneGraph | TableGraph:  # type: ignore[override]
-        """Return the training records (private), after ``setup``."""
-        return self._table_graph if self._stays_there() else super().records
+        """Return the training records (private), after ``setup``.
+
+        They are the graph in memory as soon as there is one: an audit puts edges into it.
+        """
+        return self._table_graph if "edges" not in vars(self) else super().records
 
     @cached_property
     def edges(self) -> Tensor:  # type: ignore[override]

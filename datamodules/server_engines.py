@@ -1,20 +1,24 @@
 """Engines of other processes: PostgreSQL, Spark, and the connection of an Ibis expression."""
 
+import os
 import re
+import shutil
+import socket
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
-from urllib.parse import SplitResult, parse_qs, urlencode
+from urllib.parse import SplitResult, parse_qs, quote, urlencode, urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.datamodules.table_engine import TableEngine
+from lightning_dpg.datamodules.table_engine import ASCII_SPACES, TableEngine
 from lightning_dpg.graph.node_names import GraphFormatError
 
 _SECONDS = 10
 """Longest wait for a server."""
-_ONLY_READ = "SET default_transaction_read_only = on"
-_MAY_WRITE = "SET default_transaction_read_only = off"
+_ROWS = 100_000
+"""Rows that become Python objects at a time."""
 
 
 class PostgresEngine(TableEngine):
@@ -22,43 +26,56 @@ class PostgresEngine(TableEngine):
 
     dialect = "postgres"
     order = ' COLLATE "C"'
+    spaces = ASCII_SPACES  # a database may have an encoding without others
 
     def __init__(self, url: SplitResult) -> None:
         import adbc_driver_postgresql.dbapi as postgres
+        import pyarrow
 
-        super().__init__(f"postgresql://{url.hostname}{url.path}")
-        self.failures = (postgres.Error,)
-        if url.password is not None:
+        if "@" in url.path + url.query + url.fragment:
+            raise GraphFormatError(
+                "source: an @ behind the host of a PostgreSQL URL\n"
+                "a password belongs into the file ~/.pgpass or the variable PGPASSWORD, and\n"
+                "a user name with one of @ : / ? # is written in percent form, such as %40 for @"
+            )
+        query = parse_qs(url.query)
+        place = url.netloc.rpartition("@")[2] or query.get("host", ["localhost"])[0]
+        super().__init__(f"postgresql://{place}{url.path}")
+        # A connection that ends between two batches is an error of the reader of batches.
+        self.failures = (postgres.Error, pyarrow.ArrowException, OSError)
+        if url.password is not None or {"password", "sslpassword"} & query.keys():
             raise GraphFormatError(
                 f"{self.origin}: the URL holds a password, which the files of a run would keep\n"
                 "put it into the file ~/.pgpass or the variable PGPASSWORD, and leave it out here"
             )
-        query = {"connect_timeout": [str(_SECONDS)], **parse_qs(url.query)}
-        address = url._replace(query=urlencode(query, doseq=True)).geturl()
+        (seconds,) = query.setdefault("connect_timeout", [str(_SECONDS)])[:1]
+        # libpq takes a plus for itself, not for a space.
+        address = url._replace(query=urlencode(query, doseq=True, quote_via=quote)).geturl()
         try:
             self._connection = postgres.connect(address, autocommit=True)
         except postgres.Error as error:
-            text = " ".join(str(error).split())
-            reason = re.search(
-                r"Connection refused|timeout expired|could not translate host name|"
-                r"password authentication failed|no password supplied|"
-                r"(?:database|role) \"[^\"]*\" does not exist",
-                text,
-            )
-            where = f"{url.hostname}:{url.port or 5432}"
             raise GraphFormatError(
-                f"{where}: {reason[0].lower() if reason else text[-120:]}\n"
-                "expected a PostgreSQL server that answers within 10 s; check host, port and user\n"
+                f"{place if ':' in place else f'{place}:5432'}: {_reason(str(error))}\n"
+                f"expected a PostgreSQL server that answers within {seconds} s; check host, port and user\n"
                 "a password belongs into the file ~/.pgpass or the variable PGPASSWORD"
             ) from None
-        self._execute(_ONLY_READ)
+        self._execute("SET default_transaction_read_only = on")
         # The planner has no statistics of grouped rows, and would loop over both sides of a join.
         self._execute("SET enable_nestloop = off")
 
     def _execute(self, *statements: str) -> None:
-        with self._connection.cursor() as cursor:
+        with self._explained(), self._connection.cursor() as cursor:
             for sql in statements:
                 cursor.execute(sql)
+
+    @contextmanager
+    def _may_write(self) -> Iterator[None]:
+        """Allow temporary tables."""
+        self._execute("SET default_transaction_read_only = off")
+        try:
+            yield
+        finally:
+            self._execute("SET default_transaction_read_only = on")
 
     def define(self, name: str, sql: str, *, keep: bool = False) -> None:
         """Give a query a name; rows that are needed often go to a temporary table."""
@@ -66,19 +83,16 @@ class PostgresEngine(TableEngine):
             super().define(name, sql)
             return
         # A name of its own: a temporary table would hide one of the user with an equal name.
-        kept = f"lightning_dpg_{name}"
+        kept = self._own_name(name)
         try:
-            self._execute(
-                _MAY_WRITE,
-                f"DROP TABLE IF EXISTS pg_temp.{kept}",
-                f"CREATE TEMPORARY TABLE {kept} AS {self.complete(sql)}",
-                f"ANALYZE pg_temp.{kept}",  # temporary tables get no statistics otherwise
-            )
+            with self._may_write():
+                self._execute(
+                    f"CREATE TEMPORARY TABLE {kept} AS {self.complete(sql)}",
+                    f"ANALYZE pg_temp.{kept}",  # temporary tables get no statistics otherwise
+                )
             self._queries[name] = f"NOT MATERIALIZED (SELECT * FROM pg_temp.{kept})"
-        except self.failures:  # without the right to make a table, each count asks anew
+        except GraphFormatError:  # without the right to make a table, each count asks anew
             super().define(name, sql)
-        finally:
-            self._execute(_ONLY_READ)
 
     def _batches(self, sql: str) -> Iterator[Any]:
         with self._connection.cursor() as cursor:
@@ -89,14 +103,12 @@ class PostgresEngine(TableEngine):
         """Put numbers into a temporary table, which ends with the connection."""
         import pyarrow
 
-        with self._explained(), self._connection.cursor() as cursor:
-            cursor.execute(_MAY_WRITE)
-            try:
-                table = pyarrow.table(dict(columns))
-                cursor.adbc_ingest(name, table, mode="replace", temporary=True)
-                cursor.execute(f"ANALYZE pg_temp.{name}")
-            finally:
-                cursor.execute(_ONLY_READ)
+        kept, table = self._own_name(name), pyarrow.table(dict(columns))
+        with self._may_write():
+            with self._explained(), self._connection.cursor() as cursor:
+                cursor.adbc_ingest(kept, table, mode="replace", temporary=True)
+            self._execute(f"ANALYZE pg_temp.{kept}")
+        self._queries[name] = f"NOT MATERIALIZED (SELECT * FROM pg_temp.{kept})"
 
     def tables(self) -> list[str]:
         """Names of the tables."""
@@ -107,73 +119,186 @@ class PostgresEngine(TableEngine):
         return [name for batch in self._batches(sql) for name in batch.column(0).to_pylist()]
 
 
+def _reason(text: str) -> str:
+    """Return why a server refused the connection, which libpq says last."""
+    text = " ".join(text.split())
+    found = re.search(
+        r"Connection refused|timeout expired|could not translate host name|"
+        r"password authentication failed|no password supplied|"
+        r"server does not support SSL|"
+        r"(?:database|role) \"[^\"]*\" does not exist",
+        text,
+    )
+    last = re.split(r"failed: |Failed to connect: ", text)[-1].removeprefix("FATAL: ")
+    reason = found[0] if found else last[:120]
+    return (reason[:1].lower() + reason[1:]).strip()
+
+
+class IbisPostgresEngine(PostgresEngine):
+    """The connection of an Ibis table expression on PostgreSQL, whose settings stay as they are.
+
+    Args:
+        backend: Connection of Ibis, which is one of psycopg.
+        relation: The expression in SQL.
+    """
+
+    def __init__(self, backend: Any, relation: str) -> None:
+        import psycopg
+
+        TableEngine.__init__(self, "ibis table", relation)
+        self.failures = (psycopg.Error,)
+        self._connection = backend.con
+
+    @contextmanager
+    def _may_write(self) -> Iterator[None]:
+        """Leave the user's connection as it is."""
+        yield
+
+    def columns(self, relation: str, name: str | None) -> dict[str, str]:
+        """Return the columns of a relation and their types in Arrow, or of PostgreSQL for others."""
+        known = {"int2": "int16", "int4": "int32", "int8": "int64", "numeric": "decimal128"}
+        known |= dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid"), "string")
+        types = self._connection.adapters.types
+        with self._explained(), self._connection.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM {relation} LIMIT 0")
+            found = {
+                column.name: getattr(types.get(column.type_code), "name", "another type")
+                for column in cursor.description
+            }
+        self.known_columns += found
+        return {column: known.get(type_, type_) for column, type_ in found.items()}
+
+    def _batches(self, sql: str) -> Iterator[Any]:
+        import pyarrow
+
+        # All settings end with the transaction; a named cursor reads piece by piece.
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            cursor.execute("SET LOCAL transaction_read_only = on")
+            cursor.execute("SET LOCAL enable_nestloop = off")
+            with self._connection.cursor(self._own_name("cursor")) as rows:
+                rows.execute(sql)
+                names = [column.name for column in rows.description]
+                while found := rows.fetchmany(_ROWS):
+                    columns = [pyarrow.array(column) for column in zip(*found, strict=True)]
+                    yield pyarrow.record_batch(columns, names=names)
+
+    def upload(self, name: str, columns: Mapping[str, NDArray[np.int64]]) -> None:
+        """Put numbers into a temporary table, which ends with the connection."""
+        kept = self._own_name(name)
+        types = ", ".join(f'"{column}" BIGINT' for column in columns)
+        self._execute(
+            f"DROP TABLE IF EXISTS pg_temp.{kept}", f"CREATE TEMPORARY TABLE {kept} ({types})"
+        )
+        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+        to_table = f"COPY pg_temp.{kept} FROM STDIN"
+        with (
+            self._explained(),
+            self._connection.cursor() as cursor,
+            cursor.copy(to_table) as copy,
+        ):
+            for row in rows:
+                copy.write_row(row)
+        self._execute(f"ANALYZE pg_temp.{kept}")
+        self._queries[name] = f"NOT MATERIALIZED (SELECT * FROM pg_temp.{kept})"
+
+
 class SparkEngine(TableEngine):
-    """A Spark cluster, through a session of this process."""
+    """A session of Spark in this process, whose cluster runs the queries.
+
+    Args:
+        origin: Place that errors name.
+        session: The session.
+        relation: The only relation, such as an Ibis table expression, in SQL; else None.
+    """
 
     dialect = "pyspark"
     grammar = "spark"
     group = "$1"
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, origin: str, session: Any, relation: str | None = None) -> None:
+        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
-        from pyspark.sql import SparkSession
 
-        super().__init__(url)
-        self.failures = (PySparkException,)
-        master = url.removeprefix("spark://") if url.startswith("spark://local") else url
-        self._session = SparkSession.getActiveSession() or (
-            SparkSession.builder.master(master).appName("lightning_dpg").getOrCreate()
-        )
+        super().__init__(origin, relation)
+        self.failures = (PySparkException, Py4JError, OSError)
+        self._session = session
 
     def _batches(self, sql: str) -> Iterator[Any]:
         yield from self._session.sql(sql).toArrow().to_batches()
 
     def define(self, name: str, sql: str, *, keep: bool = False) -> None:
-        """Give a query a name, as a temporary view, cached by the cluster if it is needed often."""
+        """Give a query a name; the cluster caches rows that are needed often."""
+        if not keep:
+            super().define(name, sql)
+            return
         with self._explained():
-            self._session.sql(sql).createOrReplaceTempView(name)
-            if keep:
-                self._session.sql(f"CACHE TABLE {name}")
+            # A name of its own: a view would replace one of the user with an equal name.
+            self._session.sql(self.complete(sql)).createOrReplaceTempView(self._own_name(name))
+            self._session.sql(f"CACHE TABLE {self._own_name(name)}")
+        self._queries[name] = f"(SELECT * FROM {self._own_name(name)})"
 
     def upload(self, name: str, columns: Mapping[str, NDArray[np.int64]]) -> None:
         """Put numbers into a temporary view."""
         import pyarrow
 
-        self._session.createDataFrame(pyarrow.table(dict(columns))).createOrReplaceTempView(name)
+        with self._explained():
+            rows = self._session.createDataFrame(pyarrow.table(dict(columns)))
+            rows.createOrReplaceTempView(self._own_name(name))
+        self._queries[name] = f"(SELECT * FROM {self._own_name(name)})"
 
     def tables(self) -> list[str]:
         """Names of the tables."""
         return [row.tableName for row in self._session.sql("SHOW TABLES").collect()]
 
 
-class IbisEngine(TableEngine):
-    """The connection of an Ibis table expression on PostgreSQL or Spark."""
+def open_spark(url: str) -> SparkEngine:
+    """Connect to the Spark cluster of a URL, or take the session that this process has there.
 
-    def __init__(self, backend: Any, relation: str) -> None:
-        engines: dict[str, type[TableEngine]]
-        engines = {"postgres": PostgresEngine, "pyspark": SparkEngine}
-        same = engines.get(backend.name)
-        if same is None:
-            raise GraphFormatError(
-                f"an ibis table of {backend.name}\nexpected DuckDB, PostgreSQL or Spark"
-            )
-        self.dialect, self.grammar = same.dialect, same.grammar  # type: ignore[misc]
-        self.group, self.order = same.group, same.order  # type: ignore[misc]
-        super().__init__("ibis table", relation)
-        from ibis.common.exceptions import IbisError
+    Args:
+        url: ``spark://HOST:PORT`` of the master of a cluster; ``spark://local[2]`` runs Spark in
+            this process, and ``spark://local-cluster[2,1,1024]`` two workers of this machine.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
 
-        self.failures, self._backend = (IbisError,), backend
+    name = url.removeprefix("spark://")
+    is_local = re.fullmatch(r"local(-cluster)?(\[.*\])?", name) is not None
+    if not is_local:
+        _refuse_absent(url, name)
+    if shutil.which("java", path=_java_path()) is None:
+        raise GraphFormatError(f"{url}: Spark needs Java 17\ninstall it, or set JAVA_HOME")
+    master = name if is_local else url
+    builder = SparkSession.builder.master(master).appName("lightning_dpg")
+    try:
+        session = builder.config("spark.ui.showConsoleProgress", False).getOrCreate()
+    except (PySparkException, Py4JError, OSError) as error:
+        raise GraphFormatError(f"{url}: {' '.join(str(error).split())[:200]}") from None
+    if session.sparkContext.master != master:
+        raise GraphFormatError(
+            f"{url}: this process has a session of Spark on {session.sparkContext.master}\n"
+            "name that one as the source, or stop it"
+        )
+    return SparkEngine(url, session)
 
-    def _batches(self, sql: str) -> Iterator[Any]:
-        yield from self._backend.sql(sql).to_pyarrow_batches()
 
-    def upload(self, name: str, columns: Mapping[str, NDArray[np.int64]]) -> None:
-        """Put numbers into a temporary table."""
-        import pyarrow
+def _java_path() -> str | None:
+    """Return the folders in which Spark looks for Java."""
+    home = os.environ.get("JAVA_HOME")
+    return f"{home}/bin" if home else None
 
-        table = pyarrow.table(dict(columns))
-        self._backend.create_table(name, table, temp=True, overwrite=True)
 
-    def tables(self) -> list[str]:
-        """Names of the tables."""
-        return sorted(self._backend.list_tables())
+def _refuse_absent(url: str, places: str) -> None:
+    """Refuse masters that do not answer, for which Spark would wait a minute."""
+    reason = ""
+    for place in places.split(","):
+        try:
+            parts = urlsplit(f"spark://{place}")
+            socket.create_connection((parts.hostname, parts.port or 7077), _SECONDS).close()
+            return
+        except (OSError, ValueError) as error:
+            reason = str(getattr(error, "strerror", None) or error).lower()
+    raise GraphFormatError(
+        f"{url}: {reason}\nexpected the master of a Spark cluster that answers within {_SECONDS} s\n"
+        "give its host and port, such as spark://host:7077"
+    )

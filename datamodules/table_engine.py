@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,17 @@ from numpy.typing import NDArray
 
 from lightning_dpg.graph.node_names import GraphFormatError
 
+ASCII_SPACES = "".join(chr(code) for code in range(128) if chr(code).isspace())
+SPACES = ASCII_SPACES + "\u0085\u00a0\u1680\u2028\u2029\u202f\u205f\u3000"
+SPACES += "".join(chr(code) for code in range(0x2000, 0x200B))
 _MISSING_TABLE = r"does not exist|TABLE_OR_VIEW_NOT_FOUND|not exist.*relation"
+_MISSING_COLUMN = (
+    r'column "?([^"]+?)"? does not exist|Referenced column "([^"]+)" not found|'
+    r"UNRESOLVED_COLUMN.*? with name (\S+) cannot be resolved"
+)
+_LOST = (
+    r"server closed the connection|terminating connection|connection is lost|not open|Py4JNetwork"
+)
 
 
 class TableEngine(ABC):
@@ -24,20 +35,25 @@ class TableEngine(ABC):
         group: First group of a regular expression in its replacement.
         failures: Classes of the engine's errors.
         order: Suffix of text that makes it compare by code points.
+        spaces: Characters around a text id that are no part of it, as in files.
         origin: Place that errors name, without a password.
         relation: The only relation of a source without tables, such as a file, in SQL; else None.
+        known_columns: Names of the columns seen so far, for an error.
     """
 
     dialect: ClassVar[str]
     grammar: ClassVar[str | None] = None
     group: ClassVar[str] = r"\1"
     order: ClassVar[str] = ""
+    spaces: ClassVar[str] = SPACES
     failures: tuple[type[Exception], ...] = ()
 
     def __init__(self, origin: str, relation: str | None = None) -> None:
         self.origin = origin
         self.relation = relation
+        self.known_columns: list[str] = []
         self._queries: dict[str, str] = {}
+        self._mark = uuid.uuid4().hex[:12]
 
     @abstractmethod
     def _batches(self, sql: str) -> Iterator[Any]:
@@ -50,6 +66,10 @@ class TableEngine(ABC):
     @abstractmethod
     def tables(self) -> list[str]:
         """Names of the tables."""
+
+    def _own_name(self, name: str) -> str:
+        """Return a name that neither the user nor another engine gives."""
+        return f"lightning_dpg_{self._mark}_{name}"
 
     def define(self, name: str, sql: str, *, keep: bool = False) -> None:
         """Give a query a name; ``keep`` says that its rows are needed several times."""
@@ -111,7 +131,17 @@ class TableEngine(ABC):
             raise GraphFormatError(
                 f"{self.origin}: {reason}\nask its owner for the right to {right}"
             ) from None
-        text = re.split(r" LINE \d+:| Query was:|;? \[SQL", text)[0]
+        column = re.search(_MISSING_COLUMN, text)
+        if column is not None and self.known_columns:
+            name = next(filter(None, column.groups())).strip("`")
+            raise GraphFormatError(
+                f"{self.origin}: no column {name!r}\n{nearest(name, self.known_columns)}"
+            ) from None
+        if re.search(_LOST, text):
+            raise GraphFormatError(
+                f"{self.origin}: the connection ended while the table was read\nread it again"
+            ) from None
+        text = re.split(r" LINE \d+:| Query was:|;? \[SQL| SQLSTATE:", text)[0]
         raise GraphFormatError(f"{self.origin}: {text[:200]}") from None
 
     def columns(self, relation: str, name: str | None) -> dict[str, str]:
@@ -130,7 +160,9 @@ class TableEngine(ABC):
             self._refuse(error)
         (schema,) = {batch.schema for batch in batches[:1]} or {None}
         if schema is None:
-            raise GraphFormatError(f"{self.origin}: no rows\nexpected two node ids per row")
+            place = self.origin if name is None else f"{self.origin}: table {name!r}"
+            raise GraphFormatError(f"{place}: no rows\nexpected rows of node ids")
+        self.known_columns += schema.names
         return {field.name: str(field.type) for field in schema}
 
     def _unknown_table(self, name: str) -> str:
@@ -163,24 +195,40 @@ class TableEngine(ABC):
         return sqlglot.exp.column(name, quoted=True).sql(self._grammar)
 
     def predicate(self, text: str) -> str:
-        """Check that a condition is one expression, and no further statement."""
+        """Check that a condition is one expression, and decides on each row by this row alone.
+
+        One edge would otherwise decide on others, and the sensitivities of all counts would be
+        larger than those that are booked.
+        """
         import sqlglot
+        from sqlglot import exp
 
         try:
             parsed = sqlglot.parse(f"SELECT 1 WHERE ({text})", dialect=self._grammar)
         except sqlglot.errors.SqlglotError:
             parsed = []
         parts = {key for each in parsed if each for key, value in each.args.items() if value}
-        if len(parsed) != 1 or parts != {"expressions", "where"}:
+        if not text.strip() or len(parsed) != 1 or parts != {"expressions", "where"}:
             raise GraphFormatError(
                 f"where {text!r} is no condition in SQL\n"
                 "expected one expression, such as: amount > 100 AND year = 2024"
             )
         where = parsed[0].args["where"]
+        if where.find(exp.Query, exp.Rand, exp.AggFunc, exp.Window):
+            raise GraphFormatError(
+                f"where {text!r} reads other rows, or draws at random\n"
+                "expected a condition on the columns of one row: one edge must not decide on others"
+            )
         return str(where.this.sql(self._grammar))
+
+
+def written(name: str) -> str:
+    """Return a name as a user writes it: in quotes where SQL needs them."""
+    return name if re.fullmatch(r"\w+", name) else '"' + name.replace('"', '""') + '"'
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """Return the nearest of known names, or all of them, for an error."""
-    near = difflib.get_close_matches(name, known, n=3)
+    near = [other for other in known if other.casefold() == name.casefold()]
+    near = near or difflib.get_close_matches(name, known, n=3)
     return f"did you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(known)}"

@@ -4,7 +4,7 @@ The nodes have the numbers that an edge list with the same ids gives them, in th
 the ids. The ids of edges stay in the engine; the names of nodes are read once each.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -113,7 +113,7 @@ class EdgeTable:
         if self._kind_of_ids == "int64":
             return f"CAST({name} AS BIGINT)"
         text = "STRING" if self.engine.dialect == "pyspark" else "TEXT"
-        return f"TRIM(CAST({name} AS {text})){self.engine.order}"
+        return f"TRIM(BOTH '{self.engine.spaces}' FROM CAST({name} AS {text})){self.engine.order}"
 
     def _check_rows(self, where: str | None, drops_missing: bool) -> None:
         """Count rows and missing ids; keep the rows without missing ids as ``edge_ids``."""
@@ -333,10 +333,12 @@ class EdgeTable:
     def _sql(self, query: Any) -> str:
         return str(ibis_module().to_sql(query, dialect=self.engine.dialect))
 
-    def rows(self, query: Any) -> Iterator[NDArray[np.int64]]:
-        """Yield the rows of a query of whole numbers."""
+    def rows(self, query: Any) -> NDArray[np.int64]:
+        """Return the rows of a query of whole numbers, shape ``(R, columns)``."""
+        parts = []
         for batch in self.engine.batches(self._sql(query)):
             columns = [
                 batch.column(k).to_numpy(zero_copy_only=False) for k in range(batch.num_columns)
             ]
-            yield from np.stack(columns, axis=1).astype(np.int64)
+            parts.append(np.stack(columns, axis=1).astype(np.int64))
+        return np.concatenate(parts) if parts else np.empty((0, len(query.columns)), np.int64)

@@ -1,16 +1,29 @@
 """The engine of a source of tables: a file, a database, a cluster or an Ibis expression."""
 
+import glob
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from lightning_dpg.datamodules.duckdb_engine import DuckDBEngine
-from lightning_dpg.datamodules.server_engines import IbisEngine, PostgresEngine, SparkEngine
+from lightning_dpg.datamodules.duckdb_engine import DuckDBEngine, cut_short
+from lightning_dpg.datamodules.server_engines import (
+    IbisPostgresEngine,
+    PostgresEngine,
+    SparkEngine,
+    open_spark,
+)
 from lightning_dpg.datamodules.table_engine import TableEngine
 from lightning_dpg.graph.node_names import GraphFormatError
 
-_FILES = {".parquet": "read_parquet({})", ".csv": "read_csv({}, all_varchar=true, header=true)"}
+_CSV = "read_csv({}, all_varchar=true, header=true, skip=0)"
+"""Without ``skip``, DuckDB leaves out the first lines of a file whose rows differ in length."""
+_FILES = {".parquet": "read_parquet({})", ".csv": _CSV, ".tsv": _CSV}
+_EXPECTED = (
+    "expected .parquet, .csv, .tsv or a pattern of these, duckdb:///FILE,\n"
+    "postgresql://USER@HOST/DATABASE or spark://MASTER"
+)
 
 
 def open_engine(source: Any) -> TableEngine:
@@ -32,16 +45,19 @@ def open_engine(source: Any) -> TableEngine:
     text = str(source)
     scheme = text.partition("://")[0] if "://" in text else ""
     if scheme == "duckdb":
-        path = Path(text.removeprefix("duckdb:///")).expanduser()
+        path = Path(text.removeprefix("duckdb://").removeprefix("/")).expanduser()
         if not path.is_file():
-            raise GraphFormatError(f"{path}: no such file\nexpected a database of DuckDB")
+            raise GraphFormatError(
+                f"{path}: no such file\nexpected a database of DuckDB: duckdb:///FILE, and with "
+                "four slashes a path from the root (duckdb:////data/bank.duckdb)"
+            )
         return DuckDBEngine(str(path), path, None)
     if scheme in ("postgresql", "postgres"):
         _require("adbc_driver_postgresql")
         return PostgresEngine(urlsplit(text))
     if scheme == "spark":
         _require("pyspark", extra="spark")
-        return SparkEngine(text)
+        return open_spark(text)
     return DuckDBEngine(text, None, _read_files(text))
 
 
@@ -53,7 +69,13 @@ def _expression_engine(expression: Any) -> TableEngine:
     relation = f"({ibis.to_sql(expression, dialect=backend.name)}) AS given"
     if backend.name == "duckdb":
         return DuckDBEngine("ibis table", None, relation, backend.con)
-    return IbisEngine(backend, relation)
+    if backend.name == "postgres":
+        return IbisPostgresEngine(backend, relation)
+    if backend.name == "pyspark":
+        return SparkEngine("ibis table", backend.raw_sql("SELECT 1").sparkSession, relation)
+    raise GraphFormatError(
+        f"an ibis table of {backend.name}\nexpected one of DuckDB, PostgreSQL or Spark"
+    )
 
 
 def _read_files(pattern: str) -> str:
@@ -61,14 +83,28 @@ def _read_files(pattern: str) -> str:
     path = Path(pattern).expanduser()
     kind = path.name.lower().removesuffix(".gz")
     reader = next((call for suffix, call in _FILES.items() if kind.endswith(suffix)), None)
-    if reader is None:
+    if path.is_dir():
         raise GraphFormatError(
-            f"{pattern}: no table\nexpected .parquet, .csv or a pattern of these, duckdb:///FILE,\n"
-            "postgresql://USER@HOST/DATABASE or spark://MASTER"
+            f"{pattern}: a folder\nexpected the pattern of its files, such as "
+            f"'{pattern.rstrip('/')}/**/*.parquet'"
         )
-    if not any(path.parent.glob(path.name) if path.parent.exists() else ()):
+    if reader is None or "://" in pattern:
+        raise GraphFormatError(f"{pattern}: no table\n{_EXPECTED}")
+    files = glob.glob(str(path), recursive=True)
+    if not files:
         raise GraphFormatError(f"{pattern}: no such file")
+    if reader is _FILES[".parquet"]:
+        _check_ends(files)
     return reader.format("'" + str(path).replace("'", "''") + "'")
+
+
+def _check_ends(files: Sequence[str]) -> None:
+    """Refuse a Parquet file that lacks its last bytes, which say where its parts are."""
+    for name in files:
+        with open(name, "rb") as file:
+            file.seek(max(file.seek(0, 2) - 4, 0))
+            if file.read() not in (b"PAR1", b"PARE"):
+                raise cut_short(name, "its end is missing")
 
 
 def _require(*modules: str, extra: str = "tables") -> None:

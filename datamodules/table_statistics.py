@@ -34,8 +34,8 @@ class TableStatistics:
         # The second ends of ordered pairs have entries of their own, behind the first ones.
         shift = int(space.ends(torch.zeros(1, 2, dtype=torch.long))[0, 1])
         found = np.zeros(space.num_ends, dtype=np.int64)
-        for node, degree in table.rows(_degrees(table.pairs(), shift)):
-            found[node] = degree
+        nodes, degrees = table.rows(_degrees(table.pairs(), shift)).T
+        found[nodes] = degrees
         return torch.from_numpy(found)
 
     def mixing(self, classes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -76,7 +76,7 @@ class TableStatistics:
         )
         ends = ends.filter(ends.smaller + ends.larger <= largest_two)
         grouped = ends.group_by(["smaller", "larger"]).aggregate(edges=ends.count())
-        rows = np.array([*table.rows(grouped)], dtype=np.int64).reshape(-1, 3)
+        rows = table.rows(grouped)
         return cells_of_counts(rows[:, :2], rows[:, 2], largest_two, table.num_nodes)
 
     def wedges(
@@ -100,7 +100,7 @@ class TableStatistics:
         for group, wedges in table.rows(counted):
             found[0, group] = wedges
         closed = chosen.join(table.pairs(), ["low", "high"]).select("slot", "class", "low", "high")
-        rows = np.array([*table.rows(closed)], dtype=np.int64).reshape(-1, 4)
+        rows = table.rows(closed)
         links = rows[:, 2] * table.num_nodes + rows[:, 3]
         is_counted = count_closed(rows[:, 0], links, hashing.order, closures_per_edge)
         found[1] = np.bincount(rows[is_counted, 1], minlength=found.shape[1])

@@ -280,7 +280,6 @@ class PublishesFeatures(Protocol):
         """What was released of each graph, and the public labels."""
 
 
-@runtime_checkable
 class PublishesDiscrepancies(Protocol):
     """A method that releases discrepancies between graphs.
 
@@ -293,6 +292,11 @@ class PublishesDiscrepancies(Protocol):
     discrepancies: Tensor
     labels: Tensor
     ledger: PrivacyLedger
+
+
+def publishes_discrepancies(method: object) -> TypeGuard[PublishesDiscrepancies]:
+    """Whether a method releases discrepancies; buffers are nothing that ``isinstance`` finds."""
+    return all(hasattr(method, name) for name in PublishesDiscrepancies.__annotations__)
 
 
 class ServesRecords(Protocol):

@@ -14,6 +14,7 @@ import torch
 import yaml
 
 ROOT = Path(__file__).parent.parent
+LIMIT = 900  # seconds, of a machine under load
 CONFIG = {
     "model": {
         "class_path": "DPNetGAN",
@@ -114,7 +115,7 @@ def start(place, *args, module=("lightning_dpg",), **variables):
 
 def fit(place, *args):
     process = start(place, *args)
-    out, _ = process.communicate(timeout=200)
+    out, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 0, out
     return out
 
@@ -154,7 +155,7 @@ def test_two_nodes_book_once_and_end_with_equal_weights(place, launcher):
         shared += ["--master-addr=127.0.0.1", f"--master-port={port}"]
         modules = [[*shared, f"--node-rank={k}", "-m", "lightning_dpg"] for k in (0, 1)]
         nodes = [start(place, *options, module=module) for module in modules]
-    outs = [node.communicate(timeout=200)[0] for node in nodes]
+    outs = [node.communicate(timeout=LIMIT)[0] for node in nodes]
     assert [node.returncode for node in nodes] == [0, 0], outs
     states = [torch.load(place / f"rank{rank}-2.pt", weights_only=True) for rank in (0, 1)]
     for name, tensor in states[0].items():
@@ -222,13 +223,13 @@ def test_average_of_two_processes_is_that_of_one(place):
 def test_killed_processes_are_resumed_with_all_their_steps(place):
     process = start(place, "--config", "ddp", "--trainer.devices", "2")
     run = place / "runs" / "dp_netgan" / "version_0"
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + LIMIT
     while not list(run.glob("checkpoints/*.ckpt")):
         assert process.poll() is None, process.communicate()[0]
         assert time.monotonic() < deadline
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=LIMIT)
     booked = [json.loads(line) for line in (run / "ledger.jsonl").read_text().splitlines()]
     made = sum(line["steps"] for line in booked if line["sample_rate"] < 1)
     assert made >= 20

@@ -133,7 +133,9 @@ def audit_settings(
             settings, view, canaries=canaries, fits=fits, confidence=confidence, read=read
         )
     data = settings["data"]
-    graph = name_of_graph(data["init_args"].get("name"), find_class(data["class_path"]))
+    given = data["init_args"]
+    source = given.get("name", given.get("source"))
+    graph = name_of_graph(source, find_class(data["class_path"]))
     return report._replace(graph=graph)
 
 

@@ -11,7 +11,6 @@ from torch_geometric.data import Data
 from lightning_dpg.benchmark.evaluation_page import page, summary
 from lightning_dpg.benchmark.measured import NOT_PRIVATE, Measured, csv_text, json_text, table
 from lightning_dpg.benchmark.node_evaluation import NamedGraph, NodeEvaluation, evaluate_nodes
-from lightning_dpg.benchmark.whole_files import write_whole
 from lightning_dpg.callbacks.graph_files import FORMATS
 from lightning_dpg.callbacks.release_writer import FEATURES, GENERATOR, STATEMENT
 from lightning_dpg.errors import CommandError
@@ -22,6 +21,7 @@ from lightning_dpg.graph.pair_space import (
     space_of,
     without_directions,
 )
+from lightning_dpg.graph.whole_files import write_whole
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.kind_queries import compare_kinds

@@ -22,6 +22,7 @@ from lightning_dpg.metrics.figures import MAX_SHOWN_NODES
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, GROUPS, Group, Query
 from lightning_dpg.metrics.queries import Answer, Profile
+from lightning_dpg.metrics.sampled import line_on_sampling
 
 MAX_SHOWN = 6
 """Largest number of synthetic graphs in pictures and charts; the tables hold all of them."""
@@ -37,7 +38,7 @@ _DISTRIBUTIONS: tuple[tuple[str, _Curve, Axis, Axis], ...] = (
     ("Distances", distance_curve, Axis("distance"), Axis("share of connected pairs")),
     (
         "Clustering",
-        lambda measured: clustering_curve(measured.graph),
+        clustering_curve,
         Axis("degree", is_log=True),
         Axis("mean local clustering"),
     ),
@@ -160,7 +161,8 @@ def _pictures(real: Profile, measured: Sequence[Measured], labels: Sequence[str]
     if drawer.is_small:
         said = "Nodes are placed by the real graph and colored by its communities"
     else:
-        said = "Adjacency matrices, nodes in the order of the communities of the real graph"
+        order = "the communities" if real.communities.size else "the degrees"
+        said = f"Adjacency matrices, nodes in the order of {order} of the real graph"
         if real.graph.num_nodes > MAX_SHOWN_NODES:
             said += f" (the {MAX_SHOWN_NODES:,} of highest degree)"
     own = "; a graph with other nodes has its own"
@@ -192,8 +194,9 @@ def _charts(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) 
         figures.append(f"<figure><figcaption>{title}</figcaption>{chart}</figure>")
     for found, label in zip(measured, labels, strict=False):
         common = found.comparison.common
-        if common is not None and common.any():
-            matrix = community_matrix(real, found.comparison.synthetic, common)
+        other = found.comparison.synthetic
+        if common is not None and common.any() and real.communities.size and other.communities.size:
+            matrix = community_matrix(real, other, common)
             figures.append(
                 f"<figure><figcaption>Communities of {escape(label)}<span>Rows: the largest "
                 f"{MAX_COMMUNITIES} of the real graph, at most; columns: those of the synthetic "
@@ -212,8 +215,10 @@ def _queries(found: Measured, label: str, *, is_open: bool) -> str:
             head = f"<span>{title} <small>{_closeness(found, group)}</small></span>"
             rows.append(f'<tr class="group"><th scope=colgroup colspan=4>{head}</th></tr>')
         rows += [_query_row(query, found.answers[query.name]) for query in entries]
+    said = line_on_sampling({name: answer.note for name, answer in found.answers.items()})
     return (
         f'<details class="block"{" open" if is_open else ""}><summary>{escape(label)}</summary>'
+        f"{_soft(said)}"
         '<div class="scroll" tabindex="0" role="region" aria-label="Answers to the queries">'
         '<table class="queries"><thead><tr><th scope=col>query</th><th scope=col>real</th>'
         "<th scope=col>synthetic</th><th scope=col>error, or agreement ↑</th></tr></thead>"
@@ -231,6 +236,10 @@ def _query_row(query: Query, answer: Answer) -> str:
         f"<td>{_text(answer.real, 4)}</td><td>{_text(answer.synthetic, 4)}</td>"
         f'<td class="{kind}" style="--share:{share:.1%}">{_text(answer.score)}{arrow}</td></tr>'
     )
+
+
+def _soft(said: str) -> str:
+    return f'<p class="soft">{escape(said)}</p>' if said else ""
 
 
 def _text(value: float, digits: int = 3) -> str:
@@ -255,6 +264,8 @@ def summary(name: str, measured: Sequence[Measured]) -> str:
         )
         title = f"{escape(found.name)} against {escape(name)}"
         guarantee = f"<p>{escape(found.guarantee)}</p>" if found.guarantee else ""
+        notes = {name: answer.note for name, answer in found.answers.items()}
+        guarantee += _soft(line_on_sampling(notes))
         parts.append(
             f"<details{'' if position else ' open'}><summary>{title}</summary>{guarantee}"
             "<table><thead><tr><th>query</th><th>group</th><th>real</th><th>synthetic</th>"

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from lightning_dpg.metrics.queries import Answer, Comparison
+from lightning_dpg.metrics.sampled import line_on_sampling
 
 NOT_PRIVATE = "not private: the numbers were computed from the real graph"
 
@@ -44,7 +45,8 @@ def table(real: str, synthetic: str, answers: Mapping[str, Answer]) -> list[str]
         numbers = f"{cell(answer.real):>12}  {cell(answer.synthetic):>12}"
         row = f"{name:<{width}}  {numbers}  {cell(answer.score, 4):>10}  {answer.note}"
         lines.append(row.rstrip())
-    return lines
+    said = line_on_sampling({name: answer.note for name, answer in answers.items()})
+    return [*lines, said] if said else lines
 
 
 def cell(value: float, digits: int = 8) -> str:

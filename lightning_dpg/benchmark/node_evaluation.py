@@ -13,11 +13,11 @@ from torch_geometric.data import Data
 from lightning_dpg.benchmark import node_report
 from lightning_dpg.benchmark.measured import NOT_PRIVATE
 from lightning_dpg.benchmark.node_report import NodeRow, Setting
-from lightning_dpg.benchmark.whole_files import write_whole
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.expected_degrees import chung_lu_edges
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.nearest_neighbors import nearest_neighbor_edges
+from lightning_dpg.graph.whole_files import write_whole
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.node_classification import NETWORKS, node_scores, scaled, split_nodes
 from lightning_dpg.nn.attribute_rows import AttributeRows

@@ -1,6 +1,7 @@
 """The folder of the results: one process at a time, and complete files only."""
 
 import contextlib
+import errno
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,10 +12,14 @@ from lightning_dpg.errors import CommandError
 DRAWN = "synthetic-0.npz"
 """File of what was drawn, which stays of run 0: the graph of the release, or a whole set."""
 
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Lock a folder against other processes; the lock ends with this process in any case.
+
+    A network folder that has no locks is used without one.
 
     Args:
         folder: An existing folder.
@@ -27,8 +32,11 @@ def locked(folder: Path) -> Iterator[None]:
         lock.acquire()
     except Timeout:
         raise CommandError(f"{folder}: another benchmark is at work in it") from None
+    except NotImplementedError:  # as filelock says it where the system has no locks
+        pass
     except OSError as error:
-        raise CommandError(f"{folder}: cannot be written to ({error})") from error
+        if error.errno not in _NO_LOCKS:
+            raise CommandError(f"{folder}: cannot be written to ({error})") from error
     try:
         yield
     finally:

@@ -12,7 +12,7 @@ from lightning_dpg.benchmark.figures import adjacency_pixels
 from lightning_dpg.benchmark.pages import image
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.metrics.figures import MAX_SHOWN_NODES
-from lightning_dpg.metrics.functional import degrees, local_clustering
+from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.queries import Profile
 
 MAX_POINTS = 60
@@ -22,22 +22,25 @@ _LAYOUT_SEED = 0
 
 def distance_curve(measured: Profile) -> list[tuple[float, float]]:
     """Distances from 1 on, with their share of the connected pairs of nodes."""
-    counts = measured.distance_counts[1:]
+    counts = measured.distances.counts[1:]
     total = counts.sum()
     return [(distance, count / total) for distance, count in enumerate(counts.tolist(), 1)]
 
 
-def clustering_curve(graph: Data) -> list[tuple[float, float]]:
-    """Degrees from 2 on in logarithmic bins, with the mean local clustering of their nodes."""
-    degree = degrees(graph)
-    kept = degree >= 2  # other nodes have no pair of neighbors
-    if not kept.any():
+def clustering_curve(measured: Profile) -> list[tuple[float, float]]:
+    """Degrees from 2 on in logarithmic bins, with the mean local clustering of their nodes.
+
+    Where local clustering was sampled, it is the mean over the drawn nodes.
+    """
+    nodes, shares = measured.clustering.nodes, measured.clustering.shares
+    if not len(nodes):
         return []
+    degree = degrees(measured.graph)[nodes]
     ends = np.unique(np.geomspace(2, degree.max() + 1, 16).round().astype(int))
-    place = np.digitize(degree[kept], ends)
+    place = np.digitize(degree, ends)
     sizes = np.bincount(place)
-    sums = np.bincount(place, local_clustering(graph)[kept])
-    totals = np.bincount(place, degree[kept])
+    sums = np.bincount(place, shares)
+    totals = np.bincount(place, degree)
     return [
         (total / size, clustering / size)
         for total, clustering, size in zip(totals, sums, sizes, strict=True)
@@ -47,6 +50,8 @@ def clustering_curve(graph: Data) -> list[tuple[float, float]]:
 
 def community_curve(measured: Profile) -> list[tuple[float, float]]:
     """Ranks of the communities, largest first, with their sizes; thinned for a plot."""
+    if not measured.communities.size:
+        return []
     sizes = np.sort(np.bincount(measured.communities))[::-1]
     ranks = np.unique(np.geomspace(1, len(sizes), MAX_POINTS).round().astype(int))
     return [(float(rank), float(sizes[rank - 1])) for rank in ranks]
@@ -69,10 +74,11 @@ def community_matrix(real: Profile, synthetic: Profile, common: NDArray[np.bool_
         common: Mask of the shared nodes.
     """
     rows, columns = (ranked(p.communities[common]) for p in (real, synthetic))
-    counts = np.zeros((rows.max() + 1, columns.max() + 1), dtype=np.int64)
-    np.add.at(counts, (rows, columns), 1)
+    # Each lonely node is a community, so that the table of all pairs does not fit into memory.
+    kept = rows < MAX_COMMUNITIES
+    counts = np.zeros((rows[kept].max() + 1, columns.max() + 1), dtype=np.int64)
+    np.add.at(counts, (rows[kept], columns[kept]), 1)
     sizes = counts.sum(axis=1, keepdims=True)
-    counts, sizes = counts[:MAX_COMMUNITIES], sizes[:MAX_COMMUNITIES]
     # Columns stand below the row that has most of them, so that equal communities are a diagonal.
     largest = np.argsort(-counts.sum(axis=0), kind="stable")[:MAX_COMMUNITIES]
     shown = counts[:, largest]
@@ -124,4 +130,6 @@ def by_community(measured: Profile) -> NDArray[np.int64]:
     """Order the nodes of highest degree: largest community first, in each highest degree first."""
     degree = degrees(measured.graph)
     kept = np.argsort(-degree, kind="stable")[:MAX_SHOWN_NODES]
+    if not measured.communities.size:
+        return kept
     return kept[np.lexsort((-degree[kept], ranked(measured.communities)[kept]))]

@@ -49,7 +49,7 @@ class SeparateProcesses(ThreadPoolExecutor):
         self._lock = threading.Lock()
         self._is_closed = False
         self._pools: list[ProcessPoolExecutor] = []
-        self._idle: list[ProcessPoolExecutor] = []
+        self._of_thread = threading.local()
         # Where killed processes leave files
         self._scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         # The pipe ends with this process, also if it is killed.
@@ -75,29 +75,28 @@ class SeparateProcesses(ThreadPoolExecutor):
         with self._lock:
             if self._is_closed:
                 raise CancelledError
-            pool = self._idle.pop() if self._idle else self._start()
+            pool = self._pool()
             outcome: Future[R] = pool.submit(call)
         try:
-            result = outcome.result()
+            return outcome.result()
         except BrokenExecutor as error:
             self._pools.remove(pool)
+            del self._of_thread.pool
             codes = re.search(r"{(.*)}", str(error))
             end = f" with {codes[1]}" if codes else ""
             raise ProcessDiedError(f"its process ended{end}") from error
-        except BaseException:
-            self._idle.append(pool)
-            raise
-        self._idle.append(pool)
-        return result
 
-    def _start(self) -> ProcessPoolExecutor:
-        pool = ProcessPoolExecutor(
-            1,
-            initializer=_watch,
-            initargs=(self._watched,),
-            env={"OMP_NUM_THREADS": "1", "TMPDIR": self._scratch.name},
-        )
-        self._pools.append(pool)
+    def _pool(self) -> ProcessPoolExecutor:
+        """Pool of this thread, which is started when needed."""
+        if not hasattr(self._of_thread, "pool"):
+            self._of_thread.pool = ProcessPoolExecutor(
+                1,
+                initializer=_watch,
+                initargs=(self._watched,),
+                env={"OMP_NUM_THREADS": "1", "TMPDIR": self._scratch.name},
+            )
+            self._pools.append(self._of_thread.pool)
+        pool: ProcessPoolExecutor = self._of_thread.pool
         return pool
 
 

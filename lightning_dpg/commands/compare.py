@@ -3,7 +3,9 @@
 import argparse
 import contextlib
 import shlex
+import signal
 import sys
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
@@ -52,7 +54,7 @@ def run(args: list[str]) -> None:
         return f"{kept}\ngo on with: {command}"
 
     try:
-        with _executor(options.scheduler) as executor:
+        with _end_as_by_ctrl_c(), _executor(options.scheduler) as executor:
             results = measure(
                 options.study,
                 {
@@ -88,6 +90,16 @@ def run(args: list[str]) -> None:
         logs = options.out / "logs"
         print(f"{results.failed} of {len(results.runs)} fits failed, see {logs}", file=sys.stderr)
         raise SystemExit(2)
+
+
+@contextlib.contextmanager
+def _end_as_by_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM, which batch systems send, end the processes and say how to go on."""
+    earlier = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, earlier)
 
 
 def _executor(scheduler: str | None) -> contextlib.AbstractContextManager[Executor | None]:

@@ -4,9 +4,9 @@ import argparse
 import textwrap
 from pathlib import Path
 
-from lightning_dpg.benchmark.whole_files import scratch_of, write_whole
 from lightning_dpg.commands.book_options import add_book_options
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.whole_files import scratch_of, write_whole
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, GROUPS, NODE_GLOSSARY, Query
 
 DESCRIPTION = """\
@@ -21,8 +21,14 @@ Errors are |real - synthetic| / |real|, save those of the queries about both gra
   *_mae         mean absolute error of the largest 1 % of the values
   edge_overlap  share of the real edges that the synthetic graph has; 1 is a copy
 community_nmi, community_ami, community_f1 and edge_overlap need the same nodes in both graphs: those
-of equal names or, where no name is common, of equal position. Beyond 20,000 nodes distances are sampled and
-marked so, and in all but small graphs the subgraphs of 5 nodes.
+of equal names or, where no name is common, of equal position.
+
+Figures of large graphs are sampled, from public seeds: distances beyond 20,000 nodes, triangles and
+clustering beyond 200 million paths of two edges towards the larger degree, subgraphs of 5 nodes in
+all but small graphs, those of 3 and 4 nodes where the smaller degrees of the ends of all edges sum
+to more than 100 million. Notes give the standard errors, and a last line names the sampled figures.
+Beyond a million edges communities are left out unless networkit is installed, which the extra
+[fast] brings.
 
 With --task node-classification a GCN and an SGC learn classes of nodes instead. Attributes and
 classes are public, and those of the first synthetic graph, such as that of a release that was fitted

@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+_PAIRS = 2**22  # pairs of nodes that are drawn at once; a node may have more
+
 
 def block_starts(degrees: NDArray[np.int64]) -> NDArray[np.int64]:
     """Partition nodes into blocks, each as long as the smallest degree in it allows.
@@ -19,7 +21,8 @@ def block_starts(degrees: NDArray[np.int64]) -> NDArray[np.int64]:
     starts: list[int] = []
     start = least = -1
     for position, degree in enumerate(degrees.tolist()):
-        least = min(least, degree)
+        if degree < least:  # noqa: PLR1730 - a call of min takes most of the time
+            least = degree
         if position - start > least:
             start, least = position, degree
             starts.append(start)
@@ -43,10 +46,17 @@ def block_edges(
     Returns:
         Edges of shape ``(M, 2)``, rows ``i < j`` in no order.
     """
-    block = np.searchsorted(starts, np.arange(len(nodes)), side="right") - 1
+    sizes = np.diff(starts, append=len(nodes))
     # Pair each node with all earlier nodes of its block.
-    before = np.arange(len(nodes)) - starts[block]
-    second = np.repeat(np.arange(len(nodes)), before)
-    first = np.arange(len(second)) - np.repeat(np.cumsum(before) - before - starts[block], before)
-    linked = rng.random(len(second)) < np.sqrt(densities[first] * densities[second])
-    return np.sort(nodes[np.stack([first[linked], second[linked]], axis=1)], axis=1)
+    before = np.arange(len(nodes)) - np.repeat(starts, sizes)
+    ends = np.cumsum(before)
+    marks = np.searchsorted(ends, np.arange(_PAIRS, ends[-1] if len(ends) else 0, _PAIRS))
+    edges = [np.empty((0, 2), dtype=np.int64)]
+    for second in np.split(np.arange(len(nodes)), marks):
+        count = before[second]
+        offsets = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        first, second = np.repeat(second - count, count) + offsets, np.repeat(second, count)
+        linked = rng.random(len(second)) < np.sqrt(densities[first] * densities[second])
+        one, other = nodes[first[linked]], nodes[second[linked]]
+        edges.append(np.stack([np.minimum(one, other), np.maximum(one, other)], axis=1))
+    return np.concatenate(edges)

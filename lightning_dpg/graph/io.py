@@ -121,9 +121,10 @@ def read(
             "a folder of TU text files is a set of graphs: for methods of sets, and for compare"
         )
     if not path.is_file():
-        raise GraphFormatError(
-            f"{path}: no such file\nexpected an edge list, .npz, .graphml, .gexf or .gml file"
-        )
+        form = "an edge list, .npz, .graphml, .gexf or .gml file"
+        if ":/" in str(path):
+            form = "a file; fit reads a table of a database with --data EdgeTableDataModule"
+        raise GraphFormatError(f"{path}: no such file\nexpected {form}")
     kind = path.name.lower()
     suffix = next((end for end in _READERS if kind.removesuffix(".gz").endswith(end)), None)
     if columns is not None and (kind.endswith(".npz") or suffix is not None):
@@ -169,7 +170,7 @@ def write_graph(graph: Data, path: str | Path) -> None:
     }
     if path.suffix not in writers:
         raise ValueError(f"path must end with one of {', '.join(writers)}, got {path.name!r}")
-    with whole_file(path) as file:
+    with whole_file(path) as scratch, scratch.open("wb") as file:
         writers[path.suffix](graph, file)
 
 
@@ -184,7 +185,7 @@ def write_blocks(blocks: Iterable[Tensor], names: Sequence[str], path: str | Pat
     Raises:
         OSError: If the disk is full; the file then is not there, or is the one from before.
     """
-    with whole_file(Path(path)) as file:
+    with whole_file(Path(path)) as scratch, scratch.open("wb") as file:
         write_edge_table(blocks, names, file)
 
 

@@ -17,9 +17,10 @@ def pair_numbers(pairs: Tensor, num_nodes: int) -> Tensor:
         num_nodes: Number of nodes N.
 
     Returns:
-        Integers of shape ``(P,)``.
+        Integers of 64 bits of shape ``(P,)``.
     """
-    return _row_starts(pairs[:, 0], num_nodes) + pairs[:, 1] - pairs[:, 0] - 1
+    first, second = pairs.long().T  # numbers of pairs do not fit in 32 bits
+    return _row_starts(first, num_nodes) + second - first - 1
 
 
 def numbered_pairs(numbers: Tensor, num_nodes: int) -> Tensor:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.linalg import LinearOperator, eigsh
 from torch import Tensor
 
@@ -59,10 +59,7 @@ def spectrum(
         weights: Weight of each report, shape ``(K,)``; 1 by default.
         scale: Divisor of rows and columns instead of the roots of D, shape ``(N,)``.
     """
-    ends = reported.numpy().T
-    ones = np.ones(len(reported)) if weights is None else weights.double().numpy()
-    half = coo_array((ones, (ends[0], ends[1])), shape=(num_nodes, num_nodes)).tocsr()
-    reports = half + half.T
+    reports = _matrix(reported, num_nodes, weights)
     roots = (
         _regular_degrees(reports.sum(axis=0), true_rate, false_rate) ** 0.5
         if scale is None
@@ -93,6 +90,14 @@ def spectrum(
         torch.from_numpy(roots),
         bulk,
     )
+
+
+def _matrix(reported: Tensor, num_nodes: int, weights: Tensor | None) -> csr_array:
+    """Return the symmetric matrix of reports, whose parts do not stay in memory."""
+    ends = reported.numpy().T
+    values = np.ones(len(reported)) if weights is None else weights.double().numpy()
+    half = coo_array((values, (ends[0], ends[1])), shape=(num_nodes, num_nodes)).tocsr()
+    return half + half.T
 
 
 def noise_scale(degrees: Tensor, true_rate: float, false_rate: float) -> Tensor:

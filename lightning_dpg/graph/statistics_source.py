@@ -50,3 +50,7 @@ class HoldsStatistics(Protocol):
     """
 
     statistics: GraphStatisticsSource
+
+    @property
+    def holds_edges(self) -> bool:
+        """Whether the edges were handed over all the same, and are in memory."""

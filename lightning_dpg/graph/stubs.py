@@ -1,11 +1,15 @@
 """Random edges that give nodes the degrees they still lack, by linking half-edges (stubs)."""
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lightning_dpg.graph.sorted_numbers import are_among, are_first
+
+_BLOCK = 2**20  # edges that are counted at once
 _INDEPENDENT = 1e-3  # enough that no class is cut off, too little to show
 _SCALINGS = 50
 _TRIES = 100
@@ -24,8 +28,12 @@ def count_links(classes: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray
         Edges between class a and a class b <= a in row a and column b, shape ``(K, K)``.
     """
     size = int(classes.max()) + 1
-    ends = np.sort(classes[edges], axis=1)
-    return np.bincount(ends[:, 1] * size + ends[:, 0], minlength=size**2).reshape(size, size)
+    counts = np.zeros(size**2, dtype=np.int64)
+    for start in range(0, len(edges), _BLOCK):
+        one, other = classes[edges[start : start + _BLOCK]].T
+        cells = np.maximum(one, other) * size + np.minimum(one, other)
+        counts += np.bincount(cells, minlength=size**2)
+    return counts.reshape(size, size)
 
 
 def pair_stubs(
@@ -104,25 +112,61 @@ def pair_in_cells(
         Pairs of nodes, shape ``(S // 2, 2)``; a last odd stub is left over.
     """
     totals = np.bincount(classes, minlength=len(links))
-    mixing = stub_mixing(links, totals)
     # Sorting by small integers takes linear time.
     ordered = stubs[np.argsort(classes.astype(np.int16), kind="stable")]
+    return _paired(np.split(ordered, np.cumsum(totals)[:-1]), links, rng)
+
+
+def pair_lacking(
+    lacking: NDArray[np.int64],
+    classes: NDArray[np.int64],
+    links: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Pair the stubs of nodes, see :func:`pair_stubs`; many stubs take less memory this way.
+
+    Args:
+        lacking: Number of stubs of each node, shape ``(N,)``.
+        classes: Class of each node, shape ``(N,)``.
+        links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
+        rng: Source of the draw.
+
+    Returns:
+        Pairs of nodes, shape ``(S // 2, 2)``; a last odd stub is left over.
+    """
+    if lacking.sum() < MANY_STUBS:
+        stubs = np.repeat(np.arange(len(lacking)), lacking)
+        return pair_stubs(stubs, classes[stubs], links, rng)
+    kind = np.int32 if len(lacking) < 2**31 else np.int64
+    of_classes = [np.flatnonzero(classes == k) for k in range(len(links))]
+    members = [np.repeat(nodes.astype(kind), lacking[nodes]) for nodes in of_classes]
+    return _paired(members, links, rng)
+
+
+def _paired(
+    members: Sequence[NDArray[Any]], links: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Pair the stubs of each class, which are shuffled in place: shape ``(S // 2, 2)``."""
+    totals = np.array([len(stubs) for stubs in members])
     parts = []
-    for members, row in zip(np.split(ordered, np.cumsum(totals)[:-1]), mixing, strict=True):
-        rng.shuffle(members)
-        wanted = rng.multinomial(len(members), row / row.sum()) if len(members) else 0 * totals
-        parts.append(np.split(members, np.cumsum(wanted)[:-1]))
-    pairs, left = [], []
+    for stubs, row in zip(members, stub_mixing(links, totals), strict=True):
+        rng.shuffle(stubs)
+        wanted = rng.multinomial(len(stubs), row / row.sum()) if len(stubs) else 0 * totals
+        parts.append(np.split(stubs, np.cumsum(wanted)[:-1]))
+    pairs, place, left = np.empty((totals.sum() // 2, 2), dtype=np.int64), 0, []
     for a in range(len(links)):
         for b in range(a + 1):
             one, other = parts[a][b], parts[b][a]
             if a == b:
                 one, other = one[::2], one[1::2]
             count = min(len(one), len(other))
-            pairs.append(np.stack([one[:count], other[:count]], axis=1))
+            pairs[place : place + count, 0] = one[:count]
+            pairs[place : place + count, 1] = other[:count]
+            place += count
             left += [one[count:], other[count:]]
     rest = rng.permutation(np.concatenate(left))
-    return np.concatenate([*pairs, rest[: len(rest) // 2 * 2].reshape(-1, 2)])
+    pairs[place:] = rest[: len(rest) // 2 * 2].reshape(-1, 2)
+    return pairs
 
 
 def fill_links(
@@ -220,19 +264,19 @@ def link_pairs(
         The added edges, rows ``i < j`` of shape ``(K, 2)``, in no order. There are fewer than P
         only where no place was found for a pair.
     """
-    pairs = np.sort(pairs, axis=1)
-    keys = pairs[:, 0] * num_nodes + pairs[:, 1]
-    fixed = edges[:, 0] * num_nodes + edges[:, 1]
-    fits = np.zeros(len(keys), dtype=bool)
-    fits[np.unique(keys, return_index=True)[1]] = True
-    fits &= (pairs[:, 0] != pairs[:, 1]) & ~np.isin(keys, fixed)
-
-    added = pairs[fits]
+    low, high = np.minimum(*pairs.T), np.maximum(*pairs.T)
+    keys = low * num_nodes + high
+    del pairs  # memory, which a caller that holds on to them does not save
+    fixed = np.sort(edges[:, 0] * num_nodes + edges[:, 1])
+    fits = are_first(keys) & (low != high) & ~are_among(keys, fixed)
+    added = np.stack([low[fits], high[fits]], axis=1)
+    lacking = np.stack([low[~fits], high[~fits]], axis=1)
+    del low, high  # memory
     others: list[list[int]] = []
     present = _Present(np.concatenate([keys[fits], fixed]))
     # NumPy's generator takes microseconds for a single number.
     draw = random.Random(int(rng.integers(2**62)))
-    for a, b in pairs[~fits].tolist():
+    for a, b in lacking.tolist():
         for _ in range(_TRIES if len(added) else 0):
             place = draw.randrange(len(added) + len(others))
             is_first = place < len(added)

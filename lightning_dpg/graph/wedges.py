@@ -1,7 +1,16 @@
 """Wedges for a private estimate of clustering, few of which change with an edge."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
+
+from lightning_dpg.graph.sorted_numbers import are_among
+
+_ARMS = 2**22  # arms whose wedges are found at once; a center may have more
+_MOST_BLOCKS = 16  # each one looks at all edges
+_LOWER = np.uint64(2**32 - 1)
+_NONE = np.uint64(2**64 - 1)  # above any hash and node
 
 
 def count_wedges(
@@ -30,42 +39,58 @@ def count_wedges(
         Numbers of wedges and of closed wedges by the class of the center, shape ``(2, K)``
         (private).
     """
-    num_nodes, num_classes = len(slots), int(classes.max()) + 1
     hashing = WedgeHash(slots, seed)
-    centers, others = np.concatenate([edges, edges[:, ::-1]]).T
-    bins, hashes = hashing.bins(centers, others)
-    # Bins ascend with the centers and hashes.
-    rank = ordered(centers.astype(np.uint64) << np.uint64(32) | hashes.astype(np.uint64), others)
-    rank = rank[slots[centers[rank]] > 0]
-    first = rank[np.flatnonzero(np.diff(bins[rank], prepend=-1))]
-    pairs = np.flatnonzero((bins[first][:-1] % 2 == 0) & (np.diff(bins[first]) == 1))
-    wedge_slots = bins[first[pairs]] // 2
-    center = centers[first[pairs]]
-    ends = np.sort(np.stack([others[first[pairs]], others[first[pairs + 1]]], axis=1), axis=1)
-
-    links = ends[:, 0] * num_nodes + ends[:, 1]
-    closed = np.flatnonzero(np.isin(links, edges[:, 0] * num_nodes + edges[:, 1]))
+    parts = [_wedges_of(arms, hashing, slots) for arms in _arms(edges, slots)]
+    wedge_slots, center, links = (np.concatenate(part) for part in zip(*parts, strict=True))
+    keys = np.sort(edges[:, 0] * len(slots) + edges[:, 1])
+    closed = np.flatnonzero(are_among(links, keys))
     is_counted = count_closed(wedge_slots[closed], links[closed], hashing.order, closures_per_edge)
-    counted = closed[is_counted]
-    by_class = [np.bincount(classes[c], minlength=num_classes) for c in (center, center[counted])]
+    counted, size = closed[is_counted], int(classes.max()) + 1
+    by_class = [np.bincount(classes[c], minlength=size) for c in (center, center[counted])]
     return np.stack(by_class)
 
 
-def ordered(keys: NDArray[np.uint64], then: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the order by keys, most of which occur once, and then by other numbers.
+def _arms(
+    edges: NDArray[np.int64], slots: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield the centers and the other ends of all arms, whole centers at once, in a few blocks."""
+    num_nodes = len(slots)
+    ends = np.cumsum(np.bincount(edges.ravel(), minlength=num_nodes))
+    size = max(_ARMS, 2 * len(edges) // _MOST_BLOCKS)
+    marks = np.searchsorted(ends, np.arange(size, 2 * len(edges), size))
+    starts = np.unique(np.r_[0, marks, num_nodes])
+    for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        found = []
+        for side in (0, 1):
+            center = edges[:, side]
+            of_block = edges[(center >= start) & (center < stop)]
+            found.append(of_block if side == 0 else of_block[:, ::-1])
+        centers, others = np.concatenate(found).T
+        has_slots = slots[centers] > 0
+        yield centers[has_slots], others[has_slots]
 
-    It is that of ``np.lexsort``, which takes several times as long.
 
-    Args:
-        keys: First numbers, shape ``(P,)``.
-        then: Numbers that order equal keys, shape ``(P,)``.
-    """
-    order = np.argsort(keys)
-    repeated = np.diff(keys[order]) == 0
-    tied = np.flatnonzero(np.append(repeated, False) | np.insert(repeated, 0, False))
-    places = order[tied]
-    order[tied] = places[np.lexsort([then[places], keys[places]])]
-    return order
+def _wedges_of(
+    arms: tuple[NDArray[np.int64], NDArray[np.int64]],
+    hashing: "WedgeHash",
+    slots: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the slot, the center and the number of the link of each wedge, by ascending slots."""
+    centers, others = arms
+    bins, hashes = hashing.bins(centers, others)
+    start, stop = (bins.min(), bins.max() + 1) if len(bins) else (0, 0)
+    # The smallest hash of a bin, and of equal hashes the smallest node: without a sort.
+    least = np.full(stop - start, _NONE)
+    np.minimum.at(
+        least, bins - start, hashes.astype(np.uint64) << np.uint64(32) | others.astype(np.uint64)
+    )
+    is_full = least != _NONE
+    even = np.flatnonzero(is_full[:-1] & is_full[1:])
+    even = even[(even + start) % 2 == 0]
+    one, other = ((least[place] & _LOWER).astype(np.int64) for place in (even, even + 1))
+    wedge_slots = (even + start) // 2
+    links = np.minimum(one, other) * len(slots) + np.maximum(one, other)
+    return wedge_slots, hashing.centers(wedge_slots), links
 
 
 class WedgeHash:
@@ -95,6 +120,11 @@ class WedgeHash:
         hashes = (products >> np.uint64(32)).astype(np.int64)
         # Bins are intervals of the hash, numbered over all nodes.
         return self._first[centers] + (hashes * 2 * self._slots[centers] >> 32), hashes
+
+    def centers(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the node of each slot."""
+        # Nodes without slots share the first bin of the next node that has one.
+        return np.searchsorted(self._first, 2 * slots, side="right") - 1
 
     def columns(self) -> dict[str, NDArray[np.int64]]:
         """Return a column per public number of the nodes; halves of 32 bits of the large ones."""

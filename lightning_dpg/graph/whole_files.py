@@ -1,17 +1,15 @@
 """Files that appear complete or not at all."""
 
 import errno
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file beside its place, and move it there once it is complete.
+def whole_file(path: Path) -> Iterator[Path]:
+    """Yield the path of a scratch file that replaces ``path`` when it is complete.
 
     Args:
         path: Place of the file; what was there stays until then.
@@ -19,14 +17,36 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     Raises:
         OSError: Where the disk is full, with the bytes that are needed and that are free.
     """
-    part = path.with_name(path.name + ".part")
+    scratch = scratch_of(path)
     try:
-        with naming_full_disk(path, part):
-            with part.open("wb") as file:
-                yield file
-            os.replace(part, path)
+        with naming_full_disk(path, scratch):
+            yield scratch
+            scratch.replace(path.resolve())
     finally:
-        part.unlink(missing_ok=True)
+        scratch.unlink(missing_ok=True)
+
+
+def scratch_of(path: Path) -> Path:
+    """Path of the scratch file that becomes ``path``; a link stays one."""
+    target = path.resolve()
+    return target.with_name(f"{target.name}.part")
+
+
+def write_whole(path: Path, content: str) -> None:
+    """Write a text that appears complete or not at all; line ends stay as they are.
+
+    Args:
+        path: File to write, or a device.
+        content: The text.
+
+    Raises:
+        OSError: Where the disk is full, with the bytes that are needed and that are free.
+    """
+    if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
+        path.write_text(content, encoding="utf-8", newline="")
+        return
+    with whole_file(path) as scratch:
+        scratch.write_text(content, encoding="utf-8", newline="")
 
 
 @contextmanager

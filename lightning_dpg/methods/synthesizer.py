@@ -26,7 +26,7 @@ from lightning_dpg.interfaces import (
 )
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.data_check import data_of, served_records
-from lightning_dpg.metrics.functional import STATISTICS
+from lightning_dpg.metrics.functional import statistics
 from lightning_dpg.metrics.link_prediction import Score, degree_product, link_values
 from lightning_dpg.nn.sided_rows import attributes_alone
 
@@ -217,9 +217,10 @@ class Synthesizer(PrivateModule):
         assert isinstance(records, GraphRecords)
         graph, values = records.graph, self.link_values(batch)
         sample = self.sample(torch.Generator().manual_seed(0))
-        for name, statistic in STATISTICS.items():
-            values[name] = statistic(without_directions(sample))
-            values[f"{name}_original"] = statistic(without_directions(graph))
+        original = statistics(without_directions(graph))
+        for name, value in statistics(without_directions(sample)).items():
+            values[name] = value
+            values[f"{name}_original"] = original[name]
         self.log_dict({f"nonprivate/test_{k}": v for k, v in values.items()}, batch_size=1)
 
     def predict_step(self, seed: Tensor, batch_idx: int) -> Data:

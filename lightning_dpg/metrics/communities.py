@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
-from sklearn.metrics import adjusted_mutual_info_score
+from scipy.special import gammaln
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import undirected_edges
@@ -16,16 +16,23 @@ from lightning_dpg.graph.graph import undirected_edges
 LOUVAIN_SEED = 0
 
 MANY_NODES = 20_000
-"""Largest number of nodes for networkx' Louvain method, which takes minutes beyond it."""
+"""Largest number of nodes for networkx' Louvain method if networkit is installed."""
+MANY_EDGES = 1_000_000
+"""Largest number of edges for networkx' Louvain method, which takes minutes for as many."""
+WAY_OUT = f"Louvain beyond {MANY_EDGES:,} edges needs networkit: pip install 'lightning_dpg[fast]'"
 
 
 def louvain(graph: Data) -> NDArray[np.int64]:
     """Find the community of each node by the Louvain method, with a fixed seed: shape ``(N,)``.
 
     Args:
-        graph: The graph. :func:`library_for` chooses the implementation.
+        graph: The graph. :func:`library_for` chooses the implementation; without one the result is
+            empty.
     """
-    if library_for(graph.num_nodes) == "networkit":
+    library = library_for(graph.num_nodes, graph.num_edges // 2)
+    if library is None:
+        return np.zeros(0, dtype=np.int64)
+    if library == "networkit":
         return _networkit_louvain(graph)
     linked = nx.empty_graph(graph.num_nodes)
     linked.add_edges_from(undirected_edges(graph).tolist())
@@ -35,10 +42,14 @@ def louvain(graph: Data) -> NDArray[np.int64]:
     return labels
 
 
-def library_for(num_nodes: int) -> Literal["networkx", "networkit"]:
-    """Choose the library for Louvain: networkit for large graphs if installed, else networkx."""
-    is_large = num_nodes > MANY_NODES
-    return "networkit" if is_large and find_spec("networkit") is not None else "networkx"
+def library_for(num_nodes: int, num_edges: int) -> Literal["networkx", "networkit"] | None:
+    """Choose the library for Louvain: networkit for large graphs if installed, else networkx.
+
+    It is None if networkx would take hours.
+    """
+    if num_nodes > MANY_NODES and find_spec("networkit") is not None:
+        return "networkit"
+    return "networkx" if num_edges <= MANY_EDGES else None
 
 
 def _networkit_louvain(graph: Data) -> NDArray[np.int64]:
@@ -57,13 +68,17 @@ def _networkit_louvain(graph: Data) -> NDArray[np.int64]:
 
 
 def modularity(graph: Data, communities: NDArray[np.int64]) -> float:
-    r"""Return the modularity :math:`\sum_c (m_c / M - (D_c / 2M)^2)`; nan without an edge.
+    r"""Return the modularity :math:`\sum_c (m_c / M - (D_c / 2M)^2)`.
+
+    It is nan without an edge or without communities.
 
     Args:
         graph: Graph of M edges.
         communities: Community c of each node, shape ``(N,)``; it holds :math:`m_c` edges and its
-            nodes have :math:`D_c` ends of edges.
+            nodes have :math:`D_c` ends of edges. Empty if they were left out.
     """
+    if not communities.size:
+        return math.nan
     ends = communities[graph.edge_index.cpu().numpy()]
     if not ends.size:
         return math.nan
@@ -95,7 +110,42 @@ def adjusted_mutual_information(first: NDArray[np.int64], second: NDArray[np.int
         first: Part of each node, shape ``(N,)``.
         second: Part of each node in the other partition, shape ``(N,)``.
     """
-    return float(adjusted_mutual_info_score(first, second))
+    by_chance = _expected_information(first, second)
+    alone = (_entropy(first) + _entropy(second)) / 2
+    if not alone:
+        return 1.0
+    beyond = 2 * alone - _entropy(first * (second.max() + 1) + second) - by_chance
+    # Partitions into single nodes are equal, and all their information is by chance.
+    return beyond / (alone - by_chance) if alone - by_chance > 1e-9 * alone else 1.0
+
+
+def _expected_information(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
+    """Return the mean mutual information of random partitions with the same part sizes.
+
+    Pairs of parts of equal sizes count at once: each lonely node of a graph is a part, so that
+    there may be billions of pairs of parts, but few sizes.
+    """
+    total = len(first)
+    sizes = [
+        np.unique(np.unique(labels, return_counts=True)[1], return_counts=True)
+        for labels in (first, second)
+    ]
+    log_factorial = gammaln(np.arange(total + 1) + 1.0)
+    expected = 0.0
+    for one, times in zip(*sizes[0], strict=True):
+        for other, repeats in zip(*sizes[1], strict=True):
+            common = np.arange(max(1, one + other - total), min(one, other) + 1)
+            hypergeometric = (
+                log_factorial[[one, other, total - one, total - other]].sum()
+                - log_factorial[total]
+                - log_factorial[common]
+                - log_factorial[one - common]
+                - log_factorial[other - common]
+                - log_factorial[total - one - other + common]
+            )
+            information = common / total * np.log(common * (total / one / other))
+            expected += float(times * repeats * (information * np.exp(hypergeometric)).sum())
+    return expected
 
 
 def average_f1(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:

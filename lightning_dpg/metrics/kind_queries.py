@@ -9,7 +9,8 @@ from scipy.sparse import csr_array
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.pair_space import space_of
-from lightning_dpg.metrics.queries import Answer, kl_divergence, relative_error
+from lightning_dpg.metrics.divergence import kl_divergence
+from lightning_dpg.metrics.queries import Answer, relative_error
 
 _ROWS_AT_ONCE = 1024
 

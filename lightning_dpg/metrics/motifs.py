@@ -1,15 +1,17 @@
 """Counts of motifs: the 29 connected graphs of 3, 4 and 5 nodes as induced subgraphs.
 
-Motifs of 3 and 4 nodes are counted by formulas on any graph. Motifs of 5 nodes are enumerated in
-small graphs and estimated in others, see :func:`motif_counts`.
+Motifs of 3 and 4 nodes are counted by formulas up to a stated cost. Motifs of 5 nodes are enumerated
+in small graphs. Others are estimated, see :func:`motif_counts`.
 """
 
 import math
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.special import comb
 from torch_geometric.data import Data
@@ -17,14 +19,24 @@ from torch_geometric.data import Data
 from lightning_dpg.graph.graph import adjacency, undirected_edges
 from lightning_dpg.metrics.orbits import orbit_counts
 
+# Numbers of trees of a kind at each node or edge, and the draw of trees there
+_Kind = tuple[
+    NDArray[np.float64],
+    Callable[[NDArray[np.int64], np.random.Generator], NDArray[np.int64]],
+]
+
 NUM_MOTIFS = 29
 EXACT_UP_TO = 1_000_000
+EXACT_SMALL_UP_TO = 100_000_000
+"""Sum over the edges of the smaller degree, up to which motifs of 4 nodes are counted: that many
+paths are searched for cycles of 4, about 20 seconds of one core."""
 NUM_SAMPLES = 200_000
 SAMPLING_SEED = 0
 
 # An orbit of each motif of 3 and 4 nodes, and the nodes of the motif that are in it.
 _ORBITS = {1: 2, 3: 3, 7: 1, 4: 2, 11: 1, 8: 4, 13: 2, 14: 4}
-_PAIRS = np.array(list(combinations(range(5), 2)))
+# Motifs of each size
+_SIZES = {3: slice(0, 2), 4: slice(2, 8), 5: slice(8, NUM_MOTIFS)}
 
 
 class MotifCounts(NamedTuple):
@@ -39,19 +51,23 @@ class MotifCounts(NamedTuple):
     covariance: NDArray[np.float64]
     """Covariance of the counts, shape ``(29, 29)``; 0 where they are exact."""
     num_samples: int | None
-    """Number of trees from which the motifs of 5 nodes were estimated; None if counted."""
+    """Number of trees from which the motifs of each sampled size were estimated; None if counted."""
+    sampled_sizes: tuple[int, ...] = ()
+    """Numbers of nodes of the motifs that were estimated."""
 
 
 class _Classes(NamedTuple):
-    """The 21 connected graphs of 5 nodes."""
+    """The connected graphs of some number of nodes."""
 
+    pairs: NDArray[np.int64]
+    """All P pairs of nodes, shape ``(P, 2)``."""
     of_code: NDArray[np.int64]
-    """Class of a graph by the bits of its linked node pairs, shape ``(1024,)``.
+    """Class of a graph by the bits of its linked node pairs, shape ``(2 ** P,)``.
 
     It is -1 where the graph is not connected.
     """
     spanning_trees: NDArray[np.float64]
-    """Spanning trees of a graph of each class, shape ``(21,)``."""
+    """Spanning trees of a graph of each class, shape ``(C,)``."""
 
 
 def motif_counts(
@@ -60,31 +76,52 @@ def motif_counts(
     seed: int = SAMPLING_SEED,
     *,
     exact_up_to: int = EXACT_UP_TO,
+    exact_small_up_to: int = EXACT_SMALL_UP_TO,
 ) -> MotifCounts:
     """Count the connected induced subgraphs of 3, 4 and 5 nodes.
 
-    The estimate draws trees of 5 nodes, all with the same probability. A set of nodes is hit in
+    The estimate draws trees of equal size, all with the same probability. A set of nodes is hit in
     proportion to the spanning trees of its subgraph, and so counts the inverse of their number,
     which makes the estimate unbiased.
 
     Args:
         graph: Graph of N nodes.
-        num_samples: Number of trees to draw.
+        num_samples: Number of trees to draw of each size.
         seed: Seed of the draws (public).
         exact_up_to: Largest number of trees of 5 nodes in a graph whose sets are enumerated.
+        exact_small_up_to: Largest sum over the edges of the smaller degree of their ends in a graph
+            whose motifs of 3 and 4 nodes are counted.
     """
-    orbits = orbit_counts(graph).sum(axis=0)
-    small = [orbits[orbit] / nodes for orbit, nodes in _ORBITS.items()]
+    counts = np.zeros(NUM_MOTIFS)
     covariance = np.zeros((NUM_MOTIFS, NUM_MOTIFS))
     trees = _Trees(graph)
-    if trees.weights.sum() <= exact_up_to:
-        counts = np.concatenate([small, _tally(graph, _connected_sets(graph))])
-        return MotifCounts(counts, covariance, None)
-    shares = _tally(graph, trees.sample(num_samples, np.random.default_rng(seed))) / num_samples
-    scale = trees.weights.sum() / _classes().spanning_trees
-    spread = np.diag(shares) - np.outer(shares, shares)
-    covariance[len(small) :, len(small) :] = np.outer(scale, scale) * spread / num_samples
-    return MotifCounts(np.concatenate([small, scale * shares]), covariance, num_samples)
+    sampled = []
+    if smaller_degrees(graph) <= exact_small_up_to:
+        orbits = orbit_counts(graph).sum(axis=0)
+        counts[:8] = [orbits[orbit] / nodes for orbit, nodes in _ORBITS.items()]
+    else:
+        sampled = [3, 4]
+    if trees.weights(5).sum() <= exact_up_to:
+        counts[8:] = _tally(graph, _connected_sets(graph))
+    else:
+        sampled += [5]
+    for size in sampled:
+        place, total = _SIZES[size], trees.weights(size).sum()
+        if not total:
+            continue
+        drawn = trees.sample(size, num_samples, np.random.default_rng(seed))
+        shares = _tally(graph, drawn) / num_samples
+        scale = total / _classes(size).spanning_trees
+        spread = np.diag(shares) - np.outer(shares, shares)
+        counts[place] = scale * shares
+        covariance[place, place] = np.outer(scale, scale) * spread / num_samples
+    return MotifCounts(counts, covariance, num_samples if sampled else None, tuple(sampled))
+
+
+def smaller_degrees(graph: Data) -> int:
+    """Sum the smaller degree of both ends over the edges, the cost of counting cycles of 4 nodes."""
+    degree = torch.bincount(graph.edge_index[0], minlength=graph.num_nodes)
+    return int(degree[graph.edge_index].amin(dim=0).sum()) // 2
 
 
 def motif_cosine(first: MotifCounts, second: MotifCounts) -> tuple[float, float]:
@@ -109,11 +146,7 @@ def motif_cosine(first: MotifCounts, second: MotifCounts) -> tuple[float, float]
 
 
 class _Trees:
-    """Trees of 5 nodes in a graph: stars, paths, and forks (stars of 3 leaves, one extended).
-
-    ``weights`` of shape ``(3,)`` counts each kind, together with walks of the same form that meet a
-    node twice.
-    """
+    """Trees of 3 to 5 nodes in a graph: stars, paths, and forks (stars of 3 leaves, one extended)."""
 
     def __init__(self, graph: Data) -> None:
         matrix = adjacency(graph)
@@ -124,27 +157,58 @@ class _Trees:
         self.ways = self.degrees[self.neighbors] - 1
         self.ways_before = np.concatenate([[0], np.cumsum(self.ways)])
         sums = np.diff(self.ways_before[matrix.indptr]).astype(np.float64)
-        self.stars = comb(self.degrees, 4)
+        self.stars = {size: comb(self.degrees, size - 1) for size in (3, 4, 5)}
         self.paths = sums**2 / 2
         self.forks = comb(self.degrees[self.tails] - 1, 2) * self.ways
-        self.weights = np.array([kind.sum() for kind in (self.stars, self.paths, self.forks)])
 
-    def sample(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw nodes of trees, ``(T, 5)``; T is ``count`` less the walks that are no trees."""
-        counts = rng.multinomial(count, self.weights / self.weights.sum())
-        kinds = (self._sample_stars, self._sample_paths, self._sample_forks)
-        nodes = [kind(size, rng) for kind, size in zip(kinds, counts, strict=True) if size]
+    def weights(self, size: int) -> NDArray[np.float64]:
+        """Count each kind, together with walks of the same form that meet a node twice."""
+        return np.array([weights.sum() for weights, _ in self._kinds(size)])
+
+    def sample(self, size: int, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw nodes of trees, ``(T, size)``; T is ``count`` less the walks that are no trees."""
+        weights = self.weights(size)
+        counts = rng.multinomial(count, weights / weights.sum())
+        kinds = zip(self._kinds(size), counts, strict=True)
+        nodes = [
+            draw(rng.choice(len(ways), drawn, p=ways / ways.sum()), rng)
+            for (ways, draw), drawn in kinds
+            if drawn
+        ]
         rows = np.sort(np.concatenate(nodes), axis=1)
         return rows[(np.diff(rows, axis=1) > 0).all(axis=1)]
 
-    def _sample_stars(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        centers = _draw(self.stars, count, rng)
-        numbers = _distinct(self.degrees[centers], 4, rng)
+    def _kinds(self, size: int) -> list[_Kind]:
+        """Kinds of trees: how many begin at each node or edge, and the draw of the others."""
+        stars = self.stars[size], partial(self._sample_stars, size - 1)
+        if size == 3:
+            return [stars]
+        if size == 4:
+            # Each path of 3 edges is there from both ends of its inner edge.
+            between = (self.degrees[self.tails] - 1.0) * self.ways / 2
+            return [stars, (between, self._sample_short_paths)]
+        return [stars, (self.paths, self._sample_paths), (self.forks, self._sample_forks)]
+
+    def _sample_stars(
+        self, leaves_of_each: int, centers: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        numbers = _distinct(self.degrees[centers], leaves_of_each, rng)
         leaves = self.neighbors[self.starts[centers, None] + numbers]
         return np.column_stack([centers, leaves])
 
-    def _sample_paths(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        middle = _draw(self.paths, count, rng)
+    def _sample_short_paths(
+        self, edges: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        inner = self.tails[edges], self.neighbors[edges]
+        outer = [
+            self._others(node, other, rng.integers(self.degrees[node] - 1))
+            for node, other in (inner, inner[::-1])
+        ]
+        return np.column_stack([*inner, *outer])
+
+    def _sample_paths(
+        self, middle: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
         first, second = self.starts[middle], self.starts[middle] + self.degrees[middle]
         ways = self.ways_before[first], self.ways_before[second]
         columns = [middle]
@@ -154,8 +218,9 @@ class _Trees:
             columns += [inner, self._others(inner, middle, rng.integers(self.degrees[inner] - 1))]
         return np.column_stack(columns)
 
-    def _sample_forks(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        edges = _draw(self.forks, count, rng)
+    def _sample_forks(
+        self, edges: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
         center, inner = self.tails[edges], self.neighbors[edges]
         leaves = [
             self._others(center, inner, number)
@@ -171,10 +236,6 @@ class _Trees:
         found = self.neighbors[self.starts[nodes] + numbers]
         last = self.neighbors[self.starts[nodes] + self.degrees[nodes] - 1]
         return np.where(found == left_out, last, found)
-
-
-def _draw(weights: NDArray[np.float64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    return rng.choice(len(weights), count, p=weights / weights.sum())
 
 
 def _distinct(sizes: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -210,30 +271,31 @@ def _connected_sets(graph: Data) -> NDArray[np.int64]:
 
 
 def _tally(graph: Data, sets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Count connected sets of 5 nodes by the class of their subgraph, shape ``(21,)``."""
+    """Count connected sets of 3 to 5 nodes, ``(S, size)``, by the class of their subgraph, ``(C,)``."""
+    classes = _classes(sets.shape[1])
     rows, columns = graph.edge_index.cpu().numpy()
     edges = rows * graph.num_nodes + columns
     codes = np.zeros(len(sets), dtype=np.int64)
-    for bit, (i, j) in enumerate(_PAIRS):
+    for bit, (i, j) in enumerate(classes.pairs):
         pairs = sets[:, i] * graph.num_nodes + sets[:, j]
         # Edges are sorted. A pair beyond all edges is compared with the last edge, which differs.
         found = np.minimum(np.searchsorted(edges, pairs), len(edges) - 1)
         codes |= (edges[found] == pairs).astype(np.int64) << bit
-    classes = _classes()
     counts = np.bincount(classes.of_code[codes], minlength=len(classes.spanning_trees))
     return counts.astype(np.float64)
 
 
 @cache
-def _classes() -> _Classes:
-    """Classify the connected graphs of 5 nodes by their degrees and triangles."""
-    bits = (np.arange(2 ** len(_PAIRS))[:, None] >> np.arange(len(_PAIRS))) & 1
-    matrix = np.zeros((len(bits), 5, 5))
-    matrix[:, _PAIRS[:, 0], _PAIRS[:, 1]] = bits
+def _classes(size: int) -> _Classes:
+    """Classify the connected graphs of 3 to 5 nodes by their degrees and triangles."""
+    pairs = np.array(list(combinations(range(size), 2)))
+    bits = (np.arange(2 ** len(pairs))[:, None] >> np.arange(len(pairs))) & 1
+    matrix = np.zeros((len(bits), size, size))
+    matrix[:, pairs[:, 0], pairs[:, 1]] = bits
     matrix += matrix.transpose(0, 2, 1)
     degree = matrix.sum(axis=2)
     # Kirchhoff: any principal minor of the Laplacian is the number of spanning trees.
-    laplacian = degree[:, :, None] * np.eye(5) - matrix
+    laplacian = degree[:, :, None] * np.eye(size) - matrix
     trees = np.linalg.det(laplacian[:, 1:, 1:]).round()
     triangles = np.trace(matrix @ matrix @ matrix, axis1=1, axis2=2) / 6
     traits = np.column_stack([bits.sum(axis=1), np.sort(-degree, axis=1), -triangles])
@@ -243,4 +305,4 @@ def _classes() -> _Classes:
     )
     of_code = np.full(len(bits), -1)
     of_code[connected] = numbers.ravel()
-    return _Classes(of_code, trees[connected][examples])
+    return _Classes(pairs, of_code, trees[connected][examples])

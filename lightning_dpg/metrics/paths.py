@@ -51,6 +51,8 @@ class Distances(NamedTuple):
     """Standard error of the mean, 0 where all nodes are sources."""
     num_sources: int | None
     """Number of nodes from which all paths were measured; None if all nodes are sources."""
+    covariance: NDArray[np.float64]
+    """Covariance of the counts, shape ``(L, L)`` for L counts; 0 where they are exact."""
 
 
 def path_length_estimate(
@@ -77,7 +79,7 @@ def distances(graph: Data, num_sources: int | None = None, seed: int = 0) -> Dis
     matrix = adjacency(graph)
     linked = np.diff(matrix.indptr) > 0
     if not linked.any():
-        return Distances(np.array([float(graph.num_nodes)]), math.nan, math.nan, None)
+        return _exact(np.array([float(graph.num_nodes)]), math.nan, math.nan)
     # The search needs a neighbor in every row.
     matrix = matrix[linked][:, linked]
     num_nodes = matrix.shape[0]
@@ -85,39 +87,43 @@ def distances(graph: Data, num_sources: int | None = None, seed: int = 0) -> Dis
         sampled = SAMPLED_SOURCES if graph.num_edges // 2 <= MANY_EDGES else FEWER_SOURCES
         num_sources = num_nodes if num_nodes <= EXACT_UP_TO else sampled
     if num_sources >= num_nodes:
-        lengths, pairs, reached = _path_totals(matrix, np.arange(num_nodes))
-        counts = np.concatenate([[float(graph.num_nodes)], reached])
-        return Distances(counts, float(lengths.sum() / pairs.sum()), 0.0, None)
+        reached = _reached_by_group(matrix, np.arange(num_nodes)).sum(axis=1)
+        mean = np.arange(1, len(reached) + 1) @ reached / reached.sum()
+        return _exact(np.concatenate([[float(graph.num_nodes)], reached]), float(mean), 0.0)
     if num_sources < _WORD:
         raise ValueError(f"num_sources must be at least {_WORD}, got {num_sources}")
     num_sources -= num_sources % _WORD
     sources = np.random.default_rng(seed).permutation(num_nodes)[:num_sources]
-    lengths, pairs, reached = _path_totals(matrix, sources)
+    reached = _reached_by_group(matrix, sources)
+    lengths, pairs = np.arange(1, len(reached) + 1) @ reached, reached.sum(axis=0)
     mean = lengths.sum() / pairs.sum()
     # The error of a ratio of two totals, from the spread between groups of sources, which are drawn
     # without replacement.
     groups = num_sources // _GROUP
-    residuals = (lengths - mean * pairs)[:groups]
-    variance = groups / (groups - 1) * (residuals**2).sum() * (1 - num_sources / num_nodes)
-    counts = np.concatenate([[float(graph.num_nodes)], reached * (num_nodes / num_sources)])
-    return Distances(counts, float(mean), float(np.sqrt(variance) / pairs.sum()), num_sources)
+    unseen = groups / (groups - 1) * (1 - num_sources / num_nodes)
+    residuals = lengths - mean * pairs
+    error = np.sqrt(unseen * (residuals**2).sum()) / pairs.sum()
+    scale = num_nodes / num_sources
+    counts = np.concatenate([[float(graph.num_nodes)], scale * reached.sum(axis=1)])
+    spread = scale * (reached - reached.mean(axis=1, keepdims=True))
+    covariance = np.zeros((len(counts), len(counts)))
+    covariance[1:, 1:] = unseen * spread @ spread.T
+    return Distances(counts, float(mean), float(error), num_sources, covariance)
 
 
-def _path_totals(
-    matrix: csr_array, sources: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return path lengths and nodes reached per group, and nodes reached per distance."""
-    lengths, pairs = [], []
-    by_distance = np.zeros(0)
+def _exact(counts: NDArray[np.float64], mean: float, error: float) -> Distances:
+    return Distances(counts, mean, error, None, np.zeros((len(counts), len(counts))))
+
+
+def _reached_by_group(matrix: csr_array, sources: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Count nodes at distance 1, 2, ... from each group of sources, shape ``(levels, groups)``."""
     per_search = _WORD * _WORDS
-    for start in range(0, len(sources), per_search):
-        reached = _reached_by_level(matrix, sources[start : start + per_search])
-        lengths.append(np.arange(1, len(reached) + 1) @ reached)
-        pairs.append(reached.sum(axis=0))
-        if len(reached) > len(by_distance):
-            by_distance = np.pad(by_distance, (0, len(reached) - len(by_distance)))
-        by_distance[: len(reached)] += reached.sum(axis=1)
-    return np.concatenate(lengths), np.concatenate(pairs), by_distance
+    found = [
+        _reached_by_level(matrix, sources[start : start + per_search])
+        for start in range(0, len(sources), per_search)
+    ]
+    levels = max(map(len, found))
+    return np.concatenate([np.pad(r, ((0, levels - len(r)), (0, 0))) for r in found], axis=1)
 
 
 def _reached_by_level(matrix: csr_array, sources: NDArray[np.int64]) -> NDArray[np.float64]:

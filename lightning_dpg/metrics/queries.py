@@ -18,6 +18,7 @@ from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
 from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.metrics import functional
 from lightning_dpg.metrics.communities import (
+    WAY_OUT,
     adjusted_mutual_information,
     average_f1,
     library_for,
@@ -25,12 +26,22 @@ from lightning_dpg.metrics.communities import (
     modularity,
     normalized_mutual_information,
 )
-from lightning_dpg.metrics.functional import STATISTICS, degrees, edge_overlap, local_clustering
+from lightning_dpg.metrics.divergence import distance_divergence, kl_divergence
+from lightning_dpg.metrics.functional import STATISTICS, degrees, edge_overlap
 from lightning_dpg.metrics.motifs import MotifCounts, motif_cosine, motif_counts
-from lightning_dpg.metrics.paths import distances
+from lightning_dpg.metrics.paths import Distances, distances
+from lightning_dpg.metrics.sampled import (
+    LEFT_OUT,
+    How,
+    Sampled,
+    how_noted,
+    note_on_motifs,
+    notes_on_samples,
+    sampled_distances,
+    sampled_wedges,
+)
+from lightning_dpg.metrics.wedge_samples import LocalClustering
 
-# Smallest probability of the second distribution, without which a divergence may be infinite.
-PROBABILITY_FLOOR = float(np.finfo(np.float64).eps)
 TOP_SHARE = 0.01
 DEGREE_BINS = 50
 
@@ -71,6 +82,7 @@ HIGHER_IS_BETTER: frozenset[str] = frozenset(
 
 # Queries about nodes, which must be the same in both graphs
 _ALIGNED = ("community_nmi", "edge_overlap", "community_ami", "community_f1")
+_OF_COMMUNITIES = ("modularity", "community_nmi", "community_ami", "community_f1")
 
 
 class Answer(NamedTuple):
@@ -84,6 +96,11 @@ class Answer(NamedTuple):
     """Relative error, or the divergence, agreement, similarity or mean error named by the query."""
     note: str = ""
     """Note on the estimation, or the reason why a number is missing."""
+
+    @property
+    def how(self) -> How:
+        """Whether the figure was measured, sampled or left out, as its note says."""
+        return how_noted(self.note)
 
     def for_json(self) -> dict[str, float | str | None]:
         """Return all fields, the score as ``error``, with None in place of nan and infinity."""
@@ -100,14 +117,16 @@ class Profile(NamedTuple):
     """Answers to the queries about a single graph."""
     degree_counts: NDArray[np.float64]
     """Nodes of degree 0, 1, ..."""
-    distance_counts: NDArray[np.float64]
-    """Ordered pairs of connected nodes at distance 0, 1, ..."""
+    distances: Distances
+    """Lengths of shortest paths."""
+    clustering: LocalClustering
+    """Local clustering at the nodes."""
+    sampled: dict[str, Sampled]
+    """Sampled ones among the values."""
     communities: NDArray[np.int64]
-    """Louvain community of each node, shape ``(N,)``."""
+    """Louvain community of each node, shape ``(N,)``; empty if they were left out."""
     centrality: NDArray[np.float64]
     """Eigenvector centrality of each node, shape ``(N,)``; empty without an edge."""
-    num_sources: int | None
-    """Number of nodes from which distances were measured; None if from all."""
     motifs: MotifCounts
     """Connected induced subgraphs of 3 to 5 nodes."""
 
@@ -138,8 +157,11 @@ def profile(graph: Data) -> Profile:
     degree = degrees(graph)
     measured = distances(graph)
     communities = louvain(graph)
-    at_nodes = functional.triangles_at_nodes(graph)
-    closed = functional.triangle_statistics(graph, float(at_nodes.sum()) / 3)
+    triangles, clustering = functional.measure_clustering(graph)
+    closed = functional.triangle_statistics(graph, triangles.value)
+    errors = functional.triangle_statistics(graph, triangles.standard_error)
+    errors |= {"global_clustering": errors["transitivity"]}
+    errors |= {"avg_clustering": clustering.average.standard_error}
     values = {
         "num_nodes": float(graph.num_nodes),
         "num_edges": graph.num_edges / 2,
@@ -148,7 +170,7 @@ def profile(graph: Data) -> Profile:
         "diameter": float(len(measured.counts) - 1),
         "avg_path_length": measured.mean,
         "global_clustering": closed["transitivity"],
-        "avg_clustering": float(local_clustering(graph, at_nodes).mean()),
+        "avg_clustering": clustering.average.value,
         "modularity": modularity(graph, communities),
         "assortativity": functional.assortativity(graph),
     }
@@ -157,10 +179,11 @@ def profile(graph: Data) -> Profile:
         graph,
         values,
         np.bincount(degree).astype(np.float64),
-        measured.counts,
+        measured,
+        clustering,
+        sampled_distances(measured) | sampled_wedges(errors),
         communities,
         eigenvector_centrality(graph),
-        measured.num_sources,
         motif_counts(graph),
     )
 
@@ -188,40 +211,57 @@ def compare_measured(real: Profile, synthetic: Data) -> Comparison:
     # The communities found depend on the order of the nodes, so that it must be the same.
     other = profile(synthetic if alignment is None else alignment.graph)
     similarity, error = motif_cosine(real.motifs, other.motifs)
+    divergence, spread = distance_divergence(real.distances, other.distances)
     pairs = {
         "degree_distribution_kl": kl_divergence(real.degree_counts, other.degree_counts),
-        "distance_distribution_kl": kl_divergence(real.distance_counts, other.distance_counts),
+        "distance_distribution_kl": divergence,
         "eigenvector_centrality_mae": top_error(real.centrality, other.centrality),
         "degree_cosine": degree_cosine(real.degree_counts, other.degree_counts),
         "motif_cosine": similarity,
     }
-    notes = _distance_notes(real, other) | {"motif_cosine": _motif_note(real, other, error)}
+    notes = notes_on_samples((real.sampled, other.sampled), (real.values, other.values), spread)
+    notes["motif_cosine"] = note_on_motifs(real.motifs, other.motifs, error)
     if alignment is None:
         unmatched = f"needs the same nodes, got {real.graph.num_nodes} and {synthetic.num_nodes}"
         pairs |= dict.fromkeys(_ALIGNED, math.nan)
         notes |= dict.fromkeys(_ALIGNED, unmatched)
     else:
-        common = alignment.common
-        partitions = real.communities[common], other.communities[common]
-        edges = undirected_edges(other.graph)
-        shared = edges[torch.from_numpy(common)[edges].all(dim=1)]
-        pairs["community_nmi"] = normalized_mutual_information(*partitions)
-        pairs["community_ami"] = adjusted_mutual_information(*partitions)
-        pairs["community_f1"] = average_f1(*partitions)
-        pairs["edge_overlap"] = edge_overlap(make_graph(shared, real.graph.num_nodes), real.graph)
+        pairs |= _of_equal_nodes(real, other, alignment.common)
         notes |= dict.fromkeys(_ALIGNED, alignment.note)
-    if library_for(max(real.graph.num_nodes, synthetic.num_nodes)) == "networkit":
-        for name in ("modularity", "community_nmi", "community_ami", "community_f1"):
+    libraries = [library_for(g.num_nodes, g.num_edges // 2) for g in (real.graph, synthetic)]
+    if None in libraries:
+        notes |= dict.fromkeys(_OF_COMMUNITIES, f"{LEFT_OUT}: {WAY_OUT}")
+    elif "networkit" in libraries:
+        for name in _OF_COMMUNITIES:
             notes[name] = "; ".join(filter(None, [notes.get(name), "Louvain by networkit"]))
     answers = {}
     for name in QUERIES:
+        note = notes.get(name, "")
         if name in pairs:
-            answers[name] = Answer(math.nan, math.nan, pairs[name], notes.get(name, ""))
+            answers[name] = Answer(math.nan, math.nan, pairs[name], note)
         else:
             ours, theirs = real.values[name], other.values[name]
-            error = relative_error(ours, theirs)
-            answers[name] = Answer(ours, theirs, error, notes.get(name, ""))
+            answers[name] = Answer(ours, theirs, relative_error(ours, theirs), note)
     return Comparison(answers, other, None if alignment is None else alignment.common)
+
+
+def _of_equal_nodes(real: Profile, other: Profile, common: NDArray[np.bool_]) -> dict[str, float]:
+    """Answer the queries about nodes, of which those in ``common`` are in both graphs."""
+    graph = other.graph
+    if not common.all():
+        edges = undirected_edges(graph)
+        shared = edges[torch.from_numpy(common)[edges].all(dim=1)]
+        graph = make_graph(shared, graph.num_nodes)
+    overlap = edge_overlap(graph, real.graph)
+    if not (real.communities.size and other.communities.size):
+        return dict.fromkeys(_ALIGNED, math.nan) | {"edge_overlap": overlap}
+    partitions = real.communities[common], other.communities[common]
+    return {
+        "edge_overlap": overlap,
+        "community_nmi": normalized_mutual_information(*partitions),
+        "community_ami": adjusted_mutual_information(*partitions),
+        "community_f1": average_f1(*partitions),
+    }
 
 
 def align(graph: Data, reference: Data) -> Alignment | None:
@@ -256,22 +296,6 @@ def relative_error(real: float, synthetic: float) -> float:
     if real == synthetic:
         return 0.0
     return abs(real - synthetic) / abs(real) if real else math.nan
-
-
-def kl_divergence(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    r"""Return the divergence :math:`\sum_k p_k \ln(p_k / \max(q_k, \epsilon))` of two histograms.
-
-    Args:
-        first: Counts whose shares are p, shape ``(K,)``.
-        second: Counts whose shares are q, shape ``(L,)``. The floor :math:`\epsilon` is
-            :data:`PROBABILITY_FLOOR`, so that a value without probability costs up to 36 nats.
-    """
-    size = max(len(first), len(second))
-    p, q = (np.pad(counts, (0, size - len(counts))) / counts.sum() for counts in (first, second))
-    present = p > 0
-    ratio = p[present] / np.maximum(q[present], PROBABILITY_FLOOR)
-    # The floor and rounding errors add a little to q, which must not make the sum negative.
-    return max(float((p[present] * np.log(ratio)).sum()), 0.0)
 
 
 def degree_cosine(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
@@ -319,32 +343,3 @@ def top_error(real: NDArray[np.float64], synthetic: NDArray[np.float64]) -> floa
         return math.nan
     ours, theirs = (np.sort(values)[::-1][:count] for values in (real, synthetic))
     return float(np.abs(ours - theirs).mean())
-
-
-def _distance_notes(real: Profile, synthetic: Profile) -> dict[str, str]:
-    """Note which distances were estimated, and from how many nodes."""
-    sampled = {
-        which: measured.num_sources
-        for which, measured in (("real", real), ("synthetic", synthetic))
-        if measured.num_sources is not None
-    }
-    if not sampled:
-        return {}
-    note = " and ".join(sampled) + f": {max(sampled.values())} nodes sampled"
-    return {
-        "diameter": f"{note}, a lower bound",
-        "avg_path_length": f"{note}, an estimate",
-        "distance_distribution_kl": f"{note}, an estimate",
-    }
-
-
-def _motif_note(real: Profile, synthetic: Profile, error: float) -> str:
-    """Note that all motifs were counted, or the standard error of their cosine."""
-    sampled = [
-        which
-        for which, measured in (("real", real), ("synthetic", synthetic))
-        if measured.motifs.num_samples is not None
-    ]
-    if not sampled:
-        return "all motifs counted"
-    return " and ".join(sampled) + f": motifs of 5 nodes sampled, standard error {error:.1g}"

@@ -146,6 +146,8 @@ def randomized_response(
     :math:`s / (1 + e^\epsilon)`, independently. That is Warner's randomized response followed by
     keeping each reported bit with the probability s, without the reports that are not kept: the
     number of false ones is drawn from its binomial law and then placed, in memory for the ones.
+    The places are exact; the rates are rounded to double precision, and the number follows NumPy's
+    binomial law in floating point, so that the guarantee is that of the law in real numbers.
 
     Args:
         present: Numbers of the bits that are 1, shape ``(M,)``, ascending and different (private).

@@ -50,7 +50,13 @@ def method_settings(config: Path) -> dict[str, Any]:
         raise CommandError(f"{config}: {error}") from error
     if settings["model"] is None or settings["data"] is None:
         raise CommandError(f"{config}: an overlay, while a method is a model and its data")
-    if "name" not in settings["data"].get("init_args", {}):
+    given = settings["data"].get("init_args", {})
+    if "source" in given:  # of a table, in whose place other data are read
+        settings["data"] = {
+            "class_path": "lightning_dpg.datamodules.EdgeListDataModule",
+            "init_args": {"name": given["source"], "kind": given.get("kind", "undirected")},
+        }
+    elif "name" not in given:
         raise CommandError(f"{config}: its data have no name, by which they are exchanged")
     callbacks = [
         callback

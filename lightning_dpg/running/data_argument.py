@@ -8,6 +8,7 @@ from typing import Any
 import pytorch_lightning as pl
 
 from lightning_dpg.classes import find_class
+from lightning_dpg.datamodules import EdgeTableDataModule
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.running.method_choice import MethodChoice
 
@@ -19,14 +20,16 @@ def data_module(data: Any, chosen: MethodChoice) -> pl.LightningDataModule:
     """Set up data for a fit.
 
     Args:
-        data: Name, path, graph, set of graphs, or a data module, which is used as it is.
+        data: Name, path, graph, set of graphs, Ibis table, or a data module, which is used as it is.
         chosen: Method of the fit, whose data section says how its configuration reads them.
 
     Raises:
         MisconfigurationException: If the method reads other data.
     """
     module = data
-    if not isinstance(data, pl.LightningDataModule):
+    if hasattr(data, "get_backend"):  # an Ibis table
+        module = EdgeTableDataModule(data)
+    elif not isinstance(data, pl.LightningDataModule):
         section = chosen.sections["data"]
         is_folder = isinstance(data, Path) and chosen.method.reads is GraphSetRecords
         source = str(data) if is_folder else data

@@ -26,6 +26,7 @@ from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.attribute_files import restored
 from lightning_dpg.graph.attributes import NodeAttributes
+from lightning_dpg.graph.name_tensor import with_names
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.earlier import translate
@@ -145,7 +146,7 @@ def read_recipe(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         with safe_open(path, framework="pt") as file:
             text = (file.metadata() or {}).get(RECIPE, "")
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        recipe = json.loads(text)
+        recipe = with_names(json.loads(text), state)
     except SafetensorError as error:
         raise CommandError(f"{path} cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:
@@ -236,8 +237,9 @@ def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None
         kind = "lacks" if odd[0] in released else "has a foreign"
         raise CommandError(f"{path}: {kind} tensor {odd[0]} for {named}")
     for name, tensor in state.items():
-        if tensor.dtype != released[name].dtype:
-            said = f"{name} holds {tensor.dtype}, where {named} has {released[name].dtype}"
+        wanted = released[name].dtype  # earlier versions wrote 64 bits in place of 32
+        if tensor.dtype not in (wanted, {torch.int32: torch.int64}.get(wanted)):
+            said = f"{name} holds {tensor.dtype}, where {named} has {wanted}"
             raise CommandError(f"{path}: {said}")
     space = method.space if isinstance(method, Synthesizer) and "sizes" not in state else None
     _check_ranges(path, recipe["hparams"], state, space)

@@ -1,6 +1,5 @@
 """Comparisons on other executors: a Dask cluster that loses a worker, executors that end early."""
 
-import csv
 import os
 import re
 import signal
@@ -15,11 +14,17 @@ import pytest
 import yaml
 
 from lightning_dpg.benchmark import benchmark
+from lightning_dpg.benchmark.cluster import dask_executor
 from lightning_dpg.benchmark.engine import BrokenOffError
+from lightning_dpg.benchmark.jobs import Job, run_jobs
+from lightning_dpg.benchmark.result_folder import DRAWN
 from lightning_dpg.errors import CommandError
-from lightning_dpg.main import main
+from lightning_dpg.privacy import noise
+from lightning_dpg.running.complete import method_settings, on_data
+from lightning_dpg.running.settings import find_config
 
 ROOT = Path(__file__).parents[2]
+LIMIT = 300  # seconds, of a machine under load
 # The same noise in all executors, and a worker that is killed once.
 PROBE = """
 import os, random, signal
@@ -124,52 +129,52 @@ def scheduler(tmp_path):
     pytest.importorskip("distributed", reason="needs the extra cluster")
     file = tmp_path / "scheduler.json"
     shared = [f"--scheduler-file={file}", "--no-dashboard"]
-    local = ["--host=127.0.0.1"]
+    worker = ["distributed.cli.dask_worker", *shared, "--nthreads=1", "--no-nanny"]
     roles = [
-        ["distributed.cli.dask_scheduler", *shared, *local, "--port=0"],
-        ["distributed.cli.dask_worker", *shared, *local, "--nworkers=2", "--nthreads=1",
-         f"--local-directory={tmp_path / 'dask'}"],
-    ]  # fmt: skip
+        ["distributed.cli.dask_scheduler", *shared, "--host=127.0.0.1", "--port=0"],
+        [*worker, f"--local-directory={tmp_path / 'first'}"],
+        [*worker, f"--local-directory={tmp_path / 'second'}"],
+    ]
     paths = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}", "OMP_NUM_THREADS": "1"}
     with (tmp_path / "dask.log").open("w") as log:
         options = {"cwd": tmp_path, "env": paths, "stdout": log, "stderr": log}
         started = [subprocess.Popen([sys.executable, "-m", *role], **options) for role in roles]
         try:
-            deadline = time.monotonic() + 120
+            deadline = time.monotonic() + LIMIT
             while not file.exists() and time.monotonic() < deadline:
                 time.sleep(0.1)
             yield yaml.safe_load(file.read_text())["address"]
         finally:
             for process in reversed(started):
                 process.send_signal(signal.SIGTERM)
-                process.wait(timeout=60)
-
-
-def rows(folder):
-    with (folder / "results.csv").open(newline="") as file:
-        found = list(csv.DictReader(file))
-    for row in found:
-        del row["fit_seconds"], row["draw_seconds"]
-    return [row for row in found if row["role"] == "method"]
+                process.wait(timeout=LIMIT)
 
 
 @pytest.mark.slow
-def test_a_dask_cluster_that_loses_a_worker_gives_the_results_of_local_processes(
+def test_a_dask_cluster_that_loses_a_worker_gives_the_results_of_this_process(
     tmp_path, scheduler, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     Path("probe.py").write_text(PROBE)
-    for name, probe in (("steady", "SameNoise"), ("killed_once", "KilledOnce")):
-        method = yaml.safe_load((ROOT / "conf" / "methods" / "bter.yaml").read_text())
-        method["trainer"]["callbacks"] = [{"class_path": f"probe.{probe}"}]
-        Path(f"{name}.yaml").write_text(yaml.safe_dump(method))
     graph = "\n".join(f"{i},{(i + step) % 40}" for i in range(40) for step in (1, 7))
     Path("ring.csv").write_text(graph)  # its path is relative: workers have another folder
-    words = ["--methods", "steady.yaml", "killed_once.yaml", "--graphs", "ring.csv"]
-    words += ["--epsilons", "1", "--runs", "2"]
-    assert main(["compare", *words, "--out", "cluster", "--scheduler", scheduler]) == 0
+    settings = on_data(method_settings(find_config("bter")), "ring.csv")
+    jobs = []
+    for name in ("KilledOnce", "SameNoise"):
+        trainer = settings["trainer"] | {"callbacks": [
+            *settings["trainer"]["callbacks"], {"class_path": f"probe.{name}"},
+        ]}  # fmt: skip
+        whole = settings | {"trainer": trainer, "seed_everything": len(jobs)}
+        jobs.append(Job(name, "method", "ring.csv", 1.0, len(jobs), whole, "1"))
+    with dask_executor(scheduler, str) as executor:
+        cluster = {job.method: result for job, result in run_jobs(jobs, executor, Path("cluster"))}
     assert Path("killed").exists()
-    assert main(["compare", *words, "--out", "local"]) == 0
-    assert rows(Path("cluster")) == rows(Path("local"))
-    assert {row["method"] for row in rows(Path("local"))} == {"steady", "killed_once"}
+    monkeypatch.setattr(noise, "secrets", noise.secrets)  # put back after the test
+    local = {job.method: result for job, result in run_jobs(jobs, AtOnce(), Path("local"))}
+    for job in jobs:
+        assert cluster[job.method]["failure"] is local[job.method]["failure"] is None
+        assert cluster[job.method]["answers"] == local[job.method]["answers"]
+    files = [sorted(map(str, Path(place).rglob("*"))) for place in ("cluster", "local")]
+    assert files[0] == [name.replace("local", "cluster", 1) for name in files[1]]
+    assert any(name.endswith(DRAWN) for name in files[0])

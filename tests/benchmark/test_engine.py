@@ -1,5 +1,6 @@
 """The benchmark as a function resumes, returns results, and refuses bad arguments."""
 
+import errno
 import json
 import re
 
@@ -9,6 +10,7 @@ import yaml
 
 from lightning_dpg.benchmark import benchmark, engine
 from lightning_dpg.benchmark.jobs import fit_and_evaluate
+from lightning_dpg.benchmark.result_folder import locked
 from lightning_dpg.benchmark.study import complete
 from lightning_dpg.errors import CommandError
 
@@ -128,3 +130,16 @@ def test_refused_arguments_leave_no_folder(tmp_path, monkeypatch, changes, said)
     with pytest.raises(CommandError, match=said):
         benchmark(**given | changes)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_network_folder_without_locks_is_used(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(number, "refused by the file system")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    number = errno.ENOLCK
+    with locked(tmp_path):
+        pass
+    number = errno.EIO
+    with pytest.raises(CommandError, match="cannot be written to"), locked(tmp_path):
+        pass

@@ -22,6 +22,7 @@ from lightning_dpg.benchmark.shapes import (
     ranked,
 )
 from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.metrics import communities, functional
 from lightning_dpg.metrics.glossary import GLOSSARY
 from lightning_dpg.metrics.queries import QUERIES, Answer, profile
 
@@ -127,6 +128,20 @@ def test_large_graphs_are_matrices_and_few_of_many_are_drawn():
     assert content.count('<details class="block"') == MAX_SHOWN + 3
 
 
+def test_sampled_figures_and_those_left_out_are_said_on_the_page(monkeypatch):
+    monkeypatch.setattr(functional, "EXACT_PATHS", 100)
+    monkeypatch.setattr(communities, "MANY_EDGES", 100)
+    graph = from_networkx(nx.gnm_random_graph(320, 1500, seed=0))
+    found = evaluate(graph, graph)
+    closed = "triangles, global_clustering, avg_clustering, cluster"
+    for content in (found.to_html_text(), found._repr_html_(), str(found)):
+        text = html.unescape(content)
+        assert f"sampled (standard errors in the notes): {closed}" in text
+        assert "pip install 'lightning_dpg[fast]'): community_nmi, modularity" in text
+    for content in (found.to_html_text(), found.to_json(), str(found)):
+        assert "real and synthetic: 1,000,000 wedges sampled, standard errors " in content
+
+
 def test_summary_for_notebooks_is_short_and_escaped():
     content = evaluation()._repr_html_()
     assert EVIL not in content
@@ -156,7 +171,7 @@ def test_distributions_against_networkx():
     for distance, share in distance_curve(measured):
         assert share == pytest.approx(np.mean(np.array(distances) == distance))
     clustering = nx.clustering(graph)
-    curve = clustering_curve(from_networkx(graph))
+    curve = clustering_curve(measured)
     alone = {d for _, d in graph.degree if d < 5}  # these degrees have bins of their own
     for degree in alone:
         mean = np.mean([clustering[n] for n, d in graph.degree if d == degree])

@@ -14,6 +14,9 @@ from lightning_dpg.callbacks.graph_statistics import GraphStatistics
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.metrics import functional
+from lightning_dpg.metrics.functional import num_oriented_paths, oriented_adjacency
+from lightning_dpg.metrics.wedge_samples import Estimate
 from tests.training import quiet_trainer
 
 ORIGINAL = from_networkx(nx.karate_club_graph())
@@ -58,8 +61,8 @@ class ClosedBatches(Batches):
         raise AssertionError("the private graph was read")
 
 
-def fit(folder, callback, data=None, logger=None, epochs=1, ckpt_path=None):
-    module = Sampler()
+def fit(folder, callback, data=None, logger=None, epochs=1, ckpt_path=None, module=None):
+    module = module or Sampler()
     trainer = quiet_trainer(
         callback,
         max_epochs=epochs,
@@ -110,6 +113,30 @@ def test_switch_drops_all_that_reads_the_original(tmp_path):
     }
 
 
+def test_sampled_statistics_have_their_standard_errors_beside_them(tmp_path, monkeypatch, caplog):
+    paths = num_oriented_paths(oriented_adjacency(ORIGINAL))
+    monkeypatch.setattr(functional, "EXACT_PATHS", paths - 1)  # the star of the samples has none
+    fit(tmp_path / "original", GraphStatistics(every_n_steps=5))
+    (row,) = read_curves(tmp_path / "original").values()
+    named = {name for name in row if name.endswith("_standard_error")}
+    closed = ("triangles", "cluster", "transitivity")
+    assert named == {f"nonprivate/{name}_error_standard_error" for name in closed}
+    spread = float(row["nonprivate/triangles_error_standard_error"])
+    assert abs(float(row["nonprivate/triangles_error"]) + 45) < 4 * spread < 4
+
+    monkeypatch.setattr(functional, "EXACT_PATHS", -1)
+    monkeypatch.setattr(functional, "estimate_triangles", lambda *_: Estimate(2.0, 0.5))
+    with caplog.at_level("INFO"):
+        fit(tmp_path / "sample", GraphStatistics(every_n_steps=4, nonprivate=False))
+    row = read_curves(tmp_path / "sample")[4]
+    assert not any(name.startswith("nonprivate") for name in row)
+    assert float(row["stat/triangles_standard_error"]) == 0.5
+    said = [line for line in caplog.messages if "sampled" in line]
+    assert said == [
+        "GraphStatistics: sampled, standard errors are logged: triangles, cluster, transitivity"
+    ]
+
+
 def test_resumed_run_goes_on_counting(tmp_path):
     _, trainer = fit(tmp_path / "first", GraphStatistics(every_n_steps=4))
     trainer.save_checkpoint(tmp_path / "last.ckpt")
@@ -146,3 +173,23 @@ def test_figures_go_to_wandb(tmp_path, monkeypatch):
 def test_refuses_a_step_that_never_comes():
     with pytest.raises(ValueError, match="every_n_steps must be positive, got 0"):
         GraphStatistics(every_n_steps=0)
+
+
+class KnownSampler(Sampler):
+    """A sampler that has released its number of edges."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("num_edges", torch.tensor(5))
+
+
+@pytest.mark.parametrize(("most_edges", "drawn"), [(5, []), (6, [0, 0])])
+def test_large_graphs_are_neither_drawn_nor_read_and_a_line_says_so(
+    most_edges, drawn, tmp_path, caplog
+):
+    caplog.set_level("INFO")
+    callback = GraphStatistics(every_n_steps=3, nonprivate=False, most_edges=most_edges)
+    module, _ = fit(tmp_path, callback, ClosedBatches(), module=KnownSampler())
+    assert module.seeds == drawn
+    line = "GraphStatistics: no figures of graphs of 5 edges or more"
+    assert caplog.text.count(line) == (not drawn)

@@ -14,7 +14,7 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.io import from_networkx, write_graph
 from lightning_dpg.main import main
-from lightning_dpg.running.settings import find_config
+from lightning_dpg.running.settings import find_config, refuse_foreign_code
 
 
 @pytest.fixture
@@ -94,6 +94,22 @@ def test_parts_of_a_graph_keep_all_nodes(folder):
     path.write_text(yaml.safe_dump(config))
     with pytest.raises(CommandError, match="split names fixed edges"):
         settings_for_parts(path)
+
+
+def test_parts_of_a_table_are_in_memory(folder):
+    config = yaml.safe_load(find_config("chung_lu").read_text())
+    table = {"source": "duckdb:///bank.duckdb", "table": "transfers", "where": "amount > 1.5"}
+    module = "lightning_dpg.datamodules.EdgeTableDataModule"
+    config["data"] = {"class_path": module, "init_args": table | {"kind": "directed"}}
+    config["model"]["class_path"] = "lightning_dpg.methods.ChungLu"
+    config["trainer"]["callbacks"] = []
+    path = folder / "run.yaml"
+    path.write_text(yaml.safe_dump(config))
+    refuse_foreign_code(path)  # the values of a table name no code
+    section = settings_for_parts(path)["data"]
+    assert section["class_path"].endswith(".EdgeListDataModule")
+    assert section["init_args"]["kind"] == "directed"
+    assert "where" not in section["init_args"]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Tables that cannot be read are refused in at most five lines that name a way out."""
 
+import numpy as np
 import pytest
 
 from lightning_dpg.datamodules import EdgeTableDataModule
@@ -23,20 +24,37 @@ def place(tmp_path_factory):
         "floats": {"source": [1.5, 2.0], "target": [2.5, 3.0]},
         "negative": {"source": [1, -2], "target": [2, 3]},
         "loops": {"source": [1, 2], "target": [1, 2]},
+        "nested": {"source": [["a"]], "target": [["b"]]},
+        "large": {"source": np.array([2**63], np.uint64), "target": np.array([1], np.uint64)},
     }
     for name, columns in tables.items():
         parquet.write_table(pa.table(columns), folder / f"{name}.parquet")
     whole = (folder / "good.parquet").read_bytes()
     (folder / "cut.parquet").write_bytes(whole[:-30])
+    middle = len(whole) // 3
+    (folder / "hole.parquet").write_bytes(whole[:4] + bytes(middle) + whole[4 + middle :])
+    for name, text in CSV.items():
+        (folder / f"{name}.csv").write_text(text, encoding="latin-1")
     with duckdb.connect(str(folder / "bank.duckdb")) as connection:
         good = folder / "good.parquet"
         connection.execute(f"CREATE TABLE transfers AS SELECT * FROM '{good}'")
         connection.execute("CREATE TABLE customers AS SELECT 1 AS id UNION ALL SELECT 2")
         connection.execute("CREATE TABLE people AS SELECT 'a' AS id")
+        connection.execute("CREATE TABLE nobody AS SELECT 1 AS id WHERE false")
+        connection.execute("CREATE SCHEMA risk")
+        connection.execute('CREATE TABLE risk."big ones" AS FROM transfers')
     return folder
 
 
+CSV = {
+    "headless": "a,b,5\nb,c,6\n",
+    "ragged": "source,target\na,b\nc\nd,e,f\n",
+    "umlaut": "source,target\nm\xfcller,b\n",
+    "one": "source,target\na,b\n",
+    "other": "payer,payee\na,b\n",
+}
 NOT_ONE = "is no condition in SQL"
+OTHER_ROWS = "reads other rows, or draws at random"
 FILES = {
     "a column": ("good", {"source_column": "payr", "target_column": "payee"}, "did you mean payer"),
     "one column": ("good", {"source_column": "payer"}, "set both"),
@@ -50,14 +68,25 @@ FILES = {
     "half a condition": ("good", {"where": "amount >"}, NOT_ONE),
     "two statements": ("good", {"where": "1=1); DROP TABLE x; SELECT (1"}, NOT_ONE),
     "another clause": ("good", {"where": "true) HAVING (true"}, NOT_ONE),
-    "a column in where": ("good", {"where": "amont > 1"}, '"amont" not found'),
+    "a column in where": ("good", {"where": "amont > 1"}, "no column 'amont'\ndid you mean amount"),
+    "no condition": ("good", {"where": " "}, NOT_ONE),
+    "other rows": ("good", {"where": "amount > (SELECT avg(amount) FROM t)"}, OTHER_ROWS),
+    "a list of other rows": ("good", {"where": "payer IN (SELECT payee FROM t)"}, OTHER_ROWS),
+    "chance": ("good", {"where": "random() < 0.5"}, OTHER_ROWS),
+    "a nested column": ("nested", {}, "column 'source' holds list"),
+    "ids of 2^63": ("large", {}, "below 2\\^63"),
+    "letter case": ("good", {"source_column": "PAYER", "target_column": "payee"}, "mean payer"),
+    "a hole": ("hole", {}, "not a whole Parquet file"),
+    "names": ("good", {"names": "none"}, "names must be 'keep' or 'numbers'"),
     "half a file": ("cut", {}, "not a whole Parquet file .*\nit may be cut short"),
     "no file": ("absent", {}, "no such file"),
     "a table of a file": ("good", {"table": "t"}, "leave it out"),
     "nodes of a file": ("good", {"nodes": "t(id)"}, "has no second table"),
 }
 TABLES = {
-    "no table": ({}, "table is not set\nit holds customers, people, transfers"),
+    "no table": ({}, "table is not set\nit holds customers, nobody, people, transfers"),
+    "a schema": ({"table": "big ones"}, 'did you mean risk."big ones"'),
+    "no nodes": ({"table": "transfers", "nodes": "nobody(id)"}, "'nobody': no rows"),
     "a table": ({"table": "transfer"}, "no table 'transfer'\ndid you mean transfers"),
     "an id outside": (
         {"table": "transfers", "nodes": "customers(id)"},
@@ -88,6 +117,21 @@ def test_a_table_is_refused(place, case):
     assert_refused(f"duckdb:///{place}/bank.duckdb", settings, text)
 
 
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("headless.csv", "the columns are 'a', 'b', '5'"),
+        ("ragged.csv", "the columns are 'source,target'"),  # and no row is left out silently
+        ("umlaut.csv", "save it as UTF-8"),
+        ("o*.csv", "files with the same columns"),
+        ("", "expected the pattern of its files"),
+        ("*.json", "no table"),
+    ],
+)
+def test_files_are_refused(place, source, text):
+    assert_refused(f"{place}/{source}", {}, text)
+
+
 def test_rows_without_an_id_are_dropped_and_counted(place):
     data = EdgeTableDataModule(f"{place}/blank.parquet", missing_ids="drop")
     data.setup("fit")
@@ -96,7 +140,7 @@ def test_rows_without_an_id_are_dropped_and_counted(place):
 
 
 def test_what_is_no_table_is_refused():
-    for source in (3, "rows.xlsx", "duckdb:///absent.duckdb"):
+    for source in (3, "rows.xlsx", "https://a.b/c.parquet", "duckdb:///absent.duckdb"):
         with pytest.raises(GraphFormatError):
             EdgeTableDataModule(source, table="t").setup("fit")
 

@@ -4,11 +4,17 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import pytorch_lightning as pl
 import torch
+from pytorch_lightning.loggers import CSVLogger
 
+import lightning_dpg as dpg
+from lightning_dpg.auditing.canaries import find_sites
+from lightning_dpg.callbacks import GraphStatistics, PrivacyAccountant
+from lightning_dpg.callbacks.booking import NO_BOOK
 from lightning_dpg.datamodules import EdgeListDataModule, EdgeTableDataModule
 from lightning_dpg.graph.node_names import GraphFormatError
-from lightning_dpg.methods import BTER, RandomizedResponse
+from lightning_dpg.methods import BTER, ErdosRenyi, RandomizedResponse
 from lightning_dpg.running.fit import fit_method
 
 pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
@@ -101,11 +107,50 @@ def test_csv_files_database_and_expression_hold_one_graph(tmp_path):
     connection = ibis.duckdb.connect(str(tmp_path / "bank.duckdb"), read_only=True)
     calls = connection.table("calls")
     assert_same(opened(calls.filter(calls.year == 2024)), expected)
+    release = dpg.fit(calls, method="erdos_renyi", epsilon=1.0)
+    assert release.sample(0).node_names == expected.records.node_names
 
 
 def test_numbers_in_csv_keep_their_zeros(tmp_path):
     (tmp_path / "calls.csv").write_text("source,target\n007,7\n7,10\n")
     assert opened(str(tmp_path / "calls.csv")).records.node_names == ["007", "7", "10"]
+
+
+def test_ids_of_any_engine_are_those_of_a_file(tmp_path):
+    # Spaces of any kind around an id go; case, accents and the way an accent is written stay.
+    ids = ["a ", "\ta", "\u2003a\u00a0", "A", "é", "e\u0301", " "]
+    pairs = [(name, f"x{place}") for place, name in enumerate(ids[:-1])]
+    parquet.write_table(table(pairs), tmp_path / "ids.parquet")
+    expected = EdgeListDataModule(pairs)
+    found = opened(str(tmp_path / "ids.parquet"))
+    assert found.records.node_names == expected.graph.node_names
+    assert len(set(found.records.node_names)) == 4 + 6
+    url = bank(tmp_path / "bank.duckdb", calls=table([("A", "b"), ("a", "c")]))
+    with duckdb.connect(str(tmp_path / "bank.duckdb")) as connection:
+        connection.execute("CREATE TABLE folded (source TEXT COLLATE NOCASE, target TEXT)")
+        connection.execute("INSERT INTO folded FROM calls")
+    assert opened(url, table="folded").records.node_names == ["A", "a", "b", "c"]
+
+
+def test_parts_of_a_table_in_folders(tmp_path):
+    for year in (2024, 2025):
+        folder = tmp_path / f"year={year}"
+        folder.mkdir()
+        parquet.write_table(table([(year, 1), (1, 2)]), folder / "part.parquet")
+    found = opened(f"{tmp_path}/**/*.parquet", where="year = 2024")
+    assert found.records.node_names == ["1", "2", "2024"]
+
+
+def test_edges_that_an_audit_inserts_are_counted(tmp_path):
+    parquet.write_table(table(NAMES), tmp_path / "names.parquet")
+    data = opened(str(tmp_path / "names.parquet"))
+    before = data.num_edges
+    sites = find_sites(data)
+    sites.insert(torch.tensor([[0, 6], [2, 6]]))
+    assert len(data.records.edges) == before + 2
+    method = ErdosRenyi()
+    fit_method(method, data, 1e3, 0.0)
+    assert int(method.num_edges) == before + 2
 
 
 def test_public_nodes_and_a_condition(tmp_path):
@@ -166,3 +211,22 @@ def test_a_directed_looking_table_is_refused_as_a_file_is(tmp_path):
     parquet.write_table(table(pairs), tmp_path / "pairs.parquet")
     with pytest.raises(GraphFormatError, match="1 of 9 links are there in both directions"):
         opened(str(tmp_path / "pairs.parquet"))
+
+
+def test_curves_leave_the_edges_of_a_table_where_they_are(tmp_path):
+    parquet.write_table(table(NAMES), tmp_path / "names.parquet")
+    for method, is_read in ((ErdosRenyi(), False), (RandomizedResponse(7), True)):
+        data = opened(str(tmp_path / "names.parquet"))
+        trainer = pl.Trainer(
+            max_epochs=1,
+            default_root_dir=tmp_path,
+            logger=CSVLogger(tmp_path / str(is_read)),
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            callbacks=[PrivacyAccountant(8.0, 0.0, book=NO_BOOK), GraphStatistics()],
+        )
+        trainer.fit(method, data)
+        assert data.records.holds_edges == is_read
+        assert ("nonprivate/" in next(tmp_path.glob(f"{is_read}/**/metrics.csv")).read_text()) == (
+            is_read
+        )

@@ -1,5 +1,6 @@
 """One graph through every source of tables: equal records, equal counts, equal releases."""
 
+import re
 import shutil
 
 import networkx as nx
@@ -24,7 +25,9 @@ SOURCES = [
     "parquet",
     "duckdb",
     "postgresql",
+    "expression of postgresql",
     pytest.param("spark", marks=pytest.mark.slow),
+    pytest.param("expression of spark", marks=pytest.mark.slow),
 ]
 
 
@@ -35,13 +38,28 @@ def power_law_pairs():
     return [*edges, ("n3", "n3"), edges[0], edges[7][::-1]]
 
 
-def spark_session():
-    """A local cluster of two threads."""
+SPARK = "spark://local-cluster[2,1,1024]"
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A cluster of two worker processes, each with one core, in small JVMs that start fast."""
     sql = pytest.importorskip("pyspark.sql", reason="no pyspark: install the extra 'spark'")
     if shutil.which("java") is None:
-        pytest.skip("no java, which Spark needs")
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", False)
-    return builder.config("spark.sql.shuffle.partitions", 2).getOrCreate()
+        pytest.skip("no Java, which Spark needs: apt-get install openjdk-17-jre-headless")
+    small = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    settings = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": small,
+        "spark.executor.extraJavaOptions": small,
+        "spark.sql.shuffle.partitions": 2,
+        "spark.ui.enabled": False,
+    }
+    builder = sql.SparkSession.builder.master(SPARK.removeprefix("spark://"))
+    session = builder.config(map=settings).getOrCreate()
+    yield session
+    session.stop()
 
 
 def stored(kind, rows, folder, request):
@@ -54,14 +72,38 @@ def stored(kind, rows, folder, request):
             connection.register("rows", rows)
             connection.execute("CREATE TABLE transfers AS SELECT * FROM rows")
         return f"duckdb:///{folder}/bank.duckdb", {"table": "transfers"}
+    if kind.startswith("expression"):
+        return expression(kind.split()[-1], rows, folder, request), {}
     if kind == "postgresql":
         postgres = pytest.importorskip("adbc_driver_postgresql.dbapi")
         url = request.getfixturevalue("server") + "/postgres"
         with postgres.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
             cursor.adbc_ingest("transfers", rows, mode="replace")
         return url, {"table": "transfers"}
-    spark_session().createDataFrame(rows.to_pandas()).createOrReplaceTempView("transfers")
-    return "spark://local[2]", {"table": "transfers"}
+    # Spark reads files by their path: the user need not have a catalog.
+    parquet.write_table(rows, folder / "rows.parquet")
+    request.getfixturevalue("spark")
+    return SPARK, {"table": f"parquet.`{folder}/rows.parquet`"}
+
+
+def expression(kind, rows, folder, request):
+    """Ibis table expression of a server, in which a second engine keeps tables as well."""
+    ibis = pytest.importorskip("ibis")
+    if kind == "spark":
+        pytest.importorskip(
+            "pyarrow_hotfix", reason="no pyarrow_hotfix, which Ibis needs for Spark"
+        )
+        backend = ibis.pyspark.connect(request.getfixturevalue("spark"))
+        parquet.write_table(rows, folder / "rows.parquet")
+        table = backend.read_parquet(folder / "rows.parquet")
+    else:
+        pytest.importorskip("psycopg", reason="no psycopg, which Ibis needs for PostgreSQL")
+        source, settings = stored(kind, rows, folder, request)
+        user, host, port = re.split("[@:]", source.partition("://")[2].partition("/")[0])
+        backend = ibis.postgres.connect(host=host, port=int(port), user=user, database="postgres")
+        table = backend.table(settings["table"])
+    EdgeTableDataModule(table.limit(5)).setup("fit")
+    return table
 
 
 def released(kind, num_nodes, edges):

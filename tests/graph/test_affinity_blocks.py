@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lightning_dpg.graph import affinity_blocks
 from lightning_dpg.graph.affinity_blocks import block_edges, block_starts
 
 
@@ -41,3 +42,13 @@ def test_pairs_of_a_block_are_linked_with_the_mean_of_their_densities():
 def test_no_blocks():
     none = np.empty(0, dtype=np.int64)
     assert len(block_edges(none, none, np.empty(0), np.random.default_rng(0))) == 0
+
+
+def test_chunks_of_pairs_draw_the_same_edges(monkeypatch):
+    degrees = np.sort(np.random.default_rng(0).integers(2, 9, 200))
+    nodes, starts, densities = np.arange(200)[::-1], block_starts(degrees), np.full(200, 0.5)
+    whole = block_edges(nodes, starts, densities, np.random.default_rng(1))
+    monkeypatch.setattr(affinity_blocks, "_PAIRS", 7)
+    parts = block_edges(nodes, starts, densities, np.random.default_rng(1))
+    assert len(whole) > 100
+    assert parts.tolist() == whole.tolist()

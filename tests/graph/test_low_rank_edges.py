@@ -6,7 +6,7 @@ import torch
 
 from lightning_dpg.graph import low_rank_edges as module
 from lightning_dpg.graph.expected_degrees import edge_weights
-from lightning_dpg.graph.low_rank_edges import Affinity, low_rank_edges
+from lightning_dpg.graph.low_rank_edges import Affinity, affinity_scores, low_rank_edges
 
 
 def blocks(size, noise=0.0):
@@ -29,6 +29,18 @@ def test_affinity_is_the_cosine_with_signs_where_it_is_positive():
     first, second = torch.tensor([[0, 1], [0, 2], [0, 0], [1, 3]]).T
     expected = 0.02 + 0.98 * np.array([0.6, 0.0, 0.0, 0.0])
     assert Affinity(rows, signs)(first, second).numpy() == pytest.approx(expected)
+
+
+def test_scores_are_those_of_the_whole_matrix():
+    generator = torch.Generator().manual_seed(0)
+    rows, signs = torch.randn(30, 4, generator=generator).double(), torch.tensor([1, 1, -1, 1.0])
+    degrees = torch.arange(30) % 7
+    lengths = rows.norm(dim=1)
+    cosines = rows @ torch.diag(signs.double()) @ rows.T / torch.outer(lengths, lengths)
+    expected = torch.outer(degrees, degrees) * (0.02 + 0.98 * cosines.clamp(min=0))
+    pairs = torch.ones(30, 30).triu_(1).nonzero()
+    found = affinity_scores(rows, signs.double(), degrees, pairs)
+    np.testing.assert_allclose(found, expected[pairs[:, 0], pairs[:, 1]], rtol=1e-8)
 
 
 def test_draws_the_number_of_different_edges_within_blocks_and_by_degrees(either_way):

@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
 
+from lightning_dpg.graph import stubs
 from lightning_dpg.graph.stubs import (
     count_links,
     fill_links,
     link_pairs,
     pair_in_cells,
+    pair_lacking,
     pair_stubs,
     stub_mixing,
 )
@@ -128,6 +130,20 @@ def test_cells_pair_every_stub_once_and_follow_the_links():
     pairs = pair_in_cells(np.arange(3000), classes, links, np.random.default_rng(0))
     assert np.sort(pairs.ravel()).tolist() == list(range(3000))
     assert np.abs(count_links(classes, pairs) - links).max() < 60
+
+
+def test_many_stubs_that_nodes_lack_are_paired_in_cells(monkeypatch):
+    rng = np.random.default_rng(0)
+    lacking, classes = rng.integers(0, 5, 200), rng.integers(0, 4, 200)
+    links, nodes = np.tril(rng.integers(0, 60, (4, 4))), np.repeat(np.arange(200), lacking)
+    cells = pair_in_cells(nodes, classes[nodes], links, np.random.default_rng(1))
+    one_by_one = pair_stubs(nodes, classes[nodes], links, np.random.default_rng(1))
+    few = pair_lacking(lacking, classes, links, np.random.default_rng(1))
+    assert few.tolist() == one_by_one.tolist()
+    monkeypatch.setattr(stubs, "MANY_STUBS", 0)
+    many = pair_lacking(lacking, classes, links, np.random.default_rng(1))
+    assert many.dtype == np.int64
+    assert many.tolist() == cells.tolist()
 
 
 @given(st.integers(10, 40), st.integers(0, 2**32 - 1), st.booleans())

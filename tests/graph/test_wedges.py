@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightning_dpg.graph.wedges import count_wedges, ordered
+from lightning_dpg.graph import wedges
+from lightning_dpg.graph.wedges import WedgeHash, count_wedges
 from lightning_dpg.privacy.sensitivity import wedge_sensitivity
 
 
@@ -95,10 +96,31 @@ def test_nodes_without_slots_have_no_wedges():
     assert counts[0, :3].sum() == 0 < counts[0, 3:].sum()
 
 
-@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 99)), max_size=60))
-def test_order_is_that_of_a_sort_by_both_numbers(rows):
-    keys = np.array([key for key, _ in rows], dtype=np.uint64)
-    then = np.array([number for _, number in rows], dtype=np.int64)
-    order = ordered(keys, then)
-    assert sorted(order.tolist()) == list(range(len(rows)))
-    assert [rows[i] for i in order] == sorted(rows)
+@given(st.integers(0, 2**32 - 1))
+def test_wedges_are_those_of_the_first_neighbors_in_the_bins_of_a_slot(seed):
+    rng = np.random.default_rng(seed)
+    graph = nx.gnp_random_graph(12, rng.uniform(0.2, 0.9), seed=seed)
+    slots = rng.integers(0, 4, 12)
+    hashing = WedgeHash(slots, seed)
+    expected = np.zeros((2, 12), dtype=np.int64)
+    for center in range(12):
+        first = {}
+        for other in graph[center] if slots[center] else ():
+            place, code = (int(part[0]) for part in hashing.bins(*np.array([[center], [other]])))
+            first[place] = min(first.get(place, (code, other)), (code, other))
+        ends = [(node, first[place + 1][1]) for place, (_, node) in first.items()
+                if place % 2 == 0 and place + 1 in first]  # fmt: skip
+        expected[:, center] = len(ends), sum(graph.has_edge(*pair) for pair in ends)
+    found = count_wedges(edges_of(graph), slots, np.arange(12), 1000, seed)
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("arms", [1, 7, 60])
+def test_blocks_of_centers_give_equal_counts(arms, monkeypatch):
+    edges = edges_of(nx.powerlaw_cluster_graph(60, 4, 0.7, seed=0))
+    given = np.arange(60) % 4, np.arange(60) % 3, 1, 0
+    whole = count_wedges(edges, *given)
+    monkeypatch.setattr(wedges, "_ARMS", arms)
+    monkeypatch.setattr(wedges, "_MOST_BLOCKS", 1000)
+    assert whole[1].sum() > 0
+    assert count_wedges(edges, *given).tolist() == whole.tolist()

@@ -18,9 +18,8 @@ def test_a_full_disk_leaves_what_was_there_before(older, tmp_path):
     if older is not None:
         path.write_bytes(older)
     said = r"g\.npz: the disk is full: it needs more than 5 bytes, [0-9,]+ are free"
-    with pytest.raises(OSError, match=said), whole_file(path) as file:
-        file.write(b"12345")
-        file.flush()
+    with pytest.raises(OSError, match=said), whole_file(path) as scratch:
+        scratch.write_bytes(b"12345")
         raise OSError(errno.ENOSPC, "No space left on device")
     assert [file.read_bytes() for file in tmp_path.iterdir()] == ([] if older is None else [older])
 

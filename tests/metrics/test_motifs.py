@@ -72,21 +72,22 @@ def test_equals_enumeration(edges):
     assert measured.num_samples is None and not measured.covariance.any()
 
 
-def test_trees_are_uniform():
+@pytest.mark.parametrize("size", [3, 4, 5])
+def test_trees_are_uniform(size):
     # Every walk that is a tree must be as likely as any other: in this graph of few trees, each
     # occurs about equally often.
     graph = nx.Graph([(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (2, 5), (1, 6)])
     trees = motifs._Trees(from_networkx(graph))
-    drawn = trees.sample(100_000, np.random.default_rng(0))
+    drawn = trees.sample(size, 100_000, np.random.default_rng(0))
     expected = {}
-    for edges in combinations(graph.edges(), 4):
+    for edges in combinations(graph.edges(), size - 1):
         tree = nx.Graph(edges)
-        if len(tree) == 5 and nx.is_connected(tree):
+        if len(tree) == size and nx.is_connected(tree):
             nodes = tuple(sorted(tree))
             expected[nodes] = expected.get(nodes, 0) + 1
     sets, counts = np.unique(drawn, axis=0, return_counts=True)
     assert {tuple(nodes) for nodes in sets.tolist()} == set(expected)
-    per_tree = 100_000 / trees.weights.sum()
+    per_tree = 100_000 / trees.weights(size).sum()
     for nodes, count in zip(sets.tolist(), counts, strict=True):
         mean = expected[tuple(nodes)] * per_tree
         assert abs(count - mean) < 5 * math.sqrt(mean)
@@ -133,3 +134,23 @@ def test_undefined_without_a_motif():
     assert not nothing.counts.any()
     star = motif_counts(from_networkx(nx.star_graph(4)))
     assert all(map(math.isnan, motif_cosine(nothing, star)))
+
+
+def test_small_motifs_are_sampled_beyond_a_stated_cost():
+    graph = from_networkx(nx.karate_club_graph())
+    degree = dict(nx.karate_club_graph().degree())
+    cost = sum(min(degree[u], degree[v]) for u, v in nx.karate_club_graph().edges())
+    exact = motif_counts(graph, exact_small_up_to=cost)
+    assert exact.sampled_sizes == () and motif_counts(graph, 100, exact_up_to=0).sampled_sizes == (
+        5,
+    )
+    estimates = [
+        motif_counts(graph, 2_000, seed, exact_small_up_to=cost - 1) for seed in range(150)
+    ]
+    assert {estimate.sampled_sizes for estimate in estimates} == {(3, 4)}
+    errors = np.array([estimate.counts - exact.counts for estimate in estimates])
+    assert not errors[:, 8:].any()
+    predicted = np.mean([np.diag(estimate.covariance) for estimate in estimates], axis=0)[:8]
+    assert (exact.counts[:8] > 10).all()
+    assert (np.abs(errors.mean(axis=0)[:8]) < 4.5 * np.sqrt(predicted / 150)).all()
+    assert (np.abs(np.log(errors.var(axis=0)[:8] / predicted)) < 0.6).all()

@@ -1,6 +1,7 @@
 """Answers to the queries equal networkx and scikit-learn, node for node."""
 
 import math
+import re
 import statistics
 from collections import Counter
 from functools import cache
@@ -14,13 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
+from lightning_dpg.benchmark.measured import table
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import from_networkx, read_graph
-from lightning_dpg.metrics import communities, queries
+from lightning_dpg.metrics import communities, functional, queries
 from lightning_dpg.metrics.communities import (
     adjusted_mutual_information,
     normalized_mutual_information,
 )
+from lightning_dpg.metrics.divergence import distance_divergence
 from lightning_dpg.metrics.functional import STATISTICS
 from lightning_dpg.metrics.paths import distances
 from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES, align, compare, profile
@@ -251,6 +254,8 @@ def test_adjusted_information_is_what_exceeds_that_of_all_permutations():
     assert adjusted_mutual_information(first, second) == pytest.approx(adjusted)
     assert adjusted < 0.7 * normalized_mutual_information(first, second)
     assert adjusted_mutual_information(first, first) == pytest.approx(1)
+    lonely = np.arange(50_000)  # of 2.5 billion pairs of parts, with one size
+    assert adjusted_mutual_information(lonely, lonely[::-1]) == 1
 
 
 def test_single_parts_agree():
@@ -316,6 +321,63 @@ def test_sampled_answers_say_so():
     assert answers["community_nmi"].note.startswith("needs the same nodes")
     assert answers["motif_cosine"].note.startswith("synthetic: motifs of 5 nodes sampled, standard")
     assert answers["diameter"].synthetic == 2
+    # All groups of sources see the same distances, but those of the group with the center.
+    assert answers["avg_path_length"].note.startswith(
+        "synthetic: 512 nodes sampled, standard error"
+    )
+
+
+def test_the_error_of_sampled_divergences_is_their_spread():
+    parts = [nx.barabasi_albert_graph(400, 2, seed=0), nx.cycle_graph(60)]
+    graph = from_networkx(nx.disjoint_union_all(parts))
+    other = distances(from_networkx(nx.disjoint_union_all([parts[0], nx.cycle_graph(70)])))
+    exact = distances(graph)
+    assert distance_divergence(exact, other) == (
+        queries.kl_divergence(exact.counts, other.counts),
+        0,
+    )
+    for ordered in (lambda pair: pair, lambda pair: pair[::-1]):
+        found = np.array(
+            [
+                distance_divergence(*ordered((distances(graph, 128, seed), other)))
+                for seed in range(100)
+            ]
+        )
+        assert found[:, 1].mean() == pytest.approx(found[:, 0].std(), rel=0.3)
+
+
+def test_sampled_figures_have_their_standard_errors_and_one_line(monkeypatch):
+    monkeypatch.setattr(functional, "EXACT_PATHS", 400)  # karate has fewer, the other has more
+    dense = from_networkx(nx.gnm_random_graph(34, 200, seed=0))
+    exact = compare(profile(from_networkx(KARATE)), from_networkx(KARATE))
+    answers = compare(profile(from_networkx(KARATE)), dense)
+    sampled = [name for name, answer in answers.items() if answer.how == "sampled"]
+    closed = ["triangles", "global_clustering", "avg_clustering", "cluster"]
+    assert [name for name in sampled if name != "motif_cosine"] == closed
+    triangles = sum(nx.triangles(nx.gnm_random_graph(34, 200, seed=0)).values()) / 3
+    note = answers["triangles"].note
+    said = re.fullmatch(
+        r"synthetic: 1,000,000 wedges sampled, standard error (\S+); of the error (\S+)", note
+    )
+    assert said, note
+    spread, relative = map(float, said.groups())
+    assert abs(answers["triangles"].synthetic - triangles) < 4 * spread < triangles / 10
+    assert relative == pytest.approx(spread / exact["triangles"].real, rel=0.1)
+    line = table("real", "synthetic", answers)[-1]
+    assert line == f"sampled (standard errors in the notes): {', '.join(sampled)}"
+
+
+def test_communities_are_left_out_where_networkx_would_take_hours(monkeypatch):
+    monkeypatch.setattr(communities, "MANY_EDGES", KARATE.number_of_edges() - 1)
+    monkeypatch.setattr(communities.nx.community, "louvain_communities", None)  # not called
+    answers = compare(profile(from_networkx(KARATE)), from_networkx(REWIRED))
+    left_out = {name for name, answer in answers.items() if answer.how == "left out"}
+    assert left_out == {"modularity", "community_nmi", "community_ami", "community_f1"}
+    for name in left_out:
+        assert math.isnan(answers[name].score)
+        assert "pip install 'lightning_dpg[fast]'" in answers[name].note
+    assert "left out (Louvain beyond 1,000,000 edges" in table("real", "synthetic", answers)[-1]
+    assert answers["edge_overlap"].score > 0
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,15 @@ from typing import ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 
 from lightning_dpg.graph.affinity_blocks import block_edges, block_starts
 from lightning_dpg.graph.edge_pieces import sorted_blocks
+from lightning_dpg.graph.expected_degrees import MANY_EDGES
 from lightning_dpg.graph.pair_space import UndirectedPairs
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
+from lightning_dpg.graph.stubs import count_links, link_pairs, pair_lacking, stub_mixing
 from lightning_dpg.methods.single_graph.base import Counted, OneShotSynthesizer, statistics_of
 from lightning_dpg.methods.single_graph.degree_release import (
     check_shares,
@@ -212,6 +214,8 @@ class BTER(OneShotSynthesizer):
         self.spread.zero_()
         rng = np.random.default_rng(_PUBLIC_SEED)
         for step in range(_FITTING_STEPS):
+            if self.num_edges >= MANY_EDGES:
+                rank_zero_info(f"BTER: drawing graph {step + 1} of {_FITTING_STEPS} to fit blocks")
             self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
             blocks = self._blocks(rng)
             drawn = torch.from_numpy(self._completed(blocks, rng))
@@ -254,10 +258,10 @@ class BTER(OneShotSynthesizer):
         degrees, mixing, _ = self._released()
         classes = degree_classes(degrees)
         lacking = degrees - np.bincount(edges.ravel(), minlength=len(degrees))
-        stubs = np.repeat(np.arange(len(degrees)), lacking)
         links = np.maximum(mixing - count_links(classes, edges), 0)
-        pairs = pair_stubs(stubs, classes[stubs], links, rng)
-        return np.concatenate([edges, link_pairs(pairs, edges, len(degrees), rng)])
+        # No name holds the pairs, so that link_pairs can free them.
+        added = link_pairs(pair_lacking(lacking, classes, links, rng), edges, len(degrees), rng)
+        return np.concatenate([edges, added]) if len(edges) else added
 
     def score(self, pairs: Tensor) -> Tensor:
         """Expected links of pairs of shape ``(P, 2)``, by degrees and mixing: shape ``(P,)``.
@@ -273,11 +277,8 @@ class BTER(OneShotSynthesizer):
         return torch.from_numpy(mixing * share[first] * share[second])
 
     def _released(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        return (
-            self.degrees.cpu().numpy(),
-            self.mixing.cpu().numpy(),
-            self.densities.cpu().numpy(),
-        )
+        degrees, mixing = self.degrees.cpu().numpy(), self.mixing.cpu().numpy()
+        return degrees, mixing, self.densities.cpu().numpy()
 
 
 def wedge_counter(

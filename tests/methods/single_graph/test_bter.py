@@ -169,3 +169,12 @@ def test_closed_shares_near_the_noise_are_shrunk():
     assert closed_shares(counts, 0.0).tolist() == [0.5, 0.02, 0, 1, 0]
     # Twice the scale is as large as 20, a twenty-fifth of 500; 5 wedges are taken for 100.
     assert closed_shares(counts, 10.0) == pytest.approx([0.5 * (1 - 1 / 625), 0, 0, 1, 0])
+
+
+def test_a_large_release_says_how_far_it_is(monkeypatch, caplog):
+    monkeypatch.setattr(bter, "MANY_EDGES", 78)
+    with caplog.at_level("INFO"):
+        released(nx.karate_club_graph(), math.inf)
+    assert [each for each in caplog.messages if "to fit blocks" in each] == [
+        f"BTER: drawing graph {step} of 8 to fit blocks" for step in range(1, 9)
+    ]

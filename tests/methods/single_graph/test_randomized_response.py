@@ -16,6 +16,7 @@ from lightning_dpg.advice import Facts
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.negative_sampling import uniform_non_edges
 from lightning_dpg.methods import RandomizedResponse, RandomizedResponsePrivCom
+from lightning_dpg.methods.single_graph.randomized_response.prior import prior_probabilities
 from lightning_dpg.metrics.link_prediction import link_prediction
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.mechanisms import response_rates
@@ -215,6 +216,36 @@ def test_a_draw_is_nearer_to_the_graph_than_the_reports_are():
     assert len(drawn) == int(method.num_edges)
 
 
+def dense_prior(method):
+    """Probabilities of all pairs before the reports, by the formulas on N x N matrices."""
+    rows, ends = method.model.intensity.double(), method.degrees.double()
+    upper = torch.ones(len(rows), len(rows)).triu_(1).bool()
+    model, degrees = (rows @ rows.T).clamp(min=0)[upper], torch.outer(ends, ends)[upper]
+    num_edges = int(method.num_edges)
+    share = min(0.9, float(model.sum()) / num_edges)
+    prior = share * model / model.sum() + (1 - share) * degrees / degrees.sum()
+    for _ in range(8):
+        prior = (prior * num_edges / prior.sum()).clamp(max=0.95)
+    return prior
+
+
+@pytest.mark.parametrize("degree_share", [0.0, 0.4])
+def test_scores_and_probabilities_are_those_of_the_whole_matrices(degree_share, monkeypatch):
+    monkeypatch.setattr("lightning_dpg.nn.low_rank._ENTRIES_AT_ONCE", 1500)
+    edges, n = planted()
+    method = released(edges, n, 4.0, denoise="spectral", degree_share=degree_share).double()
+    pairs = torch.ones(n, n).triu_(1).nonzero()
+    rows, ends = method.model.affinity, method.degrees / method.degrees.sum()
+    products = rows @ rows.T
+    if degree_share:
+        products = 0.6 * products.clamp(min=0) + 0.8 * torch.outer(ends, ends)
+    expected = products[pairs[:, 0], pairs[:, 1]]
+    np.testing.assert_allclose(method.score(pairs), expected, rtol=1e-8, atol=1e-20)
+    blocks = list(prior_probabilities(method.model, ends, int(method.num_edges)))
+    assert len(blocks) == math.ceil(n / 7)
+    np.testing.assert_allclose(torch.cat(blocks), dense_prior(method), rtol=1e-8)
+
+
 @pytest.mark.parametrize("entries", [150, 2**22])
 def test_a_draw_in_blocks_is_that_of_the_whole_matrices(entries, monkeypatch):
     """The formulas on N x N matrices in double precision, with the numbers of the same seed."""
@@ -222,12 +253,7 @@ def test_a_draw_in_blocks_is_that_of_the_whole_matrices(entries, monkeypatch):
     edges, n = planted()
     method = released(edges, n, 4.0, denoise="spectral")
     num_edges, upper = int(method.num_edges), torch.ones(n, n).triu_(1).bool()
-    rows, ends = method.model.intensity.double(), method.degrees.double()
-    model, degrees = (rows @ rows.T).clamp(min=0)[upper], torch.outer(ends, ends)[upper]
-    share = min(0.9, float(model.sum()) / num_edges)
-    prior = share * model / model.sum() + (1 - share) * degrees / degrees.sum()
-    for _ in range(8):
-        prior = (prior * num_edges / prior.sum()).clamp(max=0.95)
+    prior = dense_prior(method)
     uniform = torch.rand(len(prior), generator=torch.Generator().manual_seed(7)).double()
     is_reported = torch.zeros(n, n, dtype=torch.bool)
     is_reported[method.reported[:, 0], method.reported[:, 1]] = True
@@ -252,6 +278,19 @@ def test_released_state_is_all_that_a_draw_needs(denoise):
     torch.testing.assert_close(method.score(pairs), fresh.score(pairs))
     if denoise != "none":
         assert not torch.equal(draws[0], method.sample_edges(torch.Generator().manual_seed(6)))
+
+
+@pytest.mark.parametrize("denoise", ["none", "spectral", "cell"])
+def test_reports_are_held_in_32_bits_and_read_from_64(denoise):
+    edges, n = planted()
+    method = released(edges, n, 3.0, denoise=denoise, rank=8, steps=3)
+    state = method.released_state()
+    assert state["reported"].dtype == torch.int32
+    earlier = RandomizedResponse(num_nodes=n, denoise=denoise, rank=8)
+    earlier.load_released_state(state | {"reported": state["reported"].long()})
+    draws = [m.sample_edges(torch.Generator().manual_seed(5)) for m in (method, earlier)]
+    assert torch.equal(*draws)
+    assert draws[0].dtype == torch.long
 
 
 @settings(max_examples=25, deadline=None)

@@ -11,9 +11,12 @@ from lightning_dpg.methods.single_graph.randomized_response.spectral_structure i
     Structure,
     as_shares,
     best_setting,
+    sampled,
     unreported_pairs,
 )
 from lightning_dpg.metrics.link_prediction import link_prediction
+
+MODULE = sampled.__module__
 
 
 def eigenpairs(size, seed):
@@ -61,3 +64,15 @@ def test_unreported_pairs_are_the_others():
     assert {tuple(pair) for pair in found.tolist()} <= others
     assert len(found)
     assert not len(unreported_pairs(pairs, 12, torch.Generator().manual_seed(0)))
+
+
+def test_a_limited_number_of_hidden_reports_is_ranked(monkeypatch):
+    hidden = torch.arange(400).view(200, 2)
+    everything = sampled(hidden, torch.Generator())
+    assert torch.equal(everything, hidden)
+    monkeypatch.setattr(f"{MODULE}._MOST_HIDDEN", 100)
+    found = sampled(hidden, torch.Generator().manual_seed(0))
+    assert len(found) == 100
+    assert {tuple(pair) for pair in found.tolist()} < {tuple(pair) for pair in hidden.tolist()}
+    # The mean of 100 uniform numbers of 0 to 199 has a deviation of 5.8.
+    assert float((found[:, 0] / 2).mean()) == pytest.approx(99.5, abs=24)

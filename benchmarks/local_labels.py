@@ -32,12 +32,10 @@ from lightning_dpg.methods import (
     CentralGromovWasserstein,
     GromovWassersteinFeatures,
     LDPGromovWasserstein,
-    LocalPrototypes,
     LocalScalars,
 )
 from lightning_dpg.methods.graph_features.ldp_gw.base import GromovWassersteinRelease
 from lightning_dpg.methods.graph_features.ldp_gw.clients import draw_train_mask
-from lightning_dpg.methods.graph_features.local_reports.base import LocalReports
 from lightning_dpg.metrics.graph_kernels import shortest_path_kernel
 from lightning_dpg.metrics.kernel_svm import (
     clip_spectrum,
@@ -170,19 +168,17 @@ def padded_releases(half: Half, encoder: str, epsilons: list[float]) -> Iterator
 
 
 def reports(half: Half, epsilons: list[float]) -> Iterator[Row]:
-    """Yield rows of methods that report a number of each graph, which learn nothing before."""
-    kinds: tuple[type[LocalReports], ...] = (LocalScalars, LocalPrototypes)
-    for kind in kinds:
-        for epsilon in epsilons:
+    """Yield rows of noisy densities, the baseline of local privacy, which learns nothing before."""
+    for epsilon in epsilons:
 
-            def told(kind: type[LocalReports] = kind, epsilon: float = epsilon) -> float:
-                method, tested = kind(), torch.from_numpy(half.tested)
-                pl.seed_everything(half.split, verbose=False)
-                fit_method(method, half.data, epsilon, 0.0)
-                released = {"features": method.embedding["features"][tested]}
-                return half.accuracy(method.kernels(released, method.sizes[tested]))
+        def told(epsilon: float = epsilon) -> float:
+            method, tested = LocalScalars(), torch.from_numpy(half.tested)
+            pl.seed_everything(half.split, verbose=False)
+            fit_method(method, half.data, epsilon, 0.0)
+            released = {"features": method.embedding["features"][tested]}
+            return half.accuracy(method.kernels(released, method.sizes[tested]))
 
-            yield f"{kind.__name__}, epsilon {epsilon:g}", told
+        yield f"densities, epsilon {epsilon:g}", told
 
 
 def main(args: list[str]) -> None:

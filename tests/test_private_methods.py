@@ -174,8 +174,7 @@ LEDGERS = {
 LEDGERS |= {
     # One report of each of the 10 rows of the largest graph.
     "ldp_gw": [("reports of embeddings", "pure", 10, 8.0, 1)],
-    "local_prototypes": [("scalars of each graph", "pure", 1, 4.0, 1)],
-    "local_scalars": [("scalars of each graph", "pure", 2, 4.0, 1)],
+    "local_scalars": [("scalars of each graph", "pure", 1, 4.0, 1)],
     "ldp_gw_curated": [
         (f"sums over neighbors, hop {hop}", "gaussian", math.sqrt(2), "sigma of 0.5", 1)
         for hop in (1, 2)
@@ -210,7 +209,6 @@ LEDGERS |= {
 }
 RELATIONS = {
     "ldp_gw": "local_graph",
-    "local_prototypes": "local_graph",
     "local_scalars": "local_graph",
     "privcom_node": "node",
     "attribute_moments_node": "node",

@@ -261,9 +261,9 @@ BEYOND = {
         "The sensitivity holds for the densest graphs of max_degree; a canary closes a few of the "
         "graphlets that it counts."
     ),
-    "LocalPrototypes and LocalScalars reports half": (
+    "LocalScalars reports half": (
         "The claim is for the exchange of the whole graph of a client, and one edge of it moves a "
-        "density by a small part of its range, or turns a bit of few graphs."
+        "density by a small part of its range."
     ),
     "LDPGromovWasserstein reports off and half, updates half": (
         "The claim is for the exchange of the whole graph of a client, and one edge of it moves "

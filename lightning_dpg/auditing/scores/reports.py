@@ -12,6 +12,7 @@ from lightning_dpg.auditing.scores.counts import turns, weight
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_indices import pair_numbers
 from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs
+from lightning_dpg.methods.graph_features.local_scalars import graph_scalars
 from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, response_rates
 from lightning_dpg.privacy.multi_bit import least_rate, report_rate
 
@@ -54,7 +55,7 @@ def embedding_reports_score(
 def scalar_reports_score(
     method: Any, data: Any, reports: Tensor, pairs: Tensor, known: Data
 ) -> Tensor:
-    """Log-likelihood ratio of reported numbers of clients with and without each canary.
+    """Log-likelihood ratio of reported statistics of clients with and without each canary.
 
     The other canaries of the same graph are assumed absent, which weakens the attack.
 
@@ -68,15 +69,16 @@ def scalar_reports_score(
     Returns:
         Scores of shape ``(P,)``.
     """
-    law, edges = method.law(method.ledger.budget), undirected_edges(known).cpu()
+    names, law = method.hparams["statistics"], method.law(method.ledger.budget)
+    edges, pairs = undirected_edges(known).cpu(), pairs.cpu()
 
     def likelihood(extra: Tensor) -> Tensor:
         """Log-likelihood of each graph with the further edges ``extra``."""
-        values = method.client_values(torch.cat([edges, extra]), data.graph_of, data.sizes)
+        values = graph_scalars(names, torch.cat([edges, extra]), data.graph_of, data.sizes)
         total: Tensor = law.log_likelihood(reports.cpu(), values).sum(1)
         return total
 
-    return _alone(likelihood, pairs.cpu(), data.graph_of)
+    return _alone(likelihood, pairs, data.graph_of)
 
 
 def _alone(likelihood: Callable[[Tensor], Tensor], pairs: Tensor, graph_of: Tensor) -> Tensor:

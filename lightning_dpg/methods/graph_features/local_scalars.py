@@ -1,19 +1,39 @@
 """Local differential privacy of each graph, by one noisy number of a known range."""
 
+import math
 from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from torch import Tensor
 
-from lightning_dpg.methods.graph_features.local_reports.base import LocalReports
+from lightning_dpg.interfaces import GraphSetRecords
+from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
+from lightning_dpg.methods.graph_features.ldp_gw.reports import report_assumptions
+from lightning_dpg.metrics.kernel_svm import feature_kernels
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.mechanisms import pure_entry
+from lightning_dpg.privacy.piecewise import (
+    PiecewiseLaw,
+    piecewise,
+    piecewise_law,
+)
+
+SCALARS_KEY = "scalar_reports"
+"""Key of the release of the piecewise mechanism."""
+
+SCALARS = "scalars of each graph"
+"""Name of the same."""
 
 STATISTICS = ("density", "transitivity")
 """Statistics of a graph from 0 to 1."""
 
 
-class LocalScalars(LocalReports):
+class LocalScalars(GraphFeatureRelease):
     r"""Density of each client's graph, sent once with local privacy: the baseline of local methods.
 
     A client sends its density, a number from 0 to 1, by the piecewise mechanism, which spends the
@@ -43,6 +63,10 @@ class LocalScalars(LocalReports):
             edges, and ``transitivity``, the share of wedges that are closed.
     """
 
+    relation = Relation.LOCAL_GRAPH
+    is_pure: ClassVar[bool] = True
+    repeats_edges: ClassVar[bool] = True
+
     def __init__(self, statistics: Sequence[str] = ("density",)) -> None:
         super().__init__()
         statistics = list(statistics)
@@ -53,14 +77,69 @@ class LocalScalars(LocalReports):
             )
         self.save_hyperparameters()
 
-    @property
-    def columns(self) -> list[str]:
-        """Names of the statistics."""
-        return list(self.hparams["statistics"])
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Plan one report of each statistic, or exact values under an infinite budget."""
+        if math.isinf(budget.epsilon):
+            return [self.unprotected(SCALARS, "it is released without noise")]
+        return [
+            pure_entry(
+                SCALARS_KEY,
+                SCALARS,
+                budget.epsilon,
+                len(self.hparams["statistics"]),
+                "cost_of_piecewise",
+                relation=self.relation,
+                record="graph of one client",
+            )
+        ]
 
-    def client_values(self, edges: Tensor, graph_of: Tensor, sizes: Tensor) -> Tensor:
-        """Statistics of each graph (private)."""
-        return graph_scalars(self.columns, edges, graph_of, sizes)
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+        """Also refuse an epsilon that leaves no signal."""
+        super().check_budget(budget, steps)
+        if math.isfinite(budget.epsilon):
+            self.law(budget)
+
+    def law(self, budget: Budget) -> PiecewiseLaw:
+        """Law of the report of one statistic (public)."""
+        return piecewise_law(budget.epsilon / len(self.hparams["statistics"]))
+
+    def on_fit_start(self) -> None:
+        """Copy the public facts of the data, and say that sizes are public."""
+        super().on_fit_start()
+        self.assumptions = report_assumptions(self.records, None)
+
+    def on_predict_start(self) -> None:
+        """Start a fresh ledger for new graphs, and say that their sizes are public."""
+        super().on_predict_start()
+        self.assumptions = [*report_assumptions(self.records, None), self.assumptions[-1]]
+
+    def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
+        """Release an estimate of each statistic of each graph, ``features`` of shape ``(G, F)``."""
+        names = self.hparams["statistics"]
+        values = graph_scalars(names, records.edges, records.graph_of, records.sizes)
+        (entry,) = self.plan(budget, 1)
+        if math.isinf(budget.epsilon):
+            self.ledger.spend(entry)
+            return {"features": values}
+        reports = piecewise(
+            values,
+            self.ledger,
+            self.noise,
+            key=entry.key,
+            name=entry.name,
+            epsilon=entry.epsilon,
+        )
+        return {"features": self.law(budget).estimates(reports)}
+
+    def kernels(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
+        """Kernels of the numbers of nodes and the estimates."""
+        columns = [sizes.cpu().numpy(), embedding["features"].cpu().numpy()]
+        return feature_kernels(np.column_stack(columns))
+
+    def released_arrays(self) -> dict[str, NDArray[Any]]:
+        """Arrays of ``features.npz``, with the names of the columns."""
+        names = np.array(self.hparams["statistics"], dtype=str)
+        return super().released_arrays() | {"columns": names}
 
 
 def graph_scalars(
@@ -77,7 +156,7 @@ def graph_scalars(
     Returns:
         Statistics of shape ``(G, F)``, in double precision.
     """
-    sizes = sizes.double()
+    edges, graph_of, sizes = edges.cpu(), graph_of.cpu(), sizes.cpu().double()
     found = {
         "density": lambda: _densities(edges, graph_of, sizes),
         "transitivity": lambda: _transitivities(edges, graph_of, len(sizes)),

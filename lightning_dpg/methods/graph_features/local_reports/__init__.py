@@ -1,1 +1,0 @@
-"""Reports of a few bounded numbers of each client's graph: local differential privacy."""

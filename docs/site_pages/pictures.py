@@ -288,15 +288,16 @@ def _coarse(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _value_picture(settings: dict[str, Any], method: Any) -> Figure:
-    """Exact and released counts or scalars of each graph, by label."""
+    """Exact and released values of each graph by label; a single one by the number of nodes."""
     exact = fitted({**settings, "privacy": {"epsilon": math.inf, "delta": 1e-5}})
     labels = method.labels.numpy()
-    columns = list(method.released_arrays()["columns"])
-    pair = (0, len(columns) - 1)
+    columns = ["nodes", *method.released_arrays()["columns"]]
+    pair = (int(len(columns) > 2), len(columns) - 1)
+    are_counts = bool((exact.features == exact.features.round()).all())
     figure, panels = _panels()
     figure.subplots_adjust(left=0.08, right=0.98, bottom=0.13, top=0.86, wspace=0.2)
     for axes, one in zip(panels, (exact, method), strict=True):
-        values = one.features.numpy()[:, pair]
+        values = np.column_stack([one.sizes, one.features])[:, pair]
         for label, color in enumerate(_BY_LABEL):
             first, second = values[labels == label].T
             axes.scatter(first, second, s=16, color=color, alpha=0.75, label=f"label {label}")
@@ -304,7 +305,7 @@ def _value_picture(settings: dict[str, Any], method: Any) -> Figure:
         axes.set_ylabel(columns[pair[1]], fontsize=9)
         axes.tick_params(labelsize=8)
         for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(MaxNLocator(5, integer=True))
+            axis.set_major_locator(MaxNLocator(5, integer=are_counts))
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
     panels[0].legend(fontsize=9, frameon=False)

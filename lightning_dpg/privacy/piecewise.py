@@ -90,7 +90,8 @@ def piecewise_law(epsilon: float, cells: int = CELLS) -> PiecewiseLaw:
     if not (epsilon > 0 and math.isfinite(epsilon)):
         raise ValueError(f"epsilon must be positive and finite, got {epsilon}")
     width = min(max(round(cells * _sigmoid(-epsilon / 2)), 1), cells // 2)
-    outside = math.floor(RATE_DENOMINATOR * _sigmoid(math.log(cells / width - 1) - epsilon)) + 1
+    # Up by one for the rounding to an integer, and by one for errors of floating-point numbers.
+    outside = math.floor(RATE_DENOMINATOR * _sigmoid(math.log(cells / width - 1) - epsilon)) + 2
     law = PiecewiseLaw(cells, width, RATE_DENOMINATOR - outside)
     if law.slope <= 0:
         raise ValueError(f"epsilon {epsilon:.2g} of one number is too small")

@@ -32,6 +32,7 @@ from lightning_dpg.methods import (
     CentralGromovWasserstein,
     GromovWassersteinFeatures,
     LDPGromovWasserstein,
+    LocalScalars,
 )
 from lightning_dpg.methods.graph_features.ldp_gw.base import GromovWassersteinRelease
 from lightning_dpg.methods.graph_features.ldp_gw.clients import draw_train_mask
@@ -41,6 +42,7 @@ from lightning_dpg.metrics.kernel_svm import (
     cross_validated_accuracy,
     feature_kernels,
 )
+from lightning_dpg.running.fit import fit_method
 
 FOLDS_DEALT = 3
 TRAINING = 0.5
@@ -87,7 +89,7 @@ class Half(NamedTuple):
         return self.accuracy([clip_spectrum(gram) for gram in discrepancy_kernels(found)], numbers)
 
 
-ROWS = ("controls", "edge", "central", "local", "padded")
+ROWS = ("controls", "edge", "central", "local", "reports", "padded")
 Row = tuple[str, Callable[[], float]]
 
 
@@ -165,6 +167,20 @@ def padded_releases(half: Half, encoder: str, epsilons: list[float]) -> Iterator
         yield f"{encoder}, random: {bound} rows of each, epsilon {epsilon:,g}", told
 
 
+def reports(half: Half, epsilons: list[float]) -> Iterator[Row]:
+    """Yield rows of noisy densities, the baseline of local privacy, which learns nothing before."""
+    for epsilon in epsilons:
+
+        def told(epsilon: float = epsilon) -> float:
+            method, tested = LocalScalars(), torch.from_numpy(half.tested)
+            pl.seed_everything(half.split, verbose=False)
+            fit_method(method, half.data, epsilon, 0.0)
+            released = {"features": method.embedding["features"][tested]}
+            return half.accuracy(method.kernels(released, method.sizes[tested]))
+
+        yield f"densities, epsilon {epsilon:g}", told
+
+
 def main(args: list[str]) -> None:
     """Print the accuracy of each row as it is known, and a table of all splits."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks local_labels")
@@ -179,6 +195,7 @@ def main(args: list[str]) -> None:
     parser.add_argument("--weights", nargs="*", default=["trained", "random"])
     parser.add_argument("--epsilons", type=float, nargs="*", default=[1, 10, 100, 1e3, 1e4])
     parser.add_argument("--edge-epsilons", type=float, nargs="*", default=[0.5, 1, 2, 5, 8, 20])
+    parser.add_argument("--report-epsilons", type=float, nargs="*", default=[1, 2, 4, 8])
     parser.add_argument("--tested", type=int, default=250, help="graphs at most that are compared")
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=ROWS[:-1])
     options = parser.parse_args(args)
@@ -201,6 +218,7 @@ def main(args: list[str]) -> None:
                 for encoder in options.encoders
                 for weights in options.weights
             ],
+            "reports": [reports(half, options.report_epsilons)],
             "padded": [
                 padded_releases(half, encoder, options.epsilons) for encoder in options.encoders
             ],

@@ -195,7 +195,7 @@ def _without_degree(facts: Facts) -> Recommendation:
         return Recommendation("ErdosRenyiSet", "below an epsilon of 10 nothing is clearly nearer")
     if facts.goal == "labels":
         return Recommendation("PrivateGraphKernel", "its counts need no delta; see its baselines")
-    return Recommendation("LDPGromovWasserstein", "each owner protects a graph before it is sent")
+    return Recommendation("LocalScalars", "its one number of each graph has the whole budget")
 
 
 def false_reports(num_nodes: int, epsilon: float) -> float:

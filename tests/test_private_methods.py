@@ -34,7 +34,7 @@ from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.privacy import label_sampling, mechanisms, multi_bit
+from lightning_dpg.privacy import label_sampling, mechanisms, multi_bit, piecewise
 from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
 from lightning_dpg.privacy.ledger import PrivacyLedger
@@ -190,6 +190,7 @@ LEDGERS = {
 LEDGERS |= {
     # One report of each of the 10 rows of the largest graph.
     "ldp_gw": [("reports of embeddings", "pure", 10, 8.0, 1)],
+    "local_scalars": [("scalars of each graph", "pure", 1, 4.0, 1)],
     "ldp_gw_curated": [
         (f"sums over neighbors, hop {hop}", "gaussian", math.sqrt(2), "sigma of 0.5", 1)
         for hop in (1, 2)
@@ -227,6 +228,7 @@ LEDGERS["node_degrees"] = [("nodes of each degree or more", "pure", 26, 4.0, 1)]
 RELATIONS = {
     "node_degrees": "node",
     "ldp_gw": "local_graph",
+    "local_scalars": "local_graph",
     "privcom_node": "node",
     "attribute_moments_node": "node",
 }
@@ -390,6 +392,7 @@ class Transcript:
             mechanisms.discrete_laplace,
             mechanisms.randomized_response,
             multi_bit.multi_bit,
+            piecewise.piecewise,
             exponential.choose_in_turns,
             exponential.choose_by_chain,
             label_sampling.sample_labels,
@@ -432,6 +435,8 @@ class Transcript:
             elif kind == "multi_bit":
                 rows = int((ours != theirs).any(dim=1).sum())
                 distances[call] += rows * terms["reports_per_row"]
+            elif kind == "piecewise":
+                distances[call] += int((ours != theirs).sum())
             elif kind in ("gaussian", "backward"):
                 distances[call] += float((ours - theirs).double().norm())
             else:
@@ -447,6 +452,8 @@ class Transcript:
             public |= {k: v.tolist() for k, v in terms.items() if isinstance(v, torch.Tensor)}
             if original.__name__ == "multi_bit":  # all reports of the largest client
                 public["sensitivity"] = int(others[0].max()) * terms["reports_per_row"]
+            if original.__name__ == "piecewise":  # all numbers of a client
+                public["sensitivity"] = value.shape[1]
             value = self.exchange(original.__name__, public, value.clone())
             self.outputs.append(original(value, *others, **terms))
             return self.outputs[-1]

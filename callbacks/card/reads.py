@@ -4,12 +4,12 @@ import math
 import re
 from typing import Any
 
-from lightning_dpg.privacy import multi_bit, sensitivity
+from lightning_dpg.privacy import multi_bit, piecewise, sensitivity
 from lightning_dpg.privacy.entry_keys import key_of_name
 from lightning_dpg.privacy.noise_errors import NoiseError, discrete_laplace_error, gaussian_error
 from lightning_dpg.privacy.sensitivity import matrix_products, subgraph_counts
 
-_PROOFS = (sensitivity, matrix_products, subgraph_counts, multi_bit)
+_PROOFS = (sensitivity, matrix_products, subgraph_counts, multi_bit, piecewise)
 _INTEGER_NOISE = re.compile(
     "num_edges(_per_graph)?|edge_counts|(ordered_)?degrees|degree_mixing|wedges|largest_degrees|"
     "branch_edges|community_links|walks_[0-9]+|graphlets_[0-9]+"
@@ -93,6 +93,11 @@ def _mechanism(entry: dict[str, Any], epsilon: float) -> str:
         )
     if key == "embedding_reports":
         return "each client reports random signs of a few entries of its rows (multi-bit encoder)."
+    if key == "scalar_reports":
+        return (
+            "each client reports numbers, near the true ones with a large probability (piecewise "
+            "mechanism)."
+        )
     if key in _CHOICES:
         return (
             f"{_CHOICES[key]} chosen at random, with larger probabilities of better choices "

@@ -246,7 +246,7 @@ def _feature_picture(settings: dict[str, Any]) -> Figure:
     for name in ("discrepancies", "similarities"):
         if hasattr(method, name):
             return _matrix_picture(settings, method, name)
-    return _count_picture(settings, method)
+    return _value_picture(settings, method)
 
 
 def _matrix_picture(settings: dict[str, Any], method: Any, name: str) -> Figure:
@@ -287,16 +287,17 @@ def _coarse(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return means
 
 
-def _count_picture(settings: dict[str, Any], method: Any) -> Figure:
-    """Exact and released counts of each graph, by label."""
+def _value_picture(settings: dict[str, Any], method: Any) -> Figure:
+    """Exact and released values of each graph by label; a single one by the number of nodes."""
     exact = fitted({**settings, "privacy": {"epsilon": math.inf, "delta": 1e-5}})
     labels = method.labels.numpy()
-    columns = [column for one in method.counts for column in one.columns]
-    pair = (0, len(columns) - 1)
+    columns = ["nodes", *method.released_arrays()["columns"]]
+    pair = (int(len(columns) > 2), len(columns) - 1)
+    are_counts = bool((exact.features == exact.features.round()).all())
     figure, panels = _panels()
     figure.subplots_adjust(left=0.08, right=0.98, bottom=0.13, top=0.86, wspace=0.2)
     for axes, one in zip(panels, (exact, method), strict=True):
-        values = one.features.numpy()[:, pair]
+        values = np.column_stack([one.sizes, one.features])[:, pair]
         for label, color in enumerate(_BY_LABEL):
             first, second = values[labels == label].T
             axes.scatter(first, second, s=16, color=color, alpha=0.75, label=f"label {label}")
@@ -304,14 +305,14 @@ def _count_picture(settings: dict[str, Any], method: Any) -> Figure:
         axes.set_ylabel(columns[pair[1]], fontsize=9)
         axes.tick_params(labelsize=8)
         for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(MaxNLocator(5, integer=True))
+            axis.set_major_locator(MaxNLocator(5, integer=are_counts))
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
     panels[0].legend(fontsize=9, frameon=False)
     source = settings["data"]["init_args"]["name"]
-    _title(panels[0], f"exact counts of {len(labels)} graphs of {source}", "not released")
+    _title(panels[0], f"exact values of {len(labels)} graphs of {source}", "not released")
     budget = budget_text(settings, method)
-    _title(panels[1], f"counts released by {type(method).__name__}", budget)
+    _title(panels[1], f"values released by {type(method).__name__}", budget)
     return figure
 
 

@@ -12,7 +12,13 @@ from typing import Any
 
 from torch_geometric.data import Data
 
-from lightning_dpg.benchmark.grid import Grid, check_delta, common_task, read_methods
+from lightning_dpg.benchmark.grid import (
+    Grid,
+    baselines_beside,
+    check_delta,
+    common_task,
+    read_methods,
+)
 from lightning_dpg.benchmark.html import page
 from lightning_dpg.benchmark.jobs import Job, read_result, run_jobs, write_result
 from lightning_dpg.benchmark.markdown import markdown
@@ -155,7 +161,7 @@ def _measure(
             held.enter_context(locked(place))
         found = read_methods([str(method) for method in methods])
         task = common_task(found, kind)
-        found = read_methods([*map(str, methods), *task.baselines])
+        found = read_methods([*map(str, methods), *baselines_beside(found, task)])
         data = {str(name): task.load(str(name), undirected) for name in graphs}
         if classify and all(graph.get("y") is None for graph in data.values()):
             raise CommandError("classify: none of the graphs is a set of graphs with labels")

@@ -17,6 +17,7 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.data_check import KIND_METHODS
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.privacy.events import Relation
 from lightning_dpg.running.complete import method_settings, on_data
 from lightning_dpg.running.settings import find_config, find_configs, shipped_configs
 
@@ -64,7 +65,7 @@ class Grid(NamedTuple):
 
     def _rows(self, label: str, settings: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
         """Label, role and settings of the rows of one method."""
-        if label in self.task.baselines:
+        if label in (*self.task.baselines, self.task.local_baseline):
             rows = [(f"{label} (baseline)", "baseline", settings)]
             if label == self.task.exact_baseline:
                 exact = settings | {"privacy": settings["privacy"] | {"epsilon": math.inf}}
@@ -142,6 +143,18 @@ def common_task(methods: Mapping[str, dict[str, Any]], kind: str = "undirected")
                 "compare methods of graphs, of sets of graphs and of their labels apart"
             )
     return task
+
+
+def baselines_beside(methods: Mapping[str, dict[str, Any]], task: Task) -> list[str]:
+    """Name the baselines of methods, that of local privacy only where one of them has it.
+
+    Args:
+        methods: Complete configuration of each method by its label.
+        task: Their task.
+    """
+    relations = {method_class(settings).relation for settings in methods.values()}
+    local = task.local_baseline if Relation.LOCAL_GRAPH in relations else None
+    return [*task.baselines, *([local] if local else [])]
 
 
 def method_class(settings: Mapping[str, Any]) -> Any:

@@ -31,6 +31,7 @@ class Task(ABC):
         baselines: Configurations that are always included; the first one uses only the size of the
             private data.
         exact_baseline: Baseline that also appears with an infinite budget, if any.
+        local_baseline: Baseline that is included beside methods of local privacy, if any.
         queries: Names of all queries.
         higher_is_better: Queries that measure an agreement instead of an error.
         kind: Kind of single graphs.
@@ -42,6 +43,7 @@ class Task(ABC):
     noun: ClassVar[str]
     baselines: ClassVar[tuple[str, ...]]
     exact_baseline: ClassVar[str | None] = None
+    local_baseline: ClassVar[str | None] = None
     kind: ClassVar[Kind] = "undirected"
     queries: ClassVar[tuple[str, ...]]
     higher_is_better: ClassVar[frozenset[str]]
@@ -220,13 +222,15 @@ class LabelTask(SetTask):
     noun = "labelled set"
     baselines = ("node_kernel", "size_kernel")
     exact_baseline = "size_kernel"
+    local_baseline = "local_scalars"
     queries = label_queries.LABEL_QUERIES
     higher_is_better = frozenset(label_queries.LABEL_QUERIES)
     counted = ("accuracy",)
     advice = (
         "`node_kernel` knows of each graph no more than its nodes, which are public, `size_kernel` "
-        "also a noisy or the exact number of its edges. Accuracies are those of support vector "
-        "machines in ten folds; run K draws its folds with the seed K."
+        "also a noisy or the exact number of its edges. Beside methods of local privacy there is "
+        "`local_scalars`, which spends the whole budget on the density. Accuracies are those of "
+        "support vector machines in ten folds; run K draws its folds with the seed K."
     )
     caption = "Of the real graphs, some spread over the set. Features have no figure."
 

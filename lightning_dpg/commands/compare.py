@@ -29,8 +29,8 @@ to predict the labels of the real ones: 10,000 steps for each row, which can tak
 
 Methods that learn labels are compared by the accuracy of a support vector machine on what they have
 released, in ten folds, drawn anew for each run. Their baselines are node_kernel, which knows the public
-numbers of nodes, and size_kernel, which also knows of edges. --classify adds a network on the real
-graphs, which is not private.
+numbers of nodes, and size_kernel, which also knows of edges; beside methods of local privacy there is
+local_scalars, too. --classify adds a network on the real graphs, which is not private.
 
 DIR holds results.csv, results.md, report.html, the numbers of each fit (cells/), its output (logs/)
 and, of each fit, privacy.json and the synthetic graph or set of run 0 (runs/)."""

@@ -15,6 +15,7 @@ from lightning_dpg.methods.graph_features.ldp_gw.gromov_wasserstein_features imp
     GromovWassersteinFeatures,
 )
 from lightning_dpg.methods.graph_features.ldp_gw.method import LDPGromovWasserstein
+from lightning_dpg.methods.graph_features.local_scalars import LocalScalars
 from lightning_dpg.methods.graph_features.private_kernel.as_published import (
     PrivateGraphKernelAsPublished,
 )
@@ -96,6 +97,7 @@ __all__ = [
     "KatzPrivCom",
     "LDPGromovWasserstein",
     "LDPGromovWassersteinAsPublished",
+    "LocalScalars",
     "NetGAN",
     "NodeAttributeMoments",
     "NodeDegrees",

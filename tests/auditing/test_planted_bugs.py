@@ -261,6 +261,10 @@ BEYOND = {
         "The sensitivity holds for the densest graphs of max_degree; a canary closes a few of the "
         "graphlets that it counts."
     ),
+    "LocalScalars reports half": (
+        "The claim is for the exchange of the whole graph of a client, and one edge of it moves a "
+        "density by a small part of its range."
+    ),
     "LDPGromovWasserstein reports off and half, updates half": (
         "The claim is for the exchange of the whole graph of a client, and one edge of it moves "
         "its rows, or its update, by a small part of their range. Signs are random without noise, "

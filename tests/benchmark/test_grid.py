@@ -6,8 +6,8 @@ import networkx as nx
 import pytest
 
 from lightning_dpg.benchmark import grid as grids
-from lightning_dpg.benchmark.grid import Grid, read_methods
-from lightning_dpg.benchmark.tasks import SINGLE_GRAPHS
+from lightning_dpg.benchmark.grid import Grid, baselines_beside, read_methods
+from lightning_dpg.benchmark.tasks import GRAPH_LABELS, SINGLE_GRAPHS
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.running.settings import conf_folder
 
@@ -63,6 +63,18 @@ def test_methods_without_privacy_are_fitted_once(methods):
     assert deltas["dp_netgan"] == 1e-3
     assert len({job.name for job in jobs}) == len(jobs)
     assert [job.run for job in jobs] == sorted(job.run for job in jobs)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_local"),
+    [("ldp_gw", True), ("local_scalars", True), ("ldp_gw_curated", False), ("size_kernel", False)],
+)
+def test_methods_of_local_privacy_have_a_baseline_of_their_own(name, is_local):
+    beside = baselines_beside(read_methods([name]), GRAPH_LABELS)
+    found = read_methods([name, *beside])
+    jobs = Grid(found, {"a": GRAPH}, [1.0, 2.0], [0], 1e-6, GRAPH_LABELS).jobs()
+    local = [(job.role, job.epsilon) for job in jobs if job.method == "local_scalars (baseline)"]
+    assert local == [("baseline", 1.0), ("baseline", 2.0)] * is_local
 
 
 def test_a_baseline_that_is_named_is_there_once(monkeypatch):

@@ -22,7 +22,11 @@ from lightning_dpg.auditing.scores.graph_sets import (
     subgraph_counts_score,
 )
 from lightning_dpg.auditing.scores.products import estimate_score
-from lightning_dpg.auditing.scores.reports import client_reports_score, edge_reports_score
+from lightning_dpg.auditing.scores.reports import (
+    client_reports_score,
+    edge_reports_score,
+    scalar_reports_score,
+)
 from lightning_dpg.auditing.scores.rows import sums_score
 from lightning_dpg.auditing.scores.white_box import OWN_SCORE, kept_share
 from lightning_dpg.graph.pair_indices import pair_numbers
@@ -64,6 +68,9 @@ def black_box_score(method: Any, data: Any, pairs: Tensor, known: Data) -> Tenso
         are_signs = isinstance(method, LDPGromovWassersteinAsPublished)
         signs = reports if are_signs else reports - sum(BOUNDS) / 2
         return client_reports_score(method, data, signs, pairs, known)
+    if "scalar_reports" in entries:
+        law = method.law(method.ledger.budget)
+        return scalar_reports_score(method, data, law.reports_of(method.features), pairs, known)
     if "neighbor_sums_1" in entries:
         return _neighbor_sums(method, pairs, known)
     if any(key.rstrip("0123456789_") in _SUBGRAPHS for key in entries):

@@ -1,4 +1,4 @@
-"""Scores of randomized reports: of pairs of nodes, and of a client's node embeddings."""
+"""Scores of randomized reports: of pairs of nodes, and of a client's node embeddings or statistics."""
 
 import math
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from lightning_dpg.auditing.scores.counts import turns, weight
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_indices import pair_numbers
 from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs
+from lightning_dpg.methods.graph_features.local_scalars import graph_scalars
 from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, response_rates
 from lightning_dpg.privacy.multi_bit import least_rate, report_rate
 
@@ -48,7 +49,40 @@ def embedding_reports_score(
         total = torch.zeros(int(graph_of[-1]) + 1, dtype=torch.double)
         return total.index_add_(0, graph_of, told.sum(1))
 
-    pairs = pairs.cpu()
+    return _alone(likelihood, pairs.cpu(), graph_of)
+
+
+def scalar_reports_score(
+    method: Any, data: Any, reports: Tensor, pairs: Tensor, known: Data
+) -> Tensor:
+    """Log-likelihood ratio of reported statistics of clients with and without each canary.
+
+    The other canaries of the same graph are assumed absent, which weakens the attack.
+
+    Args:
+        method: The method with local privacy.
+        data: Data module of the set of graphs, whose sizes are public.
+        reports: Reported cells of each graph, shape ``(G, F)``.
+        pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
+        known: Graph on the nodes of all graphs, with all other edges.
+
+    Returns:
+        Scores of shape ``(P,)``.
+    """
+    names, law = method.hparams["statistics"], method.law(method.ledger.budget)
+    edges, pairs = undirected_edges(known).cpu(), pairs.cpu()
+
+    def likelihood(extra: Tensor) -> Tensor:
+        """Log-likelihood of each graph with the further edges ``extra``."""
+        values = graph_scalars(names, torch.cat([edges, extra]), data.graph_of, data.sizes)
+        total: Tensor = law.log_likelihood(reports.cpu(), values).sum(1)
+        return total
+
+    return _alone(likelihood, pairs, data.graph_of)
+
+
+def _alone(likelihood: Callable[[Tensor], Tensor], pairs: Tensor, graph_of: Tensor) -> Tensor:
+    """Gain of the likelihood of its graph by each pair, with no other pair of the same graph."""
     without, graphs = likelihood(pairs[:0]), graph_of[pairs[:, 0]]
     scores, order = torch.zeros(len(pairs), dtype=torch.double), turns(graphs)
     for turn in range(int(order.max()) + 1):

@@ -33,7 +33,11 @@ from lightning_dpg.auditing.scores.graph_sets import (
 )
 from lightning_dpg.auditing.scores.observation import Observation
 from lightning_dpg.auditing.scores.products import product_score
-from lightning_dpg.auditing.scores.reports import client_reports_score, edge_reports_score
+from lightning_dpg.auditing.scores.reports import (
+    client_reports_score,
+    edge_reports_score,
+    scalar_reports_score,
+)
 from lightning_dpg.auditing.scores.rows import edge_gradient_score, sums_score
 from lightning_dpg.auditing.scores.updates import updates_score
 from lightning_dpg.graph.joint_degrees import degree_cells, joint_degrees
@@ -203,6 +207,10 @@ def _embedding_reports(seen: Observation) -> Tensor:
     return client_reports_score(seen.method, seen.data, signs, seen.pairs, seen.known)
 
 
+def _scalar_reports(seen: Observation) -> Tensor:
+    return scalar_reports_score(seen.method, seen.data, seen.noisy, seen.pairs, seen.known)
+
+
 def _client_updates(seen: Observation) -> Tensor:
     method, data = seen.method, seen.data
     parts, training = method.client_parts(), method.local_training()
@@ -249,5 +257,6 @@ _SCORES = {
     "walks": _subgraph_counts,
     "graphlets": _subgraph_counts,
     "embedding_reports": _embedding_reports,
+    "scalar_reports": _scalar_reports,
     "client_updates": _client_updates,
 }

@@ -44,7 +44,8 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
 
     When to use:
         To study local privacy, where no curator may see a graph. Up to an epsilon of 10,000 hardly
-        any signal but the number of nodes remains, if that is public.
+        any signal but the number of nodes remains, if that is public. Its baseline
+        :class:`LocalScalars` predicts labels better where densities differ.
         :class:`CentralGromovWasserstein` protects an edge and has a signal;
         :class:`GromovWassersteinFeatures` is the baseline without protection.
 

@@ -24,7 +24,7 @@ def fewer_degrees(
     size = len(degrees)
     most, pairs = np.full(size, size - 1), size * (size - 1) // 2
     total = round(min(max((num_edges - false * pairs) / (1 - 2 * false), 0.0), pairs))
-    cleaned = (degrees - false * (size - 1)) / (1 - 2 * false)
+    cleaned = (degrees.astype(np.float64) - false * (size - 1)) / (1 - 2 * false)
     return fitting_counts(cleaned, most, 2 * total), total
 
 

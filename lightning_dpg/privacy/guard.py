@@ -52,5 +52,5 @@ def guarded(present: Tensor, num_bits: int, noise: NoiseSource, epsilon: float) 
     if not epsilon > 0:
         raise ValueError(f"epsilon must be positive, got {epsilon}")
     flips = noise.bernoulli(num_bits, flip_rate(epsilon))
-    numbers, times = torch.cat([present, flips]).unique(return_counts=True)
+    numbers, times = torch.unique(torch.cat([present, flips]), return_counts=True)
     return numbers[times == 1]

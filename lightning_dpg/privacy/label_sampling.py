@@ -136,5 +136,4 @@ def sample_labels(
 
 def _uniform(noise: NoiseSource, size: int) -> NDArray[np.float64]:
     """Uniform numbers in (0, 1], of 53 bits."""
-    uniform: NDArray[np.float64] = (noise.integers(2**53, size) + 1) * 2.0**-53
-    return uniform
+    return (noise.integers(2**53, size) + 1).astype(np.float64) * 2.0**-53

@@ -144,7 +144,7 @@ def test_graphs_of_equal_size_and_density_are_one_class():
     counts = np.repeat([10, 28, 20, 100], 50) + np.arange(200) % 2 * (sizes > 8)
     classes = GraphClasses.fitted(sizes, counts, 25)
     found = classes.of(sizes, counts)
-    assert found.min() >= 0 and found.max() < classes.count
+    assert found.min() >= 0 and found.max() < classes.number
     together = {(size, count): set() for size, count in zip(sizes, counts, strict=True)}
     for size, count, number in zip(sizes, counts, found, strict=True):
         together[size, count].add(number)

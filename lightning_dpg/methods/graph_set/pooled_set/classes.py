@@ -47,7 +47,7 @@ class GraphClasses(NamedTuple):
         return cls(size_cuts, np.array(cuts).reshape(parts, levels - 1))
 
     @property
-    def count(self) -> int:
+    def number(self) -> int:
         """Number of classes."""
         parts, cuts = self.density_cuts.shape
         return int(parts * (cuts + 1))

@@ -210,13 +210,13 @@ class PooledSet(GraphSetSynthesizer):
         self, exact: SetStatistics, classes: GraphClasses, entry: LedgerEntry
     ) -> None:
         sizes, number = exact.sizes, classes.of(exact.sizes, self.num_edges.cpu().numpy())
-        weights = place_weights(sizes, number, classes.count, self.hparams["bins"])
+        weights = place_weights(sizes, number, classes.number, self.hparams["bins"])
         of_nodes = number[exact.graph_of]
         noisy = self._noisy(
-            pooled_degrees(exact.ordered_degrees(), weights, of_nodes, classes.count), entry
+            pooled_degrees(exact.ordered_degrees(), weights, of_nodes, classes.number), entry
         )
         most = (np.repeat(sizes, sizes) - 1).astype(np.int64)
-        totals = pooled_degrees(most, weights, of_nodes, classes.count)
+        totals = pooled_degrees(most, weights, of_nodes, classes.number)
         self._keep("shape", shapes(noisy.astype(float), totals.astype(float), _scale(entry)))
 
     def _release_triangles(
@@ -225,7 +225,7 @@ class PooledSet(GraphSetSynthesizer):
         sizes, counts = exact.sizes, self.num_edges.cpu().numpy()
         number = classes.of(sizes, counts)
         noisy = self._noisy(
-            pooled_triangles(exact.triangles(), sizes, number, classes.count), entry
+            pooled_triangles(exact.triangles(), sizes, number, classes.number), entry
         )
         wedges = np.array(
             [
@@ -240,7 +240,7 @@ class PooledSet(GraphSetSynthesizer):
             ]
         )
         # If all wedges of the drawn degrees were closed: three wedges to a triangle.
-        most = pooled_triangles(wedges, sizes, number, classes.count) / 3
+        most = pooled_triangles(wedges, sizes, number, classes.number) / 3
         self._keep("closed_share", np.clip(noisy / np.maximum(most, 1), 0, 1))
 
     def _release_components(self, exact: SetStatistics, entry: LedgerEntry) -> None:

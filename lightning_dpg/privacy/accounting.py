@@ -24,6 +24,9 @@ _FRACTIONS = np.r_[np.arange(101, 110) / 100, [k / 10 for k in range(11, 110) if
 ORDERS: Curve = np.r_[_FRACTIONS, _INTEGERS]
 """The orders alpha at which curves are kept."""
 
+LEAST = float(np.finfo(np.float64).tiny)
+"""Least cost and least delta of a release that costs anything: none is rounded to 0."""
+
 _LOG_FACTORIAL: Curve = np.cumsum(np.log(np.r_[1, 1 : ORDERS.max() + 1]))
 _MIN_QUADRATURE_SIGMA = 0.03
 _ROUNDING = 2.0**-50  # of a distribution function near 1, eight times over
@@ -99,7 +102,8 @@ def rdp_gaussian(noise_multiplier: float, sample_rate: float = 1.0) -> Curve:
     elif noise_multiplier < 1e-3:  # smaller ones overflow and protect nothing
         curve = np.full_like(ORDERS, np.inf)
     elif sample_rate == 1:
-        curve = ORDERS / (2 * noise_multiplier**2)
+        # The square of the quotient: that of a huge multiplier alone would overflow.
+        curve = ORDERS / 2 * (1 / noise_multiplier) ** 2
     else:
         noise_multiplier = min(noise_multiplier, _MOST_NOISE)
         integer = np.logaddexp(0, _log_moments_integer(noise_multiplier, sample_rate))
@@ -110,13 +114,20 @@ def rdp_gaussian(noise_multiplier: float, sample_rate: float = 1.0) -> Curve:
             unsampled = _FRACTIONS * (_FRACTIONS - 1) / (2 * noise_multiplier**2)
             fraction = np.minimum(chord, unsampled)
         curve = np.r_[fraction, integer] / (ORDERS - 1)
+    if sample_rate and not math.isinf(noise_multiplier):
+        curve = np.maximum(curve, LEAST)
     curve.flags.writeable = False
     return curve
 
 
 @lru_cache(maxsize=4096)
 def rdp_pure(epsilon: float) -> Curve:
-    """Curve of any ``epsilon``-DP release: randomized response has the largest of them all."""
+    r"""Curve of any ``epsilon``-DP release: randomized response has the largest of them all.
+
+    Its moment is :math:`1 + 2 \sinh(\alpha \epsilon / 2) \sinh((\alpha - 1) \epsilon / 2) /
+    \cosh(\epsilon / 2)`. The sum of its two terms rounds to 1 where epsilon is small: that would be
+    a release for free.
+    """
     if epsilon < 0:
         raise ValueError(f"epsilon must not be negative, got {epsilon}")
     curve: Curve
@@ -125,7 +136,10 @@ def rdp_pure(epsilon: float) -> Curve:
     else:
         log_p = -math.log1p(math.exp(-epsilon))
         log_moment = np.logaddexp(log_p + (ORDERS - 1) * epsilon, log_p - ORDERS * epsilon)
-        curve = np.clip(log_moment / (ORDERS - 1), 0, epsilon)
+        half = np.minimum(epsilon, 1 / ORDERS) / 2
+        excess = 2 * np.sinh(ORDERS * half) * np.sinh((ORDERS - 1) * half) / np.cosh(half)
+        log_moment = np.where(ORDERS * epsilon <= 1, np.log1p(excess), log_moment)
+        curve = np.clip(log_moment / (ORDERS - 1), LEAST if epsilon else 0.0, epsilon)
     curve.flags.writeable = False
     return curve
 
@@ -143,20 +157,20 @@ def rdp_to_epsilon(curve: Curve, delta: float) -> float:
 
 
 def rdp_to_delta(curve: Curve, epsilon: float) -> float:
-    """Smallest delta that ``curve`` proves for ``epsilon``; at most 1."""
+    """Smallest delta that ``curve`` proves for ``epsilon``; at most 1, and 0 for free releases."""
     if epsilon < 0:
         raise ValueError(f"epsilon must not be negative, got {epsilon}")
     if not curve.any() or math.isinf(epsilon):
         return 0.0
     bounds = (ORDERS - 1) * (curve - epsilon + np.log1p(-1 / ORDERS)) - np.log(ORDERS)
-    return math.exp(min(0.0, float(bounds.min())))
+    return max(math.exp(min(0.0, float(bounds.min()))), LEAST)
 
 
 def gdp_delta(mu: float, epsilon: float) -> float:
     r"""Delta of :math:`\mu`-Gaussian DP at ``epsilon`` (Balle and Wang, Theorem 8).
 
     It is exact but for rounding errors, which make it larger: its two terms nearly cancel where there
-    is much noise.
+    is much noise. No noise has a delta of 0, however small the delta is.
     """
     if mu == 0:
         return 0.0
@@ -167,7 +181,7 @@ def gdp_delta(mu: float, epsilon: float) -> float:
     points = torch.tensor([mu / 2 - epsilon / mu, place], dtype=torch.float64)
     first, second = torch.special.log_ndtr(points).tolist()
     error = _LOG_ROUNDING * (1 + max(place, -1e10) ** 2 + epsilon)
-    return max(0.0, -math.exp(first) * math.expm1(min(0.0, second + epsilon - first) - error))
+    return max(LEAST, -math.exp(first) * math.expm1(min(0.0, second + epsilon - first) - error))
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:

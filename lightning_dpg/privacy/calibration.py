@@ -16,6 +16,7 @@ from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.composition import costs, entry_of, fits, tight_delta
 from lightning_dpg.privacy.events import Event, Gaussian, LedgerEntry
 from lightning_dpg.privacy.ledger import PrivacyLedger
+from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, integer_rate
 
 _LARGEST = 1e12
 _LOG_LARGEST = math.log(_LARGEST)
@@ -180,14 +181,18 @@ def laplace_tail_bound(epsilon: float, sensitivity: int, delta: float) -> int:
     r"""Number t that discrete Laplace noise falls below -t with probability ``delta`` at most.
 
     Noise of at most -t - 1 has the probability :math:`q^{t+1} / (1 + q)` with :math:`q = e^{-\epsilon
-    / \Delta}`. The t at which :math:`q^t` is ``delta`` also covers the rounding of the rate.
+    / \Delta}`, whose rate is rounded down. It is less than ``delta`` for the t at which :math:`q^t` is
+    ``delta``.
 
     Args:
         epsilon: Cost of the noise; an infinite one falls short of nothing.
         sensitivity: Sensitivity of what is noised.
         delta: Probability, positive.
     """
-    return 0 if math.isinf(epsilon) else math.ceil(-math.log(delta) * sensitivity / epsilon)
+    if math.isinf(epsilon):
+        return 0
+    rate = max(1, integer_rate(epsilon, sensitivity))  # noise of rate 0 is refused
+    return math.ceil(-math.log(delta) * RATE_DENOMINATOR / rate)
 
 
 def remaining_noise_multiplier(ledger: PrivacyLedger) -> float:

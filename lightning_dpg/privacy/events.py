@@ -18,6 +18,8 @@ from lightning_dpg.privacy import accounting
 from lightning_dpg.privacy.accounting import ORDERS, Curve
 from lightning_dpg.privacy.entry_keys import key_of_name
 
+_LEAST_NOISE = 1e-150  # the square of the quotient of less is no number
+
 Mechanism = Literal["gaussian", "pure", "approximate", "non_private"]
 
 
@@ -98,7 +100,10 @@ class Gaussian(Event):
     def squared_mu(self) -> float:
         """Square of the Gaussian-DP parameter without sampling."""
         # The square of the quotient: that of a huge multiplier alone would overflow.
-        return (1 / self.noise_multiplier) ** 2 if self.noise_multiplier else math.inf
+        if self.noise_multiplier < _LEAST_NOISE:
+            return math.inf
+        squared = (1 / self.noise_multiplier) ** 2
+        return squared if math.isinf(self.noise_multiplier) else max(squared, accounting.LEAST)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from lightning_dpg.privacy.noise import NoiseSource
 # Rates of integer noise are rounded down to whole multiples of one over this: a power of two that
 # leaves room for products in 64 bits.
 RATE_DENOMINATOR = 2**40
+_MOST_EPSILON = 1e290  # more would overflow, and adds no noise either
 
 
 def gaussian(
@@ -112,19 +113,28 @@ def discrete_laplace(
     if not epsilon > 0 or sensitivity <= 0:
         raise ValueError(f"epsilon and sensitivity must be positive: {epsilon}, {sensitivity}")
     booked = epsilon if cost is None else cost
-    if math.isinf(epsilon):
-        spend_pure(ledger, key, name, booked, sensitivity, proof, record, delta)
+    if math.isinf(epsilon):  # no sample of the records makes up for missing noise
+        spend_pure(ledger, key, name, epsilon, sensitivity, proof, record, delta)
         return ledger.publish(key, value.clone())
-    # Rounding the rate down only adds noise.
-    rate = min(int(epsilon * RATE_DENOMINATOR) // sensitivity, 2**62)
+    rate = integer_rate(epsilon, sensitivity)
     rates = np.full(value.numel(), rate, dtype=np.int64)
     if scales is not None:
         rates //= scales.flatten().numpy()
-    if rates.min(initial=rate) == 0:
+    if rates.min(initial=rate) <= 0:
         raise ValueError(f"epsilon {epsilon:g} is too small for integer noise")
     spend_pure(ledger, key, name, booked, sensitivity, proof, record, delta)
     draws = torch.from_numpy(_draw_discrete_laplace(noise, rates))
     return ledger.publish(key, value + draws.view_as(value))
+
+
+def integer_rate(epsilon: float, sensitivity: int) -> int:
+    """Rate of integer noise in units of :math:`2^{-40}`, rounded down, which only adds noise.
+
+    Args:
+        epsilon: Cost of the noise, positive and finite.
+        sensitivity: Sensitivity of what is noised.
+    """
+    return min(int(min(epsilon, _MOST_EPSILON) * RATE_DENOMINATOR) // sensitivity, 2**62)
 
 
 def randomized_response(
@@ -147,7 +157,9 @@ def randomized_response(
     keeping each reported bit with the probability s, without the reports that are not kept: the
     number of false ones is drawn from its binomial law and then placed, in memory for the ones.
     The places are exact; the rates are rounded to double precision, and the number follows NumPy's
-    binomial law in floating point, so that the guarantee is that of the law in real numbers.
+    binomial law in floating point, so that the guarantee is that of the law in real numbers. Of a
+    report that is nearly certain, the small probability of no report is drawn: the difference of a
+    large one and 1 would have lost its digits, and from epsilon 37 on all of them.
 
     Args:
         present: Numbers of the bits that are 1, shape ``(M,)``, ascending and different (private).
@@ -168,7 +180,7 @@ def randomized_response(
         raise ValueError(f"epsilon must be positive, thinning in [0, 1]: {epsilon}, {thinning}")
     spend_pure(ledger, key, name, epsilon, 1, proof, record)
     true_rate, false_rate = response_rates(epsilon, thinning)
-    kept = present[noise.bernoulli(len(present), true_rate)]
+    kept = present[_likely(noise, len(present), true_rate, _missing_rate(epsilon, thinning))]
     # The r-th of the zeros has as many ones before it as ones have at most r zeros before them.
     zeros = noise.bernoulli(num_bits - len(present), false_rate)
     zeros += torch.searchsorted(present - torch.arange(len(present)), zeros, right=True)
@@ -179,6 +191,20 @@ def response_rates(epsilon: float, thinning: float = 1.0) -> tuple[float, float]
     """Probabilities that randomized response reports a 1 and a 0."""
     flip = 1 / (1 + math.exp(min(epsilon, 700.0))) if math.isfinite(epsilon) else 0.0
     return thinning * (1 - flip), thinning * flip
+
+
+def _missing_rate(epsilon: float, thinning: float) -> float:
+    """Probability that randomized response does not report a 1, with all its digits."""
+    return (1 - thinning) + response_rates(epsilon, thinning)[1]
+
+
+def _likely(noise: NoiseSource, n: int, p: float, rest: float) -> Tensor:
+    """Indices out of ``range(n)``, each with probability p, whose difference from 1 is ``rest``."""
+    if p <= rest:
+        return noise.bernoulli(n, p)
+    kept = torch.ones(n, dtype=torch.bool)
+    kept[noise.bernoulli(n, rest)] = False
+    return kept.nonzero().flatten()
 
 
 def spend_pure(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lightning_dpg.callbacks.card.topics import percent
+from lightning_dpg.privacy.budget import digits_down, digits_up
 
 
 class Table(NamedTuple):
@@ -190,7 +191,7 @@ def _reads(reads: list[dict[str, Any]], entries: list[dict[str, Any]]) -> Sectio
         (
             entry["name"],
             _noise(entry),
-            f"{float(entry['sensitivity']):.4g}",
+            digits_up(float(entry["sensitivity"]), 4),
             f"{entry['steps']:,}",
             "; ".join(read["proofs"]) or entry["proof"],
         )
@@ -208,11 +209,11 @@ def _noise(entry: dict[str, Any]) -> str:
     mechanism = entry["mechanism"]
     if mechanism == "gaussian":
         sample = f", sample rate {entry['sample_rate']:g}" if entry["sample_rate"] < 1 else ""
-        return f"noise multiplier {entry['noise_multiplier']:.4g}{sample}"
+        return f"noise multiplier {digits_down(entry['noise_multiplier'], 4)}{sample}"
     if mechanism == "non_private":
         return "none"
-    delta = f", delta {entry['delta']:.4g}" if mechanism == "approximate" else ""
-    return f"epsilon {float(entry['epsilon']):.4g}{delta}"
+    delta = f", delta {digits_up(entry['delta'], 4)}" if mechanism == "approximate" else ""
+    return f"epsilon {digits_up(float(entry['epsilon']), 4)}{delta}"
 
 
 def _errors(reads: list[dict[str, Any]]) -> Section:

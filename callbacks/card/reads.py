@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from lightning_dpg.privacy import multi_bit, piecewise, sensitivity
+from lightning_dpg.privacy.budget import digits_down, digits_up
 from lightning_dpg.privacy.entry_keys import key_of_name
 from lightning_dpg.privacy.noise_errors import NoiseError, discrete_laplace_error, gaussian_error
 from lightning_dpg.privacy.sensitivity import matrix_products, subgraph_counts
@@ -77,9 +78,9 @@ def _words(entry: dict[str, Any]) -> str:
     if math.isinf(epsilon):
         return "released without noise, which protects nothing."
     often = "" if steps == 1 else f" in each of {steps:,} steps"
-    cost = f"Cost{often}: epsilon {epsilon:.4g}"
+    cost = f"Cost{often}: epsilon {digits_up(epsilon, 4)}"
     if entry.get("delta"):
-        cost += f", with a probability of at most {float(entry['delta']):.3g} of failing"
+        cost += f", with a probability of at most {digits_up(float(entry['delta']), 3)} of failing"
     return f"{_mechanism(entry, epsilon)} {cost}."
 
 
@@ -118,8 +119,8 @@ def _gaussian(entry: dict[str, Any]) -> str:
     if not ratio:
         return "released without noise, which protects nothing."
     noise = (
-        f"Gaussian noise, whose standard deviation is {ratio:.4g} times the largest change by one "
-        "unit"
+        f"Gaussian noise, whose standard deviation is {digits_down(ratio, 4)} times the largest change "
+        "by one unit"
     )
     sample = f", each from a random sample that holds a unit with probability {rate:g}"
     if steps == 1:

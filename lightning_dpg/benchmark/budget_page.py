@@ -28,6 +28,7 @@ from lightning_dpg.book.wording import (
     upper_bounds,
 )
 from lightning_dpg.callbacks.statement import RELATIONS
+from lightning_dpg.privacy.budget import digits_down, digits_up
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.running.budget_plan import planned_rows
 
@@ -140,7 +141,7 @@ def _group(found: dict[str, Any]) -> Section:
     rows = [
         (
             each["dataset"],
-            *(f"{each[key]:g}" for key in ("total", "delta", "spent", "reserved")),
+            *(digits_up(each[key], 6) for key in ("total", "delta", "spent", "reserved")),
             left_number(each),
             str(len(each["releases"])),
             each["words"],
@@ -149,17 +150,17 @@ def _group(found: dict[str, Any]) -> Section:
     ]
     head = ("part", "total", "delta", "spent", "reserved", "left", "runs", "words")
     parts = Table("Parts", "Each part has a total and a filter of its own.", head, rows)
-    spent = f"({found['spent']:g}, {found['delta']:g})-DP for one {found['record']}"
-    guarantee = f"All releases from all parts together are {spent}, if the declaration holds."
+    spent = f"{_amounts(found)} for one {found['record']}, if the declaration holds."
+    guarantee = f"All releases from all parts together are {spent}"
     return Section(found["group"], "", guarantee, group_facts(found), [], [], None, [parts])
 
 
 def _section(content: Content, log: Sequence[Line], method: str | None, now: datetime) -> Section:
     found = summarized(content)
     facts = [
-        ("total", f"epsilon {found['total']:g}, delta {found['delta']:g}"),
-        ("spent", f"epsilon {found['spent']:g} ({found['accountant']})"),
-        ("reserved", f"epsilon {found['reserved']:g}"),
+        ("total", f"epsilon {digits_up(found['total'], 6)}, delta {digits_up(found['delta'], 6)}"),
+        ("spent", f"epsilon {digits_up(found['spent'], 6)} ({found['accountant']})"),
+        ("reserved", f"epsilon {digits_up(found['reserved'], 6)}"),
         ("left", left_text(found)),
     ]
     if "node" in found:
@@ -193,8 +194,8 @@ def _guarantee(found: dict[str, Any]) -> str:
         return "Nothing was released from these data yet."
     level, neighbors = RELATIONS[Relation(found["relation"])]
     return (
-        f"All releases together are {level} ({found['spent']:g}, {found['delta']:g})-DP "
-        f"({neighbors}), by the accountant {found['accountant']}. One record is: {found['record']}. "
+        f"All releases together are {level} {_amounts(found)} ({neighbors}), by the accountant "
+        f"{found['accountant']}. One record is: {found['record']}. "
         "If later releases were chosen after earlier ones were seen, the total is proved."
     )
 
@@ -213,6 +214,11 @@ def _bar(found: dict[str, Any]) -> list[tuple[float, str, str]]:
         (percent, f"{name} {percent:.3g} %", color)
         for percent, name, color in zip(percents, names, colors, strict=True)
     ]
+
+
+def _amounts(found: dict[str, Any]) -> str:
+    """Guarantee of all releases together."""
+    return f"({digits_up(found['spent'], 6)}, {digits_up(found['delta'], 6)})-DP"
 
 
 def _chart(found: dict[str, Any], points: Sequence[Point], now: datetime) -> Markup:
@@ -235,7 +241,8 @@ def _chart(found: dict[str, Any], points: Sequence[Point], now: datetime) -> Mar
         Series("spent", steps, COLORS[1]),
         Series("total", [(0.0, found["total"]), (end, found["total"])], REAL, is_dashed=True),
     ]
-    title = f"Epsilon spent on {found['dataset']}, {found['spent']:g} of {found['total']:g}"
+    spent = digits_up(found["spent"], 6)
+    title = f"Epsilon spent on {found['dataset']}, {spent} of {found['total']:g}"
     axis = Axis(f"{unit} since {_utc(points[0].time)} UTC", low=0.0, high=end)
     chart = line_chart(series, title, axis, Axis("epsilon", high=1.05 * highest))
     return Markup(legend(series) + chart)  # both escape their texts
@@ -248,8 +255,8 @@ def _releases(found: dict[str, Any]) -> Table:
             str(run["run"]),
             _utc(run["opened"]),
             run["method"],
-            f"{run['epsilon']:g}",
-            f"{run['delta']:g}",
+            digits_up(run["epsilon"], 6),
+            digits_up(run["delta"], 6),
             run["outcome"],
             run["who"].partition(",")[0],
             run["folder"] or "-",
@@ -305,9 +312,9 @@ def _plan(content: Content, method: str | None) -> list[Table]:
         (
             str(row.share.releases),
             row.method,
-            f"{row.share.budget.epsilon:g}" if row.share.budget.epsilon else "none",
-            f"{row.share.budget.delta:g}",
-            "-" if row.share.noise_multiplier is None else f"{row.share.noise_multiplier:.4g}",
+            digits_up(row.share.budget.epsilon, 6) if row.share.budget.epsilon else "none",
+            digits_up(row.share.budget.delta, 6),
+            "-" if (noise := row.share.noise_multiplier) is None else digits_down(noise, 4),
             "-" if row.steps is None else str(row.steps),
         )
         for row in rows

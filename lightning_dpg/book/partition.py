@@ -29,7 +29,7 @@ from lightning_dpg.book.book import Book
 from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.report import Content, read, summarized
 from lightning_dpg.book.rows import DataSet
-from lightning_dpg.privacy.budget import rounded_up
+from lightning_dpg.privacy.budget import digits_up, rounded_up
 from lightning_dpg.privacy.events import Relation
 
 DECLARED = "declared by the owner, and not checked"
@@ -99,16 +99,16 @@ def group_facts(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("disjoint", f"{found['declared']} ({DECLARED})"),
         (
             "total",
-            f"epsilon {found['total']:g}, delta {found['delta']:g}: the largest of its parts",
+            f"epsilon {digits_up(found['total'], 6)}, delta {digits_up(found['delta'], 6)}: the largest of its parts",
         ),
-        ("spent", f"epsilon {found['spent']:g} for one {found['record']}"),
+        ("spent", f"epsilon {digits_up(found['spent'], 6)} for one {found['record']}"),
     ]
     if "node" in found:
         node = found["node"]
         facts.append(
             (
                 "node",
-                f"epsilon {node:g}: all edges of a node in all parts, {found['max_degree']} at most "
+                f"epsilon {digits_up(node, 6)}: all edges of a node in all parts, {found['max_degree']} at most "
                 "in each"
                 if isinstance(node, float)
                 else "no statement: edges of a node lie in many parts, whose epsilons add up",

@@ -19,6 +19,7 @@ from lightning_dpg.book.wording import (
     minute,
     upper_bounds,
 )
+from lightning_dpg.privacy.budget import digits_up
 
 _BAR = 40
 _SHORT_BAR = 10
@@ -39,9 +40,9 @@ def show(found: dict[str, Any]) -> None:
     lines = [
         f"{found['dataset']}: relation {found['relation']}, record {found['record']}",
         *([found["words"]] if found["words"] else []),
-        f"total     epsilon {total:g}, delta {delta:g}",
-        f"spent     epsilon {found['spent']:g} ({found['accountant']})",
-        f"reserved  epsilon {found['reserved']:g}",
+        f"total     epsilon {digits_up(total, 6)}, delta {digits_up(delta, 6)}",
+        f"spent     epsilon {digits_up(found['spent'], 6)} ({found['accountant']})",
+        f"reserved  epsilon {digits_up(found['reserved'], 6)}",
         f"left      {left_text(found)}",
     ]
     for line in lines:
@@ -144,7 +145,7 @@ def plain(text: str) -> Text:
 
 def _numbers(found: dict[str, Any]) -> list[str]:
     """Total, delta, spent, reserved and left; nothing is left of closed data."""
-    numbers = [f"{found[key]:g}" for key in ("total", "delta", "spent", "reserved")]
+    numbers = [digits_up(found[key], 6) for key in ("total", "delta", "spent", "reserved")]
     return [*numbers, left_number(found)]
 
 
@@ -209,8 +210,8 @@ def _runs(releases: Sequence[dict[str, Any]], console: Console) -> Table:
             minute(each["opened"]),
             plain(each["outcome"]),
             plain(each["method"]),
-            f"{each['epsilon']:g}",
-            f"{each['delta']:g}",
+            digits_up(each["epsilon"], 6),
+            digits_up(each["delta"], 6),
         )
         who, folder = plain(each["who"].partition(",")[0]), plain(each["folder"] or "-")
         table.add_row(*cells, who, folder)

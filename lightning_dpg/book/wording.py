@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from lightning_dpg.privacy.budget import digits_up
+
 GRANT_COLUMNS = ("grant", "to", "epsilon", "spent", "delta", "spent delta", "state", "by")
 """Names of the columns of :func:`grant_cells`."""
 
@@ -73,7 +75,7 @@ def grant_cells(grant: dict[str, Any]) -> tuple[str, ...]:
         grant: A grant of a summary.
     """
     keys = ("epsilon", "spent_epsilon", "delta", "spent_delta")
-    numbers = [f"{grant[key]:.6g}" for key in keys]
+    numbers = [digits_up(grant[key], 6) for key in keys]
     if grant["state"] == "replaced":  # what its user has spent counts against the later one
         numbers[1] = numbers[3] = "-"
     by = f"{grant['made_by']}, {grant['approved_by']}" if grant["approved_by"] else grant["made_by"]

@@ -94,7 +94,7 @@ def spent_so_far(ledger: PrivacyLedger) -> str:
     if budget is None or math.isinf(budget.epsilon):
         return "spent without a budget"
     epsilon = math.ceil(ledger.epsilon(budget.delta) * 1e3) / 1e3  # never below the proved epsilon
-    return f"spent for good: epsilon {epsilon:g} of {budget.epsilon:g}, delta {budget.delta:g}"
+    return f"spent for good: epsilon {epsilon:.15g} of {budget.epsilon:g}, delta {budget.delta:g}"
 
 
 def _is_spent(module: Any) -> bool:

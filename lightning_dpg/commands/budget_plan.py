@@ -23,6 +23,7 @@ def run(book: Any, options: argparse.Namespace) -> None:
     # Start-up time: the imports bring PyTorch.
     from lightning_dpg.book import terminal
     from lightning_dpg.book.partition import parts_of
+    from lightning_dpg.privacy.budget import digits_down, digits_up
     from lightning_dpg.running.budget_plan import budget_plan
 
     if parts := parts_of(book, options.name):
@@ -34,9 +35,11 @@ def run(book: Any, options: argparse.Namespace) -> None:
         (
             row.method,
             str(row.share.releases),
-            f"{row.share.budget.epsilon:g}" if row.share.budget.epsilon else "none",
-            f"{row.share.budget.delta:g}" if row.share.budget.epsilon else "-",
-            "-" if row.share.noise_multiplier is None else f"{row.share.noise_multiplier:.4g}",
+            digits_up(row.share.budget.epsilon, 6) if row.share.budget.epsilon else "none",
+            digits_up(row.share.budget.delta, 6) if row.share.budget.epsilon else "-",
+            "-"
+            if row.share.noise_multiplier is None
+            else digits_down(row.share.noise_multiplier, 4),
             "-" if row.steps is None else f"{row.steps}",
         )
         for row in rows

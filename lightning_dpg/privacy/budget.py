@@ -116,6 +116,14 @@ def digits_up(value: float, digits: int) -> str:
     return f"{math.ceil(value * (1 - _SUMMING) / unit) * unit:.{digits}g}"
 
 
+def digits_down(value: float, digits: int) -> str:
+    """A positive number in so many significant digits, rounded down."""
+    if not 0 < value < math.inf:
+        return f"{value:g}"
+    unit = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
+    return f"{math.floor(value * (1 + _SUMMING) / unit) * unit:.{digits}g}"
+
+
 def advised_delta(num_pairs: int | None) -> str:
     """Advise a power of ten below one over the number of pairs of nodes, which is public.
 

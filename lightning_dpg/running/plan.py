@@ -42,7 +42,7 @@ class Plan:
         lines = [
             f"budget: epsilon {self.budget.epsilon:g} at delta {self.budget.delta:g}",
             f"plan: {self.steps} private steps at sample rate {self.sample_rate:g}",
-            f"noise multiplier: {self.sigma:g}"
+            f"noise multiplier: {digits_up(self.sigma, 6)}"
             + (" (smallest that fits)" if self.is_calibrated else ""),
             f"epsilon spent: {self.epsilon:.4f} ({self.accountant} accountant, that of the budget)",
             f"steps that fit with this noise: {self.max_steps}"
@@ -119,7 +119,7 @@ def _headline(sigma: float, sample_rate: float, steps: int, delta: float) -> tup
 def _table(sigma: float, sample_rate: float, steps: int, delta: float) -> list[str]:
     """Epsilon by noise multiplier (rows) and steps (columns)."""
     columns = sorted({max(1, round(factor * steps)) for factor in FACTORS})
-    rows = [sigma * math.sqrt(factor) for factor in FACTORS]
+    rows = [float(digits_up(sigma * math.sqrt(factor), 4)) for factor in FACTORS]
     lines = ["epsilon by noise multiplier and private steps:"]
     lines.append(f"{'':>10}" + "".join(f"{column:>10}" for column in columns))
     for row in rows:

@@ -21,6 +21,7 @@ from lightning_dpg.graph.attributes import LABELS, attributes_of
 from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.privacy.budget import digits_down, digits_up
 
 _MARKS = (STATEMENT, GENERATOR, LEARNER)
 """Files of which every release has one."""
@@ -306,8 +307,8 @@ def _cells(entry: dict[str, Any]) -> list[str]:
     if entry["mechanism"] == "non_private":
         cost = "no protection"
     elif "noise_multiplier" in entry:
-        cost = f"noise multiplier {float(entry['noise_multiplier']):.4g}"
+        cost = f"noise multiplier {digits_down(float(entry['noise_multiplier']), 4)}"
     else:
-        cost = f"epsilon {float(entry['epsilon']):.4g}"
-        cost += f", delta {float(entry['delta']):.4g}" if entry.get("delta") else ""
+        cost = f"epsilon {digits_up(float(entry['epsilon']), 4)}"
+        cost += f", delta {digits_up(float(entry['delta']), 4)}" if entry.get("delta") else ""
     return [entry["name"], entry["mechanism"], cost, str(entry["steps"])]

@@ -217,7 +217,6 @@ def _bar(found: dict[str, Any]) -> list[tuple[float, str, str]]:
 
 
 def _amounts(found: dict[str, Any]) -> str:
-    """Guarantee of all releases together."""
     return f"({digits_up(found['spent'], 6)}, {digits_up(found['delta'], 6)})-DP"
 
 
@@ -241,8 +240,7 @@ def _chart(found: dict[str, Any], points: Sequence[Point], now: datetime) -> Mar
         Series("spent", steps, COLORS[1]),
         Series("total", [(0.0, found["total"]), (end, found["total"])], REAL, is_dashed=True),
     ]
-    spent = digits_up(found["spent"], 6)
-    title = f"Epsilon spent on {found['dataset']}, {spent} of {found['total']:g}"
+    title = f"Epsilon spent on {found['dataset']}, {found['spent']:.10g} of {found['total']:g}"
     axis = Axis(f"{unit} since {_utc(points[0].time)} UTC", low=0.0, high=end)
     chart = line_chart(series, title, axis, Axis("epsilon", high=1.05 * highest))
     return Markup(legend(series) + chart)  # both escape their texts

@@ -272,3 +272,25 @@ def test_a_plan_that_is_copied_keeps_its_budget():
         sigma, *epsilons = map(float, line.split())
         for steps, epsilon in zip(columns, epsilons, strict=True):
             assert headline([entry(noise_multiplier=sigma, steps=steps)], 1e-6)[0] <= epsilon
+
+
+def test_one_ledger_is_no_filter_for_plans_that_follow_from_releases():
+    """Why costs are fixed in advance: each plan fits, and the choice between them does not."""
+    budget, cost = Budget(1.0, 1e-5), 0.5
+    first, rare = entry("pure", epsilon=cost), entry(noise_multiplier=0.2, sample_rate=1.8625e-5)
+    noise = calibrate_noise_multiplier(budget, other=[first])
+    assert fits([first, entry(noise_multiplier=noise)], budget)
+    assert fits([first, rare], budget)
+    likely = 1 / (1 + math.exp(-cost))
+    delta = likely * accounting.gdp_delta(1 / noise, 1 - cost)
+    delta += (1 - likely) * one_step(1 + cost, 0.2, 1.8625e-5)
+    assert float(delta) == pytest.approx(1.318e-5, rel=1e-3)
+
+
+def one_step(epsilon, sigma, q):
+    """Delta of one sampled step where a record is removed, in fifty digits."""
+    with mpmath.workdps(50):
+        sigma, factor = mpmath.mpf(sigma), mpmath.exp(epsilon)
+        place = sigma**2 * mpmath.log(1 + (factor - 1) / q) + mpmath.mpf(1) / 2
+        without, with_record = mpmath.ncdf(-place / sigma), mpmath.ncdf((1 - place) / sigma)
+        return (1 - q) * without + q * with_record - factor * without

@@ -1,6 +1,7 @@
 """Score of the canaries for a white-box attacker, which sees every noisy value at its release."""
 
 import re
+from functools import partial
 
 import numpy as np
 import torch
@@ -45,6 +46,7 @@ from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.graph_features.ldp_gw.clients import build_clients, weighted_update
 from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs, public_features
 from lightning_dpg.methods.single_graph.bter import degree_classes, wedge_counter
+from lightning_dpg.methods.single_graph.node_degrees import counts_at_least
 from lightning_dpg.privacy.events import Gaussian
 
 OWN_SCORE = (
@@ -107,6 +109,13 @@ def _wedges(seen: Observation) -> Tensor:
         return counts(torch.from_numpy(edges))
 
     return counts_score(seen.noisy, counted, seen.pairs, seen.known, rate)
+
+
+def _degree_counts(seen: Observation) -> Tensor:
+    entry, size = seen.entry, seen.known.num_nodes
+    counts = partial(counts_at_least, num_nodes=size, max_degree=len(seen.noisy))
+    rate = weight(entry.epsilon) / entry.sensitivity
+    return counts_score(seen.noisy, counts, seen.pairs, seen.known, rate)
 
 
 def _largest_degrees(seen: Observation) -> Tensor:
@@ -237,6 +246,7 @@ _SCORES = {
     "degrees": _degrees,
     "degree_mixing": _degree_mixing,
     "wedges": _wedges,
+    "degree_counts": _degree_counts,
     "largest_degrees": _largest_degrees,
     "joint_degrees": _joint_degrees,
     "communities": _communities,

@@ -74,7 +74,8 @@ def white_box_score(seen: Observation) -> Tensor:
 
 
 def _num_edges(seen: Observation) -> Tensor:
-    return num_edges_score(seen.noisy, seen.pairs, seen.known, seen.entry.epsilon)
+    rate = seen.entry.epsilon / seen.entry.sensitivity
+    return num_edges_score(seen.noisy, seen.pairs, seen.known, rate)
 
 
 def _ordered_degrees(seen: Observation) -> Tensor:
@@ -96,8 +97,8 @@ def _degree_mixing(seen: Observation) -> Tensor:
 
 
 def _community_links(seen: Observation) -> Tensor:
-    classes, cost = seen.method.communities, weight(seen.entry.epsilon)
-    return links_score(seen.noisy, classes, seen.pairs, seen.known, cost)
+    classes, rate = seen.method.communities, seen.entry.epsilon / seen.entry.sensitivity
+    return links_score(seen.noisy, classes, seen.pairs, seen.known, rate)
 
 
 def _wedges(seen: Observation) -> Tensor:

@@ -1,10 +1,10 @@
 """Two planted groups found under node-level privacy: NodeBlockSampler beside NodePrivCom.
 
-``python -m benchmarks node_blocks --out FOLDER`` writes ``FOLDER/results.csv``, from which
-``python -m results nodes --from FOLDER --by-query`` takes its numbers. The overlap is (2 a - 1)^2
-for a share a of nodes in the right group, the square as for vectors in ``node_privacy``: 0 by chance,
-1 for all nodes. NodePrivCom gets the better one of the signs of both its vectors, picked with the
-truth, so that its number is too good if anything.
+``python -m benchmarks node_blocks --out FOLDER`` writes ``FOLDER/results.csv``, whose means are in
+``results/nodes``. The overlap is (2 a - 1)^2 for a share a of nodes in the right group: 0 by chance,
+1 for all nodes. It is a square as that of vectors in ``node_privacy``. NodePrivCom gets the better
+one of the signs of both its vectors, picked with the truth, so that its number is too good if
+anything.
 """
 
 import argparse
@@ -83,9 +83,9 @@ def main(args: list[str]) -> None:
                 started = time.process_time()
                 found = max(map(overlap, METHODS[name](graph, epsilon, bound)))
                 seconds = time.process_time() - started
-                for query, value in (("overlap", found), ("CPU seconds", seconds)):
-                    graph_name = f"planted {nodes}"
-                    lines.writerow([name, graph_name, epsilon, run, query, value, True, True])
+                for query, value in (("overlap", found), ("seconds", seconds)):
+                    place = [name, f"planted {nodes}", epsilon, run, query]
+                    lines.writerow([*place, value, True, True])
                 stream.flush()
                 print(
                     f"{nodes} (D {bound}) {name} {epsilon:g} {run}: {found:.3f}, {seconds:.1f} s",

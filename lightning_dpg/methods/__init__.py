@@ -53,6 +53,7 @@ from lightning_dpg.methods.single_graph.hrg import HRG
 from lightning_dpg.methods.single_graph.netgan.as_published import DPNetGANAsPublished
 from lightning_dpg.methods.single_graph.netgan.dp_netgan import DPNetGAN
 from lightning_dpg.methods.single_graph.netgan.netgan import NetGAN
+from lightning_dpg.methods.single_graph.node_block_sampler import NodeBlockSampler
 from lightning_dpg.methods.single_graph.node_degrees import NodeDegrees
 from lightning_dpg.methods.single_graph.privcom.as_published import PrivComAsPublished
 from lightning_dpg.methods.single_graph.privcom.katz_privcom import KatzPrivCom
@@ -100,6 +101,7 @@ __all__ = [
     "LocalScalars",
     "NetGAN",
     "NodeAttributeMoments",
+    "NodeBlockSampler",
     "NodeDegrees",
     "NodePrivCom",
     "OneShotSynthesizer",

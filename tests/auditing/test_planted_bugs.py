@@ -34,6 +34,8 @@ from lightning_dpg.methods import (
     ErdosRenyiSet,
     GaussianHRG,
     LDPGromovWasserstein,
+    NodeBlockSampler,
+    NodeDegrees,
     PrivateGraphKernel,
     PrivCom,
     PrivGraph,
@@ -91,6 +93,11 @@ centers = [[0, 21]]
 star_20, star_80 = (partial(EdgeListDataModule, stars(leaves)) for leaves in (20, 80))
 star_200, leaves_200 = partial(EdgeListDataModule, stars(200)), [[i, 201] for i in range(1, 101)]
 
+NODE_DEGREES = partial(NodeDegrees, max_degree=1)
+NODE_BLOCKS = partial(NodeBlockSampler, 1, sweeps=2, degree_share=0.05, block_share=0.9)
+free_nodes = partial(EdgeListDataModule, nx.disjoint_union(nx.path_graph(4), nx.empty_graph(26)))
+free_pair = [[10, 20]]
+
 ROWS = {
     "ErdosRenyi off": Row(ErdosRenyi, 2, 1, 60, off()),
     "ErdosRenyi half": Row(ErdosRenyi, 2, 1, 300, half()),
@@ -109,6 +116,11 @@ ROWS = {
         *(2, 4, 150, half("degree_mixing")),
     ),
     "BTER wedges off": Row(BTER, 2, 6, 150, off("wedges")),
+    # At D = 1 an edge between two free nodes changes as much as all edges of a node may change.
+    "NodeDegrees off": Row(NODE_DEGREES, 2, free_pair, 60, off(), read=free_nodes),
+    "NodeDegrees half": Row(NODE_DEGREES, 2, free_pair, 300, half(), read=free_nodes),
+    "NodeBlockSampler off": Row(NODE_BLOCKS, 2, free_pair, 60, off(), read=free_nodes),
+    "NodeBlockSampler half": Row(NODE_BLOCKS, 2, free_pair, 300, half(), read=free_nodes),
     "PrivGraph off": Row(PrivGraph, 2, 16, 10, off()),
     "PrivGraph half": Row(partial(PrivGraph, degree_share=0.9), 2, 16, 120, half()),
     "PrivGraph choices off": Row(PrivGraph, 2, 16, 90, off("communities")),

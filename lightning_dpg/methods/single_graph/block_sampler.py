@@ -24,6 +24,7 @@ from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity, label_utility_sensitivity
 
+_LINKS = "edges within and between communities"
 _DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
 # Nodes count in groups by this power of their degrees. Tuned on Citeseer and synthetic graphs, as the
 # numbers of communities below.
@@ -144,15 +145,12 @@ class BlockSampler(OneShotSynthesizer):
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan degrees, labels and the edges between groups; the steps have no effect."""
         parts = self._parts(budget.epsilon)
-        links = pure_entry(
-            "community_links",
-            "edges within and between communities",
-            parts["blocks"].epsilon,
-            edge_partition_sensitivity(),
-            "edge_partition_sensitivity",
-        )
         degrees = degree_entries(parts["degrees"].epsilon, **_DEGREE_SHARES)
-        return [*degrees, self._labels(parts["labels"].epsilon), links]
+        labels, links = (
+            self._labels(parts["labels"].epsilon),
+            self._links(parts["blocks"].epsilon),
+        )
+        return [*degrees, labels, links]
 
     def _labels(self, epsilon: float) -> LedgerEntry:
         return labels_entry(
@@ -164,6 +162,10 @@ class BlockSampler(OneShotSynthesizer):
             guard=self.guard,
             sensitivity=label_utility_sensitivity(),
         )
+
+    def _links(self, epsilon: float) -> LedgerEntry:
+        sensitivity, proof = edge_partition_sensitivity(), "edge_partition_sensitivity"
+        return pure_entry("community_links", _LINKS, epsilon, sensitivity, proof)
 
     def _parts(self, epsilon: float) -> dict[str, Budget]:
         degrees, blocks = self.hparams["degree_share"], self.hparams["block_share"]
@@ -209,22 +211,21 @@ class BlockSampler(OneShotSynthesizer):
         """Release the edges of shape ``(M, 2)`` (private) within and between groups."""
         classes = self.communities.numpy()
         cells = np.tril_indices(classes.max() + 1)
-        counts = count_links(classes, edges.numpy())
+        counts, entry = count_links(classes, edges.numpy()), self._links(epsilon)
         noisy = discrete_laplace(
             torch.from_numpy(counts[cells]),
             self.ledger,
             self.noise,
-            key="community_links",
-            name="edges within and between communities",
+            key=entry.key,
+            name=entry.name,
             epsilon=epsilon,
-            sensitivity=edge_partition_sensitivity(),
-            proof="edge_partition_sensitivity",
+            sensitivity=int(entry.sensitivity),
+            proof=entry.proof,
+            record=entry.record,
         )
         expected = expected_links(classes, self.degrees.numpy())
-        sizes = np.bincount(classes)
-        counts[cells] = true_links(
-            noisy.numpy(), expected, sizes, false, epsilon, int(self.num_edges)
-        )
+        sizes, rate = np.bincount(classes), epsilon / entry.sensitivity
+        counts[cells] = true_links(noisy.numpy(), expected, sizes, false, rate, int(self.num_edges))
         self.links = torch.from_numpy(counts)
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:

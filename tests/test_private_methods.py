@@ -60,6 +60,7 @@ SMALL = {
     "GaussianHRG": {"steps_per_node": 100},
     "BlockSampler": {"sweeps": 5},
     "NodeBlockSampler": {"max_degree": 13, "sweeps": 5},
+    "PooledGMMN": {"num_steps": 3},
     "NodePrivCom": {"max_degree": 13, "clip": 0.75},
     "CentralGromovWasserstein": SMALL_GW,
     "LDPGromovWasserstein": SMALL_GW,
@@ -241,6 +242,7 @@ RELATIONS = {
     "attribute_moments_node": "node",
 }
 LEDGERS["dpggan"] = LEDGERS["dpgvae"]  # its discriminator reads no edge
+LEDGERS["pooled_gmmn"] = LEDGERS["pooled_set"]  # its steps read no edge
 LEDGERS["private_kernel"] = [
     ("number of edges", "pure", 1, 2 / (1 + 42 ** (2 / 3)), 1),
     # A flip changes 3 edges of the truncated graph, and each is in 2 (8 - 1) triples at most.

@@ -34,6 +34,7 @@ from lightning_dpg.methods.graph_set.graph_vae.dp_graph_vae import DPGVAE
 from lightning_dpg.methods.graph_set.graph_vae.graph_vae import GGAN, GVAE
 from lightning_dpg.methods.graph_set.graphrnn import GraphRNN
 from lightning_dpg.methods.graph_set.pooled_set.method import PooledSet
+from lightning_dpg.methods.graph_set.pooled_set.moment_matching import PooledGMMN
 from lightning_dpg.methods.single_graph.attribute_encoder.attribute_moments import (
     AttributeMoments,
 )
@@ -105,6 +106,7 @@ __all__ = [
     "NodeDegrees",
     "NodePrivCom",
     "OneShotSynthesizer",
+    "PooledGMMN",
     "PooledSet",
     "PrivCom",
     "PrivComAsPublished",

@@ -36,6 +36,7 @@ from lightning_dpg.methods import (
     LDPGromovWasserstein,
     NodeBlockSampler,
     NodeDegrees,
+    PooledSet,
     PrivateGraphKernel,
     PrivCom,
     PrivGraph,
@@ -211,6 +212,10 @@ ROWS |= {
     ),
     "ErdosRenyiSet off": Row(lambda _: ErdosRenyiSet(), 2, 20, 5, off(), read=SET),
     "ErdosRenyiSet half": Row(lambda _: ErdosRenyiSet(), 2, 20, 20, half(), read=SET),
+    "PooledSet counts half": Row(
+        lambda _: PooledSet(), 2, 20, 60, half("num_edges_per_graph"), read=SET
+    ),
+    "PooledSet degrees off": Row(lambda _: PooledSet(), 2, 2, 60, off("pooled_degrees"), read=SET),
     "PrivateGraphKernel edges half": Row(
         lambda _: PrivateGraphKernel(features=["edges"]), 1, 20, 40, half("edge_counts"), read=SET
     ),

@@ -33,6 +33,7 @@ from lightning_dpg.auditing.scores.graph_sets import (
     subgraph_counts_score,
 )
 from lightning_dpg.auditing.scores.observation import Observation
+from lightning_dpg.auditing.scores.pooled_sets import pooled_statistics_score
 from lightning_dpg.auditing.scores.products import product_score
 from lightning_dpg.auditing.scores.reports import (
     client_reports_score,
@@ -264,6 +265,9 @@ _SCORES = {
     "attribute_gradient": _attribute_gradient,
     "neighbor_sums": _neighbor_sums,
     "num_edges_per_graph": _num_edges_per_graph,
+    "pooled_degrees": pooled_statistics_score,
+    "pooled_triangles": pooled_statistics_score,
+    "pooled_components": pooled_statistics_score,
     "edge_counts": _subgraph_counts,
     "walks": _subgraph_counts,
     "graphlets": _subgraph_counts,

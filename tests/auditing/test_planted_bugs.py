@@ -34,6 +34,7 @@ from lightning_dpg.methods import (
     ErdosRenyiSet,
     GaussianHRG,
     LDPGromovWasserstein,
+    LocalScalars,
     NodeBlockSampler,
     NodeDegrees,
     PooledSet,
@@ -188,6 +189,9 @@ SMALL = {
 }
 NETGAN = partial(DPNetGAN, degree_share=0.0, count_epsilon=0.02, max_grad_norm=0.02, **SMALL)
 SET = partial(GraphSetDataModule, labelled(20, 10))
+# One edge is the whole graph of a client with two nodes, and moves its density from 0 to 1.
+PAIRS = [make_graph(torch.empty(0, 2).long(), 2)] * 80
+CLIENTS = partial(GraphSetDataModule, [*PAIRS, make_graph(torch.tensor([[0, 1]]), 2)])
 KERNEL = lambda _: PrivateGraphKernel(features=["edges", "gk-c3"], max_degree=8)
 VAE = {"sample_rate": 0.5, "latent_dim": 4, "feature_dim": 4, "hidden_dim": 8, "public_pairs": 64}
 GW = {"width": 3, "num_clients": 4, "local_epochs": 1}
@@ -233,6 +237,8 @@ ROWS |= {
         read=SET,
         epochs=2,
     ),
+    "LocalScalars reports off": Row(lambda _: LocalScalars(), 1, 40, 4, off(), read=CLIENTS),
+    "LocalScalars reports half": Row(lambda _: LocalScalars(), 1, 40, 30, half(), read=CLIENTS),
     "DPGVAE counts half": Row(
         lambda _: DPGVAE(**VAE), 2, 20, 30, half("num_edges_per_graph"), 1e-5, SET
     ),
@@ -277,10 +283,6 @@ BEYOND = {
     "PrivateGraphKernel graphlets half": (
         "The sensitivity holds for the densest graphs of max_degree; a canary closes a few of the "
         "graphlets that it counts."
-    ),
-    "LocalScalars reports half": (
-        "The claim is for the exchange of the whole graph of a client, and one edge of it moves a "
-        "density by a small part of its range."
     ),
     "LDPGromovWasserstein reports off and half, updates half": (
         "The claim is for the exchange of the whole graph of a client, and one edge of it moves "

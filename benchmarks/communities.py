@@ -34,7 +34,9 @@ def main(args: list[str]) -> None:
     """Measure the NMI of each graph, budget, method and run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks communities", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder of results.csv")
-    parser.add_argument("--graphs", nargs="+", default=["polblogs", "CA-GrQc", "CORA-ML", "Facebook"])
+    parser.add_argument(
+        "--graphs", nargs="+", default=["polblogs", "CA-GrQc", "CORA-ML", "Facebook"]
+    )
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=[*METHODS])
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.5, 1.0, 2.9, 5.0])
     parser.add_argument("--runs", type=int, default=3)

@@ -143,6 +143,10 @@ class BlockSampler(OneShotSynthesizer):
             "before all reads"
         )
 
+    def epsilon_in_any_case(self) -> float | None:
+        """Epsilon of the guard, which stands before all reads; None without a guard."""
+        return None if math.isinf(self.guard) else self.guard
+
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan degrees, labels and the edges between groups; the steps have no effect."""
         parts = self._parts(budget.epsilon)

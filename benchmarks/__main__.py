@@ -8,6 +8,7 @@ NAMES = (
     "attributes",
     "book",
     "book_filters",
+    "communities",
     "critic",
     "generator",
     "graphlets",

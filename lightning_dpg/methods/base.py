@@ -275,6 +275,10 @@ class PrivateModule(pl.LightningModule):
         """Condition of the guarantee, to follow "if" (public); None if it always holds."""
         return None
 
+    def epsilon_in_any_case(self) -> float | None:
+        """Pure epsilon of all releases that holds without the condition; None if none is proved."""
+        return None
+
     def claimed_epsilon(self, delta: float) -> float | None:
         """Epsilon of the paper for this run; None if the method does not compare with it."""
         return None

@@ -27,6 +27,7 @@ from lightning_dpg.methods import (
     DPGGAN,
     DPGVAE,
     HRG,
+    BlockSampler,
     CentralGromovWasserstein,
     ChungLu,
     DPNetGAN,
@@ -45,6 +46,7 @@ from lightning_dpg.methods import (
     RandomizedResponsePrivCom,
     UniformDK2,
 )
+from lightning_dpg.methods.single_graph import block_sampler
 from lightning_dpg.methods.single_graph.bter import degree_classes
 from lightning_dpg.privacy.accounting import gdp_delta
 from lightning_dpg.privacy.sensitivity import wedge_sensitivity
@@ -91,6 +93,16 @@ def half(*names):
     return lambda patch: plant(patch, 0.5, names or None)
 
 
+def sharper_labels(factor):
+    """Labels of a law whose rate is this many times the one that the ledger books."""
+
+    def bug(patch):
+        law = block_sampler.label_law
+        patch.setattr(block_sampler, "label_law", lambda *args: law(*args[:4], factor * args[4]))
+
+    return bug
+
+
 centers = [[0, 21]]
 star_20, star_80 = (partial(EdgeListDataModule, stars(leaves)) for leaves in (20, 80))
 star_200, leaves_200 = partial(EdgeListDataModule, stars(200)), [[i, 201] for i in range(1, 101)]
@@ -129,6 +141,11 @@ ROWS = {
     "PrivGraph choices half": Row(
         partial(PrivGraph, num_communities=2, degree_share=0.08, block_share=0.02, resolution=0.0),
         *(2, leaves_200, 20, half("communities")),
+        read=star_200,
+    ),
+    "BlockSampler labels at four times the rate": Row(
+        partial(BlockSampler, num_communities=2, sweeps=20, degree_share=0.08, block_share=0.02),
+        *(2, leaves_200, 20, sharper_labels(4)),
         read=star_200,
     ),
     "PrivGraph blocks off": Row(PrivGraph, 2, 8, 20, off("community_links")),

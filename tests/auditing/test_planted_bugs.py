@@ -3,7 +3,8 @@
 Each row states what is audited: the view is ``white_box``, the epsilon is that of the whole method,
 and a fit has so many canaries. A halved sensitivity is halved noise, since noise is in proportion to
 it. Rows whose bug no audit of this size can find are in ``BEYOND``, each with the reason. The rows of
-methods for attributes are in ``test_planted_attribute_bugs.py``.
+methods for attributes are in ``test_planted_attribute_bugs.py``, those of methods for sets of graphs in
+``test_planted_set_bugs.py``.
 """
 
 from functools import partial
@@ -12,34 +13,23 @@ from typing import Any, NamedTuple
 import networkx as nx
 import numpy as np
 import pytest
-import torch
 from scipy.optimize import brentq
 from scipy.stats import norm
 
 from lightning_dpg.auditing.bounds import epsilon_lower_bound
 from lightning_dpg.datamodules import EdgeListDataModule
-from lightning_dpg.datamodules.graph_set import GraphSetDataModule
-from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.wedges import count_wedges
 from lightning_dpg.methods import (
     BTER,
     DK2,
-    DPGGAN,
-    DPGVAE,
     HRG,
     BlockSampler,
-    CentralGromovWasserstein,
     ChungLu,
     DPNetGAN,
     ErdosRenyi,
-    ErdosRenyiSet,
     GaussianHRG,
-    LDPGromovWasserstein,
-    LocalScalars,
     NodeBlockSampler,
     NodeDegrees,
-    PooledSet,
-    PrivateGraphKernel,
     PrivCom,
     PrivGraph,
     RandomizedResponse,
@@ -58,16 +48,6 @@ LES_MISERABLES = nx.convert_node_labels_to_integers(nx.les_miserables_graph())
 def stars(leaves):
     """Two stars with so many leaves each; their centers are the nodes 0 and ``leaves + 1``."""
     return nx.disjoint_union(nx.star_graph(leaves), nx.star_graph(leaves))
-
-
-def labelled(count, size):
-    """Random graphs with labels that alternate."""
-    graphs = []
-    for seed in range(count):
-        edges = list(nx.gnp_random_graph(size, 0.2, seed=seed).edges)
-        graphs.append(make_graph(torch.tensor(edges, dtype=torch.long).view(-1, 2), size))
-        graphs[-1].y = torch.tensor([seed % 2])
-    return graphs
 
 
 class Row(NamedTuple):
@@ -205,13 +185,6 @@ SMALL = {
     "num_samples": 100,
 }
 NETGAN = partial(DPNetGAN, degree_share=0.0, count_epsilon=0.02, max_grad_norm=0.02, **SMALL)
-SET = partial(GraphSetDataModule, labelled(20, 10))
-# One edge is the whole graph of a client with two nodes, and moves its density from 0 to 1.
-PAIRS = [make_graph(torch.empty(0, 2).long(), 2)] * 80
-CLIENTS = partial(GraphSetDataModule, [*PAIRS, make_graph(torch.tensor([[0, 1]]), 2)])
-KERNEL = lambda _: PrivateGraphKernel(features=["edges", "gk-c3"], max_degree=8)
-VAE = {"sample_rate": 0.5, "latent_dim": 4, "feature_dim": 4, "hidden_dim": 8, "public_pairs": 64}
-GW = {"width": 3, "num_clients": 4, "local_epochs": 1}
 
 ROWS |= {
     "DPNetGAN degrees off": Row(
@@ -230,38 +203,6 @@ ROWS |= {
         delta=1e-5,
         read=OFTEN,
         epochs=3,
-    ),
-    "ErdosRenyiSet off": Row(lambda _: ErdosRenyiSet(), 2, 20, 5, off(), read=SET),
-    "ErdosRenyiSet half": Row(lambda _: ErdosRenyiSet(), 2, 20, 20, half(), read=SET),
-    "PooledSet counts half": Row(
-        lambda _: PooledSet(), 2, 20, 60, half("num_edges_per_graph"), read=SET
-    ),
-    "PooledSet degrees off": Row(lambda _: PooledSet(), 2, 2, 60, off("pooled_degrees"), read=SET),
-    "PrivateGraphKernel edges half": Row(
-        lambda _: PrivateGraphKernel(features=["edges"]), 1, 20, 40, half("edge_counts"), read=SET
-    ),
-    "PrivateGraphKernel graphlets off": Row(KERNEL, 2, 20, 10, off("graphlets_3"), read=SET),
-    "CentralGromovWasserstein sums off": Row(
-        lambda _: CentralGromovWasserstein(**GW),
-        *(2, 20, 8, off("neighbor_sums_1")),
-        delta=1e-5,
-        read=SET,
-    ),
-    "LDPGromovWasserstein updates off": Row(
-        lambda _: LDPGromovWasserstein(weights="private", rounds=2, **GW),
-        *(1, 4, 80, off("client_updates")),
-        delta=1e-5,
-        read=SET,
-        epochs=2,
-    ),
-    "LocalScalars reports off": Row(lambda _: LocalScalars(), 1, 40, 4, off(), read=CLIENTS),
-    "LocalScalars reports half": Row(lambda _: LocalScalars(), 1, 40, 30, half(), read=CLIENTS),
-    "DPGVAE counts half": Row(
-        lambda _: DPGVAE(**VAE), 2, 20, 30, half("num_edges_per_graph"), 1e-5, SET
-    ),
-    "DPGVAE sums off": Row(lambda _: DPGVAE(**VAE), 2, 20, 8, off("neighbor_sums_1"), 1e-5, SET),
-    "DPGGAN counts half": Row(
-        lambda _: DPGGAN(**VAE), 2, 20, 40, half("num_edges_per_graph"), 1e-5, SET
     ),
 }
 

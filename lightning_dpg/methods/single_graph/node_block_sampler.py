@@ -102,6 +102,9 @@ class NodeBlockSampler(BlockSampler):
             "only, by randomized response before all reads"
         )
 
+    def epsilon_in_any_case(self) -> None:
+        """None: without the bound on degrees nothing is proved at the level of nodes."""
+
     def on_fit_start(self) -> None:
         """Refuse degrees beyond the bound, and state the bound."""
         super().on_fit_start()

@@ -244,7 +244,10 @@ def test_statement_has_both_numbers_and_no_condition_where_the_guard_is_as_good(
     assert "(2.5, 0)-DP if the Markov chain" in statement["guarantee"]
     assert "in any case edge-level (8, 0)-DP" in statement["guarantee"]
     (labels,) = [entry for entry in statement["entries"] if entry["key"] == "block_labels"]
-    assert labels["public"] == {"sweeps of the chain": 3, "epsilon in any case, by the guard": 8.0}
+    assert labels["public"] == {
+        "sweeps of the chain": 3,
+        "epsilon without the chain, by the guard": 8.0,
+    }
     assert math.fsum(entry["epsilon"] for entry in statement["entries"]) == pytest.approx(2.5)
     booked = method.ledger.last_entry("block_labels")
     assert LedgerEntry.from_dict(booked.to_dict()) == booked

@@ -51,7 +51,9 @@ def test_both_conditions_are_stated():
     assert "and the Markov chain over labels has come to its stationary law" in guarantee
     assert "node-level (320, 0)-DP only" in guarantee
     (labels,) = [e for e in privacy_statement(method)["entries"] if e["key"] == "block_labels"]
-    assert labels["public"]["epsilon in any case, by the guard"] == 320
+    assert labels["public"]["epsilon without the chain, by the guard"] == 320
+    # The budget book has no number without the bound on degrees.
+    assert method.epsilon_in_any_case() is None
     # A guard that is as good for 40 edges as the budget leaves the bound on the degrees.
     free = released(PLANTED, 10.0, max_degree=40, sweeps=2, guard_epsilon=0.25)
     assert free.condition() == "no node has more than 40 edges, in this graph and its neighbors"

@@ -255,7 +255,7 @@ def loaders(data, world_size=1):
         "batch_size 4": DataLoader(records, batch_size=4, sampler=ours),
         "process 1 of 2": DataLoader(records, batch_size=None, sampler=other),
         "with a known seed": DataLoader(records, batch_size=None, sampler=known),
-        "77 of 78": DataLoader(records, batch_size=None, sampler=part),
+        "another number of records": DataLoader(records, batch_size=None, sampler=part),
         "at the rate 0.5, and booked at 0.1": DataLoader(
             records, batch_size=None, sampler=PoissonSampler(len(records), 0.5, 5)
         ),

@@ -42,7 +42,7 @@ def _refuse_uploads(loggers: Sequence[Logger]) -> None:
     """Refuse loggers that upload checkpoints, which are private."""
     for logger in loggers:
         for setting in _UPLOADS:
-            if getattr(logger, f"_{setting}", None):
+            if vars(logger).get(f"_{setting}"):  # some loggers answer to any name
                 raise MisconfigurationException(
                     f"{setting} of {type(logger).__name__} uploads checkpoints, which hold what was "
                     "read of the private graph\nset it to False, or upload_nonprivate of "

@@ -205,10 +205,9 @@ class PrivacyAccountant(Callback):
                     "has lost\nleave it out of a new run"
                 )
             return
-        # A checkpoint whose ledger is empty was written before the first release, or was edited.
-        loses = checkpoint is not None and (
-            not ledger.entries or any(isinstance(e.event, Gaussian) for e in ledger.entries)
-        )
+        # An empty ledger was written before the first release, or edited.
+        is_pure = ledger.entries and not any(isinstance(e.event, Gaussian) for e in ledger.entries)
+        loses = checkpoint is not None and not is_pure
         if loses and (shown is None or not ledger.is_part_of(shown)):
             raise MisconfigurationException(
                 f"{checkpoint} has lost {JOURNAL} of its run, which knows of steps that were made "
@@ -246,9 +245,9 @@ class PrivacyAccountant(Callback):
                 f"resuming: {ledger.steps} private steps booked, {ledger.steps - booked} of them "
                 "after the checkpoint was written"
             )
-        leaves_files = bool(trainer.loggers) or trainer.checkpoint_callback is not None
         if trainer.is_global_zero:
-            place = Path(folder) if leaves_files and folder is not None else None
+            leaves_files = trainer.loggers or trainer.checkpoint_callback
+            place = Path(folder) if leaves_files and folder else None
             ledger.journal = open_journal(place, previous)
         self._reserve(trainer, pl_module, previous)
 

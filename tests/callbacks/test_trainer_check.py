@@ -128,7 +128,7 @@ FLAGS = {
     "benchmark": [(True, 5)],
     "inference_mode": [(False, 5)],
     "use_distributed_sampler": [(True, 5), (False, 5)],  # on two devices: below
-    "profiler": [("simple", 5)],
+    "profiler": [("simple", 5), ("advanced", REFUSED), ("pytorch", REFUSED)],
     "detect_anomaly": [(True, REFUSED)],
     "barebones": [(True, 5)],
     "plugins": [("mixed", REFUSED)],

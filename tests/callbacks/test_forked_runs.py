@@ -8,7 +8,7 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.callbacks.journal import JOURNAL
+from lightning_dpg.callbacks.journal import JOURNAL, open_journal
 from lightning_dpg.privacy.ledger import JournalOfTwoRuns, PrivacyLedger
 from tests.callbacks.test_privacy_accountant import (
     Killed,
@@ -79,10 +79,27 @@ class Fork(Killer):
 def test_of_two_runs_at_once_from_one_checkpoint_one_ends(interrupted, tmp_path):
     """Both printed 12 steps, and made 19."""
     fork = Fork(interrupted, tmp_path / "fork")
-    with pytest.raises(JournalOfTwoRuns, match="two runs go on from one checkpoint") as refused:
+    with pytest.raises(
+        JournalOfTwoRuns, match="two runs share a folder or a checkpoint"
+    ) as refused:
         resume(interrupted, tmp_path / "own", fork)
     assert len(str(refused.value).splitlines()) <= 5
     assert fork.made == steps_in_journal(fork.trainer) == 5 + 4 + 7
+
+
+def test_two_new_runs_in_one_folder_do_not_share_a_journal(tmp_path):
+    """The first wrote its later steps to the file of the second, where a resume missed the rest."""
+    first, second = PrivacyLedger(Steps.relation), PrivacyLedger(Steps.relation)
+    (step,) = Steps().step_entries()
+    first.journal = open_journal(tmp_path, None)
+    for _ in range(10):
+        first.spend(step)
+    second.journal = open_journal(tmp_path, None)
+    second.spend(step)
+    with pytest.raises(JournalOfTwoRuns):
+        first.spend(step)
+    second.spend(step)
+    assert (first.steps, second.steps) == (10, 2)
 
 
 def edited(path, change):

@@ -81,7 +81,7 @@ class PrivateModule(pl.LightningModule):
     @property
     def noise(self) -> NoiseSource:
         """The secret noise source; it is made on first use, so that all ranks can share it."""
-        if self._noise is None:
+        if self._noise is None or not self._noise.is_shared:
             self._noise = NoiseSource()
         return self._noise
 

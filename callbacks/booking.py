@@ -150,6 +150,8 @@ def reserve(
             journal=ledger.journal,
             before=list(ledger.entries),
             previous=previous,
+            condition=method.condition(),
+            in_any_case=method.epsilon_in_any_case(),
         )
         if lost:
             request = book_lost(book, name, request, lost)

@@ -28,25 +28,35 @@ def replay(journal: Path) -> dict[str, Any] | None:
     return PrivacyLedger.replay(journal) if b"\n" in journal.read_bytes() else None
 
 
-def open_journal(folder: Path, previous: Path | None) -> Path:
+def open_journal(folder: Path | None, previous: Path | None) -> Path | None:
     """Open the journal of this run.
 
     A resumed run continues the file of the earlier run under a second name: every later resume,
-    from either folder, finds all steps.
+    from either folder, finds all steps. Without a folder it continues the file itself.
     """
+    if folder is None:
+        return previous
     journal = folder / JOURNAL
     folder.mkdir(parents=True, exist_ok=True)
     if previous is not None and previous.exists():
         if journal.exists() and journal.samefile(previous):
             return journal
         _set_aside(journal)
-        try:
-            journal.hardlink_to(previous)
-        except OSError:  # another file system, or one without links
-            shutil.copy(previous, journal)
+        _link(journal, previous)
     else:
         _set_aside(journal)
     return journal
+
+
+def _link(journal: Path, previous: Path) -> None:
+    """Give a file a second name: of a copy, neither of two resumed runs would see the other."""
+    try:
+        journal.hardlink_to(previous)
+    except OSError:  # another file system
+        try:
+            journal.symlink_to(previous.resolve())
+        except OSError:  # a file system without links
+            shutil.copy(previous, journal)
 
 
 def _set_aside(journal: Path) -> None:

@@ -1,14 +1,17 @@
 """Figures that read the private graph stay on this machine by default."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytorch_lightning import Trainer
 from pytorch_lightning.loggers import CSVLogger, Logger
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks.graph_statistics import GraphStatistics
 
 PREFIX = "nonprivate/"
+_UPLOADS = ("log_model", "log_model_checkpoints")
+"""Settings of loggers that upload checkpoints."""
 
 
 def withhold_nonprivate(trainer: Trainer, *, upload: bool) -> None:
@@ -21,13 +24,30 @@ def withhold_nonprivate(trainer: Trainer, *, upload: bool) -> None:
     Args:
         trainer: Trainer of the run. With ``GraphStatistics(nonprivate=False)`` among its callbacks
             no logger keeps any of them.
-        upload: Whether loggers other than the local CSV may have them.
+        upload: Whether loggers other than the local CSV may have them, and checkpoints.
+
+    Raises:
+        MisconfigurationException: If a logger uploads checkpoints.
     """
+    if not upload:
+        _refuse_uploads(trainer.loggers)
     callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]
     wanted = all(each.nonprivate for each in callbacks if isinstance(each, GraphStatistics))
     for logger in trainer.loggers:
         if not wanted or not (upload or isinstance(logger, CSVLogger)):
             _withhold(logger)
+
+
+def _refuse_uploads(loggers: Sequence[Logger]) -> None:
+    """Refuse loggers that upload checkpoints, which are private."""
+    for logger in loggers:
+        for setting in _UPLOADS:
+            if vars(logger).get(f"_{setting}"):  # some loggers answer to any name
+                raise MisconfigurationException(
+                    f"{setting} of {type(logger).__name__} uploads checkpoints, which hold what was "
+                    "read of the private graph\nset it to False, or upload_nonprivate of "
+                    "PrivacyAccountant to True"
+                )
 
 
 def _withhold(logger: Logger) -> None:

@@ -18,9 +18,9 @@ from lightning_dpg.callbacks.journal import JOURNAL, journal_beside, open_journa
 from lightning_dpg.callbacks.nonprivate import withhold_nonprivate
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
 from lightning_dpg.callbacks.trainer_check import (
+    check_equal_records,
     check_loader,
-    check_rate,
-    check_sampler,
+    check_samples,
     check_trainer,
 )
 from lightning_dpg.interfaces import Released, serves_records
@@ -173,7 +173,7 @@ class PrivacyAccountant(Callback):
             request = pl_module.batch_request()
             data.check_request(request, trainer.max_epochs)
             if request.kind == "poisson" and pl_module.adds_noise:  # before anything is spent
-                check_rate(check_sampler(data.train_dataloader(), trainer), {request.sample_rate})
+                check_samples(data.train_dataloader(), trainer, {request.sample_rate})
 
     def check_run(self, trainer: Trainer, method: Released) -> None:
         """Hand the budget to the method, or refuse what both cannot do within it.
@@ -205,9 +205,9 @@ class PrivacyAccountant(Callback):
                     "has lost\nleave it out of a new run"
                 )
             return
-        loses = checkpoint is not None and any(
-            isinstance(e.event, Gaussian) for e in ledger.entries
-        )
+        # An empty ledger was written before the first release, or edited.
+        is_pure = ledger.entries and not any(isinstance(e.event, Gaussian) for e in ledger.entries)
+        loses = checkpoint is not None and not is_pure
         if loses and (shown is None or not ledger.is_part_of(shown)):
             raise MisconfigurationException(
                 f"{checkpoint} has lost {JOURNAL} of its run, which knows of steps that were made "
@@ -237,15 +237,18 @@ class PrivacyAccountant(Callback):
         state = trainer.strategy.broadcast(state)
         self.check_journal(trainer.ckpt_path, ledger, state)
         if state is not None:
+            if not ledger.is_part_of(state):
+                previous = None  # of another run: the lost steps are told
             booked = ledger.steps
             ledger.catch_up(state)
             rank_zero_info(
                 f"resuming: {ledger.steps} private steps booked, {ledger.steps - booked} of them "
                 "after the checkpoint was written"
             )
-        leaves_files = bool(trainer.loggers) or trainer.checkpoint_callback is not None
-        if leaves_files and folder is not None and trainer.is_global_zero:
-            ledger.journal = open_journal(Path(folder), previous)
+        if trainer.is_global_zero:
+            leaves_files = trainer.loggers or trainer.checkpoint_callback
+            place = Path(folder) if leaves_files and folder else None
+            ledger.journal = open_journal(place, previous)
         self._reserve(trainer, pl_module, previous)
 
     def on_predict_epoch_start(self, trainer: Trainer, pl_module: Any) -> None:
@@ -298,6 +301,7 @@ class PrivacyAccountant(Callback):
     def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Check the live loaders; stop at once if a resumed run has spent its budget."""
         check_loader(trainer, pl_module)
+        check_equal_records(trainer.train_dataloader, trainer, pl_module.step_entries())
         for entry in self._lost(pl_module):
             pl_module.ledger.book_lost(entry)
         pl_module.prove_steps()

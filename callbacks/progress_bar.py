@@ -6,9 +6,11 @@ from typing import Any
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import TQDMProgressBar
 
+from lightning_dpg.privacy.budget import digits_up
+
 
 class PrivacyProgressBar(TQDMProgressBar):
-    """Progress bar with the epsilon spent and the budget, such as ``eps=1.37/2.00``."""
+    """Progress bar with the epsilon spent and the budget, such as ``eps=1.37/2``; it is rounded up."""
 
     def get_metrics(self, trainer: Trainer, pl_module: Any) -> dict[str, Any]:
         """Return the metrics at the end of the bar."""
@@ -16,5 +18,6 @@ class PrivacyProgressBar(TQDMProgressBar):
         metrics.pop("v_num", None)  # the run folder is named in full at the end
         budget = pl_module.ledger.budget
         if budget is not None and math.isfinite(budget.epsilon):
-            metrics["eps"] = f"{pl_module.ledger.epsilon(budget.delta):.2f}/{budget.epsilon:.2f}"
+            spent = digits_up(pl_module.ledger.epsilon(budget.delta), 3)
+            metrics["eps"] = f"{spent}/{budget.epsilon:g}"
         return metrics

@@ -1,5 +1,10 @@
 """Checks of the trainer: each step must be the step that the ledger books."""
 
+import hashlib
+from collections.abc import Sequence
+
+import torch
+import torch.distributed as dist
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import (
     BaseFinetuning,
@@ -14,10 +19,13 @@ from pytorch_lightning.callbacks import (
     ThroughputMonitor,
     WeightAveraging,
 )
+from pytorch_lightning.profilers import AdvancedProfiler, PyTorchProfiler
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor
 from torch.utils.data import DataLoader
 
-from lightning_dpg.interfaces import Released
+from lightning_dpg.interfaces import KeepsBudget, Released
+from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.sampling import PoissonSampler
 
 _TRIALS = "makes trial steps on private data and then forgets that they were booked"
@@ -58,6 +66,13 @@ def check_trainer(trainer: Trainer, method: Released) -> None:
                 "set it to 1 or more, or leave it out"
             )
     _check_steps(trainer, method)
+    _check_processes(trainer)
+    budgets = [each for each in trainer.callbacks if isinstance(each, KeepsBudget)]  # type: ignore[attr-defined]
+    if len(budgets) > 1:
+        raise MisconfigurationException(
+            "the trainer has two PrivacyAccountants, and the budget of the last would replace the "
+            "other one\nkeep one of them"
+        )
     if not method.adds_noise:
         return
     is_endless = trainer.max_epochs == -1 and trainer.max_steps == -1
@@ -77,6 +92,21 @@ def check_trainer(trainer: Trainer, method: Released) -> None:
         for refused, why in REFUSED_CALLBACKS.items():
             if isinstance(callback, refused):
                 raise MisconfigurationException(f"{type(callback).__name__} {why}: remove it")
+
+
+def _check_processes(trainer: Trainer) -> None:
+    """Refuse a process group of which the trainer knows nothing.
+
+    Sums run over the group: each of its processes would add a whole sum to the one that is noised.
+    """
+    if not (dist.is_available() and dist.is_initialized()):
+        return
+    if dist.get_world_size() != trainer.world_size:
+        raise MisconfigurationException(
+            f"torch.distributed has {dist.get_world_size()} processes, and the trainer "
+            f"{trainer.world_size}: each record would be added once per process\n"
+            "set trainer.strategy to ddp and trainer.devices to the number of processes"
+        )
 
 
 def _check_steps(trainer: Trainer, method: Released) -> None:
@@ -101,6 +131,7 @@ def _voiding_settings(trainer: Trainer, method: Released) -> dict[str, str]:
     """Return settings with wrong values, and their effects."""
     wraps = trainer._accelerator_connector.use_distributed_sampler and trainer.world_size > 1
     one_batch = "reads the same few records in every step, and the ledger books fresh samples"
+    profiler = trainer.profiler  # type: ignore[attr-defined]  # Lightning sets it untyped
     facts = {
         "overfit_batches": (trainer.overfit_batches, one_batch),  # type: ignore[attr-defined]
         "accumulate_grad_batches": (
@@ -116,8 +147,12 @@ def _voiding_settings(trainer: Trainer, method: Released) -> dict[str, str]:
             "exchanges the sampler whose rate is booked",
         ),
         "detect_anomaly": (
-            trainer._detect_anomaly,
+            trainer._detect_anomaly or torch.is_anomaly_enabled(),
             "ends a run by what is private: one record can make a gradient that is no number",
+        ),
+        f"profiler {type(profiler).__name__}": (
+            isinstance(profiler, AdvancedProfiler | PyTorchProfiler),
+            "writes shapes or numbers of calls, which tell the sizes of private batches",
         ),
         "use_distributed_sampler true": (
             wraps and method.batch_request().kind == "poisson",
@@ -155,12 +190,16 @@ def check_sampler(loader: object, trainer: Trainer) -> PoissonSampler:
             f"{loader.batch_size}, but process {place[0]} of {place[1]} needs its share of each draw "
             "as it is: pass batch_size=None, rank and world_size"
         )
-    num_records = len(loader.dataset)  # type: ignore[arg-type]
-    if sampler.num_records != num_records or not sampler.is_secret:
+    # The message ends in logs, and the number of records is private.
+    if sampler.num_records != len(loader.dataset):  # type: ignore[arg-type]
         raise MisconfigurationException(
-            f"{sampler.num_records} of {num_records} records are drawn, "
-            f"{'in secret' if sampler.is_secret else 'with a known seed'}\n"
-            "a rate is booked for all records, and for draws that nobody knows"
+            "the sampler draws from another number of records than the loader's data set has\n"
+            "a rate is booked for all records: pass PoissonSampler their number"
+        )
+    if not sampler.is_secret:
+        raise MisconfigurationException(
+            "the sampler draws with a known seed, and a rate is booked for secret draws\n"
+            "leave noise of PoissonSampler out"
         )
     return sampler
 
@@ -179,6 +218,46 @@ def check_loader(trainer: Trainer, method: Released) -> None:
     if not rates or (rates == {1.0} and method.batch_request().kind == "all"):
         return  # no step is booked, or each reads all records whatever the batch holds
     check_rate(check_sampler(trainer.train_dataloader, trainer), rates)
+
+
+def check_samples(loader: object, trainer: Trainer, rates: set[float]) -> None:
+    """Refuse batches that are no Poisson samples at one rate, or not of the same records.
+
+    Args:
+        loader: What gives the batches of this process.
+        trainer: The trainer that they are for.
+        rates: The rate that is booked.
+    """
+    check_rate(check_sampler(loader, trainer), rates)
+    check_equal_records(loader, trainer)
+
+
+def check_equal_records(
+    loader: object, trainer: Trainer, booked: Sequence[LedgerEntry] = ()
+) -> None:
+    """Refuse processes that have read different records, or that book different steps.
+
+    Each process takes its share of a draw by the numbers of the records. Where these differ, the
+    batches of two processes can hold one record, which then moves the sum twice as far.
+
+    Args:
+        loader: What gives the batches of this process.
+        trainer: The trainer that they are for.
+        booked: What this process books.
+    """
+    if trainer.world_size == 1 or not isinstance(loader, DataLoader):
+        return
+    edges = getattr(loader.dataset, "edges", None)
+    number = len(loader.dataset)  # type: ignore[arg-type]
+    content = edges.cpu().numpy().tobytes() if isinstance(edges, Tensor) else b""
+    text = repr((number, list(booked))).encode()
+    digest = hashlib.sha256(text + content).hexdigest()
+    is_equal = trainer.strategy.broadcast(digest) == digest
+    if not trainer.strategy.reduce_boolean_decision(is_equal):  # all processes end
+        raise MisconfigurationException(
+            "the processes have read different data, or have different settings: one record could "
+            "be in the batches of two\ngive all of them the same files and the same configuration"
+        )
 
 
 def check_rate(sampler: PoissonSampler, rates: set[float]) -> None:

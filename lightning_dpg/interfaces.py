@@ -221,6 +221,9 @@ class Released(RequestsBatches, Protocol):
     def condition(self) -> str | None:
         """What the guarantee holds under only; None where it always holds."""
 
+    def epsilon_in_any_case(self) -> float | None:
+        """Pure epsilon of all releases that holds without the condition; None if none is proved."""
+
     def claimed_epsilon(self, delta: float) -> float | None:
         """Epsilon that the paper would print for this run; None where that is no question."""
 

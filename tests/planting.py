@@ -28,6 +28,7 @@ _MECHANISMS = {
     "choose_by_chain": "epsilon",
     "randomized_response": "epsilon",
     "multi_bit": "epsilon",
+    "piecewise": "epsilon",
     "gaussian": "noise_multiplier",
 }
 
@@ -55,7 +56,8 @@ def plant(monkeypatch, factor, keys=None):
                 return mechanism(*args, **settings)
             if setting == "epsilon":
                 # Reports have no law without noise.
-                most = 1e6 * value if isinstance(value, torch.Tensor) else math.inf
+                is_report = isinstance(value, torch.Tensor) or mechanism.__name__ == "piecewise"
+                most = 1e6 * value if is_report else math.inf
                 less = value / factor if factor else most
                 claim = settings.get("cost") or float(
                     torch.as_tensor(value, dtype=torch.double).max()

@@ -141,11 +141,34 @@ def test_two_processes_end_with_equal_weights_and_the_ledger_of_one(place, confi
     assert results[0]["steps"] == 40
 
 
-@pytest.mark.parametrize("launcher", ["environment", "torchrun"])
-def test_two_nodes_book_once_and_end_with_equal_weights(place, launcher):
+def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+        return str(free.getsockname()[1])
+
+
+def test_two_nodes_with_different_files_are_refused_before_anything_is_spent(place):
+    """Half of the edges were in the batches of both, and moved the sum by twice the clip."""
+    for k in (0, 1):
+        lines = [f"{i},{(i + 1) % 34}" for i in range(k, 34)]
+        (place / f"edges{k}.csv").write_text("\n".join(["source,target", *lines]))
+    options = ["--config", "ddp", "--trainer.devices", "1", "--trainer.num_nodes", "2"]
+    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
+    nodes = [
+        start(
+            place, *options, "--data.init_args.name", f"edges{k}.csv", NODE_RANK=str(k), **address
+        )
+        for k in (0, 1)
+    ]
+    outs = [node.communicate(timeout=LIMIT)[0] for node in nodes]
+    assert [node.returncode for node in nodes] == [2, 2], outs
+    assert all("have read different data" in out for out in outs), outs
+    assert not list(place.rglob("ledger.jsonl"))
+
+
+@pytest.mark.parametrize("launcher", ["environment", "torchrun"])
+def test_two_nodes_book_once_and_end_with_equal_weights(place, launcher):
+    port = free_port()
     options = ["--config", "ddp", "--trainer.devices", "1", "--trainer.num_nodes", "2"]
     if launcher == "environment":
         address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}

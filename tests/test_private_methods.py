@@ -59,6 +59,8 @@ SMALL = {
     "HRG": {"steps_per_node": 100},
     "GaussianHRG": {"steps_per_node": 100},
     "BlockSampler": {"sweeps": 5},
+    "NodeBlockSampler": {"max_degree": 13, "sweeps": 5},
+    "PooledGMMN": {"num_steps": 3},
     "NodePrivCom": {"max_degree": 13, "clip": 0.75},
     "CentralGromovWasserstein": SMALL_GW,
     "LDPGromovWasserstein": SMALL_GW,
@@ -97,6 +99,12 @@ LEDGERS = {
         ("degree of each node", "pure", 2, 0.165, 1),
         ("labels of nodes", "pure", 1, 0.64, 1),
         ("edges within and between communities", "pure", 1, 0.06, 1),
+    ],
+    # At most 13 edges of a node; degrees are not released.
+    "block_sampler_node": [
+        ("number of edges", "pure", 13, 0.24, 1),
+        ("labels of nodes", "pure", 13, 7.52, 1),
+        ("edges within and between communities", "pure", 13, 0.24, 1),
     ],
     "dk2": [
         ("number of edges", "pure", 1, 0.05, 1),
@@ -230,9 +238,11 @@ RELATIONS = {
     "ldp_gw": "local_graph",
     "local_scalars": "local_graph",
     "privcom_node": "node",
+    "block_sampler_node": "node",
     "attribute_moments_node": "node",
 }
 LEDGERS["dpggan"] = LEDGERS["dpgvae"]  # its discriminator reads no edge
+LEDGERS["pooled_gmmn"] = LEDGERS["pooled_set"]  # its steps read no edge
 LEDGERS["private_kernel"] = [
     ("number of edges", "pure", 1, 2 / (1 + 42 ** (2 / 3)), 1),
     # A flip changes 3 edges of the truncated graph, and each is in 2 (8 - 1) triples at most.

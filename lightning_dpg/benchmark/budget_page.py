@@ -20,10 +20,13 @@ from lightning_dpg.book.terminal import shares
 from lightning_dpg.book.verification import faults
 from lightning_dpg.book.wording import (
     GRANT_COLUMNS,
+    MARK,
+    condition_note,
     grant_cells,
     grant_rule,
     left_number,
     left_text,
+    method_name,
     minute,
     upper_bounds,
 )
@@ -152,6 +155,8 @@ def _group(found: dict[str, Any]) -> Section:
     parts = Table("Parts", "Each part has a total and a filter of its own.", head, rows)
     spent = f"{_amounts(found)} for one {found['record']}, if the declaration holds."
     guarantee = f"All releases from all parts together are {spent}"
+    if any(each["conditional"] for each in found["parts"]):
+        guarantee += f" The conditions of the runs marked {MARK} have to hold, too."
     return Section(found["group"], "", guarantee, group_facts(found), [], [], None, [parts])
 
 
@@ -178,7 +183,10 @@ def _section(content: Content, log: Sequence[Line], method: str | None, now: dat
         guarantee=_guarantee(found),
         facts=facts,
         bar=_bar(found),
-        notes=[f"{note[0].upper()}{note[1:]}." for note in upper_bounds(found)],
+        notes=[
+            f"{note[0].upper()}{note[1:]}."
+            for note in [*upper_bounds(found), *condition_note(found)]
+        ],
         chart=_chart(found, points, now),
         tables=[
             _releases(found),
@@ -193,10 +201,12 @@ def _guarantee(found: dict[str, Any]) -> str:
     if not found["spent"]:
         return "Nothing was released from these data yet."
     level, neighbors = RELATIONS[Relation(found["relation"])]
+    marked = found["conditional"]
     return (
         f"All releases together are {level} {_amounts(found)} ({neighbors}), by the accountant "
         f"{found['accountant']}. One record is: {found['record']}. "
         "If later releases were chosen after earlier ones were seen, the total is proved."
+        + (f" All of this holds if the conditions of the runs marked {MARK} do." if marked else "")
     )
 
 
@@ -252,7 +262,7 @@ def _releases(found: dict[str, Any]) -> Table:
         (
             str(run["run"]),
             _utc(run["opened"]),
-            run["method"],
+            method_name(run),
             digits_up(run["epsilon"], 6),
             digits_up(run["delta"], 6),
             run["outcome"],

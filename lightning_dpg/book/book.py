@@ -8,7 +8,7 @@ at the same instant never overspend together.
 import contextlib
 from pathlib import Path
 
-from lightning_dpg.book import owner_token, rows, schema
+from lightning_dpg.book import conditions, owner_token, rows, schema
 from lightning_dpg.book.checkpoint import new_faults
 from lightning_dpg.book.connection import connect
 from lightning_dpg.book.errors import BookError
@@ -220,6 +220,7 @@ class Book(OwnerSide):
                 before=[entry.to_dict() for entry in one.before],
                 entries=[entry.to_dict() for entry in entries],
                 booked=one.booked,
+                **conditions.facts_of(request),
             )
         return Reservation(self.database, number, entries, one.booked, one.unseen)
 

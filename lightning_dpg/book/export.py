@@ -8,6 +8,7 @@ from typing import Any
 
 from lightning_dpg import __version__
 from lightning_dpg.book.book import Book
+from lightning_dpg.book.conditions import Condition, conditions
 from lightning_dpg.book.report import as_json, read, summarized
 from lightning_dpg.book.rows import Planned, Run
 
@@ -15,6 +16,7 @@ _OF_DATA = ("dataset", "relation", "record")
 _OF_RUN = (
     *("run", "family", "outcome", "method", "reserved_utc", "closed_utc", "who", "folder"),
     *("settings_sha256", "release_sha256", "budget_epsilon", "budget_delta"),
+    *("condition", "epsilon_in_any_case"),
 )
 _OF_ENTRY = (
     *("release", "mechanism", "epsilon", "delta", "noise_multiplier", "sample_rate"),
@@ -39,10 +41,11 @@ def csv_text(book: Book, names: Sequence[str]) -> str:
     for name in names:
         with book.database.snapshot():
             known, runs = book.data_set(name), book.runs(name)
+            found = conditions(book.database)
         data = {"dataset": name, "relation": known.relation.value, "record": known.record}
         for run in runs:
             for entry in map(_entry, run.planned) if run.planned else ({},):
-                cells = data | _run(run) | entry
+                cells = data | _run(run, found.get(run.number)) | entry
                 writer.writerow({key: _defused(value) for key, value in cells.items()})
     return text.getvalue()
 
@@ -61,7 +64,9 @@ def json_text(book: Book, names: Sequence[str]) -> str:
         found = summarized(content)
         found["registered_utc"] = content.known.created
         found["releases"] = [
-            _run(run) | {"entries": [_entry(each) for each in run.planned]} for run in content.runs
+            _run(run, content.conditions.get(run.number))
+            | {"entries": [_entry(each) for each in run.planned]}
+            for run in content.runs
         ]
         data_sets.append(found)
     whole = {
@@ -73,10 +78,11 @@ def json_text(book: Book, names: Sequence[str]) -> str:
     return as_json(whole) + "\n"
 
 
-def _run(run: Run) -> dict[str, Any]:
+def _run(run: Run, condition: Condition | None) -> dict[str, Any]:
     values = (
         *(run.number, run.family, run.outcome, run.method, run.opened, run.closed, run.who),
         *(run.folder, run.settings, run.release, run.budget.epsilon, run.budget.delta),
+        *(condition or (None, None)),
     )
     return dict(zip(_OF_RUN, values, strict=True))
 

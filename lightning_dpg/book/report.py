@@ -2,11 +2,12 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lightning_dpg.book import totals
 from lightning_dpg.book.book import Book
+from lightning_dpg.book.conditions import Condition, conditions, in_any_case
 from lightning_dpg.book.filter import Spending
 from lightning_dpg.book.grants import Grant, spent_by, states
 from lightning_dpg.book.log import Line, lines_of
@@ -25,6 +26,7 @@ class Content(NamedTuple):
         left: Largest epsilon of one more pure release.
         grants: Its grants.
         measurements: Lines of the log on measurements that read its data.
+        conditions: Conditions of the guarantees of runs, by the number of the run.
     """
 
     known: DataSet
@@ -32,6 +34,7 @@ class Content(NamedTuple):
     left: float
     grants: Sequence[Grant]
     measurements: Sequence[Line]
+    conditions: Mapping[int, Condition]
 
 
 def read(book: Book, name: str) -> Content:
@@ -47,7 +50,8 @@ def read(book: Book, name: str) -> Content:
     ]
     runs = book.runs(name)
     left = 0.0 if known.closed else pure_left(known, counted(runs))
-    return Content(known, runs, left, book.grants(name), measurements)
+    found = conditions(book.database)
+    return Content(known, runs, left, book.grants(name), measurements, found)
 
 
 def summary(book: Book, name: str) -> dict[str, Any]:
@@ -55,7 +59,8 @@ def summary(book: Book, name: str) -> dict[str, Any]:
 
     Epsilons are at the delta of the total. ``spent`` is what all releases prove together; ``reserved``
     is what they would prove beyond it with all that is reserved; ``left`` is the largest epsilon of one
-    more pure release that is let in: none on a closed data set.
+    more pure release that is let in: none on a closed data set. ``conditional`` says that the
+    guarantee of a run has a condition; ``in_any_case`` is what all releases prove without it, if any.
 
     Args:
         book: The book.
@@ -90,9 +95,10 @@ def summarized(content: Content) -> dict[str, Any]:
         "closed_by": known.closed_by,
         "two_persons": known.two_persons,
         **_node(known, runs),
+        **_conditional(content),
         "grants": _grants(content),
         "measurements": [_measurement(line) for line in content.measurements],
-        "releases": [_release(run) for run in runs],
+        "releases": [_release(run, content.conditions.get(run.number)) for run in runs],
     }
 
 
@@ -104,6 +110,17 @@ def _node(known: DataSet, runs: Sequence[Run]) -> dict[str, Any]:
     epsilon = totals.node_level(entries, known.total.delta, known.max_degree)
     stated = float(digits_up(epsilon, 5)) if math.isfinite(epsilon) else "inf"
     return {"max_degree": known.max_degree, "node": stated}
+
+
+def _conditional(content: Content) -> dict[str, Any]:
+    """Whether the numbers hold under conditions only, and the epsilon that holds without them."""
+    if not any(run.number in content.conditions for run in content.runs):
+        return {"conditional": False}
+    epsilon = in_any_case(content.runs, content.conditions, content.known.total.delta)
+    return {
+        "conditional": True,
+        "in_any_case": None if epsilon is None else rounded_up(epsilon),
+    }
 
 
 def _grants(content: Content) -> list[dict[str, Any]]:
@@ -140,7 +157,7 @@ def _measurement(line: Line) -> dict[str, Any]:
     }
 
 
-def _release(run: Run) -> dict[str, Any]:
+def _release(run: Run, condition: Condition | None) -> dict[str, Any]:
     cost = Spending(run.budget, run.counted).cost
     return {
         "run": run.number,
@@ -154,6 +171,8 @@ def _release(run: Run) -> dict[str, Any]:
         "folder": run.folder,
         "settings": run.settings,
         "release": run.release,
+        "condition": None if condition is None else condition.words,
+        "in_any_case": None if condition is None else condition.in_any_case,
         "entries": [each.stated for each in run.planned if each.booked],
     }
 

@@ -38,6 +38,9 @@ class Request(NamedTuple):
         journal: Its journal, if any.
         before: What the ledger of a resumed run holds at its start.
         previous: Journal of the run that this one continues, if any.
+        condition: Condition of its guarantee; None if it always holds.
+        in_any_case: Pure epsilon of all its releases that holds without the condition; None if none
+            is proved.
     """
 
     method: str
@@ -49,6 +52,8 @@ class Request(NamedTuple):
     journal: Path | None = None
     before: Sequence[LedgerEntry] = ()
     previous: Path | None = None
+    condition: str | None = None
+    in_any_case: float | None = None
 
 
 class Asked(NamedTuple):

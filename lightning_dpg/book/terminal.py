@@ -12,10 +12,13 @@ from rich.text import Text
 
 from lightning_dpg.book.wording import (
     GRANT_COLUMNS,
+    MARK,
+    condition_note,
     grant_cells,
     grant_rule,
     left_number,
     left_text,
+    method_name,
     minute,
     upper_bounds,
 )
@@ -56,6 +59,8 @@ def show(found: dict[str, Any]) -> None:
         _print(console, plain("no releases"))
         return
     _print(console, _runs(found["releases"], console))
+    for line in condition_note(found):
+        _print(console, plain(line))
 
 
 def show_group(found: dict[str, Any], facts: Sequence[tuple[str, str]]) -> None:
@@ -77,6 +82,7 @@ def show_group(found: dict[str, Any], facts: Sequence[tuple[str, str]]) -> None:
         table.add_row(plain(each["dataset"]), *_numbers(each), count, plain(each["words"]))
     _fold_only(table, "part", "words")
     _print(console, table)
+    _print_mark(console, parts)
 
 
 def show_all(found: Sequence[dict[str, Any]]) -> None:
@@ -96,6 +102,7 @@ def show_all(found: Sequence[dict[str, Any]]) -> None:
     _fold_only(table, "data set")
     _print(console, table)
     _print(console, plain("epsilon at the delta of each; runs: budget show NAME"))
+    _print_mark(console, found)
 
 
 def show_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -143,9 +150,17 @@ def plain(text: str) -> Text:
     return Text(_CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
+def _print_mark(console: Console, found: Sequence[dict[str, Any]]) -> None:
+    """Explain the mark of data sets whose numbers hold under conditions."""
+    if any(each["conditional"] for each in found):
+        _print(console, plain(f"{MARK} only if conditions hold, which budget show NAME tells"))
+
+
 def _numbers(found: dict[str, Any]) -> list[str]:
     """Total, delta, spent, reserved and left; nothing is left of closed data."""
     numbers = [digits_up(found[key], 6) for key in ("total", "delta", "spent", "reserved")]
+    if found["conditional"]:
+        numbers[2] += f" {MARK}"
     return [*numbers, left_number(found)]
 
 
@@ -209,7 +224,7 @@ def _runs(releases: Sequence[dict[str, Any]], console: Console) -> Table:
             str(each["run"]),
             minute(each["opened"]),
             plain(each["outcome"]),
-            plain(each["method"]),
+            plain(method_name(each)),
             digits_up(each["epsilon"], 6),
             digits_up(each["delta"], 6),
         )

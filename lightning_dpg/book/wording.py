@@ -8,6 +8,8 @@ from lightning_dpg.privacy.budget import digits_up
 GRANT_COLUMNS = ("grant", "to", "epsilon", "spent", "delta", "spent delta", "state", "by")
 """Names of the columns of :func:`grant_cells`."""
 
+MARK = "†"
+
 
 def minute(time: str) -> str:
     """A time of the book, which is in UTC, up to the minute.
@@ -66,6 +68,34 @@ def upper_bounds(found: dict[str, Any]) -> list[str]:
             "the total is exceeded: lost steps were released, and are booked whatever the total"
         )
     return said
+
+
+def method_name(run: dict[str, Any]) -> str:
+    """Name of the method of a run, with a mark where its guarantee holds under a condition.
+
+    Args:
+        run: A run of a summary.
+    """
+    return run["method"] if run["condition"] is None else f"{run['method']} {MARK}"
+
+
+def condition_note(found: dict[str, Any]) -> list[str]:
+    """Say that the numbers of a data set hold under conditions only, and what holds in any case.
+
+    Args:
+        found: Summary of a data set.
+    """
+    if not found["conditional"]:
+        return []
+    epsilon = found["in_any_case"]
+    proved = (
+        "nothing is proved"
+        if epsilon is None
+        else f"all releases together are ({epsilon:g}, {found['delta']:g})-DP"
+    )
+    return [
+        f"{MARK} under a condition: the epsilons hold only if the conditions do; in any case {proved}"
+    ]
 
 
 def grant_cells(grant: dict[str, Any]) -> tuple[str, ...]:

@@ -12,7 +12,8 @@ class SwapGraph:
     """A simple graph whose edges are swapped in pairs, which keeps all degrees.
 
     The neighbors of a node are the bits of one integer, so that the triangles on an edge are one
-    operation.
+    operation. Before any swap, nodes of large degree are linked to each other, which closes more
+    triangles than random graphs of these degrees have.
 
     Args:
         degrees: Wanted degrees; where no simple graph has them, some nodes get others.
@@ -46,19 +47,22 @@ class SwapGraph:
                 return
             parts = self._components()
 
-    def reach_triangles(self, target: float, *, connected: bool) -> None:
+    def reach_triangles(self, target: float, *, connected: bool) -> float:
         """Swap edges until the number of triangles is as near to a target as swaps bring it.
 
         Args:
             target: Wanted number of triangles.
             connected: Whether to reject swaps that disconnect the graph.
+
+        Returns:
+            Distance of the number of triangles to the target.
         """
         triangles = self.triangles()
         has_center = any(bits.bit_count() == len(self._neighbors) - 1 for bits in self._neighbors)
         checks = connected and not has_center
         for _ in range(_ATTEMPTS * len(self.edges)):
             if abs(triangles - target) <= 0.5:
-                return
+                break
             closes = triangles < target and self._coins.random() < 0.5
             ends = self._closing_swap() if closes else self._random_swap()
             change = self._swap(*ends)
@@ -70,6 +74,7 @@ class SwapGraph:
             else:
                 a, b, c, d = ends
                 self._swap(a, c, b, d)  # back
+        return abs(triangles - target)
 
     def _swap(self, a: int, b: int, c: int, d: int) -> int | None:
         """Replace edges ab and cd by ac and bd; the change in triangles, None if impossible."""

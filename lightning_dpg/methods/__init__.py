@@ -34,6 +34,7 @@ from lightning_dpg.methods.graph_set.graph_vae.dp_graph_vae import DPGVAE
 from lightning_dpg.methods.graph_set.graph_vae.graph_vae import GGAN, GVAE
 from lightning_dpg.methods.graph_set.graphrnn import GraphRNN
 from lightning_dpg.methods.graph_set.pooled_set.method import PooledSet
+from lightning_dpg.methods.graph_set.pooled_set.moment_matching import PooledGMMN
 from lightning_dpg.methods.single_graph.attribute_encoder.attribute_moments import (
     AttributeMoments,
 )
@@ -53,6 +54,7 @@ from lightning_dpg.methods.single_graph.hrg import HRG
 from lightning_dpg.methods.single_graph.netgan.as_published import DPNetGANAsPublished
 from lightning_dpg.methods.single_graph.netgan.dp_netgan import DPNetGAN
 from lightning_dpg.methods.single_graph.netgan.netgan import NetGAN
+from lightning_dpg.methods.single_graph.node_block_sampler import NodeBlockSampler
 from lightning_dpg.methods.single_graph.node_degrees import NodeDegrees
 from lightning_dpg.methods.single_graph.privcom.as_published import PrivComAsPublished
 from lightning_dpg.methods.single_graph.privcom.katz_privcom import KatzPrivCom
@@ -100,9 +102,11 @@ __all__ = [
     "LocalScalars",
     "NetGAN",
     "NodeAttributeMoments",
+    "NodeBlockSampler",
     "NodeDegrees",
     "NodePrivCom",
     "OneShotSynthesizer",
+    "PooledGMMN",
     "PooledSet",
     "PrivCom",
     "PrivComAsPublished",

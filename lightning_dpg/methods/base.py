@@ -81,7 +81,7 @@ class PrivateModule(pl.LightningModule):
     @property
     def noise(self) -> NoiseSource:
         """The secret noise source; it is made on first use, so that all ranks can share it."""
-        if self._noise is None:
+        if self._noise is None or not self._noise.is_shared:
             self._noise = NoiseSource()
         return self._noise
 
@@ -273,6 +273,10 @@ class PrivateModule(pl.LightningModule):
 
     def condition(self) -> str | None:
         """Condition of the guarantee, to follow "if" (public); None if it always holds."""
+        return None
+
+    def epsilon_in_any_case(self) -> float | None:
+        """Pure epsilon of all releases that holds without the condition; None if none is proved."""
         return None
 
     def claimed_epsilon(self, delta: float) -> float | None:

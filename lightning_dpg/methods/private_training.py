@@ -158,14 +158,18 @@ class PrivateTraining(nn.Module):
         return not method.ledger.entries
 
     def drawn(self, batch: PoissonBatch) -> Tensor:
-        """Return the records of a batch if it was drawn at the booked rate.
+        """Return the records of a batch if it was drawn at the booked rate, for one step.
 
         Raises:
-            ValueError: If the batch was drawn at another rate.
+            ValueError: If the batch was drawn at another rate, or was read before: two steps on one
+                sample cost more than two on fresh ones, which are booked.
         """
         if batch.sample_rate != self.sample_rate:
             raise ValueError(f"batch drawn at {batch.sample_rate}, booked at {self.sample_rate}")
         records: Tensor = batch.data
+        if getattr(records, "is_read", False):
+            raise ValueError("a batch is read twice: each private step needs a fresh sample")
+        records.is_read = True  # type: ignore[attr-defined]  # a tensor takes any attribute
         return records
 
     def backward(

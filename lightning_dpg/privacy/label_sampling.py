@@ -65,7 +65,7 @@ def labels_entry(
     """Entry of :func:`sample_labels`, with the epsilon of a guard that stands before it."""
     public: dict[str, float | int | str] = {"sweeps of the chain": sweeps}
     if math.isfinite(guard):
-        public["epsilon in any case, by the guard"] = guard
+        public["epsilon without the chain, by the guard"] = guard
     return LedgerEntry(
         key=key,
         name=name,

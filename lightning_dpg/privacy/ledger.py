@@ -23,6 +23,10 @@ class PrivacyBudgetExceeded(RuntimeError):
     """A release was refused because it would overspend the budget. Nothing was booked."""
 
 
+class JournalOfTwoRuns(RuntimeError):
+    """A release was refused because another run writes to the same journal."""
+
+
 class PrivacyLedger:
     """Books every read of the private data before it happens, and refuses to overspend.
 
@@ -49,6 +53,7 @@ class PrivacyLedger:
         self.budget: Budget | None = None
         self._proved: tuple[Budget | None, Counter[Any]] = None, Counter()
         self.journal: Path | None = None
+        self._written: tuple[Path, int, int] | None = None
         self.account: Callable[[LedgerEntry], None] | None = None
         self.observer: Callable[[str, Tensor], None] | None = None
 
@@ -255,17 +260,45 @@ class PrivacyLedger:
 
     def _write(self, journal: Path, entry: LedgerEntry) -> None:
         lines = [entry]
+        self._refuse_other_writer(journal)
         if journal.exists():
             _drop_torn_line(journal)
         if not journal.exists() or journal.stat().st_size == 0:
             lines = [*self.entries, entry]
         with journal.open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(line.to_dict()) + "\n" for line in lines)
+        self._written = _facts(journal)
+
+    def _refuse_other_writer(self, journal: Path) -> None:
+        """Refuse to write where another run has written: neither would know what both spend."""
+        if not journal.exists() or self._written == _facts(journal):
+            return
+        before, now = self._written, _facts(journal)
+        is_exchanged = before is not None and before[0] == journal and before[1] != now[1]
+        if is_exchanged or self._is_behind(journal):
+            raise JournalOfTwoRuns(
+                f"another run has written to {journal}: two runs share a folder or a checkpoint\n"
+                "let one of them end, and resume the other: it then books the steps of both"
+            )
+
+    def _is_behind(self, journal: Path) -> bool:
+        """Whether a journal shows more than this ledger."""
+        if b"\n" not in journal.read_bytes():
+            return False
+        shown = PrivacyLedger(self.relation)
+        shown.load_state_dict(self.replay(journal))
+        return not shown.is_part_of(self.state_dict())
 
 
 def _kind(entry: LedgerEntry) -> LedgerEntry:
     """The entry as if it had happened once."""
     return replace(entry, steps=1)
+
+
+def _facts(journal: Path) -> tuple[Path, int, int]:
+    """Name, number and size of a file; another file of the same name has another number."""
+    status = journal.stat()
+    return journal, status.st_ino, status.st_size
 
 
 def _total_steps(entries: Sequence[LedgerEntry], kind: LedgerEntry) -> int:

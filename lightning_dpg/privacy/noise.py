@@ -14,10 +14,14 @@ from torch import Tensor
 _INDICES_AT_ONCE = 2**24
 
 
+def _num_processes() -> int:
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
 def _shared_key() -> int:
     """A fresh 128-bit key of the operating system, the same one on all ranks."""
     keys = [secrets.randbits(128)]
-    if dist.is_available() and dist.is_initialized():
+    if _num_processes() > 1:
         dist.broadcast_object_list(keys, src=0)
     return keys[0]
 
@@ -46,8 +50,14 @@ class NoiseSource:
     def __init__(self, *, unsafe_seed: int | None = None) -> None:
         """Draw the key."""
         self.is_secret = unsafe_seed is None
+        self._num_processes = _num_processes()
         key = _shared_key() if unsafe_seed is None else unsafe_seed
         self._generator = np.random.Generator(np.random.Philox(key=key))
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all ranks draw the same numbers: not if it was made before the process group."""
+        return not self.is_secret or self._num_processes >= _num_processes()
 
     def __getstate__(self) -> NoReturn:
         """Refuse pickling and copying: a saved key undoes the noise, a copied one repeats it."""

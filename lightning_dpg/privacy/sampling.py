@@ -74,7 +74,7 @@ class PoissonSampler(Sampler[Tensor]):
 
     def __iter__(self) -> Iterator[Tensor]:
         """Yield the indices of this rank's share of each batch, long tensors of shape ``(B,)``."""
-        if self.noise is None:
+        if self.noise is None or not self.noise.is_shared:
             self.noise = NoiseSource()
         for _ in range(self.steps):
             indices = self.noise.bernoulli(self.num_records, self.sample_rate)

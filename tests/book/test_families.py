@@ -180,3 +180,31 @@ def test_a_killed_run_of_another_machine_waits_for_it(book, tmp_path, monkeypatc
     (tmp_path / "away").rename(tmp_path / "ledger.jsonl")
     assert other.reconcile() == [1]
     assert shown(other) == 1
+
+
+@pytest.mark.parametrize("original_first", [True, False])
+def test_a_copied_run_folder_shares_no_budget_with_the_original(
+    book, stopped, tmp_path, original_first
+):
+    """Together they would make 160 steps at the price of 100."""
+    copied = tmp_path / "copy" / "ledger.jsonl"
+    copied.parent.mkdir()
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.journal = stopped
+    ledger.spend(steps(40))
+    copied.write_bytes(stopped.read_bytes())
+    places = [stopped, copied] if original_first else [copied, stopped]
+    made = 40
+    for place in places:
+        request = training(place, steps(40), previous=place)
+        try:
+            run = book.reserve("crm", request)
+        except BookError:
+            continue
+        for _ in range(60):
+            if run.affords([steps(1)]):
+                run.book(steps(1))
+                made += 1
+        run.close("ended")
+    assert made <= 100
+    assert shown(book) >= made

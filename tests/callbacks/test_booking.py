@@ -14,11 +14,12 @@ from pytorch_lightning.loggers import CSVLogger
 import lightning_dpg as dpg
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.errors import BookError
+from lightning_dpg.book.report import summary
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, SubgraphDataModule
 from lightning_dpg.graph.io import from_networkx
-from lightning_dpg.methods import ChungLu, PrivateGraphKernel
+from lightning_dpg.methods import BlockSampler, ChungLu, PrivateGraphKernel
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.composition import fits
@@ -69,6 +70,17 @@ def kernel_fitted(data, epsilon=1.0):
     method = PrivateGraphKernel(features=["edges", "gk-c3"], max_degree=4)
     quiet_trainer(PrivacyAccountant(epsilon, 0.0)).fit(method, data)
     return method
+
+
+def test_the_condition_of_a_run_and_what_holds_in_any_case_are_booked(book):
+    data = EdgeListDataModule(KARATE)
+    register(book, "people", data)
+    for method in (BlockSampler(sweeps=2), BlockSampler(sweeps=2, guard_epsilon=1.0), ChungLu()):
+        quiet_trainer(PrivacyAccountant(1.0, 0.0)).fit(method, data)
+    found = summary(book, "people")
+    conditions = [each["condition"] for each in found["releases"]]
+    assert "stationary law" in conditions[0] and conditions[1:] == [None, None]
+    assert (found["spent"], found["in_any_case"]) == (3.0, 10.0)
 
 
 def test_predict_is_booked_on_the_graphs_that_it_reads(book):

@@ -128,7 +128,7 @@ FLAGS = {
     "benchmark": [(True, 5)],
     "inference_mode": [(False, 5)],
     "use_distributed_sampler": [(True, 5), (False, 5)],  # on two devices: below
-    "profiler": [("simple", 5)],
+    "profiler": [("simple", 5), ("advanced", REFUSED), ("pytorch", REFUSED)],
     "detect_anomaly": [(True, REFUSED)],
     "barebones": [(True, 5)],
     "plugins": [("mixed", REFUSED)],
@@ -255,7 +255,7 @@ def loaders(data, world_size=1):
         "batch_size 4": DataLoader(records, batch_size=4, sampler=ours),
         "process 1 of 2": DataLoader(records, batch_size=None, sampler=other),
         "with a known seed": DataLoader(records, batch_size=None, sampler=known),
-        "77 of 78": DataLoader(records, batch_size=None, sampler=part),
+        "another number of records": DataLoader(records, batch_size=None, sampler=part),
         "at the rate 0.5, and booked at 0.1": DataLoader(
             records, batch_size=None, sampler=PoissonSampler(len(records), 0.5, 5)
         ),

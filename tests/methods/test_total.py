@@ -21,6 +21,7 @@ from lightning_dpg.methods import (
     ChungLu,
     ErdosRenyi,
     GaussianHRG,
+    NodeBlockSampler,
     PrivGraph,
     UniformDK2,
 )
@@ -50,6 +51,7 @@ METHODS = {
     "DK2": DK2,
     "DK2, uniform": UniformDK2,
     "BlockSampler": lambda n: BlockSampler(n, sweeps=3),
+    "NodeBlockSampler": lambda n: NodeBlockSampler(n, n, sweeps=3),
     "HRG": lambda n: HRG(n, steps_per_node=100),
     "HRG, gaussian": lambda n: GaussianHRG(n, steps_per_node=100),
     "RandomizedResponse": RandomizedResponse,

@@ -61,12 +61,15 @@ def test_all_ranks_get_the_key_of_rank_zero(monkeypatch):
         key_of_rank_zero.append(keys[0])
         keys[0] = key_of_rank_zero[0]
 
+    early = NoiseSource()
     monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)
+    monkeypatch.setattr("torch.distributed.get_world_size", lambda: 2)
     monkeypatch.setattr("torch.distributed.broadcast_object_list", broadcast)
     ranks = [NoiseSource(), NoiseSource()]
     assert key_of_rank_zero[0] != key_of_rank_zero[1]
     assert torch.equal(ranks[0].normal(9, 1.0), ranks[1].normal(9, 1.0))
-    assert all(rank.is_secret for rank in ranks)
+    assert all(rank.is_secret and rank.is_shared for rank in ranks)
+    assert not early.is_shared  # each process has a key of its own
 
 
 def test_unsafe_seed_is_marked_and_repeats():

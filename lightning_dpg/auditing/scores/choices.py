@@ -74,7 +74,8 @@ def labels_score(
         known: Graph of all other edges.
     """
     labels, (first, second) = chosen.cpu(), pairs.cpu().T
-    edges, rate = undirected_edges(known).cpu().numpy(), weight(entry.epsilon)
+    edges = undirected_edges(known).cpu().numpy()
+    rate = weight(entry.epsilon / entry.sensitivity)
     model = label_law(edges, method.degrees.cpu(), int(labels.max()) + 1, len(edges), rate)
     model.reset(labels.numpy())
     wanted = torch.from_numpy(model.laws())[first, labels[second]]

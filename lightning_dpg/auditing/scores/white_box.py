@@ -1,6 +1,7 @@
 """Score of the canaries for a white-box attacker, which sees every noisy value at its release."""
 
 import re
+from functools import partial
 
 import numpy as np
 import torch
@@ -32,6 +33,7 @@ from lightning_dpg.auditing.scores.graph_sets import (
     subgraph_counts_score,
 )
 from lightning_dpg.auditing.scores.observation import Observation
+from lightning_dpg.auditing.scores.pooled_sets import pooled_statistics_score
 from lightning_dpg.auditing.scores.products import product_score
 from lightning_dpg.auditing.scores.reports import (
     client_reports_score,
@@ -45,6 +47,7 @@ from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.graph_features.ldp_gw.clients import build_clients, weighted_update
 from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs, public_features
 from lightning_dpg.methods.single_graph.bter import degree_classes, wedge_counter
+from lightning_dpg.methods.single_graph.node_degrees import counts_at_least
 from lightning_dpg.privacy.events import Gaussian
 
 OWN_SCORE = (
@@ -72,7 +75,8 @@ def white_box_score(seen: Observation) -> Tensor:
 
 
 def _num_edges(seen: Observation) -> Tensor:
-    return num_edges_score(seen.noisy, seen.pairs, seen.known, seen.entry.epsilon)
+    rate = seen.entry.epsilon / seen.entry.sensitivity
+    return num_edges_score(seen.noisy, seen.pairs, seen.known, rate)
 
 
 def _ordered_degrees(seen: Observation) -> Tensor:
@@ -94,8 +98,8 @@ def _degree_mixing(seen: Observation) -> Tensor:
 
 
 def _community_links(seen: Observation) -> Tensor:
-    classes, cost = seen.method.communities, weight(seen.entry.epsilon)
-    return links_score(seen.noisy, classes, seen.pairs, seen.known, cost)
+    classes, rate = seen.method.communities, seen.entry.epsilon / seen.entry.sensitivity
+    return links_score(seen.noisy, classes, seen.pairs, seen.known, rate)
 
 
 def _wedges(seen: Observation) -> Tensor:
@@ -107,6 +111,13 @@ def _wedges(seen: Observation) -> Tensor:
         return counts(torch.from_numpy(edges))
 
     return counts_score(seen.noisy, counted, seen.pairs, seen.known, rate)
+
+
+def _degree_counts(seen: Observation) -> Tensor:
+    entry, size = seen.entry, seen.known.num_nodes
+    counts = partial(counts_at_least, num_nodes=size, max_degree=len(seen.noisy))
+    rate = weight(entry.epsilon) / entry.sensitivity
+    return counts_score(seen.noisy, counts, seen.pairs, seen.known, rate)
 
 
 def _largest_degrees(seen: Observation) -> Tensor:
@@ -237,6 +248,7 @@ _SCORES = {
     "degrees": _degrees,
     "degree_mixing": _degree_mixing,
     "wedges": _wedges,
+    "degree_counts": _degree_counts,
     "largest_degrees": _largest_degrees,
     "joint_degrees": _joint_degrees,
     "communities": _communities,
@@ -253,6 +265,9 @@ _SCORES = {
     "attribute_gradient": _attribute_gradient,
     "neighbor_sums": _neighbor_sums,
     "num_edges_per_graph": _num_edges_per_graph,
+    "pooled_degrees": pooled_statistics_score,
+    "pooled_triangles": pooled_statistics_score,
+    "pooled_components": pooled_statistics_score,
     "edge_counts": _subgraph_counts,
     "walks": _subgraph_counts,
     "graphlets": _subgraph_counts,

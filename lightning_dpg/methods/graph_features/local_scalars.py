@@ -87,7 +87,7 @@ class LocalScalars(GraphFeatureRelease):
                 SCALARS,
                 budget.epsilon,
                 len(self.hparams["statistics"]),
-                "cost_of_piecewise",
+                proof="cost_of_piecewise",
                 relation=self.relation,
                 record="graph of one client",
             )

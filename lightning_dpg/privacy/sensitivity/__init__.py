@@ -32,6 +32,10 @@ from lightning_dpg.privacy.sensitivity.neighbor_sums import (
     aggregation_sensitivity,
     earlier_neighbor_sensitivity,
 )
+from lightning_dpg.privacy.sensitivity.node_groups import (
+    node_label_utility_sensitivity,
+    node_partition_sensitivity,
+)
 from lightning_dpg.privacy.sensitivity.node_labels import label_utility_sensitivity
 from lightning_dpg.privacy.sensitivity.pooled_statistics import (
     pooled_component_sensitivity,
@@ -61,7 +65,9 @@ __all__ = [
     "label_utility_sensitivity",
     "largest_degrees_sensitivity",
     "log_likelihood_sensitivity",
+    "node_label_utility_sensitivity",
     "node_moment_sensitivity",
+    "node_partition_sensitivity",
     "pair_bit_sensitivity",
     "pooled_component_sensitivity",
     "pooled_degree_sensitivity",

@@ -90,10 +90,36 @@ def draw_pairs(
     Returns:
         Pairs of nodes from 0 to ``size - 1``, shape ``(M, 2)``.
     """
+    latent = sample_prior(size, latent_dim, generator)
+    return draw_pairs_of_nodes(decoder, offset, latent, num_edges, generator)
+
+
+@torch.no_grad()
+def draw_pairs_of_nodes(
+    decoder: PairDecoder,
+    offset: Tensor,
+    latent: Tensor,
+    num_edges: int | None,
+    generator: torch.Generator,
+) -> Tensor:
+    """Draw the edges of one graph by the log odds of given latent vectors; see :func:`draw_pairs`.
+
+    Args:
+        decoder: The network f.
+        offset: Offset c of the log odds, used without a number of edges.
+        latent: Latent vectors of the nodes, shape ``(n, k)``.
+        num_edges: Number of edges to draw (noisy); None where it was not released.
+        generator: Public source of the draw.
+
+    Returns:
+        Pairs of nodes from 0 to n - 1, shape ``(M, 2)``.
+    """
+    size, latent_dim = latent.shape
     count = num_pairs(size) // 2 if num_edges is None else num_edges
     context = graph_context(torch.tensor(size), torch.tensor(count))
-    latent = sample_prior(size, latent_dim, generator).to(offset.device)
-    inputs = with_context(latent, context[: decoder.hidden.in_features - latent_dim])
+    inputs = with_context(
+        latent.to(offset.device), context[: decoder.hidden.in_features - latent_dim]
+    )
     logits = decoder.logits(inputs).cpu()
     odds = logits[torch.ones_like(logits, dtype=torch.bool).triu_(1)]
     rings = torch.logit(torch.rand(num_pairs(size), generator=generator), eps=1e-7) - odds

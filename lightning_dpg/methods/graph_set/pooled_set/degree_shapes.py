@@ -52,18 +52,14 @@ def expected_degrees(size: int, num_edges: int, shape: Floats) -> Floats:
         Degrees of shape ``(size,)``, whose sum is twice ``num_edges`` up to rounding.
     """
     shares = bin_shares(np.array([size]), len(shape)) @ shape
-    odds = logit(np.clip(shares, _LEAST, 1 - _LEAST))
-    low, high = -40.0, 40.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        is_short = expit(odds + middle).sum() * (size - 1) < 2 * num_edges
-        low, high = (middle, high) if is_short else (low, middle)
-    degrees: Floats = expit(odds + high) * (size - 1)
-    return degrees
+    return _shifted(shares, size - 1, 2 * num_edges, 0)
 
 
 def whole_degrees(expected: Floats, num_edges: int, least: int) -> Ints:
     """Integers near expected degrees, of a given sum.
+
+    Where small degrees are raised to the least one, the others are shifted to keep the sum. A node
+    that is linked to all others stays so.
 
     Args:
         expected: Degrees, shape ``(n,)``.
@@ -74,10 +70,24 @@ def whole_degrees(expected: Floats, num_edges: int, least: int) -> Ints:
         Degrees from ``least`` to n - 1, shape ``(n,)``.
     """
     most = len(expected) - 1
-    degrees = np.clip(np.floor(expected + 1e-6), least, most).astype(np.int64)
+    if least:
+        expected = _shifted(expected / max(most, 1), most, 2 * num_edges, least)
+    degrees = np.clip(np.rint(expected), least, most).astype(np.int64)
     while (missing := 2 * num_edges - int(degrees.sum())) != 0:
         step = 1 if missing > 0 else -1
         free = np.flatnonzero(degrees < most if step > 0 else degrees > least)
         order = free[np.argsort(step * (degrees - expected)[free], kind="stable")]
         degrees[order[: abs(missing)]] += step
     return degrees
+
+
+def _shifted(shares: Floats, most: int, total: int, least: int) -> Floats:
+    """Shares of ``most`` with shifted log odds, and ``least`` at the least, of a given sum."""
+    odds = logit(np.clip(shares, _LEAST, 1 - _LEAST))
+    low, high = -40.0, 40.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        is_short = np.maximum(expit(odds + middle) * most, least).sum() < total
+        low, high = (middle, high) if is_short else (low, middle)
+    shifted: Floats = np.maximum(expit(odds + high) * most, least)
+    return shifted

@@ -53,15 +53,23 @@ def num_wedges(degrees: Ints) -> int:
 def _draw_part(
     expected: Floats, num_edges: int, connected: bool, closed_share: float, coins: Random
 ) -> list[tuple[int, int]]:
+    """Draw from a random graph, or from one with more triangles where swaps fall short."""
     if not num_edges:
         return []
     degrees = whole_degrees(expected, num_edges, int(connected))
-    graph = SwapGraph(degrees.tolist(), num_edges, coins)
-    graph.shuffle()
-    if connected:
-        graph.connect()
-    graph.reach_triangles(closed_share * num_wedges(degrees) / 3, connected=connected)
-    return graph.edges
+    target = closed_share * num_wedges(degrees) / 3
+    drawn = []
+    for shuffled in (True, False):
+        graph = SwapGraph(degrees.tolist(), num_edges, coins)
+        if shuffled:
+            graph.shuffle()
+        if connected:
+            graph.connect()
+        left = graph.reach_triangles(target, connected=connected)
+        if left <= 0.5:
+            return graph.edges
+        drawn.append((left, graph.edges))
+    return min(drawn)[1]
 
 
 def _parts(

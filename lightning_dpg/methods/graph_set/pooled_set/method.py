@@ -27,6 +27,7 @@ from lightning_dpg.methods.graph_set.pooled_set.statistics import (
     pooled_degrees,
     pooled_triangles,
 )
+from lightning_dpg.methods.single_graph.degree_release import check_shares
 from lightning_dpg.nn.resized_buffers import resized
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
@@ -122,7 +123,7 @@ class PooledSet(GraphSetSynthesizer):
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the four releases; the number of steps has no effect."""
         parts = self._parts(budget.epsilon)
-        return [self.num_edges_entry(parts["edges"].epsilon), *self._pooled_entries(parts)]
+        return [self.num_edges_entry(parts["edge_share"].epsilon), *self._pooled_entries(parts)]
 
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
         """Release all statistics, unless a resumed run has done so."""
@@ -155,13 +156,9 @@ class PooledSet(GraphSetSynthesizer):
     def _parts(self, epsilon: float) -> dict[str, Budget]:
         """Shares of the four releases."""
         names = ("degree_share", "triangle_share", "component_share")
-        degrees, triangles, components = (self.hparams[name] for name in names)
-        return Budget(epsilon, 0.0).split(
-            edges=1 - degrees - triangles - components,
-            degrees=degrees,
-            triangles=triangles,
-            components=components,
-        )
+        shares = {name: self.hparams[name] for name in names}
+        check_shares(**shares)
+        return Budget(epsilon, 0.0).split(edge_share=1 - sum(shares.values()), **shares)
 
     def _pooled_entries(self, parts: dict[str, Budget]) -> list[LedgerEntry]:
         times = self.max_occurrences
@@ -169,21 +166,21 @@ class PooledSet(GraphSetSynthesizer):
             pure_entry(
                 "pooled_degrees",
                 "ordered degrees, pooled",
-                parts["degrees"].epsilon,
+                parts["degree_share"].epsilon,
                 pooled_degree_sensitivity(times, UNIT),
                 "pooled_degree_sensitivity",
             ),
             pure_entry(
                 "pooled_triangles",
                 "triangles, pooled",
-                parts["triangles"].epsilon,
+                parts["triangle_share"].epsilon,
                 pooled_triangle_sensitivity(times, UNIT),
                 "pooled_triangle_sensitivity",
             ),
             pure_entry(
                 "pooled_components",
                 "largest components, pooled",
-                parts["components"].epsilon,
+                parts["component_share"].epsilon,
                 pooled_component_sensitivity(times, UNIT),
                 "pooled_component_sensitivity",
             ),
@@ -192,9 +189,9 @@ class PooledSet(GraphSetSynthesizer):
     def _release(self, edges: Tensor) -> None:
         """Release all statistics of the set (private edges)."""
         parts = self._parts(self.budget.epsilon)
-        self.release_num_edges_per_graph(edges, parts["edges"].epsilon)
+        self.release_num_edges_per_graph(edges, parts["edge_share"].epsilon)
         sizes = self.sizes.cpu().numpy()
-        rate = parts["edges"].epsilon / self.max_occurrences
+        rate = parts["edge_share"].epsilon / self.max_occurrences
         counts = estimated_counts(self.num_edges.cpu().numpy(), sizes, rate)
         self.num_edges = torch.from_numpy(counts).to(self.sizes.device)
         classes = GraphClasses.fitted(sizes, counts, self.hparams["graphs_per_class"])

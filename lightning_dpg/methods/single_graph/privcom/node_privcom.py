@@ -36,9 +36,10 @@ class NodePrivCom(NoisyPowerMethod):
     largest signal, whatever the number of nodes.
 
     When to use:
-        To study node-level privacy. The method finds nothing at an epsilon of 8 and below, for
+        To study node-level privacy. The method finds nothing at an epsilon of 16 and below, for
         graphs of any size, and a run warns of it. At this level take :class:`NodeDegrees` for degrees,
-        and :class:`NodeAttributeMoments` for links if attributes are public. For communities take
+        and :class:`NodeAttributeMoments` for links if attributes are public. A few large communities
+        are found by :class:`NodeBlockSampler`, under one more condition. For communities take
         :class:`PrivCom` or :class:`PrivGraph`, which protect single edges.
 
     Privacy:
@@ -113,9 +114,10 @@ class NodePrivCom(NoisyPowerMethod):
         ratio = self.matrix.signal_to_noise(self.hparams["max_degree"], size, rank, std)
         rank_zero_warn(
             f"signal-to-noise ratio of a step: at most {ratio:.2g}, whatever the graph\n"
-            "the node level finds nothing at an epsilon of 8 and below, however large the graph, and "
+            "NodePrivCom finds nothing at an epsilon of 16 and below, however large the graph, and "
             "protects within max_degree only (restricted node-level DP)\n"
-            "NodeDegrees releases degrees at this level, NodeAttributeMoments links by public attributes"
+            "NodeDegrees releases degrees at this level, NodeAttributeMoments links by public "
+            "attributes,\nand NodeBlockSampler finds large groups, under one more condition"
         )
 
     def planned_counts(self, epsilon: float) -> list[LedgerEntry]:

@@ -8,6 +8,13 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from lightning_dpg.benchmark.budget_tables import (
+    Table,
+    grants,
+    left_over,
+    measurements,
+    released_runs,
+)
 from lightning_dpg.benchmark.charts import COLORS, REAL, Axis, Series, legend, line_chart
 from lightning_dpg.benchmark.pages import FOLDER, NO_NETWORK, plural
 from lightning_dpg.book.book import Book
@@ -15,49 +22,23 @@ from lightning_dpg.book.curve import Point, curve
 from lightning_dpg.book.log import Line, lines
 from lightning_dpg.book.partition import group_facts, grouped, parts_of
 from lightning_dpg.book.report import Content, read, summarized
-from lightning_dpg.book.rows import counted
 from lightning_dpg.book.terminal import shares
 from lightning_dpg.book.verification import faults
 from lightning_dpg.book.wording import (
-    GRANT_COLUMNS,
     MARK,
     condition_note,
-    grant_cells,
     grant_rule,
     left_number,
     left_text,
-    method_name,
     minute,
     upper_bounds,
 )
 from lightning_dpg.callbacks.statement import RELATIONS
-from lightning_dpg.privacy.budget import digits_down, digits_up
+from lightning_dpg.privacy.budget import digits_up
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.running.budget_plan import planned_rows
-
-MOST_RUNS = 500
-"""Largest number of runs in the table; the newest ones are shown."""
 
 _PLACES = 1000
 _UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
-
-
-class Table(NamedTuple):
-    """A table of the page.
-
-    Attributes:
-        title: Heading above it.
-        caption: What it holds.
-        head: Names of the columns.
-        rows: Texts of the cells.
-        notes: Sentences below it.
-    """
-
-    title: str
-    caption: str
-    head: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    notes: tuple[str, ...] = ()
 
 
 class Section(NamedTuple):
@@ -105,7 +86,7 @@ def page(book: Book, names: Sequence[str], method: str | None = None) -> str:
             style=Markup((FOLDER / "style.html").read_text(encoding="utf-8")),
             title=f"Budget of {names[0]}" if len(names) == 1 else "Budget book",
             url=book.url,
-            written=_utc(now.isoformat()),
+            written=minute(now.isoformat()),
             sections=[*(_group(grouped(parts)) for parts in groups), *sections],
             num_lines=plural(len(log), "line"),
             last_hash=log[-1].hash if log else "",
@@ -189,10 +170,10 @@ def _section(content: Content, log: Sequence[Line], method: str | None, now: dat
         ],
         chart=_chart(found, points, now),
         tables=[
-            _releases(found),
-            *([_grants(found)] if found["grants"] else []),
-            *([_measurements(found)] if found["measurements"] else []),
-            *([] if found["closed"] else _plan(content, method)),
+            released_runs(found),
+            *([grants(found)] if found["grants"] else []),
+            *([measurements(found)] if found["measurements"] else []),
+            *([] if found["closed"] else left_over(content, method)),
         ],
     )
 
@@ -251,110 +232,6 @@ def _chart(found: dict[str, Any], points: Sequence[Point], now: datetime) -> Mar
         Series("total", [(0.0, found["total"]), (end, found["total"])], REAL, is_dashed=True),
     ]
     title = f"Epsilon spent on {found['dataset']}, {found['spent']:.10g} of {found['total']:g}"
-    axis = Axis(f"{unit} since {_utc(points[0].time)} UTC", low=0.0, high=end)
+    axis = Axis(f"{unit} since {minute(points[0].time)} UTC", low=0.0, high=end)
     chart = line_chart(series, title, axis, Axis("epsilon", high=1.05 * highest))
     return Markup(legend(series) + chart)  # both escape their texts
-
-
-def _releases(found: dict[str, Any]) -> Table:
-    runs = found["releases"][::-1]
-    rows = [
-        (
-            str(run["run"]),
-            _utc(run["opened"]),
-            method_name(run),
-            digits_up(run["epsilon"], 6),
-            digits_up(run["delta"], 6),
-            run["outcome"],
-            run["who"].partition(",")[0],
-            run["folder"] or "-",
-            run["release"] or "-",
-        )
-        for run in runs[:MOST_RUNS]
-    ]
-    more = len(runs) - len(rows)
-    return Table(
-        "Releases",
-        "Runs and their releases, the newest first. Times are in UTC.",
-        ("run", "opened", "method", "epsilon", "delta", "state", "who", "folder", "digest"),
-        rows,
-        (f"{plural(more, 'earlier run')} not shown: see budget export.",) if more else (),
-    )
-
-
-def _grants(found: dict[str, Any]) -> Table:
-    return Table(
-        "Grants",
-        "What each user may spend, and what all runs of the user count.",
-        GRANT_COLUMNS,
-        [grant_cells(grant) for grant in found["grants"]],
-    )
-
-
-def _measurements(found: dict[str, Any]) -> Table:
-    made = found["measurements"][::-1]
-    rows = [
-        (
-            each["command"],
-            ", ".join(each["methods"]) or "-",
-            ", ".join(f"{epsilon:g}" for epsilon in each["epsilons"]) or "-",
-            each["who"].partition(",")[0],
-            _utc(each["time"]),
-        )
-        for each in made[:MOST_RUNS]
-    ]
-    more = len(made) - len(rows)
-    return Table(
-        "Measurements that read the data and are on no total",
-        "Their numbers are not private, and stay with the owner. Times are in UTC.",
-        ("command", "methods", "epsilons", "who", "time"),
-        rows,
-        (f"{plural(more, 'earlier measurement')} not shown: see budget history.",) if more else (),
-    )
-
-
-def _plan(content: Content, method: str | None) -> list[Table]:
-    """What is left buys, and the quality that was measured near its epsilons."""
-    name, rows = content.known.name, planned_rows(content.known, counted(content.runs), method)
-    cells = [
-        (
-            str(row.share.releases),
-            row.method,
-            digits_up(row.share.budget.epsilon, 6) if row.share.budget.epsilon else "none",
-            digits_up(row.share.budget.delta, 6),
-            "-" if (noise := row.share.noise_multiplier) is None else digits_down(noise, 4),
-            "-" if row.steps is None else str(row.steps),
-        )
-        for row in rows
-    ]
-    measured = dict.fromkeys(number for row in rows for number in row.measured)
-    grants = ("Grants can let in less.",) if content.grants or content.known.two_persons else ()
-    asked = "" if method else f" For another method: budget plan {name} --method METHOD."
-    plan = Table(
-        "What is left buys",
-        "Largest epsilon of each of several equal further releases that the filter of the book lets "
-        "in. The noise is that of most Gaussian steps.",
-        ("releases", "method", "epsilon each", "delta each", "noise multiplier", "steps"),
-        cells,
-        (
-            f"A trained method stands with its shipped configuration.{asked}",
-            *grants,
-        ),
-    )
-    near = [
-        (
-            number.query or "-",
-            f"{number.value} ± {number.deviation}" if number.deviation else number.value,
-            f"{number.epsilon:g}",
-            number.caption,
-            number.study,
-        )
-        for number in measured
-    ]
-    head = ("measured", "value", "epsilon", "table", "study")
-    caption = "Numbers on public graphs at the measured epsilons next to these, from results/."
-    return [plan, *([Table("Measured quality", caption, head, near)] if near else [])]
-
-
-def _utc(time: str) -> str:
-    return minute(time)

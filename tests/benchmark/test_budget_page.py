@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lightning_dpg.benchmark import budget_page
+from lightning_dpg.benchmark import budget_page, budget_tables
 from lightning_dpg.book.book import Book
 from tests.small_book import EVIL, entry, full_book, new_book, run, small_book
 
@@ -84,7 +84,7 @@ def test_a_changed_book_says_so(tmp_path):
 
 
 def test_many_runs_make_no_endless_page(tmp_path, monkeypatch):
-    monkeypatch.setattr(budget_page, "MOST_RUNS", 3)
+    monkeypatch.setattr(budget_tables, "MOST_RUNS", 3)
     book = new_book(f"sqlite:///{tmp_path}/book.db")
     for _ in range(5):
         run(book, entry(0.125))

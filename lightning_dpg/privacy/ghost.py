@@ -85,7 +85,7 @@ def _refuse_joint_layers(network: nn.Module) -> None:
             raise ValueError(
                 f"{name or 'the network'} is a {type(module).__name__}, by which one record changes "
                 "the gradients of others: clipping each does not bound the sum\n"
-                "use LayerNorm or GroupNorm, and no dropout"
+                "use LayerNorm with elementwise_affine=False, and no dropout"
             )
 
 

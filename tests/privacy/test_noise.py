@@ -121,6 +121,7 @@ def test_coins_of_a_range_that_no_memory_holds():
     assert stats.kstest(heads.numpy() / n, "uniform").pvalue > 1e-3
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_forked_process_cannot_repeat_the_noise_of_its_parent():
     source = NoiseSource()
     source.normal(1, 1.0)

@@ -6,7 +6,7 @@ from typing import Any
 
 from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs, UndirectedPairs
 from lightning_dpg.interfaces import Released
-from lightning_dpg.privacy.budget import digits_up, rounded_up
+from lightning_dpg.privacy.budget import Budget, digits_up, rounded_up
 from lightning_dpg.privacy.ledger import PURE, LedgerEntry, PrivacyLedger, Relation
 
 RELATIONS = {
@@ -48,7 +48,7 @@ def privacy_statement(module: Released) -> dict[str, Any]:
         "accountant": accountant,
         "steps": ledger.steps,
         "guarantee": _sentence(ledger, stated, delta, accountant, reasons, claimed, condition),
-        "assumptions": list(module.assumptions),
+        "assumptions": [*module.assumptions, *_by_refusal(ledger.budget)],
         "entries": [_entry(entry) for entry in ledger.entries],
         "noise_source": "os" if module.noise.is_secret and _is_noised(ledger) else "none",
     }
@@ -57,6 +57,15 @@ def privacy_statement(module: Released) -> dict[str, Any]:
 def full_sentence(statement: dict[str, Any]) -> str:
     """State the guarantee and its assumptions in one paragraph."""
     return " ".join([statement["guarantee"], "Assumed public:", *statement["assumptions"]])
+
+
+def _by_refusal(budget: Budget) -> list[str]:
+    """State what a release shows of the exact number of edges: with more, there would be none."""
+    if not budget.delta or math.isinf(budget.epsilon):
+        return []
+    return [
+        f"There are fewer than {1 / budget.delta:g} edges: with one over delta a run is refused."
+    ]
 
 
 def _why_none(ledger: PrivacyLedger, is_secret: bool) -> list[str]:

@@ -20,8 +20,9 @@ TIMEOUT_S = 3.0
 def describe_run(logger: WandbLogger, facts: dict[str, Any]) -> None:
     """Give a run its configuration, and a name unless the user has given one.
 
-    The terminal output holds messages about the private graph, and the command names its file:
-    neither is recorded, unless the user changes the settings.
+    The terminal output holds messages about the private graph, the command names its file, and the
+    memory of the process grows with its number of edges: none is recorded, unless the user changes
+    the settings.
 
     Args:
         logger: Logger whose run has not begun.
@@ -38,7 +39,7 @@ def describe_run(logger: WandbLogger, facts: dict[str, Any]) -> None:
             f"delta={facts['delta']:g} {facts['relation']}"
         )
     if init.get("settings") is None:
-        init["settings"] = wandb.Settings(console="off", x_disable_meta=True)
+        init["settings"] = wandb.Settings(console="off", x_disable_meta=True, x_disable_stats=True)
 
 
 def refuse_uploads(arguments: Namespace, upload_nonprivate: bool) -> None:

@@ -40,8 +40,6 @@ class PrivateTraining(nn.Module):
 
     Attributes:
         noise_multiplier: The chosen noise, NaN before the run.
-        local: Generator for draws whose number depends on the batch: the public stream of
-            ``seed_everything`` would reveal the size of the batch.
     """
 
     def __init__(
@@ -78,8 +76,6 @@ class PrivateTraining(nn.Module):
         )
         self.noise_multiplier: Tensor
         self.register_buffer("noise_multiplier", torch.tensor(float("nan"), dtype=torch.float64))
-        self.local = torch.Generator()
-        self.local.seed()
 
     @property
     def sample_rate(self) -> float:

@@ -82,8 +82,8 @@ def clipped_gradient_sum(
         else:
             index = rows.index[low : low + chunk_size]
             gradients, touched = per_example(values, rows.table.detach()[index].double(), *part)
-            same = index[:, :, None] == index[:, None, :]
-            squared = _squared_norms(gradients) + ((touched @ touched.mT) * same).sum((1, 2))
+            touched, uses = _shared_equally(touched, index)
+            squared = _squared_norms(gradients) + (uses * touched.square().sum(2)).sum(1)
         scale = clip_factor(squared, max_grad_norm)
         for name, gradient in gradients.items():
             total[name] += torch.tensordot(scale, drop_unclipped(gradient, scale), dims=1)
@@ -179,6 +179,24 @@ def accumulate(parameter: nn.Parameter, gradient: Tensor) -> None:
     """Add a gradient to ``parameter.grad``, as a backward pass does."""
     gradient = gradient.to(parameter.dtype)
     parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
+
+
+def _shared_equally(touched: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    """Replace the gradients of the K uses of a row by equal shares of their sum.
+
+    Opposite uses cancel before the norm is taken and before they meet other examples. By their inner
+    products the norm would round to zero where they are 1e8 times as large as their sum.
+
+    Args:
+        touched: Gradients of the uses, shape ``(B, K, d)``.
+        index: Row of each use, shape ``(B, K)``.
+
+    Returns:
+        The shares, of the same shape, and how many uses share each, of shape ``(B, K)``.
+    """
+    same = (index[:, :, None] == index[:, None, :]).to(touched.dtype)
+    uses = same.sum(2)
+    return same @ touched / uses[:, :, None], uses
 
 
 def _squared_norms(gradients: Mapping[str, Tensor]) -> Tensor:

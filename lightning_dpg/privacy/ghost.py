@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd import Function
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.dropout import _DropoutNd
 
 from lightning_dpg.privacy.dpsgd import Rows, clip_factor, drop_unclipped, widened
 
@@ -35,7 +37,8 @@ def ghost_clipped_gradient_sum(
     maps.
 
     Args:
-        network: Network that computes each example independently.
+        network: Network that computes each example independently: a batch norm would let one record
+            change the gradients of all, and so would dropout, whose coins go by position.
         losses: ``losses(inputs, *others)`` of shape ``(B,)``; it may call the network any number of
             times and take its gradient with ``create_graph=True``.
         inputs: Tensor of shape ``(B, ...)``, or ``(B, K, d)`` with ``rows``; B may be 0.
@@ -46,7 +49,11 @@ def ghost_clipped_gradient_sum(
 
     Returns:
         The sum by parameter name; the sum of the table is dense, under the key ``"rows"``.
+
+    Raises:
+        ValueError: If the network has a batch norm, or dropout in training mode.
     """
+    _refuse_joint_layers(network)
     maps = {name: m for name, m in network.named_modules() if isinstance(m, nn.Linear)}
     total = {
         f"{name}.{key}": torch.zeros_like(parameter, dtype=torch.double)
@@ -68,6 +75,18 @@ def ghost_clipped_gradient_sum(
         index = None if rows is None else rows.index[low : low + chunk_size]
         _add_clipped(total, maps, uses, touched, index, max_grad_norm)
     return total
+
+
+def _refuse_joint_layers(network: nn.Module) -> None:
+    """Refuse layers by which one example changes the gradients of others."""
+    for name, module in network.named_modules():
+        drops = isinstance(module, _DropoutNd) and module.training and module.p > 0
+        if drops or isinstance(module, _BatchNorm):
+            raise ValueError(
+                f"{name or 'the network'} is a {type(module).__name__}, by which one record changes "
+                "the gradients of others: clipping each does not bound the sum\n"
+                "use LayerNorm with elementwise_affine=False, and no dropout"
+            )
 
 
 class _Uses:

@@ -1,6 +1,7 @@
 """The secret source of all randomness of a guarantee."""
 
 import math
+import os
 import secrets
 from typing import NoReturn
 
@@ -12,6 +13,9 @@ from torch import Tensor
 
 # Beyond a twentieth of its range NumPy's choice holds the whole range in memory.
 _INDICES_AT_ONCE = 2**24
+# Of the state of torch's Mersenne Twister: three words of 8 bytes come first, and each of its 624
+# words of 32 bits takes 8 bytes.
+_STATE_START, _STATE_WORDS = 24, 624
 
 
 def _num_processes() -> int:
@@ -26,6 +30,25 @@ def _shared_key() -> int:
     return keys[0]
 
 
+def secret_generator() -> torch.Generator:
+    """Make a generator of this process alone, for draws whose number depends on private records.
+
+    The public stream of ``seed_everything`` would reveal that number, and the noise source that all
+    ranks share would no longer draw the same on all of them. The whole state comes from the
+    operating system: ``Generator.seed`` keeps 32 bits on the CPU, few enough to try them all. The
+    proof of a sum over records needs coins that are independent of the position in the batch, and
+    a known seed would fix them by position. Make one for each use, and keep none.
+    """
+    generator = torch.Generator()
+    key = secrets.randbits(32 * _STATE_WORDS).to_bytes(4 * _STATE_WORDS, "little")
+    words = np.frombuffer(key, dtype="<u4").astype(np.int64)
+    state = generator.get_state()
+    state[_STATE_START : _STATE_START + 8 * _STATE_WORDS] = torch.from_numpy(words).view(
+        torch.uint8
+    )
+    return generator.set_state(state)
+
+
 class NoiseSource:
     """Random numbers for noise and sampling, from a key that no user or attacker knows.
 
@@ -33,7 +56,8 @@ class NoiseSource:
     system, is independent of ``seed_everything``, and is never logged, copied or saved: a resumed
     run draws a new one. Under ``torch.distributed`` all ranks receive the key of rank 0, so that
     ranks which make the same calls in the same order draw the same numbers; construct it on all
-    ranks together, after the process group.
+    ranks together, after the process group. A forked process cannot use it: parent and child would
+    draw the same noise.
 
     NumPy's Philox takes all 128 bits of the key. ``torch.Generator`` does not serve: on the CPU it
     is a Mersenne Twister that keeps the lower 32 bits of its seed, few enough to try them all, and
@@ -52,7 +76,18 @@ class NoiseSource:
         self.is_secret = unsafe_seed is None
         self._num_processes = _num_processes()
         key = _shared_key() if unsafe_seed is None else unsafe_seed
-        self._generator = np.random.Generator(np.random.Philox(key=key))
+        self._of_process = os.getpid()
+        self._draws = np.random.Generator(np.random.Philox(key=key))
+
+    @property
+    def _generator(self) -> np.random.Generator:
+        """The generator, in the process that has made it."""
+        if os.getpid() != self._of_process:
+            raise RuntimeError(
+                "a forked process cannot draw from the NoiseSource of its parent: both would draw "
+                "the same noise\nmake a new method, or sampler, in the process that trains it"
+            )
+        return self._draws
 
     @property
     def is_shared(self) -> bool:

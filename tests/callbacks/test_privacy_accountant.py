@@ -25,6 +25,7 @@ from lightning_dpg.methods import (
     PrivateGraphKernel,
 )
 from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonSampler
@@ -223,6 +224,19 @@ def test_advised_delta_is_of_the_public_pairs_and_not_of_the_edges(delta, num_pa
     (text,) = said  # equal for all numbers of edges
     assert f"set it to {advice} or less" in text
     assert float(advice) * num_pairs < 1
+
+
+def test_a_release_states_what_it_shows_of_the_number_of_edges():
+    """The exact number of edges decides whether a run with a delta is refused."""
+    for budget, stated in (
+        (Budget(1.0, 1e-5), ["There are fewer than 100000 edges"]),
+        (Budget(1.0, 0.0), []),
+        (Budget(math.inf, 1e-5), []),
+    ):
+        module = ledger_of(pure("x", 0.5))
+        module.ledger.budget = budget
+        said = [text.split(":")[0] for text in privacy_statement(module)["assumptions"]]
+        assert said == stated
 
 
 def test_delta_zero_is_for_pure_methods():

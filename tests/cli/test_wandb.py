@@ -125,6 +125,8 @@ def test_tracker_gets_nothing_that_reads_the_private_graph(tmp_path, monkeypatch
     assert b"stat/max_degree" in content
     assert b"nonprivate/" not in content
     assert not [name for name in names if "nonprivate" in name or name.endswith(".png")]
+    # The memory of the process grows with the number of edges, and nobody has paid for that.
+    assert b"proc.memory" not in content
 
 
 def test_nonprivate_false_keeps_it_out_of_the_csv_too(tmp_path, monkeypatch):

@@ -158,6 +158,37 @@ def test_a_record_that_overflows_moves_the_sum_by_at_most_c(ghost):
     assert (total(tokens) - total(tokens[[0, 2]])).norm() <= 0.3 * (1 + 1e-5)
 
 
+@pytest.mark.parametrize("size", [1e4, 1e6, 1e8, 1e10, 1e12])
+def test_opposite_uses_of_one_row_cannot_hide_their_sum(size):
+    """Two uses of a row, ``size`` times as long as the clipping norm, whose sum is of its length."""
+    bound, table = 0.3, torch.nn.Parameter(torch.zeros(7, 32))
+    unused = {"unused": torch.nn.Parameter(torch.zeros(1))}
+
+    def loss(parameters, rows, slope, rest):
+        return (rows[0] * slope).sum() + (rows[1] * (rest - slope)).sum()
+
+    def total(slope, rest):
+        values = clipped_gradient_sum(
+            loss, unused, (slope, rest), bound, rows=Rows(table, torch.full((len(slope), 2), 3))
+        )
+        return values["rows"]
+
+    torch.manual_seed(0)
+    slope, rest = size * bound * torch.randn(300, 32).double(), torch.randn(300, 32).double()
+    assert total(slope[:1], rest[:1]).norm() <= bound * (1 + 1e-12)
+    moved = (total(slope, rest) - total(slope[1:], rest[1:])).norm()
+    assert moved <= bound * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "layer", [torch.nn.BatchNorm1d(3, affine=False), torch.nn.Dropout(0.5)], ids=["norm", "dropout"]
+)
+def test_layers_by_which_one_record_changes_all_gradients_are_refused(layer):
+    network = torch.nn.Sequential(layer, torch.nn.Linear(3, 1)).double()
+    with pytest.raises(ValueError, match=f"0 is a {type(layer).__name__}"):
+        ghost_clipped_gradient_sum(network, lambda x: network(x)[:, 0], torch.rand(5, 3), 0.3)
+
+
 def spend_one_step(critic, tokens, sigma, budget=None):
     ledger = PrivacyLedger(Relation.EDGE)
     ledger.budget = budget

@@ -2,8 +2,10 @@
 
 import copy
 import math
+import os
 import pickle
 import secrets
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -120,3 +122,40 @@ def test_coins_of_a_range_that_no_memory_holds():
     assert abs(len(heads) - n * p) < 4 * (n * p) ** 0.5
     assert bool((heads.diff() > 0).all())
     assert stats.kstest(heads.numpy() / n, "uniform").pvalue > 1e-3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_process_cannot_repeat_the_noise_of_its_parent():
+    source = NoiseSource()
+    source.normal(1, 1.0)
+    child = os.fork()
+    if child == 0:  # no exception may leave the child, which would run the rest of the tests
+        try:
+            source.normal(1, 1.0)
+            os._exit(0)
+        except RuntimeError as error:
+            os._exit(7 if "forked" in str(error) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert source.normal(3, 1.0).any()
+
+
+def test_coins_of_records_take_their_whole_state_from_the_operating_system(monkeypatch):
+    """The same state in NumPy's generator; 32 bits of it do not give the same coins."""
+    key = secrets.randbits(32 * 624)
+    monkeypatch.setattr(noise, "secrets", SimpleNamespace(randbits=lambda bits: key % 2**bits))
+    generator = noise.secret_generator()
+    twister = np.random.MT19937()
+    words = np.frombuffer(key.to_bytes(4 * 624, "little"), dtype="<u4")
+    twister.state = {"bit_generator": "MT19937", "state": {"key": words, "pos": 624}}
+    expected = (twister.random_raw(2000) & 0xFFFFFF) / 2**24
+    assert np.array_equal(torch.rand(2000, generator=generator).double().numpy(), expected)
+    replayed = torch.Generator().manual_seed(generator.initial_seed() % 2**32)
+    assert not np.array_equal(torch.rand(2000, generator=replayed).double().numpy(), expected)
+
+
+def test_coins_of_records_ignore_global_seeds_and_differ_at_each_use():
+    draws = []
+    for _ in range(2):
+        pl.seed_everything(0)
+        draws.append(torch.randn(100, generator=noise.secret_generator()))
+    assert abs(np.corrcoef(draws[0], draws[1])[0, 1]) < 0.6

@@ -2,6 +2,7 @@
 
 import functools
 import math
+from unittest.mock import patch
 
 import networkx as nx
 import numpy as np
@@ -22,6 +23,7 @@ from lightning_dpg.methods import (
     DPGGANAsPublished,
     DPGVAEAsPublished,
 )
+from lightning_dpg.methods.graph_set.graph_vae import edge_training
 from lightning_dpg.methods.graph_set.graph_vae.edge_training import private_half
 from lightning_dpg.metrics.functional import triangles
 from lightning_dpg.privacy.ledger import PrivacyLedger
@@ -84,10 +86,10 @@ def halves(module, edges):
     """Private and public half of the gradient, with the public randomness fixed."""
     module.ledger = PrivacyLedger(module.relation)
     module._noise = NoiseSource(unsafe_seed=1)
-    module.dpsgd.local.manual_seed(2)
     torch.manual_seed(3)
     module.zero_grad()
-    private_half(module, module.autoencoder, module.dpsgd, edges)
+    with patch.object(edge_training, "secret_generator", lambda: torch.Generator().manual_seed(2)):
+        private_half(module, module.autoencoder, module.dpsgd, edges)
     private = gradient(module)
     module.zero_grad()
     module._public_terms()

@@ -26,7 +26,7 @@ from lightning_dpg.privacy.calibration import calibrate_gaussian
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import PrivacyLedger
-from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.noise import NoiseSource, secret_generator
 from lightning_dpg.privacy.sensitivity import (
     aggregation_sensitivity,
     edge_gradient_sensitivity,
@@ -207,11 +207,9 @@ class RowAutoencoder(NamedTuple):
             others=(normal.to(inputs.device),),
         )
 
-    def edge_sum(
-        self, edges: Tensor, local: torch.Generator, max_grad_norm: float
-    ) -> dict[str, Tensor]:
+    def edge_sum(self, edges: Tensor, max_grad_norm: float) -> dict[str, Tensor]:
         """Sum of the clipped gradients of :math:`-l_{ij}` over edges of shape ``(B, 2)``."""
-        normal = torch.randn(len(edges), 2, self.latent_dim, generator=local)
+        normal = torch.randn(len(edges), 2, self.latent_dim, generator=secret_generator())
         total = self.clipped_sum(self.inputs(edges), normal, max_grad_norm)
         return {name: -gradient for name, gradient in total.items()}
 
@@ -255,7 +253,7 @@ def private_half(
 ) -> None:
     """Clipped, noised and booked gradient of the term that reads edges of shape ``(B, 2)``."""
     dpsgd.backward(
-        partial(model.edge_sum, edges, dpsgd.local),
+        partial(model.edge_sum, edges),
         dict(model.networks.named_parameters()),
         ledger=method.ledger,
         noise=method.noise,

@@ -19,6 +19,7 @@ from lightning_dpg.methods.single_graph.netgan.critic_gradients import (
 from lightning_dpg.methods.single_graph.netgan.dp_netgan import simpler_methods
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
+from lightning_dpg.privacy.noise import secret_generator
 from lightning_dpg.privacy.sampling import PoissonBatch
 
 
@@ -145,7 +146,7 @@ class DPNetGANAsPublished(WalkGAN):
             batch: Poisson sample of records of shape ``(B, 2)``, B may be 0.
             batch_idx: Number of the batch.
         """
-        self._step(randomly_oriented(self.dpsgd.drawn(batch), self.dpsgd.local))
+        self._step(randomly_oriented(self.dpsgd.drawn(batch)))
 
     def _critic_backward(self, real: Tensor) -> None:
         """Gradient of the critic on real edges of shape ``(B, 2)`` and as many fakes."""
@@ -162,7 +163,7 @@ class DPNetGANAsPublished(WalkGAN):
 
     def _clipped_sum(self, real: Tensor, max_grad_norm: float) -> dict[str, Tensor]:
         """Sum of clipped gradients of all three terms, one fake per real edge."""
-        local, weight = self.dpsgd.local, self.hparams["gp_weight"]
+        local, weight = secret_generator(), self.hparams["gp_weight"]
         fakes = self._fakes(max(1, len(real)), local)[: len(real)]
         mix = torch.rand(len(real), 1, 1, generator=local).to(self.device)
         return bundle_sum(self.critic, real, fakes, mix, weight, max_grad_norm)

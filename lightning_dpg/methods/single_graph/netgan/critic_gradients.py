@@ -10,6 +10,7 @@ from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.nn import WalkCritic
 from lightning_dpg.privacy.dpsgd import Rows
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
+from lightning_dpg.privacy.noise import secret_generator
 from lightning_dpg.privacy.sensitivity import edge_gradient_sensitivity
 
 
@@ -28,9 +29,9 @@ def critic_training(
     )
 
 
-def randomly_oriented(edges: Tensor, generator: torch.Generator) -> Tensor:
+def randomly_oriented(edges: Tensor) -> Tensor:
     """Edges of shape ``(B, 2)``, each in a random direction."""
-    flip = torch.rand(len(edges), 1, generator=generator).to(edges.device) < 0.5
+    flip = torch.rand(len(edges), 1, generator=secret_generator()).to(edges.device) < 0.5
     return torch.where(flip, edges.flip(1), edges)
 
 

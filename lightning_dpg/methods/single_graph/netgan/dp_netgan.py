@@ -243,7 +243,7 @@ class DPNetGAN(WalkGAN):
             batch: Poisson sample of records of shape ``(B, 2)``, B may be 0.
             batch_idx: Number of the batch.
         """
-        self._step(randomly_oriented(self.dpsgd.drawn(batch), self.dpsgd.local))
+        self._step(randomly_oriented(self.dpsgd.drawn(batch)))
 
     def _critic_backward(self, real: Tensor) -> None:
         """Gradient of the critic on real edges of shape ``(B, 2)``, each in a random direction."""

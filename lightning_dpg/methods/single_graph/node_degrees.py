@@ -34,7 +34,7 @@ class NodeDegrees(OneShotSynthesizer):
     3. Smooths the counts, see :func:`smooth_descent`, and reads off the degrees and half their sum,
        the number of edges.
 
-    A graph is *unlabelled*: each drawn one gives the degrees to the nodes in a new random order, and
+    A graph is *unlabeled*: each drawn one gives the degrees to the nodes in a new random order, and
     pairs half-edges at random. All pairs of nodes are equally likely to be linked.
 
     When to use:

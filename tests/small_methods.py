@@ -25,6 +25,7 @@ SIZES = {
     "hidden_dim": 4,
     "edge_hidden_dim": 4,
     "public_pairs": 32,
+    "num_steps": 2,
 }
 # but it does on these.
 SHORT = SIZES | {

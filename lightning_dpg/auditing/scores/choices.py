@@ -23,7 +23,7 @@ from lightning_dpg.graph.dendrogram import (
     log_likelihoods,
 )
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods.single_graph.block_sampler import label_law
+from lightning_dpg.methods.single_graph.label_groups import label_law
 from lightning_dpg.methods.single_graph.privgraph import TURN_GROWTH
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 

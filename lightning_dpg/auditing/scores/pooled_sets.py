@@ -6,7 +6,6 @@ from torch import Tensor
 
 from lightning_dpg.auditing.scores.counts import counts_score, weight
 from lightning_dpg.auditing.scores.observation import Observation
-from lightning_dpg.methods.graph_set.pooled_set.classes import GraphClasses
 from lightning_dpg.methods.graph_set.pooled_set.statistics import (
     SetStatistics,
     place_weights,
@@ -22,16 +21,16 @@ def pooled_statistics_score(seen: Observation) -> Tensor:
     The classes of the graphs follow from earlier releases, so that the attacker knows them.
 
     Args:
-        seen: A release of :class:`PooledSet` other than its numbers of edges.
+        seen: A release of :class:`PooledStatistics` other than its numbers of edges.
 
     Returns:
         Scores of shape ``(P,)``, higher for an edge.
     """
     method, key = seen.method, seen.entry.key
     sizes = method.sizes.cpu().numpy()
-    borders = GraphClasses(method.size_cuts.cpu().numpy(), method.density_cuts.cpu().numpy())
+    borders = method.pooled.classes()
     classes = borders.of(sizes, method.num_edges.cpu().numpy())
-    weights = place_weights(sizes, classes, borders.number, method.hparams["bins"])
+    weights = place_weights(sizes, classes, borders.number, method.pooled.bins)
 
     def counts(edges: NDArray[np.int64]) -> NDArray[np.int64]:
         exact = SetStatistics(edges, sizes)

@@ -2,46 +2,37 @@
 
 import math
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
-from lightning_dpg.graph.block_rates import expected_links, fewer_degrees, true_links
-from lightning_dpg.graph.communities import untangle
-from lightning_dpg.graph.label_blocks import GroupedLabels
-from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
+from lightning_dpg.graph.block_rates import fewer_degrees
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import (
     check_shares,
     degree_entries,
     release_degrees,
 )
-from lightning_dpg.privacy.guard import flip_rate, guard_epsilon, guarded
+from lightning_dpg.methods.single_graph.label_groups import (
+    check_sampler,
+    group_scores,
+    guard_of,
+    label_law,
+    linked_groups,
+    release_links,
+    sampler_parts,
+)
+from lightning_dpg.privacy.guard import flip_rate, guarded
 from lightning_dpg.privacy.label_sampling import labels_entry, sample_labels
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
-from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
+from lightning_dpg.privacy.mechanisms import pure_entry
 from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity, label_utility_sensitivity
 
 _LINKS = "edges within and between communities"
 _DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
-# Nodes count in groups by this power of their degrees. Tuned on Citeseer and synthetic graphs, as the
-# numbers of communities below.
-_POWER = 0.7
+# Numbers of communities, tuned on Citeseer and synthetic graphs.
 _FEW, _MORE, _MANY = 8, 16, 32
 _DENSE = 20.0
 _LARGE_EPSILON = 4.0
-# e to a larger rate is no number of use; a smaller rate costs less than is booked.
-_LARGEST_RATE = 30.0
-
-
-def label_law(
-    edges: NDArray[np.int64], degrees: Tensor, num_labels: int, num_edges: int, rate: float
-) -> GroupedLabels:
-    """Law of the labels of all nodes, which count in groups by a power of their released degrees."""
-    weights = degrees.double().numpy() ** _POWER
-    return GroupedLabels(edges, weights, num_labels, num_edges, min(rate, _LARGEST_RATE))
 
 
 class BlockSampler(OneShotSynthesizer):
@@ -103,12 +94,7 @@ class BlockSampler(OneShotSynthesizer):
     ) -> None:
         super().__init__()
         check_shares(degree_share=degree_share, block_share=block_share)
-        if num_communities is not None and num_communities < 1:
-            raise ValueError(f"num_communities must be positive, got {num_communities}")
-        if sweeps < 1:
-            raise ValueError(f"sweeps must be positive, got {sweeps}")
-        if guard_epsilon is not None and not guard_epsilon > 0:
-            raise ValueError(f"guard_epsilon must be positive, got {guard_epsilon}")
+        check_sampler(num_communities, sweeps, guard_epsilon)
         self.save_hyperparameters()
         self.degrees: Tensor
         self.communities: Tensor
@@ -120,14 +106,7 @@ class BlockSampler(OneShotSynthesizer):
     @property
     def guard(self) -> float:
         """Epsilon of the guard."""
-        given: float | None = self.hparams["guard_epsilon"]
-        if given is not None:
-            return given
-        if self.hparams["num_nodes"] is None:
-            raise MisconfigurationException(
-                "num_nodes is needed: the number of (public) nodes of the graph"
-            )
-        return guard_epsilon(self.hparams["num_nodes"])
+        return guard_of(self.hparams["guard_epsilon"], self.hparams["num_nodes"])
 
     def condition(self) -> str | None:
         """Condition of the guarantee, with the one that holds in any case; None if that is as good."""
@@ -174,9 +153,7 @@ class BlockSampler(OneShotSynthesizer):
         return pure_entry("community_links", _LINKS, epsilon, sensitivity, proof)
 
     def _parts(self, epsilon: float) -> dict[str, Budget]:
-        degrees, blocks = self.hparams["degree_share"], self.hparams["block_share"]
-        rest = 1 - degrees - blocks
-        return Budget(epsilon, 0.0).split(degrees=degrees, blocks=blocks, labels=rest)
+        return sampler_parts(epsilon, self.hparams["degree_share"], self.hparams["block_share"])
 
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release degrees, labels, and the edges between groups of a graph behind the guard."""
@@ -188,7 +165,15 @@ class BlockSampler(OneShotSynthesizer):
         false = flip_rate(guard)
         degrees, num_edges = fewer_degrees(self.degrees.numpy(), int(self.num_edges), false)
         self.degrees, self.num_edges = torch.from_numpy(degrees), torch.tensor(num_edges)
-        self._release_links(known, parts["blocks"].epsilon, false)
+        self.links = release_links(
+            self,
+            known,
+            self._links(parts["blocks"].epsilon),
+            self.communities,
+            self.degrees,
+            num_edges,
+            false,
+        )
 
     def _release_labels(self, edges: Tensor, epsilon: float, budget: float) -> None:
         """Release the label of each node.
@@ -213,46 +198,10 @@ class BlockSampler(OneShotSynthesizer):
                 wanted = _MANY
         return min(wanted, self.hparams["num_nodes"])
 
-    def _release_links(self, edges: Tensor, epsilon: float, false: float) -> None:
-        """Release the edges of shape ``(M, 2)`` (private) within and between groups."""
-        classes = self.communities.numpy()
-        cells = np.tril_indices(classes.max() + 1)
-        counts, entry = count_links(classes, edges.numpy()), self._links(epsilon)
-        noisy = discrete_laplace(
-            torch.from_numpy(counts[cells]),
-            self.ledger,
-            self.noise,
-            key=entry.key,
-            name=entry.name,
-            epsilon=epsilon,
-            sensitivity=int(entry.sensitivity),
-            proof=entry.proof,
-            record=entry.record,
-        )
-        expected = expected_links(classes, self.degrees.numpy())
-        sizes, rate = np.bincount(classes), epsilon / entry.sensitivity
-        counts[cells] = true_links(noisy.numpy(), expected, sizes, false, rate, int(self.num_edges))
-        self.links = torch.from_numpy(counts)
-
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Link half-edges of the released degrees at random, by the edge counts of groups."""
-        rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
-        classes, size = self.communities.cpu().numpy(), len(self.degrees)
-        stubs = np.repeat(np.arange(size), self.degrees.cpu().numpy())
-        pairs = pair_stubs(stubs, classes[stubs], self.links.cpu().numpy(), rng)
-        pairs = untangle(pairs, classes, rng)
-        none = np.empty((0, 2), dtype=np.int64)
-        return self.space.from_ends(torch.from_numpy(link_pairs(pairs, none, size, rng)))
+        return linked_groups(self.space, self.communities, self.degrees, self.links, generator)
 
     def score(self, pairs: Tensor) -> Tensor:
-        """Expected number of edges of pairs ``(P, 2)``, repeated edges allowed: ``(P,)``.
-
-        Nodes of released degree 0 count as of degree 1: noise often makes a small degree 0, and the
-        groups would not order the pairs of such nodes.
-        """
-        classes, degrees = self.communities.cpu(), self.degrees.cpu()
-        totals = torch.bincount(classes, degrees, minlength=len(self.links))
-        mixing = stub_mixing(self.links.cpu().numpy(), totals.long().numpy())
-        rates = torch.from_numpy(mixing) / torch.outer(totals, totals).clamp(min=1)
-        first, second = classes[pairs].T
-        return rates[first, second] * degrees[pairs].clamp(min=1).double().prod(dim=1)
+        """Expected number of edges of pairs ``(P, 2)``, see :func:`group_scores`."""
+        return group_scores(pairs, self.communities, self.degrees, self.links)

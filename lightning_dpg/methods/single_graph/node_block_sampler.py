@@ -7,8 +7,17 @@ import torch
 from torch import Tensor
 
 from lightning_dpg.graph.block_rates import fewer_degrees
-from lightning_dpg.methods.single_graph.base import noisy_num_edges
-from lightning_dpg.methods.single_graph.block_sampler import BlockSampler, label_law
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, noisy_num_edges
+from lightning_dpg.methods.single_graph.degree_release import check_shares
+from lightning_dpg.methods.single_graph.label_groups import (
+    check_sampler,
+    group_scores,
+    guard_of,
+    label_law,
+    linked_groups,
+    release_links,
+    sampler_parts,
+)
 from lightning_dpg.methods.single_graph.privcom.max_degree import (
     check_max_degree,
     degree_assumption,
@@ -27,7 +36,7 @@ from lightning_dpg.privacy.sensitivity.matrix_products import node_edge_count_se
 _RECORD = "edges of a node"
 
 
-class NodeBlockSampler(BlockSampler):
+class NodeBlockSampler(OneShotSynthesizer):
     r"""Graphs with communities under node-level privacy, by one draw of all labels; experimental.
 
     The steps are those of :class:`BlockSampler` behind its guard, with noise for D edges in place of
@@ -79,11 +88,22 @@ class NodeBlockSampler(BlockSampler):
         degree_share: float = 0.03,
         block_share: float = 0.03,
     ) -> None:
-        super().__init__(
-            num_nodes, num_communities, sweeps, guard_epsilon, degree_share, block_share
-        )
-        self.save_hyperparameters()
+        super().__init__()
+        check_shares(degree_share=degree_share, block_share=block_share)
+        check_sampler(num_communities, sweeps, guard_epsilon)
         check_max_degree(max_degree)
+        self.save_hyperparameters()
+        self.degrees: Tensor
+        self.communities: Tensor
+        self.links: Tensor
+        self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
+        self.register_buffer("communities", torch.empty(0, dtype=torch.long))
+        self.register_buffer("links", torch.empty(0, 0, dtype=torch.long))
+
+    @property
+    def guard(self) -> float:
+        """Epsilon of the guard, for one edge."""
+        return guard_of(self.hparams["guard_epsilon"], self.hparams["num_nodes"])
 
     def condition(self) -> str:
         """Both conditions of the guarantee, with the number that the guard proves without the chain."""
@@ -101,9 +121,6 @@ class NodeBlockSampler(BlockSampler):
             f"{both}; without the chain, and within the degrees, node-level ({proved:.15g}, 0)-DP "
             "only, by randomized response before all reads"
         )
-
-    def epsilon_in_any_case(self) -> None:
-        """None: without the bound on degrees nothing is proved at the level of nodes."""
 
     def on_fit_start(self) -> None:
         """Refuse degrees beyond the bound, and state the bound."""
@@ -164,18 +181,38 @@ class NodeBlockSampler(BlockSampler):
             record=_RECORD,
         )
         self.degrees = torch.ones(self.hparams["num_nodes"], dtype=torch.long)
-        self._release_labels(known, parts["labels"].epsilon, epsilon)
+        self._release_labels(known, parts["labels"].epsilon)
         # Degrees that are all the same are spread evenly over the nodes.
         degrees, num_edges = fewer_degrees(
             np.zeros(self.hparams["num_nodes"], np.int64), int(self.num_edges), false
         )
         self.degrees, self.num_edges = torch.from_numpy(degrees), torch.tensor(num_edges)
-        self._release_links(known, parts["blocks"].epsilon, false)
+        self.links = release_links(
+            self,
+            known,
+            self._links(parts["blocks"].epsilon),
+            self.communities,
+            self.degrees,
+            num_edges,
+            false,
+        )
 
-    def _release_labels(self, edges: Tensor, epsilon: float, budget: float) -> None:
+    def _release_labels(self, edges: Tensor, epsilon: float) -> None:
         """Release the label of each node, at the cost of an edge in the law of the labels."""
         entry, count = self._labels(epsilon), int(self.num_edges)
-        rate, size = epsilon / entry.sensitivity, self._num_labels(budget)
+        rate = epsilon / entry.sensitivity
+        size = min(self.hparams["num_communities"], self.hparams["num_nodes"])
         model = label_law(edges.numpy(), self.degrees, size, count, rate)
         sweeps = self.hparams["sweeps"]
         self.communities = sample_labels(model, self.ledger, self.noise, entry, sweeps)
+
+    def _parts(self, epsilon: float) -> dict[str, Budget]:
+        return sampler_parts(epsilon, self.hparams["degree_share"], self.hparams["block_share"])
+
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Link half-edges of nearly equal degrees at random, by the edge counts of groups."""
+        return linked_groups(self.space, self.communities, self.degrees, self.links, generator)
+
+    def score(self, pairs: Tensor) -> Tensor:
+        """Expected number of edges of pairs ``(P, 2)``, see :func:`group_scores`."""
+        return group_scores(pairs, self.communities, self.degrees, self.links)

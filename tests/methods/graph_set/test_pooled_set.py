@@ -12,6 +12,7 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.subgraph import SubgraphDataModule
 from lightning_dpg.methods import PooledSet
+from lightning_dpg.methods.graph_set.pooled_set import pooled_statistics
 from lightning_dpg.methods.graph_set.pooled_set.classes import GraphClasses
 from lightning_dpg.methods.graph_set.pooled_set.degree_shapes import (
     expected_degrees,
@@ -103,14 +104,16 @@ def test_noise_has_the_scale_of_the_ledger(tmp_path, monkeypatch):
     """The components are the last of the statistics: 0.05 of epsilon for one number in 1024ths."""
     draws = []
     method = PooledSet()
-    release = method._noisy
-    monkeypatch.setattr(method, "_noisy", lambda v, e: draws.append((v, e)) or release(v, e))
+    release = pooled_statistics._noisy
+    monkeypatch.setattr(
+        pooled_statistics, "_noisy", lambda m, v, e: draws.append((v, e)) or release(m, v, e)
+    )
     fit(tmp_path, method, GraphSetDataModule(SPARSE), 1.0)
     (value, entry) = draws[-1]
     assert value.tolist() == [3 * 2 * 1024]  # all three are connected
     method.ledger.budget = None
     method._noise = NoiseSource(unsafe_seed=1)
-    noisy = release(np.zeros(4000, dtype=np.int64), entry)
+    noisy = release(method, np.zeros(4000, dtype=np.int64), entry)
     assert abs(noisy).mean() == pytest.approx(1024 / 0.05, rel=0.1)  # its standard error is 1.6 %
 
 

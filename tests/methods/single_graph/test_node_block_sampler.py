@@ -12,7 +12,7 @@ from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods import NodeBlockSampler
 from lightning_dpg.methods.single_graph import node_block_sampler
-from lightning_dpg.methods.single_graph.block_sampler import label_law
+from lightning_dpg.methods.single_graph.label_groups import label_law
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.training import quiet_trainer

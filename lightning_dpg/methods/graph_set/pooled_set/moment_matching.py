@@ -11,17 +11,17 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from lightning_dpg.graph.dense_batch import DenseBatch
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
+from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.graph_vae.decoding import (
     draw_pairs_of_nodes,
     random_blocks,
     with_context,
 )
-from lightning_dpg.methods.graph_set.pooled_set.degree_shapes import (
-    expected_degrees,
-    whole_degrees,
+from lightning_dpg.methods.graph_set.pooled_set.degree_shapes import expected_degrees
+from lightning_dpg.methods.graph_set.pooled_set.pooled_statistics import (
+    PooledStatistics,
+    released_wedges,
 )
-from lightning_dpg.methods.graph_set.pooled_set.drawing import num_wedges
-from lightning_dpg.methods.graph_set.pooled_set.method import PooledSet
 from lightning_dpg.methods.graph_set.pooled_set.statistics import bin_shares
 from lightning_dpg.nn.graph_moments import (
     binned_degrees,
@@ -31,6 +31,7 @@ from lightning_dpg.nn.graph_moments import (
     num_triangles,
 )
 from lightning_dpg.nn.graph_vae import CONTEXT_DIM, PairDecoder, graph_context
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 
 
 class Targets(NamedTuple):
@@ -58,7 +59,7 @@ class Targets(NamedTuple):
         return torch.cat([degrees, closed[:, None]], 1)
 
 
-class PooledGMMN(PooledSet):
+class PooledGMMN(GraphSetSynthesizer):
     r"""A generative moment matching network of graphs, trained on the release of ``PooledSet``.
 
     The releases are those of :class:`PooledSet`, with the same noise: numbers of edges of each
@@ -110,7 +111,9 @@ class PooledGMMN(PooledSet):
         learning_rate: First learning rate of Adam; it falls to 0 over the run.
     """
 
+    is_pure: ClassVar[bool] = True
     is_trained: ClassVar[bool] = True
+    repeats_edges: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -125,21 +128,29 @@ class PooledGMMN(PooledSet):
         latent_dim: int = 2,
         learning_rate: float = 2e-2,
     ) -> None:
-        super().__init__(degree_share, triangle_share, component_share, graphs_per_class, bins)
+        super().__init__()
         self.save_hyperparameters()
+        self.automatic_optimization = True
         if num_steps < 1 or graphs_per_step < 2:
             raise ValueError(
                 "num_steps must be 1 or more and graphs_per_step 2 or more, got "
                 f"{num_steps} and {graphs_per_step}"
             )
+        self.pooled = PooledStatistics(
+            degree_share, triangle_share, component_share, graphs_per_class, bins
+        )
         self.decoder = PairDecoder(latent_dim + CONTEXT_DIM, hidden_dim)
         self._targets: Targets | None = None
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Plan the four releases of :class:`PooledSet`; the number of steps has no effect."""
+        return self.pooled.plan(self, budget.epsilon)
 
     def batch_request(self) -> BatchRequest:
         """Request the steps of the whole run; a step reads no record."""
         return BatchRequest("all", steps_per_epoch=self.hparams["num_steps"])
 
-    def configure_optimizers(self) -> OptimizerLRSchedulerConfig:  # type: ignore[override]
+    def configure_optimizers(self) -> OptimizerLRSchedulerConfig:
         """Adam for the decoder, with a learning rate that falls to 0 over the run."""
         optimizer = Adam(self.decoder.parameters(), self.hparams["learning_rate"])
         schedule = CosineAnnealingLR(optimizer, self.hparams["num_steps"])
@@ -149,12 +160,10 @@ class PooledGMMN(PooledSet):
         """Release all statistics, unless a resumed run has done so."""
         super().on_fit_start()
         if not len(self.num_edges):
-            self._release(self.records.edges)
+            self.pooled.release(self, self.records.edges, self.budget.epsilon)
         self._targets = self._released_targets()
 
-    def training_step(  # type: ignore[override]
-        self, batch: GraphSetRecords, batch_idx: int
-    ) -> Tensor:
+    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> Tensor:
         """Discrepancy of drawn graphs from the released statistics; the batch is not read."""
         assert self._targets is not None
         share = min(self.hparams["graphs_per_step"] / len(self.sizes), 1.0)
@@ -178,26 +187,27 @@ class PooledGMMN(PooledSet):
         offset = torch.zeros((), device=self.device)
         return draw_pairs_of_nodes(self.decoder, offset, latent, num_edges, generator)
 
+    def released_state(self) -> dict[str, Tensor]:
+        """Sizes, estimated numbers of edges, the statistics of each class, and the decoder."""
+        return dict(self.state_dict())
+
     def _released_targets(self) -> Targets:
         """Targets of each graph: a function of released tensors alone."""
         sizes, counts = self.sizes.cpu().numpy(), self.num_edges.cpu().numpy()
-        classes = self._classes().of(sizes, counts)
+        classes = self.pooled.classes().of(sizes, counts)
         graph_of = np.repeat(np.arange(len(sizes)), sizes)
-        shape, bins = self.shape.cpu().numpy(), self.hparams["bins"]
+        shape, bins = self.pooled.shape.cpu().numpy(), self.hparams["bins"]
         degrees = [
             expected_degrees(int(size), int(count), shape[k])
             for size, count, k in zip(sizes, counts, classes, strict=True)
         ]
-        wedges = [
-            num_wedges(whole_degrees(expected, int(count), 0))
-            for expected, count in zip(degrees, counts, strict=True)
-        ]
+        wedges = released_wedges(sizes, counts, shape[classes])
         weights = bin_shares(sizes, bins) / np.maximum(sizes - 1, 1)[graph_of, None]
         totals, means = np.zeros((len(sizes), bins)), np.zeros((len(sizes), bins))
         np.add.at(totals, graph_of, bin_shares(sizes, bins))
         weights /= np.maximum(totals[graph_of], 1e-9)
         np.add.at(means, graph_of, weights * np.concatenate(degrees)[:, None])
-        closed = self.closed_share.cpu().numpy()[classes, None]
+        closed = self.pooled.closed_share.cpu().numpy()[classes, None]
         moments = np.concatenate([means, closed], 1)
         return Targets(
             torch.from_numpy(weights).float().to(self.device),

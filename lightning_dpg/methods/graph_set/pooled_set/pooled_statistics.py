@@ -1,0 +1,238 @@
+"""The private release of the statistics of a set, pooled by classes of graphs."""
+
+import math
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
+from lightning_dpg.methods.graph_set.pooled_set.classes import GraphClasses
+from lightning_dpg.methods.graph_set.pooled_set.degree_shapes import (
+    expected_degrees,
+    shapes,
+    whole_degrees,
+)
+from lightning_dpg.methods.graph_set.pooled_set.drawing import num_wedges
+from lightning_dpg.methods.graph_set.pooled_set.edge_estimates import estimated_counts
+from lightning_dpg.methods.graph_set.pooled_set.statistics import (
+    UNIT,
+    Ints,
+    SetStatistics,
+    place_weights,
+    pooled_components,
+    pooled_degrees,
+    pooled_triangles,
+)
+from lightning_dpg.methods.single_graph.degree_release import check_shares
+from lightning_dpg.nn.resized_buffers import resized
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
+from lightning_dpg.privacy.sensitivity import (
+    pooled_component_sensitivity,
+    pooled_degree_sensitivity,
+    pooled_triangle_sensitivity,
+)
+
+_SPREADS = 4.0  # scales of the noise within which all graphs are taken for connected
+_TABLES = ("size_cuts", "density_cuts", "shape", "closed_share")
+
+
+class PooledStatistics(nn.Module):
+    """Released statistics of a set of graphs; all buffers are functions of released values.
+
+    Args:
+        degree_share: Share of the budget for the ordered degrees.
+        triangle_share: Share of the budget for the triangles.
+        component_share: Share of the budget for the components; the numbers of edges get the rest.
+        graphs_per_class: Number of graphs that a class has in the mean (public).
+        bins: Number of bins of the ordered degrees.
+
+    Raises:
+        ValueError: If a share or a number is out of range.
+    """
+
+    size_cuts: Tensor
+    density_cuts: Tensor
+    shape: Tensor
+    closed_share: Tensor
+    largest_share: Tensor
+
+    def __init__(
+        self,
+        degree_share: float,
+        triangle_share: float,
+        component_share: float,
+        graphs_per_class: int,
+        bins: int,
+    ) -> None:
+        super().__init__()
+        if graphs_per_class < 1 or bins < 2:
+            raise ValueError(
+                "graphs_per_class must be 1 or more and bins 2 or more, got "
+                f"{graphs_per_class} and {bins}"
+            )
+        self.shares = {
+            "degree_share": degree_share,
+            "triangle_share": triangle_share,
+            "component_share": component_share,
+        }
+        check_shares(**self.shares)
+        self.graphs_per_class, self.bins = graphs_per_class, bins
+        self.register_buffer("size_cuts", torch.empty(0, dtype=torch.long))
+        self.register_buffer("density_cuts", torch.empty(0, 0, dtype=torch.double))
+        self.register_buffer("shape", torch.empty(0, bins, dtype=torch.double))
+        self.register_buffer("closed_share", torch.empty(0, dtype=torch.double))
+        self.register_buffer("largest_share", torch.tensor(1.0, dtype=torch.double))
+        self.register_load_state_dict_pre_hook(resized(*_TABLES))  # type: ignore[no-untyped-call]
+
+    def plan(self, method: GraphSetSynthesizer, epsilon: float) -> list[LedgerEntry]:
+        """Plan the four releases of a method."""
+        parts = self._parts(epsilon)
+        of_edges = method.num_edges_entry(parts["edge_share"].epsilon)
+        return [of_edges, *self._entries(parts, method.max_occurrences)]
+
+    def release(self, method: GraphSetSynthesizer, edges: Tensor, epsilon: float) -> None:
+        """Release all statistics of the set, and the estimated number of edges of each graph.
+
+        Args:
+            method: The method, which pays, draws the noise and keeps the numbers of edges.
+            edges: Edges of all graphs, shape ``(M, 2)`` (private).
+            epsilon: Joint cost of all releases.
+        """
+        parts = self._parts(epsilon)
+        method.release_num_edges_per_graph(edges, parts["edge_share"].epsilon)
+        sizes = method.sizes.cpu().numpy()
+        rate = parts["edge_share"].epsilon / method.max_occurrences
+        counts = estimated_counts(method.num_edges.cpu().numpy(), sizes, rate)
+        method.num_edges = torch.from_numpy(counts).to(method.sizes.device)
+        classes = GraphClasses.fitted(sizes, counts, self.graphs_per_class)
+        self._keep("size_cuts", classes.size_cuts)
+        self._keep("density_cuts", classes.density_cuts)
+        exact = SetStatistics(edges.cpu().numpy(), sizes)
+        number = classes.of(sizes, counts)
+        of_degrees, of_triangles, of_components = self._entries(parts, method.max_occurrences)
+        self._release_shape(method, exact, number, classes.number, of_degrees)
+        self._release_triangles(method, exact, number, classes.number, of_triangles)
+        self._release_components(method, exact, of_components)
+
+    def classes(self) -> GraphClasses:
+        """Classes of graphs by public size and estimated density."""
+        return GraphClasses(self.size_cuts.cpu().numpy(), self.density_cuts.cpu().numpy())
+
+    def _parts(self, epsilon: float) -> dict[str, Budget]:
+        """Shares of the four releases."""
+        rest = 1 - sum(self.shares.values())
+        return Budget(epsilon, 0.0).split(edge_share=rest, **self.shares)
+
+    def _entries(self, parts: dict[str, Budget], times: int) -> list[LedgerEntry]:
+        return [
+            pure_entry(
+                "pooled_degrees",
+                "ordered degrees, pooled",
+                parts["degree_share"].epsilon,
+                pooled_degree_sensitivity(times, UNIT),
+                "pooled_degree_sensitivity",
+            ),
+            pure_entry(
+                "pooled_triangles",
+                "triangles, pooled",
+                parts["triangle_share"].epsilon,
+                pooled_triangle_sensitivity(times, UNIT),
+                "pooled_triangle_sensitivity",
+            ),
+            pure_entry(
+                "pooled_components",
+                "largest components, pooled",
+                parts["component_share"].epsilon,
+                pooled_component_sensitivity(times, UNIT),
+                "pooled_component_sensitivity",
+            ),
+        ]
+
+    def _release_shape(
+        self,
+        method: GraphSetSynthesizer,
+        exact: SetStatistics,
+        number: Ints,
+        num_classes: int,
+        entry: LedgerEntry,
+    ) -> None:
+        sizes = exact.sizes
+        weights = place_weights(sizes, number, num_classes, self.bins)
+        of_nodes = number[exact.graph_of]
+        noisy = _noisy(
+            method, pooled_degrees(exact.ordered_degrees(), weights, of_nodes, num_classes), entry
+        )
+        most = (np.repeat(sizes, sizes) - 1).astype(np.int64)
+        totals = pooled_degrees(most, weights, of_nodes, num_classes)
+        self._keep("shape", shapes(noisy.astype(float), totals.astype(float), _scale(entry)))
+
+    def _release_triangles(
+        self,
+        method: GraphSetSynthesizer,
+        exact: SetStatistics,
+        number: Ints,
+        num_classes: int,
+        entry: LedgerEntry,
+    ) -> None:
+        sizes, counts = exact.sizes, method.num_edges.cpu().numpy()
+        noisy = _noisy(
+            method, pooled_triangles(exact.triangles(), sizes, number, num_classes), entry
+        )
+        wedges = released_wedges(sizes, counts, self.shape.cpu().numpy()[number])
+        # If all wedges of the drawn degrees were closed: three wedges to a triangle.
+        most = pooled_triangles(wedges, sizes, number, num_classes) / 3
+        self._keep("closed_share", np.clip(noisy / np.maximum(most, 1), 0, 1))
+
+    def _release_components(
+        self, method: GraphSetSynthesizer, exact: SetStatistics, entry: LedgerEntry
+    ) -> None:
+        sizes = exact.sizes
+        total = np.array([pooled_components(exact.largest_components(), sizes)])
+        noisy = float(_noisy(method, total, entry)[0])
+        most = pooled_components(sizes, sizes)
+        explained = noisy + _SPREADS * _scale(entry) >= most
+        share = 1.0 if explained else max(noisy / most, 0.0)
+        self._keep("largest_share", torch.tensor(share, dtype=torch.double))
+
+    def _keep(self, name: str, value: object) -> None:
+        setattr(self, name, torch.as_tensor(value, device=self.size_cuts.device))
+
+
+def released_wedges(sizes: Ints, num_edges: Ints, shape: NDArray[np.float64]) -> Ints:
+    """Number of wedges of each graph, if its degrees have the released shape.
+
+    Args:
+        sizes: Numbers of nodes, shape ``(G,)``.
+        num_edges: Estimated numbers of edges, shape ``(G,)``.
+        shape: Released shape of each graph's class, shape ``(G, bins)``.
+    """
+    return np.array(
+        [
+            num_wedges(whole_degrees(expected_degrees(size, count, row), count, 0))
+            for size, count, row in zip(sizes.tolist(), num_edges.tolist(), shape, strict=True)
+        ]
+    )
+
+
+def _noisy(method: GraphSetSynthesizer, value: Ints, entry: LedgerEntry) -> Ints:
+    """Release integers as an entry says."""
+    noisy = discrete_laplace(
+        torch.from_numpy(value),
+        method.ledger,
+        method.noise,
+        key=entry.key,
+        name=entry.name,
+        epsilon=entry.epsilon,
+        sensitivity=int(entry.sensitivity),
+        proof=entry.proof,
+    )
+    released: Ints = noisy.numpy()
+    return released
+
+
+def _scale(entry: LedgerEntry) -> float:
+    """Scale of the noise of a release."""
+    return 0.0 if math.isinf(entry.epsilon) else entry.sensitivity / entry.epsilon

@@ -17,7 +17,7 @@ from lightning_dpg.methods.data_check import (
     data_of,
     served_records,
 )
-from lightning_dpg.methods.planning import check_plan, prove_steps
+from lightning_dpg.methods.planning import check_plan, check_same_steps, prove_steps
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.dpsgd import accumulate
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
@@ -177,7 +177,13 @@ class PrivateModule(pl.LightningModule):
         return []
 
     def prove_steps(self) -> None:
-        """Compose the releases and all remaining steps once, instead of at each step."""
+        """Compose the releases and all remaining steps once, instead of at each step.
+
+        Raises:
+            MisconfigurationException: If released steps of a resumed run had other noise.
+        """
+        for entry in self.step_entries():
+            check_same_steps(self.ledger, entry)
         if self.ledger.affords():
             left = self.trainer.estimated_stepping_batches - self.trainer.global_step
             for entry in self.step_entries():

@@ -82,3 +82,30 @@ def prove_steps(ledger: PrivacyLedger, step: LedgerEntry, limit: float) -> None:
     )
     if count:
         ledger.affords(replace(step, steps=count))
+
+
+def check_same_steps(ledger: PrivacyLedger, step: LedgerEntry) -> None:
+    """Refuse to go on with other noise, or another sample rate, than the released steps had.
+
+    Settings of a resumed run can follow from its releases. Composition of costs that are fixed in
+    advance does not cover that; a filter does, such as that of a budget book over several runs.
+
+    Args:
+        ledger: Ledger of the run.
+        step: Cost of the next step.
+
+    Raises:
+        MisconfigurationException: If the steps differ. Nothing is booked.
+    """
+    for booked in ledger.entries:
+        before, now = booked.event, step.event
+        if booked.name != step.name or not isinstance(before, Gaussian) or before == now:
+            continue
+        if isinstance(now, Gaussian):
+            raise MisconfigurationException(
+                f"{booked.steps} steps had noise_multiplier {before.noise_multiplier:.15g} and "
+                f"sample_rate {before.sample_rate:.15g}, and the resumed run has "
+                f"{now.noise_multiplier:.15g} and {now.sample_rate:.15g}\n"
+                "costs that are chosen after releases were seen have no proof within one run: set both "
+                "as they were,\nor start a new run, which a budget book adds up"
+            )

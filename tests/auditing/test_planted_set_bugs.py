@@ -38,6 +38,24 @@ SET = partial(GraphSetDataModule, labelled(20, 10))
 # One edge is the whole graph of a client with two nodes, and moves its density from 0 to 1.
 PAIRS = [make_graph(torch.empty(0, 2).long(), 2)] * 80
 CLIENTS = partial(GraphSetDataModule, [*PAIRS, make_graph(torch.tensor([[0, 1]]), 2)])
+# A canary that moves a pooled statistic by its whole sensitivity: the edge 01 closes a triangle with
+# each of the other nodes, and the edge 03 joins two halves.
+WEDGES = nx.complete_bipartite_graph(2, 4)
+HALVES = nx.disjoint_union(nx.complete_graph(3), nx.complete_graph(3))
+TRIANGLES, COMPONENTS = (
+    partial(
+        Row,
+        lambda _, share=share: PooledSet(
+            **{"degree_share": 0.02, "triangle_share": 0.02, "component_share": 0.02, share: 0.9}
+        ),
+        *(2, [canary]),
+        read=partial(GraphSetDataModule, [graph]),
+    )
+    for share, canary, graph in (
+        ("triangle_share", [0, 1], WEDGES),
+        ("component_share", [0, 3], HALVES),
+    )
+)
 KERNEL = lambda _: PrivateGraphKernel(features=["edges", "gk-c3"], max_degree=8)
 VAE = {"sample_rate": 0.5, "latent_dim": 4, "feature_dim": 4, "hidden_dim": 8, "public_pairs": 64}
 GW = {"width": 3, "num_clients": 4, "local_epochs": 1}
@@ -49,6 +67,10 @@ ROWS = {
         lambda _: PooledSet(), 2, 20, 60, half("num_edges_per_graph"), read=SET
     ),
     "PooledSet degrees off": Row(lambda _: PooledSet(), 2, 2, 60, off("pooled_degrees"), read=SET),
+    "PooledSet triangles off": TRIANGLES(fits=100, bug=off("pooled_triangles")),
+    "PooledSet triangles half": TRIANGLES(fits=240, bug=half("pooled_triangles")),
+    "PooledSet components off": COMPONENTS(fits=100, bug=off("pooled_components")),
+    "PooledSet components half": COMPONENTS(fits=240, bug=half("pooled_components")),
     "PrivateGraphKernel edges half": Row(
         lambda _: PrivateGraphKernel(features=["edges"]), 1, 20, 40, half("edge_counts"), read=SET
     ),

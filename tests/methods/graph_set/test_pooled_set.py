@@ -11,6 +11,7 @@ import torch
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.subgraph import SubgraphDataModule
+from lightning_dpg.graph.closing_swaps import SwapGraph
 from lightning_dpg.methods import PooledSet
 from lightning_dpg.methods.graph_set.pooled_set import pooled_statistics
 from lightning_dpg.methods.graph_set.pooled_set.classes import GraphClasses
@@ -18,7 +19,7 @@ from lightning_dpg.methods.graph_set.pooled_set.degree_shapes import (
     expected_degrees,
     whole_degrees,
 )
-from lightning_dpg.methods.graph_set.pooled_set.drawing import draw_edges
+from lightning_dpg.methods.graph_set.pooled_set.drawing import draw_edges, num_wedges
 from lightning_dpg.methods.graph_set.pooled_set.edge_estimates import estimated_counts
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.training import quiet_trainer
@@ -140,6 +141,21 @@ def test_any_number_of_edges_can_be_drawn(num_edges, share):
         assert nx.is_connected(graph)
     if share == 0.6 and num_edges == 19:
         assert max(map(len, nx.connected_components(graph))) == 12
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_where_swaps_of_a_random_graph_fall_short_of_triangles_another_start_is_taken(seed):
+    """A center and dense others: 70 % of all wedges closed are out of reach of a shuffled graph."""
+    shape = np.array([1.0, *[1 / 3] * 9])
+    degrees = whole_degrees(expected_degrees(31, 165, shape), 165, 1)
+    shuffled = SwapGraph(degrees.tolist(), 165, Random(seed))
+    shuffled.shuffle()
+    target = 0.7 * num_wedges(degrees) / 3
+    assert shuffled.reach_triangles(target, connected=True) > 20
+    drawn = nx.Graph(draw_edges(31, 165, shape, 0.7, 1.0, Random(seed)))
+    assert sorted(degree for _, degree in drawn.degree) == sorted(degrees.tolist())
+    assert nx.is_connected(drawn)
+    assert sum(nx.triangles(drawn).values()) / 3 == pytest.approx(target, abs=1)
 
 
 def test_graphs_of_equal_size_and_density_are_one_class():

@@ -44,9 +44,11 @@ class DPGVAE(GraphSetSynthesizer):
     divergence. The number of edges of each graph is released with discrete Laplace noise.
 
     When to use:
-        For a set of graphs from an epsilon of 10 on. At 1 and below :class:`ErdosRenyiSet` comes
+        To compare with the paper, or for research on deep models of sets from an epsilon of 10 on.
+        For the graphs take :class:`PooledSet` within the same budget, which has no delta. At 1 and
+        below :class:`ErdosRenyiSet`, which spends the whole budget on the numbers of edges, comes
         nearer to the originals on one of the two sets that were tried, and about as near on the
-        other, because it spends the whole budget on the numbers of edges. For a single graph take :class:`BTER` or :class:`PrivGraph`.
+        other. For a single graph take :class:`BTER` or :class:`PrivGraph`.
 
     Privacy:
         (epsilon, delta)-DP at the level of edges: one undirected edge of one graph is added or

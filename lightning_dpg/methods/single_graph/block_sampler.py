@@ -18,7 +18,7 @@ from lightning_dpg.methods.single_graph.degree_release import (
     degree_entries,
     release_degrees,
 )
-from lightning_dpg.privacy.guard import flip_rate, guard_epsilon, guarded
+from lightning_dpg.privacy.guard import check_guard, flip_rate, guard_epsilon, guarded
 from lightning_dpg.privacy.label_sampling import labels_entry, sample_labels
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
@@ -85,8 +85,8 @@ class BlockSampler(OneShotSynthesizer):
         num_communities: Number of groups K (public). By default 8; 16 from an epsilon of 4 on; 32
             from an epsilon of 1 and a released mean degree of 20 on.
         sweeps: Number of sweeps of the chain (public).
-        guard_epsilon: The g of the guard. By default :func:`guard_epsilon` of the number of nodes; an
-            infinite one is no guard, and then nothing holds unless the chain is stationary.
+        guard_epsilon: The g of the guard. By default :func:`guard_epsilon` of the number of nodes; at
+            most 30. An infinite one is no guard: then nothing holds unless the chain is stationary.
         degree_share: Share of the budget for the number of edges and the degrees.
         block_share: Share of the budget for the edges within and between groups; the labels get the
             rest.
@@ -107,8 +107,8 @@ class BlockSampler(OneShotSynthesizer):
             raise ValueError(f"num_communities must be positive, got {num_communities}")
         if sweeps < 1:
             raise ValueError(f"sweeps must be positive, got {sweeps}")
-        if guard_epsilon is not None and not guard_epsilon > 0:
-            raise ValueError(f"guard_epsilon must be positive, got {guard_epsilon}")
+        if guard_epsilon is not None:
+            check_guard(guard_epsilon)
         self.save_hyperparameters()
         self.degrees: Tensor
         self.communities: Tensor

@@ -155,7 +155,7 @@ MAX_REPORTS = 50_000_000
 MAX_REPORT_NODES = 100_000
 """Most nodes of which randomized response models all pairs, in blocks."""
 _ENCODER_KINDS = frozenset({"undirected", "directed", "bipartite"})
-_SET_EPSILON = 10.0
+_SET_EPSILON = 1.0
 
 
 def _links(facts: Facts) -> list[Recommendation]:
@@ -189,10 +189,10 @@ def _without_degree(facts: Facts) -> Recommendation:
         return Recommendation("ChungLu", f"BTER does not learn {facts.kind} graphs")
     if facts.goal == "degrees":
         return Recommendation("ChungLu", "it spends the whole budget on degrees")
-    if facts.goal == "graphs" and facts.allows_delta and facts.epsilon >= _SET_EPSILON:
-        return Recommendation("DPGVAE", "from an epsilon of 10 on it learns more than sizes")
+    if facts.goal == "graphs" and facts.epsilon >= _SET_EPSILON:
+        return Recommendation("PooledSet", "from an epsilon of 1 on it learns more than sizes")
     if facts.goal == "graphs":
-        return Recommendation("ErdosRenyiSet", "below an epsilon of 10 nothing is clearly nearer")
+        return Recommendation("ErdosRenyiSet", "below an epsilon of 1 nothing is clearly nearer")
     if facts.goal == "labels":
         return Recommendation("PrivateGraphKernel", "its counts need no delta; see its baselines")
     return Recommendation("LocalScalars", "its one number of each graph has the whole budget")

@@ -10,6 +10,9 @@ from lightning_dpg.privacy.noise import NoiseSource
 _EPSILON = 8.0
 _NODES = 10_000
 
+LARGEST_GUARD = 30.0
+"""Largest finite epsilon of a guard: coins of 53 bits do not resolve a much smaller flip rate."""
+
 
 def guard_epsilon(num_nodes: int) -> float:
     r"""Epsilon at which a guard adds few false edges: :math:`8 + 2 \ln (N / 10{,}000)`, 8 at least.
@@ -20,6 +23,19 @@ def guard_epsilon(num_nodes: int) -> float:
         num_nodes: Number of nodes N (public).
     """
     return _EPSILON + 2 * math.log(max(num_nodes / _NODES, 1.0))
+
+
+def check_guard(epsilon: float) -> None:
+    """Refuse an epsilon whose flips are too rare to be drawn, so that a guard would prove nothing.
+
+    Raises:
+        ValueError: If epsilon is not positive, or finite and above :data:`LARGEST_GUARD`.
+    """
+    if not 0 < epsilon <= LARGEST_GUARD and epsilon != math.inf:
+        raise ValueError(
+            f"the epsilon of a guard must be from above 0 to {LARGEST_GUARD:g}, or .inf for no "
+            f"guard, got {epsilon}"
+        )
 
 
 def flip_rate(epsilon: float) -> float:
@@ -44,13 +60,13 @@ def guarded(present: Tensor, num_bits: int, noise: NoiseSource, epsilon: float) 
         present: Numbers of the bits that are 1, shape ``(M,)``, ascending and different (private).
         num_bits: Number of bits (public).
         noise: Secret source of the flips.
-        epsilon: Cost of the result, positive; an infinite one flips nothing.
+        epsilon: Cost of the result, positive and at most :data:`LARGEST_GUARD`; an infinite one flips
+            nothing.
 
     Returns:
         Numbers of the bits that are 1 after the flips, ascending (private).
     """
-    if not epsilon > 0:
-        raise ValueError(f"epsilon must be positive, got {epsilon}")
+    check_guard(epsilon)
     flips = noise.bernoulli(num_bits, flip_rate(epsilon))
     numbers, times = torch.unique(torch.cat([present, flips]), return_counts=True)
     return numbers[times == 1]

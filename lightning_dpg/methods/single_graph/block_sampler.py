@@ -76,8 +76,8 @@ class BlockSampler(OneShotSynthesizer):
         num_communities: Number of groups K (public). By default 8; 16 from an epsilon of 4 on; 32
             from an epsilon of 1 and a released mean degree of 20 on.
         sweeps: Number of sweeps of the chain (public).
-        guard_epsilon: The g of the guard. By default :func:`guard_epsilon` of the number of nodes; an
-            infinite one is no guard, and then nothing holds unless the chain is stationary.
+        guard_epsilon: The g of the guard. By default :func:`guard_epsilon` of the number of nodes; at
+            most 30. An infinite one is no guard: then nothing holds unless the chain is stationary.
         degree_share: Share of the budget for the number of edges and the degrees.
         block_share: Share of the budget for the edges within and between groups; the labels get the
             rest.
@@ -125,7 +125,10 @@ class BlockSampler(OneShotSynthesizer):
 
     def epsilon_in_any_case(self) -> float | None:
         """Epsilon of the guard, which stands before all reads; None without a guard."""
-        return None if math.isinf(self.guard) else self.guard
+        is_off = math.isinf(self.guard) or (
+            self.ledger.budget is not None and math.isinf(self.ledger.budget.epsilon)
+        )
+        return None if is_off else self.guard
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan degrees, labels and the edges between groups; the steps have no effect."""

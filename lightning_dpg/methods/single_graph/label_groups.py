@@ -12,7 +12,7 @@ from lightning_dpg.graph.label_blocks import GroupedLabels
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
 from lightning_dpg.methods.single_graph.base import Pays
-from lightning_dpg.privacy.guard import guard_epsilon
+from lightning_dpg.privacy.guard import check_guard, guard_epsilon
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from lightning_dpg.privacy.mechanisms import discrete_laplace
 
@@ -31,7 +31,7 @@ def label_law(
 
 
 def check_sampler(num_communities: int | None, sweeps: int, guard: float | None) -> None:
-    """Refuse settings of a block sampler that are not positive.
+    """Refuse settings of a block sampler that are out of range.
 
     Raises:
         ValueError: If one is not.
@@ -40,8 +40,8 @@ def check_sampler(num_communities: int | None, sweeps: int, guard: float | None)
         raise ValueError(f"num_communities must be positive, got {num_communities}")
     if sweeps < 1:
         raise ValueError(f"sweeps must be positive, got {sweeps}")
-    if guard is not None and not guard > 0:
-        raise ValueError(f"guard_epsilon must be positive, got {guard}")
+    if guard is not None:
+        check_guard(guard)
 
 
 def guard_of(given: float | None, num_nodes: int | None) -> float:

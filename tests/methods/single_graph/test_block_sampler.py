@@ -294,3 +294,13 @@ def test_groups_order_pairs_of_released_degree_zero():
     for node in (0, 3):
         same, other = method.score(torch.tensor([[node, 4], [node, 5]]))
         assert same > other > 0
+
+
+@pytest.mark.parametrize("epsilon", [40.0, 800.0, 0.0, math.nan])
+def test_a_guard_whose_flips_cannot_be_drawn_is_refused(epsilon: float) -> None:
+    # The flip rate at 800 is 0 in the program, and at 40 the chance that none of 10 bits flips is 1 in
+    # double precision: that the guard holds in any case would be false.
+    with pytest.raises(ValueError, match="guard"):
+        BlockSampler(30, guard_epsilon=epsilon)
+    with pytest.raises(ValueError, match="guard"):
+        guarded(torch.arange(3), 10, NoiseSource(), epsilon)

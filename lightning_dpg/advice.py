@@ -127,7 +127,7 @@ def choices(goal: Goal) -> list[str]:
     found = {
         str(case): None
         for has_attributes in (True, False)
-        for epsilon in (_SET_EPSILON, 0.1)
+        for epsilon in (2 * _REPORTS_EPSILON, 0.1)
         for case in cases(Facts(goal, epsilon, kind=kind, has_attributes=has_attributes))
     }
     return list(found)

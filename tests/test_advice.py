@@ -175,9 +175,10 @@ def test_the_hint_knows_public_attributes_and_the_delta():
     assert " take AttributeEncoder" in better_method(method, data.records, Budget(1.0, 1e-6))
     assert "AttributeEncoder" not in better_method(method, data.records, Budget(1.0, 0.0))
     assert better_method(method, data.records, Budget(math.inf, 1e-6)) is None
-    assert "ErdosRenyiSet" in better_method(
-        made("DPGVAE", SHORT), data_of("set", False).records, Budget(5.0, 1e-6)
-    )
+    for epsilon, better in ((5.0, "PooledSet"), (0.5, "ErdosRenyiSet")):
+        budget = Budget(epsilon, 1e-6)
+        hint = better_method(made("DPGVAE", SHORT), data_of("set", False).records, budget)
+        assert better in hint
 
 
 def test_plan_of_a_goal_needs_no_training(capsys):

@@ -194,7 +194,9 @@ def _guarantee(found: dict[str, Any]) -> str:
 def _node(found: dict[str, Any]) -> str:
     size = f"all edges of a node, {found['max_degree']} at most, as a group"
     node = found["node"]
-    return f"no statement ({size})" if isinstance(node, str) else f"epsilon {node:.5g} ({size})"
+    if isinstance(node, str):
+        return f"no statement ({size})"
+    return f"epsilon {digits_up(node, 5)} ({size}), if all runs were planned in advance"
 
 
 def _bar(found: dict[str, Any]) -> list[tuple[float, str, str]]:

@@ -131,7 +131,7 @@ def node_line(node: float | str, size: int, delta: float) -> str:
         return f"node      no statement at delta {delta:g} on the {size} edges of a node at most"
     stated = f"epsilon {digits_up(node, 5)}, delta {delta:g}"
     return (
-        f"node      {stated}: all edges of a node, {size} at most, if runs were planned in advance"
+        f"node      {stated}: all edges of a node, {size} at most, as a group"
     )
 
 

@@ -90,7 +90,7 @@ def test_grants_killed_runs_and_measurements_are_named(tmp_path, capsys):
         "run 3 is open: steps are booked ahead, and spent is an upper bound",
         "run 2 is killed: what may have been released counts as spent",
         # Pure epsilons of a group of 3 edges: 3 times 0.75.
-        "node      epsilon 2.25, delta 1e-06: all edges of a node, 3 at most, if runs were planned in advance",
+        "node      epsilon 2.25, delta 1e-06: all edges of a node, 3 at most, as a group",
         "measured  once, on no total: budget history crm",
         "grants    needed by all runs, each made by one person and approved by another",
     ]

@@ -190,7 +190,7 @@ def _without_degree(facts: Facts) -> Recommendation:
     if facts.goal == "degrees":
         return Recommendation("ChungLu", "it spends the whole budget on degrees")
     if facts.goal == "graphs" and facts.epsilon >= _SET_EPSILON:
-        return Recommendation("PooledSet", "from an epsilon of 1 on it learns more than sizes")
+        return Recommendation("PooledSet", "it learns more than sizes, of 100 graphs and more")
     if facts.goal == "graphs":
         return Recommendation("ErdosRenyiSet", "below an epsilon of 1 nothing is clearly nearer")
     if facts.goal == "labels":

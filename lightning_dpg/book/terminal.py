@@ -130,9 +130,7 @@ def node_line(node: float | str, size: int, delta: float) -> str:
     if isinstance(node, str):
         return f"node      no statement at delta {delta:g} on the {size} edges of a node at most"
     stated = f"epsilon {digits_up(node, 5)}, delta {delta:g}"
-    return (
-        f"node      {stated}: all edges of a node, {size} at most, as a group"
-    )
+    return f"node      {stated}: all edges of a node, {size} at most, as a group"
 
 
 def shares(found: dict[str, Any], places: int) -> tuple[int, int, int]:

@@ -135,7 +135,8 @@ class PrivateTraining(nn.Module):
     def begin(self, method: PrivateModule) -> bool:
         """Fix the noise at the start of a run, before the method books anything.
 
-        A number in the settings overrides a checkpoint, and a checkpoint overrides a new plan.
+        A checkpoint overrides a new plan. A number in the settings has to be that of the released
+        steps, see :func:`lightning_dpg.methods.planning.check_same_steps`.
 
         Args:
             method: The method in training, whose plan holds the steps.

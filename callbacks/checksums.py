@@ -4,6 +4,8 @@ import hashlib
 import re
 from pathlib import Path
 
+from lightning_dpg.errors import Refusal
+
 SUMS = "SHA256SUMS"
 """File of a release with the checksums of all other files."""
 
@@ -46,12 +48,12 @@ def read_sums(path: Path) -> dict[str, str]:
     """Read checksums by names of files.
 
     Raises:
-        ValueError: If a line is not one of ``sha256sum``.
+        Refusal: If a line is not one of ``sha256sum``.
     """
     sums = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         match = _LINE.fullmatch(line)
         if match is None:
-            raise ValueError(f"{path}, line {number}: {line[:80]!r} is no checksum of a file")
+            raise Refusal(f"{path}, line {number}: {line[:80]!r} is no checksum of a file")
         sums[match[2]] = match[1]
     return sums

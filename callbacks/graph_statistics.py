@@ -12,6 +12,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.utilities.rank_zero import rank_zero_info
 from torch_geometric.data import Data
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.expected_degrees import MANY_EDGES
 from lightning_dpg.graph.pair_space import without_directions
 from lightning_dpg.graph.statistics_source import HoldsStatistics
@@ -54,7 +55,7 @@ class GraphStatistics(Callback):
     ) -> None:
         """Refuse an interval below one batch."""
         if every_n_steps < 1:
-            raise ValueError(f"every_n_steps must be positive, got {every_n_steps}")
+            raise Refusal(f"every_n_steps must be positive, got {every_n_steps}")
         self.every_n_steps = every_n_steps
         self.nonprivate = nonprivate
         self.seed = seed

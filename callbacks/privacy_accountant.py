@@ -23,6 +23,7 @@ from lightning_dpg.callbacks.trainer_check import (
     check_samples,
     check_trainer,
 )
+from lightning_dpg.errors import Refusal
 from lightning_dpg.interfaces import Released, serves_records
 from lightning_dpg.privacy.budget import advised_delta
 from lightning_dpg.privacy.events import Gaussian
@@ -85,18 +86,18 @@ class PrivacyAccountant(Callback):
     def budget(self) -> Budget:
         """Return the checked budget."""
         if not self.epsilon > 0:
-            raise ValueError(f"privacy.epsilon must be positive, got {self.epsilon}")
+            raise Refusal(f"privacy.epsilon must be positive, got {self.epsilon}")
         if LARGEST_EPSILON < self.epsilon < math.inf:
-            raise ValueError(
+            raise Refusal(
                 f"privacy.epsilon {self.epsilon:g} protects nothing: set it to {LARGEST_EPSILON:g} or "
                 "less, or to .inf for a run without noise"
             )
         if self.delta is None:
             if math.isfinite(self.epsilon):
-                raise ValueError("privacy.delta is missing; it may be left out at epsilon .inf")
+                raise Refusal("privacy.delta is missing; it may be left out at epsilon .inf")
             return Budget(self.epsilon, UNASKED_DELTA)
         if not 0 <= self.delta < 1:
-            raise ValueError(f"privacy.delta must lie in [0, 1), got {self.delta}")
+            raise Refusal(f"privacy.delta must lie in [0, 1), got {self.delta}")
         return Budget(self.epsilon, self.delta)
 
     def check(

@@ -31,6 +31,7 @@ from lightning_dpg.callbacks.graph_files import (
 )
 from lightning_dpg.callbacks.privacy_accountant import PrivacyAccountant
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.io import check_edge_list_names
 from lightning_dpg.graph.name_tensor import put_names
 from lightning_dpg.graph.parquet import check_parquet, write_attribute_table
@@ -93,7 +94,7 @@ class ReleaseWriter(Callback):
     ) -> None:
         """Store the arguments."""
         if num_graphs < 1:
-            raise ValueError(f"num_graphs must be positive, got {num_graphs}")
+            raise Refusal(f"num_graphs must be positive, got {num_graphs}")
         self.num_graphs = num_graphs
         self.formats = None if formats is None else tuple(formats)
         self.card = Card.of(card)
@@ -238,11 +239,11 @@ def today() -> str:
     """The day, year first, by universal time; that of ``SOURCE_DATE_EPOCH`` if it is set.
 
     Raises:
-        ValueError: If the variable is no number of seconds.
+        Refusal: If the variable is no number of seconds.
     """
     seconds = os.environ.get("SOURCE_DATE_EPOCH")
     if seconds and not seconds.isdecimal():
-        raise ValueError(f"SOURCE_DATE_EPOCH must be a number of seconds, got {seconds!r}")
+        raise Refusal(f"SOURCE_DATE_EPOCH must be a number of seconds, got {seconds!r}")
     now = datetime.fromtimestamp(int(seconds), UTC) if seconds else datetime.now(UTC)
     return now.date().isoformat()
 

@@ -4,6 +4,7 @@ import math
 from dataclasses import fields
 from typing import Any
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs, UndirectedPairs
 from lightning_dpg.interfaces import Released
 from lightning_dpg.privacy.budget import Budget, digits_up, rounded_up
@@ -27,7 +28,7 @@ def privacy_statement(module: Released) -> dict[str, Any]:
     """
     ledger = module.ledger
     if ledger.budget is None:
-        raise ValueError("a statement needs the delta of a budget: train with PrivacyAccountant")
+        raise Refusal("a statement needs the delta of a budget: train with PrivacyAccountant")
     delta = ledger.budget.delta
     reasons = _why_none(ledger, module.noise.is_secret)
     epsilon, accountant = (math.inf, "none") if reasons else ledger.headline(delta)

@@ -24,6 +24,7 @@ from lightning_dpg.datamodules.node_attributes import (
     described,
     own_attributes,
 )
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.attributes import (
     PUBLIC_ATTRIBUTES,
     AttributeTable,
@@ -179,7 +180,7 @@ class GraphDataModule(pl.LightningDataModule):
 
     def _read_graph(self) -> Data:
         if self.names not in ("keep", "numbers"):
-            raise ValueError(f"names must be 'keep' or 'numbers', got {self.names!r}")
+            raise Refusal(f"names must be 'keep' or 'numbers', got {self.names!r}")
         self._check_kind()
         table = attribute_table(self.node_attributes, self.attribute_policy, self.node_column)
         nodes = self.nodes
@@ -217,7 +218,7 @@ class GraphDataModule(pl.LightningDataModule):
     def _check_kind(self) -> None:
         """Refuse settings that contradict the kind of the graph."""
         if self.kind not in get_args(Kind):
-            raise ValueError(f"kind must be undirected, directed or bipartite, got {self.kind!r}")
+            raise Refusal(f"kind must be undirected, directed or bipartite, got {self.kind!r}")
         if self.kind == "directed" and self.undirected:
             raise MisconfigurationException(
                 "undirected drops the directions that kind: directed keeps: set one of them"
@@ -340,5 +341,5 @@ class GraphDataModule(pl.LightningDataModule):
     def predict_dataloader(self) -> DataLoader[Tensor]:
         """Return the seeds of the graphs to generate, one scalar tensor each."""
         if self.num_graphs < 1:
-            raise ValueError(f"num_graphs must be positive, got {self.num_graphs}")
+            raise Refusal(f"num_graphs must be positive, got {self.num_graphs}")
         return DataLoader(Batches(list(torch.arange(self.num_graphs))), batch_size=None)

@@ -10,6 +10,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.interfaces import BatchRequest, Records, RequestsBatches
 from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
 
@@ -106,9 +107,9 @@ def place(trainer: Trainer | None) -> tuple[int, int]:
 def check_own_settings(sample_rate: float | None, steps_per_epoch: int | None) -> None:
     """Refuse settings of a data module that make no batches."""
     if sample_rate is not None and not 0 < sample_rate <= 1:
-        raise ValueError(f"sample_rate must lie in (0, 1], got {sample_rate}")
+        raise Refusal(f"sample_rate must lie in (0, 1], got {sample_rate}")
     if steps_per_epoch is not None and steps_per_epoch < 1:
-        raise ValueError(f"steps_per_epoch must be positive, got {steps_per_epoch}")
+        raise Refusal(f"steps_per_epoch must be positive, got {steps_per_epoch}")
 
 
 def check_settings_agree(

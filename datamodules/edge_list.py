@@ -26,6 +26,7 @@ from lightning_dpg.datamodules.loading import GraphSource
 from lightning_dpg.datamodules.node_attributes import AttributeSource
 from lightning_dpg.datamodules.records import AttributedGraph, EdgeRecords, LinkBatch, OneGraph
 from lightning_dpg.datamodules.walk_batches import WalkBatches
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.attributes import Policy
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.negative_sampling import degree_matched_non_edges, uniform_non_edges
@@ -271,10 +272,10 @@ class EdgeListDataModule(GraphDataModule):
         check_own_settings(self.sample_rate, self.steps_per_epoch)
         for argument in ("val_fraction", "test_fraction"):
             if not 0 <= getattr(self, argument) < 1:
-                raise ValueError(f"{argument} must lie in [0, 1), got {getattr(self, argument)}")
+                raise Refusal(f"{argument} must lie in [0, 1), got {getattr(self, argument)}")
         held_out = self.val_fraction + self.test_fraction
         if held_out >= 1:
-            raise ValueError(f"val_fraction + test_fraction must be below 1, got {held_out}")
+            raise Refusal(f"val_fraction + test_fraction must be below 1, got {held_out}")
         if self.split is not None and self.names == "numbers":
             raise MisconfigurationException(
                 "split names nodes by their places in the file: set names to keep"
@@ -297,7 +298,7 @@ class EdgeListDataModule(GraphDataModule):
         coin = public_coin(self.graph.node_names, edges, self.seed)
         self.edges = edges[coin >= held_out]
         if not len(self.edges):
-            raise ValueError("val_fraction and test_fraction leave no edge to train on")
+            raise Refusal("val_fraction and test_fraction leave no edge to train on")
         self.val_links = self._links(edges[coin < self.val_fraction], 1)
         self.test_links = self._links(edges[(coin >= self.val_fraction) & (coin < held_out)], 2)
         self.assumptions.append(
@@ -312,7 +313,7 @@ class EdgeListDataModule(GraphDataModule):
         held_out = torch.cat([parts["val_ones"], parts["test_ones"]])
         whole = make_graph(torch.cat([self.edges, held_out]), self.num_nodes)
         if not torch.equal(whole.edge_index, self.graph.edge_index):
-            raise ValueError(f"split {split!r} holds other edges than the graph {self.source!r}")
+            raise Refusal(f"split {split!r} holds other edges than the graph {self.source!r}")
         self.val_links = self._links(parts["val_ones"], 1, parts["val_zeros"])
         self.test_links = self._links(parts["test_ones"], 2, parts["test_zeros"])
         self.assumptions.append(

@@ -15,6 +15,7 @@ from lightning_dpg.datamodules.table_columns import ColumnOfIds
 from lightning_dpg.datamodules.table_records import EdgeTable
 from lightning_dpg.datamodules.table_source import open_engine
 from lightning_dpg.datamodules.table_statistics import TableStatistics
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import Kind, PairSpace
 
@@ -153,9 +154,9 @@ class EdgeTableDataModule(EdgeListDataModule):
         """The table with its numbered nodes, opened at the first use."""
         self._check_kind()
         if self.names not in ("keep", "numbers"):
-            raise ValueError(f"names must be 'keep' or 'numbers', got {self.names!r}")
+            raise Refusal(f"names must be 'keep' or 'numbers', got {self.names!r}")
         if self.missing_ids not in ("refuse", "drop"):
-            raise ValueError(f"missing_ids must be 'refuse' or 'drop', got {self.missing_ids!r}")
+            raise Refusal(f"missing_ids must be 'refuse' or 'drop', got {self.missing_ids!r}")
         table = EdgeTable(
             open_engine(self.source),
             self.table,

@@ -28,6 +28,7 @@ from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIO
 from lightning_dpg.datamodules.identity import identity_of
 from lightning_dpg.datamodules.loading import GraphSetSource
 from lightning_dpg.datamodules.records import EdgeRecords, GraphSet
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import GraphFormatError, from_networkx, from_pyg
 from lightning_dpg.graph.node_names import natural_key, natural_order
@@ -220,7 +221,7 @@ class GraphSetDataModule(pl.LightningDataModule):
         if self._are_predicted():
             return self.test_dataloader()
         if self.num_graphs < 1:
-            raise ValueError(f"num_graphs must be positive, got {self.num_graphs}")
+            raise Refusal(f"num_graphs must be positive, got {self.num_graphs}")
         return DataLoader(Batches(list(torch.arange(self.num_graphs))), batch_size=None)
 
     def _are_predicted(self) -> bool:
@@ -230,7 +231,7 @@ class GraphSetDataModule(pl.LightningDataModule):
 
     def _check_arguments(self) -> None:
         if self.record != "edge":
-            raise ValueError(f"record must be 'edge', got {self.record!r}")
+            raise Refusal(f"record must be 'edge', got {self.record!r}")
         check_own_settings(self.sample_rate, self.steps_per_epoch)
 
 

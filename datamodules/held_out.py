@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.datamodules.loading import data_root
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 
 
@@ -66,7 +67,7 @@ def read_split(split: str, nodes: Tensor) -> dict[str, Tensor]:
     if root is not None and (named := root / "npz" / f"{split}.npz").is_file():
         path = named
     if not path.is_file():
-        raise ValueError(
+        raise Refusal(
             f"split {split!r} is neither a file nor the name of an archive in "
             f"{root / 'npz' if root else '$LIGHTNING_DPG_DATA/npz, which is not set'}"
         )
@@ -74,7 +75,7 @@ def read_split(split: str, nodes: Tensor) -> dict[str, Tensor]:
     with np.load(path, allow_pickle=False) as archive:
         missing = [key for key in keys if key not in archive.files]
         if missing:
-            raise ValueError(f"{path} holds no {', '.join(missing)}; a split needs {keys}")
+            raise Refusal(f"{path} holds no {', '.join(missing)}; a split needs {keys}")
         pairs = {key: torch.from_numpy(archive[key].astype(np.int64)) for key in keys}
     in_file = {key: undirected_edges(make_graph(pairs[key], len(nodes))) for key in keys}
     return {key: undirected_edges(make_graph(nodes[in_file[key]], len(nodes))) for key in keys}

@@ -16,6 +16,7 @@ from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.held_out import public_coin
 from lightning_dpg.datamodules.identity import identity_of
 from lightning_dpg.datamodules.loading import GraphSource, data_root, load_reading
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.conversion import GraphReading, NodeSet
 from lightning_dpg.graph.graph import (
     adjacency,
@@ -149,10 +150,10 @@ class SubgraphDataModule(GraphSetDataModule):
     def _check_arguments(self) -> None:
         super()._check_arguments()
         if self.kind not in ("ego", "nodes"):
-            raise ValueError(f"kind must be 'ego' or 'nodes', got {self.kind!r}")
+            raise Refusal(f"kind must be 'ego' or 'nodes', got {self.kind!r}")
         for argument in ("num_subgraphs", "hops", "size", "max_occurrences"):
             if getattr(self, argument) < 1:
-                raise ValueError(f"{argument} must be positive, got {getattr(self, argument)}")
+                raise Refusal(f"{argument} must be positive, got {getattr(self, argument)}")
 
     def _node_sets(self, whole: Data) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
         """Return central nodes, none of ``kind: nodes``, and the sorted nodes of each subgraph."""
@@ -160,12 +161,12 @@ class SubgraphDataModule(GraphSetDataModule):
         num_nodes = int(whole.num_nodes)
         if self.kind == "nodes":
             if self.size > num_nodes:
-                raise ValueError(f"size {self.size} exceeds the {num_nodes} nodes of the graph")
+                raise Refusal(f"size {self.size} exceeds the {num_nodes} nodes of the graph")
             count = self.num_subgraphs
             parts = [np.sort(rng.choice(num_nodes, self.size, replace=False)) for _ in range(count)]
             return np.empty(0, dtype=np.int64), parts
         if self.num_subgraphs > num_nodes:
-            raise ValueError(
+            raise Refusal(
                 f"num_subgraphs {self.num_subgraphs} exceeds the {num_nodes} nodes of the graph"
             )
         centers = rng.choice(num_nodes, self.num_subgraphs, replace=False)

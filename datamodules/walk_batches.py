@@ -6,6 +6,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 from torch_geometric.data import Data
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.graph.walks import random_walks
 from lightning_dpg.interfaces import BatchRequest
@@ -25,12 +26,12 @@ class WalkBatches(Dataset[Tensor]):
         self, graph: Data, request: BatchRequest, steps: int, seed: tuple[int, ...]
     ) -> None:
         if request.num_walks < 1 or request.walk_length < 2:
-            raise ValueError(
+            raise Refusal(
                 "the number of walks must be positive and walk_length at least 2, got "
                 f"{request.num_walks} and {request.walk_length}"
             )
         if not graph.num_edges:
-            raise ValueError(
+            raise Refusal(
                 "the training graph has no edge, so there is no walk\ntake CELL, or hold out fewer edges"
             )
         self.adjacency = adjacency(graph)

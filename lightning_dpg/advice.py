@@ -8,6 +8,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from lightning_dpg.errors import Refusal
+
 Goal = Literal["links", "communities", "shape", "degrees", "graphs", "labels", "clients"]
 Kind = Literal["undirected", "directed", "bipartite", "set"]
 
@@ -54,7 +56,7 @@ class Facts:
         if (self.goal in OF_SETS) != (self.kind == "set"):
             fitting = [goal for goal in GOALS if (goal in OF_SETS) == (self.kind == "set")]
             data = "a set of graphs" if self.kind == "set" else "one graph"
-            raise ValueError(f"{self.goal} is no goal of {data}: take {', '.join(fitting)}")
+            raise Refusal(f"{self.goal} is no goal of {data}: take {', '.join(fitting)}")
 
     @property
     def mean_degree(self) -> float | None:

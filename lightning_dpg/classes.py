@@ -10,7 +10,7 @@ def find_class(path: str) -> type:
     Raises:
         ImportError: If the module cannot be imported.
         AttributeError: If the module has no such name.
-        ValueError: If the path names no module.
+        Refusal: If the path names no module.
     """
     module, _, name = path.rpartition(".")
     found: type = getattr(importlib.import_module(module), name)

@@ -9,8 +9,15 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it: 128 and the number of the signal."""
 
 
-class CommandError(Exception):
-    """An invalid command line; the message names the correction."""
+class Refusal(ValueError):
+    """What the program says to its users: the message names the fault and the way out.
+
+    Every other error is a fault of the program, and keeps its traceback.
+    """
+
+
+class CommandError(Refusal):
+    """A refused command or call; the Python interface raises no other kind of refusal."""
 
 
 def explain(error: Exception) -> str | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 from unicodedata import category
 
-from lightning_dpg.errors import nearest
+from lightning_dpg.errors import Refusal, nearest
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Card:
                 raise TypeError(f"card.{field.name} must be a text, got {value!r}")
             line = " ".join(value.split())
             if any(category(character) in ("Cc", "Cs") for character in line):
-                raise ValueError(f"card.{field.name} has a control character: {line!r}")
+                raise Refusal(f"card.{field.name} has a control character: {line!r}")
             object.__setattr__(self, field.name, line or None)
 
     @classmethod
@@ -53,14 +53,14 @@ class Card:
         """The card of texts by their names.
 
         Raises:
-            ValueError: If a name is unknown.
+            Refusal: If a name is unknown.
         """
         if isinstance(texts, Card):
             return texts
         known = [field.name for field in fields(cls)]
         for name in texts or {}:
             if name not in known:
-                raise ValueError(f"card has no text {name!r}{nearest(str(name), known)}")
+                raise Refusal(f"card has no text {name!r}{nearest(str(name), known)}")
         return cls(**texts or {})
 
     def texts(self) -> dict[str, str]:

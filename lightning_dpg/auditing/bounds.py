@@ -13,6 +13,8 @@ from scipy.optimize import bisect
 from scipy.stats import beta, binom
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
+
 _LARGEST_EPSILON = 100.0
 _MOST_THRESHOLDS = 100
 
@@ -79,7 +81,7 @@ def epsilon_lower_bound(
         Steinke, Nasr, Jagielski, "Privacy auditing with one (1) training run", 2023, Theorem 5.2.
     """
     if not 0 <= correct <= guesses <= canaries:
-        raise ValueError(
+        raise Refusal(
             f"expected correct <= guesses <= canaries, got {correct}, {guesses}, {canaries}"
         )
     _check_levels(delta, confidence)
@@ -126,7 +128,7 @@ def many_runs_lower_bound(
         Jagielski, Ullman, Oprea, "Auditing differentially private machine learning", 2020.
     """
     if not (0 <= true_positives <= runs_in and 0 <= false_positives <= runs_out):
-        raise ValueError(
+        raise Refusal(
             f"got {true_positives} of {runs_in} and {false_positives} of {runs_out} positives"
         )
     _check_levels(delta, confidence)
@@ -183,7 +185,7 @@ def inclusion_estimate(noisy: Tensor, directions: Tensor, noise_std: float, rate
 
 def _check_levels(delta: float, confidence: float) -> None:
     if not (0 <= delta < 1 and 0 < confidence < 1):
-        raise ValueError(
+        raise Refusal(
             f"delta and confidence must lie between 0 and 1, got {delta} and {confidence}"
         )
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.auditing.link_stealing import Estimate, aligned_by_degree, proportion
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
 from lightning_dpg.graph.negative_sampling import uniform_non_edges
 from lightning_dpg.graph.pair_indices import num_pairs
@@ -80,7 +81,7 @@ def predict_hidden_links(sets: Sequence[Sequence[Data]], hidden: HiddenLinks) ->
         hidden: Pairs to classify.
 
     Raises:
-        ValueError: If no graph has a hidden link and a pair without one.
+        Refusal: If no graph has a hidden link and a pair without one.
     """
     right, asked = 0.0, 0
     for k, (links, others) in enumerate(zip(hidden.links, hidden.others, strict=True)):
@@ -93,7 +94,7 @@ def predict_hidden_links(sets: Sequence[Sequence[Data]], hidden: HiddenLinks) ->
         right += 2 * links_among_best(scores[: len(links)], scores[len(links) :])
         asked += len(pairs)
     if not asked:
-        raise ValueError("no graph has both a hidden link and a pair without a link")
+        raise Refusal("no graph has both a hidden link and a pair without a link")
     return proportion(right, asked)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from lightning_dpg.book.database import Database
 from lightning_dpg.book.log import Line, append
+from lightning_dpg.errors import Refusal
 
 OPEN = "open"
 """Outcome of a run that goes on, or that was killed and not reconciled yet."""
@@ -42,18 +43,18 @@ def apply(database: Database, line: Line) -> None:
             facts["name"],
         )
     elif line.kind not in ("init", "measure"):  # a measurement is in the log only
-        raise ValueError(f"line {line.line}: unknown kind {line.kind!r}")
+        raise Refusal(f"line {line.line}: unknown kind {line.kind!r}")
 
 
 def add_steps(database: Database, run: int, place: int, steps: int) -> None:
     """Count more booked steps of a planned release.
 
     Raises:
-        ValueError: If the run is closed, or if they are none or more than it planned.
+        Refusal: If the run is closed, or if they are none or more than it planned.
     """
     planned, booked = _steps_of_open(database, run)[place]
     if not 0 < steps <= planned - booked:
-        raise ValueError(f"run {run} planned {planned} steps, and books {steps} after {booked}")
+        raise Refusal(f"run {run} planned {planned} steps, and books {steps} after {booked}")
     database.rows(
         "UPDATE book_entries SET booked = booked + ? WHERE run = ? AND place = ?", steps, run, place
     )
@@ -66,7 +67,7 @@ def _steps_of_open(database: Database, run: int) -> list[tuple[int, int]]:
     an earlier line shows, would give back what it has spent.
     """
     if database.rows("SELECT outcome FROM book_runs WHERE run = ?", run) != [(OPEN,)]:
-        raise ValueError(f"run {run} is closed, or was never reserved")
+        raise Refusal(f"run {run} is closed, or was never reserved")
     found = database.rows(
         "SELECT planned, booked FROM book_entries WHERE run = ? ORDER BY place", run
     )
@@ -91,7 +92,7 @@ def _grant(database: Database, time: str, facts: dict[str, Any]) -> None:
 def _approve(database: Database, time: str, facts: dict[str, Any]) -> None:
     ((maker,),) = database.rows("SELECT made_by FROM book_grants WHERE number = ?", facts["number"])
     if maker == facts["user"]:
-        raise ValueError(f"grant {facts['number']} is approved by {maker}, who made it")
+        raise Refusal(f"grant {facts['number']} is approved by {maker}, who made it")
     database.rows(
         "UPDATE book_grants SET approved = ?, approved_by = ? WHERE number = ?",
         time,
@@ -124,7 +125,7 @@ def _close(database: Database, time: str, facts: dict[str, Any]) -> None:
     reserved = _steps_of_open(database, facts["run"])
     for (planned, _), booked in zip(reserved, facts["booked"], strict=True):
         if not 0 <= booked <= planned:
-            raise ValueError(f"run {facts['run']} planned {planned} steps, and keeps {booked}")
+            raise Refusal(f"run {facts['run']} planned {planned} steps, and keeps {booked}")
     database.rows(
         "UPDATE book_runs SET closed = ?, outcome = ?, release = ? WHERE run = ?",
         time,

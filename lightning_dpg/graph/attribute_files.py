@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.attributes import LABELS, Matrix, NodeAttributes
 
 ATTRIBUTE_KEYS = {"attr_data", "attr_matrix", "labels"}
@@ -77,17 +78,17 @@ def restored(archive: Mapping[str, NDArray[Any]]) -> NodeAttributes:
     """Return the attributes of arrays that :func:`stored` has made.
 
     Raises:
-        ValueError: If they are not such arrays.
+        Refusal: If they are not such arrays.
     """
     matrix, names, labels = read_stored(archive)
     if matrix is None or names is None or matrix.shape[1:] != (len(names),):
-        raise ValueError("no attributes of nodes, or no names of all of them")
+        raise Refusal("no attributes of nodes, or no names of all of them")
     dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
     x = torch.from_numpy(np.ascontiguousarray(dense, dtype=np.float32))
     if not bool(x.isfinite().all()):
-        raise ValueError("attributes that are not finite")
+        raise Refusal("attributes that are not finite")
     if labels is not None and labels.shape != (len(x),):
-        raise ValueError(f"{len(labels)} classes of {len(x)} nodes")
+        raise Refusal(f"{len(labels)} classes of {len(x)} nodes")
     return NodeAttributes(x, names, None if labels is None else torch.from_numpy(labels))
 
 

@@ -11,6 +11,7 @@ edges are kept may change all over the graph.
 import numpy as np
 from numpy.typing import NDArray
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.truncation import scatter_pairs
 
 
@@ -35,10 +36,10 @@ def project_degrees(
         Which edges are kept, shape ``(M,)`` (private).
 
     Raises:
-        ValueError: If ``max_degree`` is below 1.
+        Refusal: If ``max_degree`` is below 1.
     """
     if max_degree < 1:
-        raise ValueError(f"max_degree must be 1 or more, got {max_degree}")
+        raise Refusal(f"max_degree must be 1 or more, got {max_degree}")
     first, second = edges.T
     kept = np.ones(len(edges), dtype=np.bool_)
     degrees = np.bincount(edges.ravel(), minlength=num_nodes)

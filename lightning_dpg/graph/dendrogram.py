@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
+
 MAX_NODES = 20_000
 """Largest number of nodes: each branch keeps a bit per node, and more take gigabytes."""
 
@@ -41,7 +43,7 @@ class Dendrogram:
 
     def __init__(self, edges: NDArray[np.int64], num_nodes: int, rng: np.random.Generator) -> None:
         if not 0 < num_nodes <= MAX_NODES:
-            raise ValueError(f"a dendrogram takes from 1 to {MAX_NODES} nodes, got {num_nodes}")
+            raise Refusal(f"a dendrogram takes from 1 to {MAX_NODES} nodes, got {num_nodes}")
         # Leaves have the numbers of their nodes; then come the root and all other branches.
         self._first, count = num_nodes, 2 * num_nodes - 1
         self.num_moves = max(2 * (num_nodes - 2), 0)

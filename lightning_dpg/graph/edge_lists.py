@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.edge_columns import (
     EXPECTED,
     NAME_COLUMNS,
@@ -212,13 +213,13 @@ def check_edge_list_names(names: Sequence[str]) -> None:
     """Refuse node names that no line of an edge list can hold.
 
     Raises:
-        ValueError: Naming the first of them.
+        Refusal: Naming the first of them.
     """
     bad = next(
         (name for name in names if is_missing(name) or re.search(r"^\s|[\t\r\n\0]|\s$", name)), None
     )
     if bad is not None:
-        raise ValueError(f"an edge list cannot hold the node name {bad!r}; write .graphml or .npz")
+        raise Refusal(f"an edge list cannot hold the node name {bad!r}; write .graphml or .npz")
 
 
 def write_edges(graph: Data, file: BinaryIO) -> None:

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
+
 GRAPHLETS: dict[int, dict[str, str]] = {
     3: {"path_3": "01 12", "triangle": "01 02 12"},
     4: {
@@ -77,16 +79,16 @@ def graphlet_counts(edges: Tensor, graph_of: Tensor, num_graphs: int, size: int)
         through a mechanism.
 
     Raises:
-        ValueError: If ``size`` is another one, or numbers on the way may not fit into 64 bits.
+        Refusal: If ``size`` is another one, or numbers on the way may not fit into 64 bits.
     """
     if size not in GRAPHLETS:
-        raise ValueError(f"size must be one of {', '.join(map(str, GRAPHLETS))}, got {size}")
+        raise Refusal(f"size must be one of {', '.join(map(str, GRAPHLETS))}, got {size}")
     matrix = adjacency_matrix(edges, len(graph_of))
     degree = np.diff(matrix.indptr).astype(np.float64)
     # Of all trees of a size the star has the most homomorphisms (Sidorenko, "A partially ordered
     # set of functionals corresponding to graphs", 1994), and a pattern no more than its trees.
     if (degree ** (size - 1)).sum() > 2.0**62:
-        raise ValueError(f"degrees up to {int(degree.max())} are too large to count: truncate them")
+        raise Refusal(f"degrees up to {int(degree.max())} are too large to count: truncate them")
     rooted = _homomorphisms(matrix, edges.cpu().numpy(), size)
     columns = np.stack([rooted[name] for name in _patterns(size)], axis=1)
     homs = membership_matrix(graph_of, num_graphs) @ columns

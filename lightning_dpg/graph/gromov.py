@@ -27,6 +27,8 @@ from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist
 from tqdm import tqdm
 
+from lightning_dpg.errors import Refusal
+
 Matrix = NDArray[np.float64]
 
 _TOLERANCE = 1e-9  # of a step, absolute and relative, as in POT
@@ -148,7 +150,7 @@ def pairwise_discrepancies(
         Matrix of shape ``(G, G)`` with zeros on its diagonal.
 
     Raises:
-        ValueError: If a matrix of distances is not symmetric, or only some graphs have features.
+        Refusal: If a matrix of distances is not symmetric, or only some graphs have features.
     """
     _check(spaces)
     size = len(spaces)
@@ -286,13 +288,13 @@ def _solved(
 
 def _check(spaces: Sequence[Space]) -> None:
     if len({space.features is None for space in spaces}) > 1:
-        raise ValueError("some graphs have features and others have none")
+        raise Refusal("some graphs have features and others have none")
     for number, space in enumerate(spaces):
         shape = space.distances.shape
         if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
-            raise ValueError(f"graph {number}: distances of shape {shape}, expected (n, n)")
+            raise Refusal(f"graph {number}: distances of shape {shape}, expected (n, n)")
         if not np.allclose(space.distances, space.distances.T, atol=1e-10):
-            raise ValueError(f"graph {number}: its distances are not symmetric")
+            raise Refusal(f"graph {number}: its distances are not symmetric")
 
 
 def _digest(spaces: Sequence[Space], alpha: float, starts: int) -> str:
@@ -311,7 +313,7 @@ def _saved(path: Path) -> tuple[int, Matrix]:
         with np.load(path, allow_pickle=False) as saved:
             return int(saved["done"]), saved["values"]
     except (OSError, ValueError, KeyError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-        raise ValueError(
+        raise Refusal(
             f"{path}: a damaged file of values that an earlier run has saved ({error})\n"
             "remove it: they are computed again"
         ) from error

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ot.gromov import gromov_barycenters
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.gromov import Matrix, Space, gromov_discrepancy
 
 _BARYCENTER_STEPS = 5  # more steps change little
@@ -46,10 +47,10 @@ def gromov_kmeans(
         seed: Public seed of the first centers.
 
     Raises:
-        ValueError: If there are fewer graphs than clusters.
+        Refusal: If there are fewer graphs than clusters.
     """
     if not 1 <= num_clusters <= len(spaces):
-        raise ValueError(f"num_clusters must be between 1 and {len(spaces)}, got {num_clusters}")
+        raise Refusal(f"num_clusters must be between 1 and {len(spaces)}, got {num_clusters}")
     rng = np.random.default_rng(seed)
     bare = [Space(space.distances) for space in spaces]
     firsts = _spread_out(discrepancies, num_clusters, rng)

@@ -20,6 +20,7 @@ from scipy.sparse import csr_array, load_npz
 from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.attribute_files import (
     ATTRIBUTE_KEYS,
     SIDES,
@@ -175,7 +176,7 @@ def write_graph(graph: Data, path: str | Path) -> None:
         ".parquet": write_parquet,
     }
     if path.suffix not in writers:
-        raise ValueError(f"path must end with one of {', '.join(writers)}, got {path.name!r}")
+        raise Refusal(f"path must end with one of {', '.join(writers)}, got {path.name!r}")
     with whole_file(path) as scratch, scratch.open("wb") as file:
         writers[path.suffix](graph, file)
 

@@ -15,6 +15,8 @@ from scipy.optimize import brentq
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
+
 _BLOCK = 2**22  # pair products in memory at a time
 
 
@@ -35,7 +37,7 @@ def inverse_katz(values: NDArray[np.float64], decay: float, terms: int) -> NDArr
         terms: Number of terms L; it must be odd, since F ascends everywhere only then.
     """
     if terms % 2 == 0:
-        raise ValueError(f"terms must be odd for the Katz index to be invertible, got {terms}")
+        raise Refusal(f"terms must be odd for the Katz index to be invertible, got {terms}")
 
     def difference(scaled: float, value: float) -> float:
         return float(katz(np.array([scaled]), 1.0, terms)[0]) - value

@@ -39,7 +39,7 @@ def with_names(recipe: Any, tensors: dict[str, Tensor]) -> Any:
         tensors: Tensors of the release, which lose the names.
 
     Raises:
-        ValueError: If the tensor holds no JSON.
+        Refusal: If the tensor holds no JSON.
     """
     if not isinstance(recipe, dict) or NODE_NAMES not in tensors or recipe.get(NODE_NAMES):
         return recipe

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.pair_space import Part, space_of
 
 _DRAWS_PER_WINDOW = 4
@@ -71,7 +72,7 @@ def degree_matched_non_edges(graph: Data, edges: Tensor, generator: torch.Genera
         missing = missing[~fits]
         if not len(missing):
             return pairs
-    raise ValueError(
+    raise Refusal(
         f"found no degree-matched non-edge for {len(missing)} of {len(edges)} edges: the graph "
         f"of {num_nodes} nodes and {len(edge_keys)} edges is too dense"
     )

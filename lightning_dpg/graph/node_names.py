@@ -7,11 +7,13 @@ import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from lightning_dpg.errors import Refusal
+
 MISSING_NAMES = {"", "nan", "nat", "none", "null", "<na>", "n/a", "#n/a"}
 ID_HEADERS = {"id", "ids", "node", "nodes", "name", "node_id", "node id", "nodeid", "label"}
 
 
-class GraphFormatError(ValueError):
+class GraphFormatError(Refusal):
     """Error for a graph that cannot be read, with the place and a way out in at most 5 lines."""
 
 

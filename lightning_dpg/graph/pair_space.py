@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
 
@@ -109,7 +110,7 @@ class PairSpace(ABC):
         """
         available = self.num_pairs - len(edges)
         if not 0 <= count <= available:
-            raise ValueError(f"count must lie between 0 and the {available} non-edges, got {count}")
+            raise Refusal(f"count must lie between 0 and the {available} non-edges, got {count}")
         # Non-edge number r has as many edges before it as edges have at most r non-edges before.
         before = self.numbers(edges) - torch.arange(len(edges))
         chosen = distinct_integers(available, count, generator)
@@ -258,7 +259,7 @@ class BipartitePairs(PairSpace):
         edges = edges.cpu().long()
         is_right = edges >= self._left
         if bool((is_right[:, 0] == is_right[:, 1]).any()):
-            raise ValueError("edges of a bipartite graph must link a left node and a right node")
+            raise Refusal("edges of a bipartite graph must link a left node and a right node")
         graph = make_graph(edges, self.num_nodes, node_names)
         graph.kind = self.kind
         graph.sides = (torch.arange(self.num_nodes) >= self._left).long()
@@ -284,7 +285,7 @@ def pair_space(kind: str, num_nodes: int, num_left: int | None = None) -> PairSp
         "directed": DirectedPairs,
     }
     if kind not in spaces:
-        raise ValueError(f"kind must be undirected, directed or bipartite, got {kind!r}")
+        raise Refusal(f"kind must be undirected, directed or bipartite, got {kind!r}")
     return spaces[kind](num_nodes)
 
 

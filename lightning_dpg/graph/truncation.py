@@ -14,6 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
+
 
 def truncate(edges: Tensor, num_nodes: int, max_degree: int, order: int = 0) -> Tensor:
     """Keep edges that are among the first D of both their ends in an order of all pairs.
@@ -38,7 +40,7 @@ def truncate(edges: Tensor, num_nodes: int, max_degree: int, order: int = 0) -> 
         The kept edges in the order in which they came, shape ``(M', 2)``.
 
     Raises:
-        ValueError: If ``max_degree`` is below 1.
+        Refusal: If ``max_degree`` is below 1.
     """
     _check_degree(max_degree)
     pairs = edges.cpu().numpy()
@@ -70,7 +72,7 @@ def drop_high_degree(edges: Tensor, num_nodes: int, max_degree: int) -> Tensor:
         The kept edges in the order in which they came, shape ``(M', 2)``.
 
     Raises:
-        ValueError: If ``max_degree`` is below 1.
+        Refusal: If ``max_degree`` is below 1.
     """
     _check_degree(max_degree)
     low = torch.bincount(edges.flatten(), minlength=num_nodes) <= max_degree
@@ -93,4 +95,4 @@ def scatter_pairs(pairs: NDArray[np.int64], order: int) -> NDArray[np.uint64]:
 
 def _check_degree(max_degree: int) -> None:
     if max_degree < 1:
-        raise ValueError(f"max_degree must be 1 or more, got {max_degree}")
+        raise Refusal(f"max_degree must be 1 or more, got {max_degree}")

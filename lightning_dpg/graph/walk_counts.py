@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graphlets import adjacency_matrix, membership_matrix
 
 
@@ -20,7 +21,7 @@ def walk_counts(edges: Tensor, graph_of: Tensor, num_graphs: int, length: int) -
         Whole numbers of shape ``(G, L)``. Not noisy: release only through a mechanism.
 
     Raises:
-        ValueError: If all walks of a length are more than 2^62, which 64 bits might not hold.
+        Refusal: If all walks of a length are more than 2^62, which 64 bits might not hold.
     """
     matrix = adjacency_matrix(edges, len(graph_of))
     members = membership_matrix(graph_of, num_graphs)
@@ -30,7 +31,7 @@ def walk_counts(edges: Tensor, graph_of: Tensor, num_graphs: int, length: int) -
     for step in range(length):
         # The sum after the step, before anything can overflow
         if degree @ walks > 2.0**62:
-            raise ValueError(
+            raise Refusal(
                 f"more than 2^62 walks of length {step + 1}: lower the length or truncate"
             )
         walks = matrix @ walks

@@ -8,6 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier, max_steps
@@ -57,11 +58,11 @@ class PrivateTraining(nn.Module):
     ) -> None:
         super().__init__()
         if noise_multiplier != "auto" and not noise_multiplier >= 0:
-            raise ValueError(f"noise_multiplier must be auto, or 0 or more, got {noise_multiplier}")
+            raise Refusal(f"noise_multiplier must be auto, or 0 or more, got {noise_multiplier}")
         if not max_grad_norm > 0:
-            raise ValueError(f"max_grad_norm must be positive, got {max_grad_norm}")
+            raise Refusal(f"max_grad_norm must be positive, got {max_grad_norm}")
         if not 0 < sample_rate <= 1:
-            raise ValueError(f"sample_rate must lie in (0, 1], got {sample_rate}")
+            raise Refusal(f"sample_rate must lie in (0, 1], got {sample_rate}")
         self.asked = noise_multiplier
         self.max_grad_norm = max_grad_norm
         self._one_step = LedgerEntry(
@@ -158,14 +159,14 @@ class PrivateTraining(nn.Module):
         """Return the records of a batch if it was drawn at the booked rate, for one step.
 
         Raises:
-            ValueError: If the batch was drawn at another rate, or was read before: two steps on one
+            Refusal: If the batch was drawn at another rate, or was read before: two steps on one
                 sample cost more than two on fresh ones, which are booked.
         """
         if batch.sample_rate != self.sample_rate:
-            raise ValueError(f"batch drawn at {batch.sample_rate}, booked at {self.sample_rate}")
+            raise Refusal(f"batch drawn at {batch.sample_rate}, booked at {self.sample_rate}")
         records: Tensor = batch.data
         if getattr(records, "is_read", False):
-            raise ValueError("a batch is read twice: each private step needs a fresh sample")
+            raise Refusal("a batch is read twice: each private step needs a fresh sample")
         records.is_read = True  # type: ignore[attr-defined]  # a tensor takes any attribute
         return records
 

@@ -20,6 +20,8 @@ from torch.optim.lr_scheduler import StepLR
 from torch_geometric.data import Batch, Data
 from torch_geometric.nn import GIN, global_add_pool
 
+from lightning_dpg.errors import Refusal
+
 _DEGREES = 128
 """Number of degrees that node features distinguish; larger degrees count as the last."""
 _BATCH_SIZE = 64
@@ -123,13 +125,13 @@ def classification_accuracies(
         from the originals, which bound the others from above; and ``majority``.
 
     Raises:
-        ValueError: If the sets differ in size, or a real graph has no label.
+        Refusal: If the sets differ in size, or a real graph has no label.
     """
     if len(real) != len(synthetic):
-        raise ValueError(f"sets must have equal sizes, got {len(real)} and {len(synthetic)}")
+        raise Refusal(f"sets must have equal sizes, got {len(real)} and {len(synthetic)}")
     unlabeled = sum(graph.y is None for graph in real)
     if unlabeled:
-        raise ValueError(f"each real graph must have a label y, but {unlabeled} have none")
+        raise Refusal(f"each real graph must have a label y, but {unlabeled} have none")
     classes, labels = np.unique([int(graph.y) for graph in real], return_inverse=True)
     originals, drawn = (
         [

@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lightning_dpg.errors import Refusal
+
 
 def neighbor_accuracy(
     distances: NDArray[np.float64], labels: ArrayLike, neighbors: int = 5
@@ -17,11 +19,11 @@ def neighbor_accuracy(
         neighbors: Number of neighbors, less than G.
 
     Raises:
-        ValueError: If there are not as many neighbors.
+        Refusal: If there are not as many neighbors.
     """
     values, classes = np.unique(np.asarray(labels), return_inverse=True)
     if not 1 <= neighbors < len(classes):
-        raise ValueError(f"neighbors must be between 1 and {len(classes) - 1}, got {neighbors}")
+        raise Refusal(f"neighbors must be between 1 and {len(classes) - 1}, got {neighbors}")
     others = distances + np.diag(np.full(len(classes), np.inf))
     nearest = classes[np.argsort(others, axis=1, kind="stable")[:, :neighbors]]
     votes = (nearest[:, :, None] == np.arange(len(values))).sum(axis=1)

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from torch_geometric.data import Data
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import adjacency, undirected_edges
 from lightning_dpg.metrics.paths import characteristic_path_length, path_length_estimate
 from lightning_dpg.metrics.wedge_samples import (
@@ -223,7 +224,7 @@ def edge_overlap(graph: Data, reference: Data) -> float:
     Nodes are matched by their numbers.
     """
     if graph.num_nodes != reference.num_nodes:
-        raise ValueError(
+        raise Refusal(
             f"graphs must have equal nodes, got {graph.num_nodes} and {reference.num_nodes}"
         )
     common = adjacency(graph).multiply(adjacency(reference)).sum() / 2

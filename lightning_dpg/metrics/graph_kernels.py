@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import dijkstra
 from sklearn.preprocessing import normalize
 from torch_geometric.data import Data
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.metrics.kernel_svm import check_number_of_graphs
 
@@ -32,7 +33,7 @@ def shortest_path_kernel(graphs: Sequence[Data], *, labelled: bool = False) -> N
         Kernel of shape ``(G, G)``.
 
     Raises:
-        ValueError: If there are too many graphs, or ``labelled`` is set and they have no labels.
+        Refusal: If there are too many graphs, or ``labelled`` is set and they have no labels.
 
     References:
         Borgwardt, Kriegel, "Shortest-path kernels on graphs", 2005, section 4.
@@ -65,7 +66,7 @@ def weisfeiler_lehman_kernel(
         Kernel of shape ``(G, G)``.
 
     Raises:
-        ValueError: If there are too many graphs, or ``labelled`` is set and they have no labels.
+        Refusal: If there are too many graphs, or ``labelled`` is set and they have no labels.
 
     References:
         Shervashidze et al., "Weisfeiler-Lehman Graph Kernels", 2011, definition 4.
@@ -91,14 +92,14 @@ def node_labels(graphs: Sequence[Data]) -> NDArray[np.int64]:
     the same label. Other columns are attributes, which these kernels ignore.
 
     Raises:
-        ValueError: If a graph has no ``x``, or none of its columns is a label.
+        Refusal: If a graph has no ``x``, or none of its columns is a label.
     """
     if any(graph.x is None for graph in graphs):
-        raise ValueError("the graphs have no node features x; set labelled=False")
+        raise Refusal("the graphs have no node features x; set labelled=False")
     x = torch.cat([graph.x for graph in graphs]).numpy()
     x = x[:, ((x == 0) | (x == 1)).all(axis=0)]
     if not x.shape[1]:
-        raise ValueError("no column of the node features x is a label; set labelled=False")
+        raise Refusal("no column of the node features x is a label; set labelled=False")
     # Rows of single bits are sorted ten times faster than rows of numbers.
     return np.unique(np.packbits(x == 1, axis=1), axis=0, return_inverse=True)[1].ravel()
 

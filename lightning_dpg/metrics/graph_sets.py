@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from torch_geometric.data import Data
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.metrics.functional import (
     degrees,
     gini,
@@ -72,10 +73,10 @@ def set_differences(real: Sequence[Data], synthetic: Sequence[Data]) -> dict[str
         synthetic: For each real graph the graph generated in its place, in the same order.
 
     Raises:
-        ValueError: If the sets differ in size.
+        Refusal: If the sets differ in size.
     """
     if len(real) != len(synthetic):
-        raise ValueError(f"sets must have equal sizes, got {len(real)} and {len(synthetic)}")
+        raise Refusal(f"sets must have equal sizes, got {len(real)} and {len(synthetic)}")
     pairs = list(zip(real, synthetic, strict=True))
     return {
         name: _mean(abs(statistic(first) - statistic(second)) for first, second in pairs)

@@ -19,6 +19,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.svm import SVC
 from torch_geometric.data import Data
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.metrics.classification import gin_accuracy
 
 MAX_GRAPHS = 10_000
@@ -68,7 +69,7 @@ def cross_validated_accuracy(
         seed: Public seed of the folds, which depend on the labels and not on the kernel.
 
     Raises:
-        ValueError: If a kernel is not finite or does not fit the labels, or there are too few folds
+        Refusal: If a kernel is not finite or does not fit the labels, or there are too few folds
             or too few graphs of a class.
     """
     classes = np.asarray(labels)
@@ -103,7 +104,7 @@ def predicted_labels(
         Class of each new graph, shape ``(T,)``.
 
     Raises:
-        ValueError: As :func:`cross_validated_accuracy`.
+        Refusal: As :func:`cross_validated_accuracy`.
     """
     classes = np.asarray(labels)
     kernels = _as_list(grams)
@@ -169,11 +170,11 @@ def feature_kernels(features: ArrayLike) -> list[NDArray[np.float64]]:
         features: One row per graph, shape ``(G, F)``.
 
     Raises:
-        ValueError: If the features are no finite matrix, or of more than :data:`MAX_GRAPHS` graphs.
+        Refusal: If the features are no finite matrix, or of more than :data:`MAX_GRAPHS` graphs.
     """
     x = np.asarray(features, dtype=np.float64)
     if x.ndim != 2 or not np.isfinite(x).all():
-        raise ValueError(f"features must be finite and of shape (G, F), got shape {x.shape}")
+        raise Refusal(f"features must be finite and of shape (G, F), got shape {x.shape}")
     check_number_of_graphs(len(x))
     x = x[:, np.ptp(x, axis=0) > 0]
     x = (x - x.mean(axis=0)) / x.std(axis=0)
@@ -205,10 +206,10 @@ def check_number_of_graphs(count: int) -> None:
     """Refuse sets of graphs whose kernels would not fit into memory.
 
     Raises:
-        ValueError: If there are more than :data:`MAX_GRAPHS` graphs.
+        Refusal: If there are more than :data:`MAX_GRAPHS` graphs.
     """
     if count > MAX_GRAPHS:
-        raise ValueError(
+        raise Refusal(
             f"{count} graphs, more than the {MAX_GRAPHS} for which kernels of all pairs are made\n"
             "classify a part of them"
         )
@@ -223,7 +224,7 @@ def _as_list(
 def _scaled(gram: NDArray[np.float64], count: int) -> NDArray[np.float64]:
     """Scale the kernel to a mean of 1 on its diagonal; a zero kernel stays."""
     if gram.shape != (count, count) or not np.isfinite(gram).all():
-        raise ValueError(
+        raise Refusal(
             f"a kernel of {count} graphs must be finite and of shape ({count}, {count}), "
             f"got shape {gram.shape}"
         )
@@ -236,12 +237,10 @@ def _folds(
 ) -> Iterator[list[NDArray[np.int64]]]:
     """Yield the graph numbers of each fold, for each repetition."""
     if folds < 3:
-        raise ValueError(f"folds must be at least 3: test, choose, learn; got {folds}")
+        raise Refusal(f"folds must be at least 3: test, choose, learn; got {folds}")
     smallest = int(np.unique(labels, return_counts=True)[1].min())
     if smallest < folds:
-        raise ValueError(
-            f"the smallest class has {smallest} graphs; choose no more folds, of {folds}"
-        )
+        raise Refusal(f"the smallest class has {smallest} graphs; choose no more folds, of {folds}")
     splitter = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repetitions, random_state=seed)
     tests = [tested for _, tested in splitter.split(labels, labels)]
     for start in range(0, len(tests), folds):

@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import laplacian
 from scipy.spatial.distance import cdist
 from torch_geometric.data import Data
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.metrics.functional import degrees, local_clustering
 from lightning_dpg.metrics.orbits import orbit_counts
@@ -53,10 +54,10 @@ def spectrum_histogram(graph: Data) -> NDArray[np.float64]:
     A node without an edge has the eigenvalue 0.
 
     Raises:
-        ValueError: If the graph has more than :data:`MAX_SPECTRUM_NODES` nodes.
+        Refusal: If the graph has more than :data:`MAX_SPECTRUM_NODES` nodes.
     """
     if graph.num_nodes > MAX_SPECTRUM_NODES:
-        raise ValueError(
+        raise Refusal(
             f"graph has {graph.num_nodes} nodes, more than the {MAX_SPECTRUM_NODES} "
             "of which the whole spectrum can be computed; leave out the spectrum"
         )
@@ -107,7 +108,7 @@ def squared_mmd(
         bandwidth: Standard deviation of the kernel, see :func:`gaussian_tv`.
     """
     if not (real and synthetic):
-        raise ValueError(f"both sets need a graph, got {len(real)} and {len(synthetic)}")
+        raise Refusal(f"both sets need a graph, got {len(real)} and {len(synthetic)}")
     size = max(len(vector) for vector in (*real, *synthetic))
     x, y = (
         np.stack([np.pad(vector, (0, size - len(vector))) for vector in vectors])

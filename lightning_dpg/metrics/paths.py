@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch_geometric.data import Data
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import adjacency
 
 EXACT_UP_TO = 20_000
@@ -91,7 +92,7 @@ def distances(graph: Data, num_sources: int | None = None, seed: int = 0) -> Dis
         mean = np.arange(1, len(reached) + 1) @ reached / reached.sum()
         return _exact(np.concatenate([[float(graph.num_nodes)], reached]), float(mean), 0.0)
     if num_sources < _WORD:
-        raise ValueError(f"num_sources must be at least {_WORD}, got {num_sources}")
+        raise Refusal(f"num_sources must be at least {_WORD}, got {num_sources}")
     num_sources -= num_sources % _WORD
     sources = np.random.default_rng(seed).permutation(num_nodes)[:num_sources]
     reached = _reached_by_group(matrix, sources)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.metrics.classification import classification_accuracies
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.graph_sets import SET_STATISTICS
@@ -86,7 +87,7 @@ def compare_sets(
             of the real graphs, their queries are left out.
     """
     if len(real.graphs) != len(synthetic):
-        raise ValueError(f"sets must have equal sizes, got {len(real.graphs)}, {len(synthetic)}")
+        raise Refusal(f"sets must have equal sizes, got {len(real.graphs)}, {len(synthetic)}")
     other = profile_set(synthetic)
     answers = {
         name: _answer(_mean(ours), _mean(theirs), np.abs(ours - theirs))

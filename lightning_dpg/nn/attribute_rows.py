@@ -11,6 +11,7 @@ from scipy.sparse import csr_array, vstack
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.nn.resized_buffers import resized
 
 # Nodes whose weighted attributes are in memory at a time.
@@ -67,7 +68,7 @@ class AttributeRows(nn.Module):
     def __init__(self, rank: int) -> None:
         super().__init__()
         if rank < 1:
-            raise ValueError(f"rank must be 1 or more, got {rank}")
+            raise Refusal(f"rank must be 1 or more, got {rank}")
         self.rank = rank
         self.column_weights: Tensor
         self.offsets: Tensor
@@ -88,7 +89,7 @@ class AttributeRows(nn.Module):
         """Find the components of attributes of shape ``(N, F)`` (public).
 
         Raises:
-            ValueError: If an attribute is not finite.
+            Refusal: If an attribute is not finite.
         """
         device = self.basis.device
         self.to("cpu")
@@ -136,10 +137,10 @@ class AttributeRows(nn.Module):
             Rows of shape ``(P, r)`` and length 1, or of length 0 for a node without a component.
 
         Raises:
-            ValueError: If the columns are not those of the fit, or an attribute is not finite.
+            Refusal: If the columns are not those of the fit, or an attribute is not finite.
         """
         if attributes.shape[1:] != self.column_weights.shape:
-            raise ValueError(
+            raise Refusal(
                 f"expected attributes of shape (P, {len(self.column_weights)}), one column for "
                 f"each attribute of the fit, got {tuple(attributes.shape)}"
             )
@@ -173,7 +174,7 @@ def _check_finite(attributes: Tensor) -> None:
         finite = part.float().isfinite()
         if not bool(finite.all()):
             value = part[~finite][0].item()
-            raise ValueError(f"attributes of nodes must be finite in single precision, got {value}")
+            raise Refusal(f"attributes of nodes must be finite in single precision, got {value}")
 
 
 def _single_values(attributes: Tensor) -> Tensor:

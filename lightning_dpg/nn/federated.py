@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector
 
+from lightning_dpg.errors import Refusal
+
 Network = TypeVar("Network", bound=nn.Module)
 
 
@@ -33,7 +35,7 @@ def dirichlet_clients(
         Ascending graph numbers of each client; a client may hold no graph.
     """
     if num_clients < 1 or not concentration > 0:
-        raise ValueError(
+        raise Refusal(
             f"num_clients and concentration must be positive: {num_clients}, {concentration}"
         )
     rng = np.random.default_rng(seed)

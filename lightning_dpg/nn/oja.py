@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor, nn
 
+from lightning_dpg.errors import Refusal
+
 
 class Oja(torch.optim.Optimizer):
     r"""Optimizer that turns an orthonormal basis toward the leading eigenvectors of a matrix.
@@ -28,7 +30,7 @@ class Oja(torch.optim.Optimizer):
     def __init__(self, params: Iterable[nn.Parameter], momentum: float = 0.0) -> None:
         """Check the arguments."""
         if not 0 <= momentum < 1:
-            raise ValueError(f"momentum must be in [0, 1), got {momentum}")
+            raise Refusal(f"momentum must be in [0, 1), got {momentum}")
         super().__init__(params, {"momentum": momentum})
 
     @torch.no_grad()

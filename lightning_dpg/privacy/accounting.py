@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from lightning_dpg.errors import Refusal
+
 Curve = npt.NDArray[np.float64]
 
 _INTEGERS = np.unique(np.r_[2:65, np.geomspace(64, 1024, 61).round()])  # beyond 64 in steps of 5 %
@@ -95,7 +97,7 @@ def rdp_gaussian(noise_multiplier: float, sample_rate: float = 1.0) -> Curve:
         sample_rate: Probability with which the record is drawn.
     """
     if noise_multiplier < 0 or not 0 <= sample_rate <= 1:
-        raise ValueError(f"no such mechanism: {noise_multiplier=}, {sample_rate=}")
+        raise Refusal(f"no such mechanism: {noise_multiplier=}, {sample_rate=}")
     curve: Curve
     if sample_rate == 0:
         curve = np.zeros_like(ORDERS)
@@ -129,7 +131,7 @@ def rdp_pure(epsilon: float) -> Curve:
     a release for free.
     """
     if epsilon < 0:
-        raise ValueError(f"epsilon must not be negative, got {epsilon}")
+        raise Refusal(f"epsilon must not be negative, got {epsilon}")
     curve: Curve
     if math.isinf(epsilon):
         curve = np.full_like(ORDERS, np.inf)
@@ -147,7 +149,7 @@ def rdp_pure(epsilon: float) -> Curve:
 def rdp_to_epsilon(curve: Curve, delta: float) -> float:
     """Smallest epsilon that ``curve`` proves for ``delta``; infinite when there is none."""
     if not 0 <= delta < 1:
-        raise ValueError(f"delta must lie in [0, 1), got {delta}")
+        raise Refusal(f"delta must lie in [0, 1), got {delta}")
     if not curve.any():
         return 0.0
     if delta == 0:
@@ -159,7 +161,7 @@ def rdp_to_epsilon(curve: Curve, delta: float) -> float:
 def rdp_to_delta(curve: Curve, epsilon: float) -> float:
     """Smallest delta that ``curve`` proves for ``epsilon``; at most 1, and 0 for free releases."""
     if epsilon < 0:
-        raise ValueError(f"epsilon must not be negative, got {epsilon}")
+        raise Refusal(f"epsilon must not be negative, got {epsilon}")
     if not curve.any() or math.isinf(epsilon):
         return 0.0
     bounds = (ORDERS - 1) * (curve - epsilon + np.log1p(-1 / ORDERS)) - np.log(ORDERS)

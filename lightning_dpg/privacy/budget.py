@@ -5,13 +5,15 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
+from lightning_dpg.errors import Refusal
+
 # Shares are rounded numbers, so that those of a whole may exceed it in the last digits.
 _ROUNDING = Fraction(1, 10**9)
 _SUMMING = 1e-11  # relative error of a sum of epsilons, and of a search for one
 _MOST_NUMBER = 900 * 9  # the number of 10^9 among those of three digits
 
 
-class BudgetTooSmall(ValueError):
+class BudgetTooSmall(Refusal):
     """No amount of noise lets the releases of a plan fit its budget. Nothing was booked."""
 
 
@@ -37,12 +39,12 @@ class Budget(NamedTuple):
                 is not spent.
 
         Raises:
-            ValueError: If they are out of range.
+            Refusal: If they are out of range.
         """
         total = sum(map(Fraction, shares.values()))
         if not shares or not min(shares.values()) > 0 or total > 1 + _ROUNDING:
             named = ", ".join(f"{name} {share:g}" for name, share in shares.items())
-            raise ValueError(f"shares must be positive and add up to 1 at most, got {named}")
+            raise Refusal(f"shares must be positive and add up to 1 at most, got {named}")
         epsilons = _parts(self.epsilon, list(shares.values()))
         deltas = _parts(self.delta, list(shares.values()))
         return {

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from scipy.optimize import brentq
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.privacy.accounting import gdp_delta, smallest
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.composition import costs, entry_of, fits, tight_delta
@@ -30,11 +31,11 @@ def calibrate_gaussian(budget: Budget) -> float:
     """Smallest noise multiplier of one Gaussian release that spends the whole budget (analytic).
 
     Raises:
-        ValueError: If no finite noise keeps the budget, or none is needed.
+        Refusal: If no finite noise keeps the budget, or none is needed.
     """
     epsilon, delta = budget
     if epsilon <= 0 or not 0 < delta < 1:
-        raise ValueError(f"no finite noise gives {epsilon=}, {delta=}")
+        raise Refusal(f"no finite noise gives {epsilon=}, {delta=}")
     high = 1.0
     while gdp_delta(1 / high, epsilon) > delta:
         high *= 2
@@ -200,8 +201,8 @@ def remaining_noise_multiplier(ledger: PrivacyLedger) -> float:
 
     Raises:
         BudgetTooSmall: If no amount of noise fits.
-        ValueError: If there is no budget.
+        Refusal: If there is no budget.
     """
     if ledger.budget is None:
-        raise ValueError("a ledger without a budget has no noise that spends it")
+        raise Refusal("a ledger without a budget has no noise that spends it")
     return calibrate_noise_multiplier(ledger.budget, other=ledger.entries)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Never
 
 import numpy as np
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.privacy import accounting
 from lightning_dpg.privacy.accounting import ORDERS, Curve
 from lightning_dpg.privacy.entry_keys import key_of_name
@@ -35,7 +36,7 @@ class Relation(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Never:
-        raise ValueError(f"unknown relation {str(value)!r}: this version has {', '.join(cls)}")
+        raise Refusal(f"unknown relation {str(value)!r}: this version has {', '.join(cls)}")
 
 
 @dataclass(frozen=True)
@@ -220,24 +221,24 @@ class LedgerEntry:
         if not self.key:
             object.__setattr__(self, "key", key_of_name(self.name))
         if self.mechanism not in _EVENTS:
-            raise ValueError(
+            raise Refusal(
                 f"{self.name}: unknown mechanism {self.mechanism!r}: this version accounts for "
                 f"{', '.join(_EVENTS)}"
             )
         if self.steps < 1:
-            raise ValueError(f"{self.name}: steps must be positive, got {self.steps}")
+            raise Refusal(f"{self.name}: steps must be positive, got {self.steps}")
         if not self.sensitivity >= 0 or not self.noise_multiplier >= 0 or not self.epsilon >= 0:
-            raise ValueError(f"{self.name}: sensitivity, noise and epsilon must not be negative")
+            raise Refusal(f"{self.name}: sensitivity, noise and epsilon must not be negative")
         if not 0 <= self.delta < 1 or self.delta != self.event.total_delta:
-            raise ValueError(f"{self.name}: no delta {self.delta} of mechanism {self.mechanism}")
+            raise Refusal(f"{self.name}: no delta {self.delta} of mechanism {self.mechanism}")
         if not 0 < self.sample_rate <= 1:
-            raise ValueError(f"{self.name}: sample_rate must be in (0, 1], got {self.sample_rate}")
+            raise Refusal(f"{self.name}: sample_rate must be in (0, 1], got {self.sample_rate}")
         if self.sample_rate < 1 and isinstance(self.event, Pure):
-            raise ValueError(f"{self.name}: sampling is accounted for Gaussian noise only")
+            raise Refusal(f"{self.name}: sampling is accounted for Gaussian noise only")
         # A record is in the sample or not: the curve is that of adding or removing one.
         is_sampled = self.sample_rate < 1 and isinstance(self.event, Gaussian)
         if is_sampled and self.relation is not Relation.EDGE:
-            raise ValueError(
+            raise Refusal(
                 f"{self.name}: sampling is accounted for adding or removing one record "
                 f"({Relation.EDGE}), not for the relation {self.relation}"
             )
@@ -276,11 +277,11 @@ class LedgerEntry:
         """The entry that ``to_dict`` was called on, here or by an earlier version.
 
         Raises:
-            ValueError: If it has a mechanism, a relation or a partition that is not accounted for.
+            Refusal: If it has a mechanism, a relation or a partition that is not accounted for.
         """
         values = {key: value for key, value in state.items() if key != "partition"}
         if state.get("partition") is not None:  # versions up to 0.1.0 composed parts in parallel
-            raise ValueError(
+            raise Refusal(
                 f"{state['name']}: this version does not account for parts that compose in "
                 f"parallel, as those of the partition {state['partition']}"
             )

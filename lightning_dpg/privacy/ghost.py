@@ -18,6 +18,7 @@ from torch.autograd import Function
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.privacy.dpsgd import Rows, clip_factor, drop_unclipped, widened
 
 
@@ -51,7 +52,7 @@ def ghost_clipped_gradient_sum(
         The sum by parameter name; the sum of the table is dense, under the key ``"rows"``.
 
     Raises:
-        ValueError: If the network has a batch norm, or dropout in training mode.
+        Refusal: If the network has a batch norm, or dropout in training mode.
     """
     _refuse_joint_layers(network)
     maps = {name: m for name, m in network.named_modules() if isinstance(m, nn.Linear)}
@@ -82,7 +83,7 @@ def _refuse_joint_layers(network: nn.Module) -> None:
     for name, module in network.named_modules():
         drops = isinstance(module, _DropoutNd) and module.training and module.p > 0
         if drops or isinstance(module, _BatchNorm):
-            raise ValueError(
+            raise Refusal(
                 f"{name or 'the network'} is a {type(module).__name__}, by which one record changes "
                 "the gradients of others: clipping each does not bound the sum\n"
                 "use LayerNorm with elementwise_affine=False, and no dropout"

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.privacy.noise import NoiseSource
 
 _EPSILON = 8.0
@@ -29,10 +30,10 @@ def check_guard(epsilon: float) -> None:
     """Refuse an epsilon whose flips are too rare to be drawn, so that a guard would prove nothing.
 
     Raises:
-        ValueError: If epsilon is not positive, or finite and above :data:`LARGEST_GUARD`.
+        Refusal: If epsilon is not positive, or finite and above :data:`LARGEST_GUARD`.
     """
     if not 0 < epsilon <= LARGEST_GUARD and epsilon != math.inf:
-        raise ValueError(
+        raise Refusal(
             f"the epsilon of a guard must be from above 0 to {LARGEST_GUARD:g}, or .inf for no "
             f"guard, got {epsilon}"
         )

@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.accounting import Curve
 from lightning_dpg.privacy.budget import Budget
@@ -19,11 +20,11 @@ from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
 __all__ = ["PURE", "Budget", "LedgerEntry", "PrivacyBudgetExceeded", "PrivacyLedger", "Relation"]
 
 
-class PrivacyBudgetExceeded(RuntimeError):
+class PrivacyBudgetExceeded(Refusal):
     """A release was refused because it would overspend the budget. Nothing was booked."""
 
 
-class JournalOfTwoRuns(RuntimeError):
+class JournalOfTwoRuns(Refusal):
     """A release was refused because another run writes to the same journal."""
 
 
@@ -80,7 +81,7 @@ class PrivacyLedger:
 
         Raises:
             PrivacyBudgetExceeded: If the budget does not afford it; then nothing is booked.
-            ValueError: If its relation is another one.
+            Refusal: If its relation is another one.
         """
         if not self.affords(entry) and self.budget is not None:
             epsilon, delta = self.budget
@@ -174,7 +175,7 @@ class PrivacyLedger:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Replace the releases by those of ``state``."""
         if Relation(state["relation"]) is not self.relation:
-            raise ValueError(f"a ledger of {state['relation']!r} cannot become {self.relation!r}")
+            raise Refusal(f"a ledger of {state['relation']!r} cannot become {self.relation!r}")
         entries = [LedgerEntry.from_dict(entry) for entry in state["entries"]]
         self._check(entries)
         self.entries = entries
@@ -217,7 +218,7 @@ class PrivacyLedger:
         text = path.read_text(encoding="utf-8")
         lines = [json.loads(line) for line in text.split("\n")[:-1]]
         if not lines:
-            raise ValueError(f"the journal {path} holds no release")
+            raise Refusal(f"the journal {path} holds no release")
         ledger = PrivacyLedger(Relation(lines[0]["relation"]))
         for line in lines:
             ledger._book(LedgerEntry.from_dict(line))
@@ -226,7 +227,7 @@ class PrivacyLedger:
     def _check(self, entries: Sequence[LedgerEntry]) -> None:
         for entry in entries:
             if entry.relation is not self.relation:
-                raise ValueError(
+                raise Refusal(
                     f"{entry.name!r} protects the relation {entry.relation.value!r}, which cannot "
                     f"be added to a ledger of {self.relation.value!r}"
                 )

@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 
@@ -46,7 +47,7 @@ def gaussian(
         Noisy value of the same shape; of the same type if that is a floating-point one.
     """
     if not 0 <= sensitivity < math.inf:
-        raise ValueError(f"{name}: no noise covers a sensitivity of {sensitivity}")
+        raise Refusal(f"{name}: no noise covers a sensitivity of {sensitivity}")
     ledger.spend(
         LedgerEntry(
             key=key,
@@ -111,7 +112,7 @@ def discrete_laplace(
         Noisy integers of the same shape.
     """
     if not epsilon > 0 or sensitivity <= 0:
-        raise ValueError(f"epsilon and sensitivity must be positive: {epsilon}, {sensitivity}")
+        raise Refusal(f"epsilon and sensitivity must be positive: {epsilon}, {sensitivity}")
     booked = epsilon if cost is None else cost
     if math.isinf(epsilon):  # no sample of the records makes up for missing noise
         spend_pure(ledger, key, name, epsilon, sensitivity, proof, record, delta)
@@ -121,7 +122,7 @@ def discrete_laplace(
     if scales is not None:
         rates //= scales.flatten().numpy()
     if rates.min(initial=rate) <= 0:
-        raise ValueError(f"epsilon {epsilon:g} is too small for integer noise")
+        raise Refusal(f"epsilon {epsilon:g} is too small for integer noise")
     spend_pure(ledger, key, name, booked, sensitivity, proof, record, delta)
     draws = torch.from_numpy(_draw_discrete_laplace(noise, rates))
     return ledger.publish(key, value + draws.view_as(value))
@@ -177,7 +178,7 @@ def randomized_response(
         Numbers of the reported bits, shape ``(K,)``, ascending.
     """
     if not epsilon > 0 or not 0 <= thinning <= 1:
-        raise ValueError(f"epsilon must be positive, thinning in [0, 1]: {epsilon}, {thinning}")
+        raise Refusal(f"epsilon must be positive, thinning in [0, 1]: {epsilon}, {thinning}")
     spend_pure(ledger, key, name, epsilon, 1, proof, record)
     true_rate, false_rate = response_rates(epsilon, thinning)
     kept = present[_likely(noise, len(present), true_rate, _missing_rate(epsilon, thinning))]

@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, spend_pure
 from lightning_dpg.privacy.noise import NoiseSource
@@ -73,7 +74,7 @@ def multi_bit(
         Signs of shape ``(N, h)``, of type int8, 0 for unreported entries.
 
     Raises:
-        ValueError: If an argument is out of range or the ledger protects something else.
+        Refusal: If an argument is out of range or the ledger protects something else.
     """
     _check(values, sizes, ledger, epsilon, reports_per_row, bounds)
     per_report = (epsilon.double() / (reports_per_row * sizes)).repeat_interleave(sizes)
@@ -95,11 +96,11 @@ def least_rate(report_epsilon: Tensor) -> Tensor:
     r"""Least probability of a sign, in units of :math:`2^{-40}`, rounded up: ``(N,)`` to ``(N,)``.
 
     Raises:
-        ValueError: If an epsilon is too small to leave any signal.
+        Refusal: If an epsilon is too small to leave any signal.
     """
     least = (RATE_DENOMINATOR * torch.sigmoid(-report_epsilon.double())).floor().long() + 1
     if 2 * int(least.max()) >= RATE_DENOMINATOR:
-        raise ValueError(f"epsilon {float(report_epsilon.min()):.2g} of one sign is too small")
+        raise Refusal(f"epsilon {float(report_epsilon.min()):.2g} of one sign is too small")
     return least
 
 
@@ -162,23 +163,23 @@ def _check(
     bounds: tuple[float, float],
 ) -> None:
     if ledger.relation is not Relation.LOCAL_GRAPH:
-        raise ValueError(
+        raise Refusal(
             f"the multi-bit encoder protects the relation {Relation.LOCAL_GRAPH.value!r}, and the "
             f"ledger is one of {ledger.relation.value!r}"
         )
     if len(values) != int(sizes.sum()) or len(epsilon) != len(sizes):
-        raise ValueError(
+        raise Refusal(
             f"{len(values)} rows and {len(epsilon)} epsilons for {len(sizes)} clients with "
             f"{int(sizes.sum())} rows"
         )
     if not bool(((epsilon > 0) & epsilon.isfinite()).all()):
-        raise ValueError(f"epsilon must be positive and finite, got {epsilon.tolist()}")
+        raise Refusal(f"epsilon must be positive and finite, got {epsilon.tolist()}")
     if not 1 <= reports_per_row <= values.shape[1]:
-        raise ValueError(
+        raise Refusal(
             f"reports_per_row must lie between 1 and {values.shape[1]}, got {reports_per_row}"
         )
     if not bounds[0] < bounds[1]:
-        raise ValueError(f"the lower bound must be less than the upper one, got {bounds}")
+        raise Refusal(f"the lower bound must be less than the upper one, got {bounds}")
 
 
 def _draw_places(noise: NoiseSource, rows: int, width: int, count: int) -> Tensor:

@@ -11,6 +11,8 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
+
 # Beyond a twentieth of its range NumPy's choice holds the whole range in memory.
 _INDICES_AT_ONCE = 2**24
 # Of the state of torch's Mersenne Twister: three words of 8 bytes come first, and each of its 624
@@ -83,7 +85,7 @@ class NoiseSource:
     def _generator(self) -> np.random.Generator:
         """The generator, in the process that has made it."""
         if os.getpid() != self._of_process:
-            raise RuntimeError(
+            raise Refusal(
                 "a forked process cannot draw from the NoiseSource of its parent: both would draw "
                 "the same noise\nmake a new method, or sampler, in the process that trains it"
             )
@@ -115,7 +117,7 @@ class NoiseSource:
             device: Device of the result.
         """
         if not (math.isfinite(std) and std >= 0):
-            raise ValueError(f"std must be finite and not negative, got {std}")
+            raise Refusal(f"std must be finite and not negative, got {std}")
         shape = (size,) if isinstance(size, int) else size
         draws = self._generator.standard_normal(shape)
         draws *= std
@@ -131,7 +133,7 @@ class NoiseSource:
             Sorted long tensor of shape ``(K,)`` where K is Binomial(n, p).
         """
         if not 0 <= p <= 1:
-            raise ValueError(f"p must lie in [0, 1], got {p}")
+            raise Refusal(f"p must lie in [0, 1], got {p}")
         starts = range(0, n, _INDICES_AT_ONCE)
         parts = [start + self._coins(min(_INDICES_AT_ONCE, n - start), p) for start in starts]
         return torch.from_numpy(np.concatenate([np.empty(0, dtype=np.int64), *parts]))
@@ -155,5 +157,5 @@ class NoiseSource:
             size: Number of integers.
         """
         if not 1 <= high <= 2**63:
-            raise ValueError(f"high must lie in [1, 2**63], got {high}")
+            raise Refusal(f"high must lie in [1, 2**63], got {high}")
         return self._generator.integers(high, size=size, dtype=np.int64)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, spend_pure
 from lightning_dpg.privacy.noise import NoiseSource
@@ -85,16 +86,16 @@ def piecewise_law(epsilon: float, cells: int = CELLS) -> PiecewiseLaw:
         cells: Number of cells of the range.
 
     Raises:
-        ValueError: If epsilon is out of range, or too small to leave a signal.
+        Refusal: If epsilon is out of range, or too small to leave a signal.
     """
     if not (epsilon > 0 and math.isfinite(epsilon)):
-        raise ValueError(f"epsilon must be positive and finite, got {epsilon}")
+        raise Refusal(f"epsilon must be positive and finite, got {epsilon}")
     width = min(max(round(cells * _sigmoid(-epsilon / 2)), 1), cells // 2)
     # Up by one for the rounding to an integer, and by one for errors of floating-point numbers.
     outside = math.floor(RATE_DENOMINATOR * _sigmoid(math.log(cells / width - 1) - epsilon)) + 2
     law = PiecewiseLaw(cells, width, RATE_DENOMINATOR - outside)
     if law.slope <= 0:
-        raise ValueError(f"epsilon {epsilon:.2g} of one number is too small")
+        raise Refusal(f"epsilon {epsilon:.2g} of one number is too small")
     return law
 
 
@@ -156,10 +157,10 @@ def piecewise(
         Reported cells of shape ``(G, F)``, from 0 to ``cells`` - 1.
 
     Raises:
-        ValueError: If an argument is out of range or the ledger protects something else.
+        Refusal: If an argument is out of range or the ledger protects something else.
     """
     if ledger.relation is not Relation.LOCAL_GRAPH:
-        raise ValueError(
+        raise Refusal(
             f"the piecewise mechanism protects the relation {Relation.LOCAL_GRAPH.value!r}, and "
             f"the ledger is one of {ledger.relation.value!r}"
         )

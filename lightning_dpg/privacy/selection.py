@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, coins_exp, spend_pure
 from lightning_dpg.privacy.noise import NoiseSource
@@ -97,7 +98,7 @@ def choose_in_turns(
         exponential noise", 2021.
     """
     if not epsilon > 0 or sensitivity <= 0:
-        raise ValueError(f"epsilon and sensitivity must be positive: {epsilon}, {sensitivity}")
+        raise Refusal(f"epsilon and sensitivity must be positive: {epsilon}, {sensitivity}")
     spend_pure(ledger, key, name, epsilon, sensitivity, proof, record)
     chosen = first.clone()
     for stop in stops:
@@ -155,7 +156,7 @@ def choose_by_chain(
         McSherry, Talwar, "Mechanism design via differential privacy", 2007.
     """
     if not epsilon > 0 or sensitivity < 0:
-        raise ValueError(f"epsilon must be positive, no sensitivity less: {epsilon}, {sensitivity}")
+        raise Refusal(f"epsilon must be positive, no sensitivity less: {epsilon}, {sensitivity}")
     ledger.spend(
         LedgerEntry(
             key=key,

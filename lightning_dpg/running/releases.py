@@ -23,7 +23,7 @@ from lightning_dpg.callbacks.release_writer import (
     STATEMENT,
 )
 from lightning_dpg.classes import find_class
-from lightning_dpg.errors import CommandError
+from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.graph.attribute_files import restored
 from lightning_dpg.graph.attributes import NodeAttributes
 from lightning_dpg.graph.name_tensor import with_names
@@ -250,9 +250,9 @@ def _kind(recipe: dict[str, Any], found: type[PrivateModule]) -> tuple[str, int 
     """Return kind and number of left nodes of a recipe, checked."""
     kind, num_left, size = recipe["kind"], recipe.get("num_left"), recipe["hparams"]["num_nodes"]
     if kind not in found.kinds:
-        raise ValueError(f"{found.__name__} has no graphs of kind {kind!r}")
+        raise Refusal(f"{found.__name__} has no graphs of kind {kind!r}")
     if (kind == "bipartite") != (type(num_left) is int) or (num_left and not 0 < num_left < size):
-        raise ValueError(f"num_left is {num_left!r} for a graph of kind {kind}")
+        raise Refusal(f"num_left is {num_left!r} for a graph of kind {kind}")
     return kind, num_left
 
 

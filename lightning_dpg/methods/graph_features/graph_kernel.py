@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
 from lightning_dpg.metrics.graph_kernels import shortest_path_kernel, weisfeiler_lehman_kernel
@@ -54,7 +55,7 @@ class GraphKernel(GraphFeatureRelease):
     ) -> None:
         super().__init__()
         if kernel not in ("shortest_path", "weisfeiler_lehman"):
-            raise ValueError(f"kernel must be shortest_path or weisfeiler_lehman, got {kernel!r}")
+            raise Refusal(f"kernel must be shortest_path or weisfeiler_lehman, got {kernel!r}")
         self.save_hyperparameters()
 
     def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:

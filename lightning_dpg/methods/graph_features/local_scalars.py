@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
 from lightning_dpg.methods.graph_features.ldp_gw.reports import report_assumptions
@@ -72,7 +73,7 @@ class LocalScalars(GraphFeatureRelease):
         statistics = list(statistics)
         unknown = [name for name in statistics if name not in STATISTICS]
         if unknown or not statistics or len(set(statistics)) < len(statistics):
-            raise ValueError(
+            raise Refusal(
                 f"statistics must be different ones of {', '.join(STATISTICS)}, got {statistics}"
             )
         self.save_hyperparameters()

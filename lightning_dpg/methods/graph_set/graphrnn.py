@@ -9,6 +9,7 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.optim import Adam, Optimizer
 from torch_geometric.data import Data
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.bfs import adjacency_rows, bandwidths, bfs_positions
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
@@ -164,10 +165,10 @@ class GraphRNN(GraphSetSynthesizer):
         The model reads ``num_edges``; the graph may have more or fewer.
 
         Raises:
-            ValueError: If the model reads the number of edges, and there is none.
+            Refusal: If the model reads the number of edges, and there is none.
         """
         if num_edges is None and self.hparams["counts"]:
-            raise ValueError("num_edges must be given to a model with counts, got None")
+            raise Refusal("num_edges must be given to a model with counts, got None")
         return self.draw_all(torch.tensor([size]), torch.tensor([num_edges or 0]), generator)[0]
 
     def sample_set(self, generator: torch.Generator) -> list[Data]:

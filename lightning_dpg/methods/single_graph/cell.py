@@ -7,6 +7,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.edge_sampling import MAX_NODES, draw_weighted
 from lightning_dpg.graph.pair_indices import numbered_pairs
 from lightning_dpg.interfaces import BatchRequest, GraphRecords
@@ -68,7 +69,7 @@ class CELL(Synthesizer):
                 f"got {num_nodes}\ntake NetGAN for larger graphs"
             )
         if not 0 < sample_rate <= 1:
-            raise ValueError(f"sample_rate must lie in (0, 1], got {sample_rate}")
+            raise Refusal(f"sample_rate must lie in (0, 1], got {sample_rate}")
         self.model = LowRankLogits(num_nodes, rank)
         self.num_edges: Tensor
         self.register_buffer("num_edges", torch.tensor(0))

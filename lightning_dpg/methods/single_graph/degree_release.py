@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.counts import fitting_counts
 from lightning_dpg.graph.pair_space import UndirectedPairs
 from lightning_dpg.methods.single_graph.base import (
@@ -34,11 +35,11 @@ def check_shares(**shares: float) -> None:
     """Refuse shares of a budget that are not positive, or that leave no positive rest.
 
     Raises:
-        ValueError: If a share is out of range.
+        Refusal: If a share is out of range.
     """
     if not min(shares.values()) > 0 or not sum(shares.values()) < 1:
         names = ", ".join(f"{name} {share:g}" for name, share in shares.items())
-        raise ValueError(f"shares must be positive and add up to less than 1, got {names}")
+        raise Refusal(f"shares must be positive and add up to less than 1, got {names}")
 
 
 def degree_entries(

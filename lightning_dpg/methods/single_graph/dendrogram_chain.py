@@ -8,6 +8,7 @@ from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.chain_memory import memory_of_start
 from lightning_dpg.graph.counts import fitting_counts
 from lightning_dpg.graph.dendrogram import (
@@ -73,7 +74,7 @@ class DendrogramChain:
 
     def __init__(self, num_nodes: int | None, steps_per_node: int | None) -> None:
         if steps_per_node is not None and steps_per_node < 1:
-            raise ValueError(f"steps_per_node must be positive, got {steps_per_node}")
+            raise Refusal(f"steps_per_node must be positive, got {steps_per_node}")
         if num_nodes is not None and num_nodes > MAX_NODES:
             raise MisconfigurationException(
                 f"HRG keeps a bit for each node in each branch, which is too much for {num_nodes} "

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.block_rates import expected_links, true_links
 from lightning_dpg.graph.communities import untangle
 from lightning_dpg.graph.label_blocks import GroupedLabels
@@ -34,12 +35,12 @@ def check_sampler(num_communities: int | None, sweeps: int, guard: float | None)
     """Refuse settings of a block sampler that are out of range.
 
     Raises:
-        ValueError: If one is not.
+        Refusal: If one is not.
     """
     if num_communities is not None and num_communities < 1:
-        raise ValueError(f"num_communities must be positive, got {num_communities}")
+        raise Refusal(f"num_communities must be positive, got {num_communities}")
     if sweeps < 1:
-        raise ValueError(f"sweeps must be positive, got {sweeps}")
+        raise Refusal(f"sweeps must be positive, got {sweeps}")
     if guard is not None:
         check_guard(guard)
 

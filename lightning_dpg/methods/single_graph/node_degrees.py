@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from pytorch_lightning.utilities import rank_zero_warn
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.degree_projection import project_degrees
 from lightning_dpg.graph.stubs import link_pairs, pair_lacking
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
@@ -102,7 +103,7 @@ class NodeDegrees(OneShotSynthesizer):
         bound: int | None = self.hparams["max_degree"]
         if num_nodes is None:
             if bound is None:
-                raise ValueError("max_degree follows from num_nodes: give one of both")
+                raise Refusal("max_degree follows from num_nodes: give one of both")
             return bound
         if bound is None:
             bound = (

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.communities import (
     count_neighbors,
     earlier_first,
@@ -106,7 +107,7 @@ class PrivGraph(OneShotSynthesizer):
         super().__init__()
         check_shares(degree_share=degree_share, block_share=block_share)
         if num_communities is not None and num_communities < 1:
-            raise ValueError(f"num_communities must be positive, got {num_communities}")
+            raise Refusal(f"num_communities must be positive, got {num_communities}")
         self.save_hyperparameters()
         self.degrees: Tensor
         self.communities: Tensor

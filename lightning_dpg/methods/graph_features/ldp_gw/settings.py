@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from lightning_dpg.errors import Refusal
+
 _POSITIVE = ("width", "hops", "rounds", "num_clients", "local_epochs")
 _FRACTIONS = ("weights_share", "train_fraction")
 _CHOICES = {
@@ -20,21 +22,21 @@ def check_training(settings: Mapping[str, object], weights: tuple[str, ...]) -> 
         weights: Valid values of ``weights`` for the method.
 
     Raises:
-        ValueError: If a setting is out of range.
+        Refusal: If a setting is out of range.
         MisconfigurationException: If two settings contradict each other.
     """
     for name, choices in (_CHOICES | {"weights": weights}).items():
         if name in settings and settings[name] not in choices:
-            raise ValueError(f"{name} must be one of {', '.join(choices)}, got {settings[name]!r}")
+            raise Refusal(f"{name} must be one of {', '.join(choices)}, got {settings[name]!r}")
     for name in _POSITIVE:
         if not _number(settings, name, 1) >= 1:
-            raise ValueError(f"{name} must be positive, got {settings[name]}")
+            raise Refusal(f"{name} must be positive, got {settings[name]}")
     for name in _FRACTIONS:
         if not 0 < _number(settings, name, 0.5) < 1:
-            raise ValueError(f"{name} must lie between 0 and 1, got {settings[name]}")
+            raise Refusal(f"{name} must lie between 0 and 1, got {settings[name]}")
     processes = _number(settings, "flower_processes", 0)
     if processes < 0:
-        raise ValueError(f"flower_processes must not be negative, got {processes:g}")
+        raise Refusal(f"flower_processes must not be negative, got {processes:g}")
     if processes and settings["weights"] == "random":
         others = " or ".join(choice for choice in weights if choice != "random")
         raise MisconfigurationException(

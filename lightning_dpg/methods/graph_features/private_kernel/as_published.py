@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.private_kernel.base import GraphCounts
 from lightning_dpg.methods.graph_features.private_kernel.counts import Counting, check_choice
@@ -67,7 +68,7 @@ class PrivateGraphKernelAsPublished(GraphCounts):
         self.save_hyperparameters()
         check_choice("truncation", truncation, ("canonical", "none"))
         if num_samples < 1:
-            raise ValueError(f"num_samples must be 1 or more, got {num_samples}")
+            raise Refusal(f"num_samples must be 1 or more, got {num_samples}")
         self._sampled_claim: float | None = None
 
     def check_budget(self, budget: Budget, steps: int = 1) -> None:

@@ -8,6 +8,7 @@ import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graphlets import GRAPHLETS, graphlet_counts
 from lightning_dpg.graph.truncation import drop_high_degree, truncate
 from lightning_dpg.graph.walk_counts import walk_counts
@@ -107,28 +108,28 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     """Refuse an unknown value of a setting.
 
     Raises:
-        ValueError: If it is not one of the choices.
+        Refusal: If it is not one of the choices.
     """
     if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+        raise Refusal(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
 def check_counting(counting: Counting) -> None:
     """Refuse settings that are unknown or contradict each other.
 
     Raises:
-        ValueError: If a setting is out of range.
+        Refusal: If a setting is out of range.
         MisconfigurationException: If two settings contradict each other.
     """
     features, degree = counting.features, counting.max_degree
     is_cut = counting.truncation != "none"
     if not features or len(set(features)) < len(features) or not set(features) <= set(FEATURES):
-        raise ValueError(
+        raise Refusal(
             f"features must be different ones of {', '.join(FEATURES)}, got {list(features)}"
         )
     check_choice("truncation", counting.truncation, ("canonical", "drop", "none"))
     if counting.length < 1:
-        raise ValueError(f"length must be 1 or more, got {counting.length}")
+        raise Refusal(f"length must be 1 or more, got {counting.length}")
     counts = [feature for feature in features if feature not in ("nodes", "edges")]
     sampled = [feature for feature in counts if feature.startswith("gk-a")]
     if "prw" in features and len(features) > 1:

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.private_kernel.base import GraphCounts
 from lightning_dpg.methods.graph_features.private_kernel.counts import (
@@ -104,7 +105,7 @@ class PrivateGraphKernel(GraphCounts):
         self.save_hyperparameters()
         check_choice("sampling", sampling, ("poisson", "edges"))
         if num_samples < 1 or not 0 < sample_rate <= 1:
-            raise ValueError(
+            raise Refusal(
                 "num_samples must be 1 or more and sample_rate in (0, 1], got "
                 f"{num_samples} and {sample_rate}"
             )

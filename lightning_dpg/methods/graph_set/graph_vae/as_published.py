@@ -9,6 +9,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.optim import Optimizer
 
 from lightning_dpg.advice import Facts
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.dense_batch import DenseBatch, dense_adjacency
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
@@ -92,7 +93,7 @@ class DPGVAEAsPublished(GraphSetSynthesizer):
         super().__init__()
         self.save_hyperparameters()
         if not noise_multiplier > 0:
-            raise ValueError(f"noise_multiplier must be positive, got {noise_multiplier}")
+            raise Refusal(f"noise_multiplier must be positive, got {noise_multiplier}")
         self.decoder = PairDecoder(latent_dim, hidden_dim)
         self.offset = nn.Parameter(torch.zeros(()))
         self.encoder = GCNEncoder(feature_dim, hidden_dim, latent_dim)
@@ -234,7 +235,7 @@ class DPGGANAsPublished(GraphSetSynthesizer):
         super().__init__()
         self.save_hyperparameters()
         if not noise_multiplier > 0:
-            raise ValueError(f"noise_multiplier must be positive, got {noise_multiplier}")
+            raise Refusal(f"noise_multiplier must be positive, got {noise_multiplier}")
         self.decoder = PairDecoder(latent_dim, hidden_dim)
         self.offset = nn.Parameter(torch.zeros(()))
         self.encoder = GCNEncoder(feature_dim, hidden_dim, latent_dim)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from lightning_dpg.advice import Facts, hint
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.dense_batch import random_pairs
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.graph_set.base import NUM_EDGES
@@ -40,10 +41,10 @@ def edge_training(
     """Build the private steps of an autoencoder, on Poisson samples of edges.
 
     Raises:
-        ValueError: If there is no noise.
+        Refusal: If there is no noise.
     """
     if noise_multiplier != "auto" and not noise_multiplier > 0:
-        raise ValueError(
+        raise Refusal(
             f"noise_multiplier must be positive or auto, got {noise_multiplier}; to train "
             "without noise set privacy.epsilon to .inf"
         )
@@ -62,10 +63,10 @@ def check_shares(count_share: float, aggregation_share: float) -> None:
     """Refuse shares that leave nothing of a budget.
 
     Raises:
-        ValueError: If they are out of range.
+        Refusal: If they are out of range.
     """
     if not (count_share > 0 and aggregation_share > 0 and count_share + aggregation_share < 1):
-        raise ValueError(
+        raise Refusal(
             "count_share and aggregation_share must be positive and their sum below 1, "
             f"got {count_share} and {aggregation_share}"
         )
@@ -100,7 +101,7 @@ class NoisySums(nn.Module):
     def __init__(self, hops: int, feature_dim: int, share: float) -> None:
         super().__init__()
         if hops < 1:
-            raise ValueError(f"hops must be positive, got {hops}")
+            raise Refusal(f"hops must be positive, got {hops}")
         self.hops = hops
         self.share = share
         self.rows: Tensor

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.optim import Adam
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.dense_batch import DenseBatch
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
@@ -132,7 +133,7 @@ class PooledGMMN(GraphSetSynthesizer):
         self.save_hyperparameters()
         self.automatic_optimization = True
         if num_steps < 1 or graphs_per_step < 2:
-            raise ValueError(
+            raise Refusal(
                 "num_steps must be 1 or more and graphs_per_step 2 or more, got "
                 f"{num_steps} and {graphs_per_step}"
             )

@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.pooled_set.classes import GraphClasses
 from lightning_dpg.methods.graph_set.pooled_set.degree_shapes import (
@@ -50,7 +51,7 @@ class PooledStatistics(nn.Module):
         bins: Number of bins of the ordered degrees.
 
     Raises:
-        ValueError: If a share or a number is out of range.
+        Refusal: If a share or a number is out of range.
     """
 
     size_cuts: Tensor
@@ -69,7 +70,7 @@ class PooledStatistics(nn.Module):
     ) -> None:
         super().__init__()
         if graphs_per_class < 1 or bins < 2:
-            raise ValueError(
+            raise Refusal(
                 "graphs_per_class must be 1 or more and bins 2 or more, got "
                 f"{graphs_per_class} and {bins}"
             )

@@ -5,6 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.pair_space import Kind
 from lightning_dpg.interfaces import AttributedGraphRecords
 from lightning_dpg.methods.single_graph.attribute_encoder.method import DEGREE_SHARES
@@ -134,9 +135,9 @@ class AttributeMoments(OneShotSynthesizer):
 def check_settings(rank: int | None, degree_share: float) -> None:
     """Refuse settings out of range."""
     if rank is not None and rank < 1:
-        raise ValueError(f"rank must be 1 or more, got {rank}")
+        raise Refusal(f"rank must be 1 or more, got {rank}")
     if not 0 < degree_share < 1:
-        raise ValueError(f"degree_share must lie in (0, 1), got {degree_share}")
+        raise Refusal(f"degree_share must lie in (0, 1), got {degree_share}")
 
 
 def count_epsilon(epsilon: float, share: float) -> float:

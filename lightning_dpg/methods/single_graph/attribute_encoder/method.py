@@ -11,6 +11,7 @@ from torch.optim import Adam
 from torch.optim.lr_scheduler import LinearLR
 from torch.optim.swa_utils import AveragedModel
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.graph.pair_space import Kind
 from lightning_dpg.graph.scored_swaps import score_of_images, swap_by_scores
@@ -124,9 +125,9 @@ class AttributeEncoder(Synthesizer):
         super().__init__()
         self.save_hyperparameters()
         if not 0 < degree_share < 1:
-            raise ValueError(f"degree_share must lie in (0, 1), got {degree_share}")
+            raise Refusal(f"degree_share must lie in (0, 1), got {degree_share}")
         if iterations < 0 or public_pairs < 1:
-            raise ValueError(
+            raise Refusal(
                 f"iterations must be 0 or more and public_pairs 1 or more, got {iterations} and "
                 f"{public_pairs}"
             )

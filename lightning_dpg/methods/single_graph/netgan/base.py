@@ -8,6 +8,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.assembly import assemble
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.synthesizer import Synthesizer
@@ -35,7 +36,7 @@ class WalkGAN(Synthesizer):
             )
         for name in ("batch_size", "n_critic"):
             if h[name] < 1:
-                raise ValueError(f"{name} must be positive, got {h[name]}")
+                raise Refusal(f"{name} must be positive, got {h[name]}")
         self.generator = WalkGenerator(
             h["num_nodes"], walk_length, h["latent_dim"], h["generator_dim"], h["embedding_dim"]
         )

@@ -9,6 +9,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
 from lightning_dpg.advice import Facts, hint
+from lightning_dpg.errors import Refusal
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.single_graph.netgan.base import WalkGAN
 from lightning_dpg.methods.single_graph.netgan.critic_gradients import (
@@ -120,9 +121,9 @@ class DPNetGAN(WalkGAN):
         super().__init__()
         self.save_hyperparameters()
         if not 0 <= degree_share < 1:
-            raise ValueError(f"degree_share must be in [0, 1), got {degree_share}")
+            raise Refusal(f"degree_share must be in [0, 1), got {degree_share}")
         if not count_epsilon > 0:
-            raise ValueError(f"count_epsilon must be positive, got {count_epsilon}")
+            raise Refusal(f"count_epsilon must be positive, got {count_epsilon}")
         self._build(2, frozen=frozen_embedding)
         self.dpsgd = critic_training(noise_multiplier, max_grad_norm, sample_rate)
 

@@ -7,6 +7,7 @@ import torch
 from pytorch_lightning.utilities import rank_zero_warn
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.katz import heaviest_pairs, laplacian_rows
 from lightning_dpg.methods.single_graph.privcom.matrix import KatzMatrix
 from lightning_dpg.methods.single_graph.privcom.power_method import NoisyPowerMethod
@@ -70,7 +71,7 @@ class PrivComAsPublished(NoisyPowerMethod):
         super().__init__(num_nodes, rank, iterations)
         self.save_hyperparameters()
         if hops < 0:
-            raise ValueError(f"hops must be 0 or more, got {hops}")
+            raise Refusal(f"hops must be 0 or more, got {hops}")
         self.matrix = KatzMatrix(printed_decay(len(self.rows), rank), hops)
 
     def configure_optimizers(self) -> Oja:

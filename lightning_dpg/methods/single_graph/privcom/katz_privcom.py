@@ -2,6 +2,7 @@
 
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.single_graph.privcom.matrix import bounded_katz
 from lightning_dpg.methods.single_graph.privcom.max_degree import (
@@ -79,7 +80,7 @@ class KatzPrivCom(NoisyPowerMethod):
         check_settings(clip, degree_share, value_share)
         check_max_degree(max_degree)
         if hops < 1:
-            raise ValueError(f"hops must be 1 or more, got {hops}; PrivCom has none")
+            raise Refusal(f"hops must be 1 or more, got {hops}; PrivCom has none")
         self.matrix = bounded_katz(hops, max_degree)
 
     def condition(self) -> str:

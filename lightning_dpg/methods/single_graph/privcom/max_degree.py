@@ -4,15 +4,17 @@ import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
+
 
 def check_max_degree(max_degree: int) -> None:
     """Refuse a bound that no graph with an edge satisfies.
 
     Raises:
-        ValueError: If it is not positive.
+        Refusal: If it is not positive.
     """
     if max_degree < 1:
-        raise ValueError(
+        raise Refusal(
             "max_degree must be a public bound on the degrees of 1 or more that is known without "
             f"looking at the graph, got {max_degree}"
         )

@@ -6,6 +6,7 @@ import torch
 from pytorch_lightning.utilities import rank_zero_warn
 from torch import Tensor
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.low_rank_edges import degrees_by_rows
 from lightning_dpg.methods.single_graph.base import noisy_num_edges
 from lightning_dpg.methods.single_graph.privcom.matrix import bounded_katz
@@ -94,7 +95,7 @@ class NodePrivCom(NoisyPowerMethod):
         check_settings(clip, degree_share, value_share)
         check_max_degree(max_degree)
         if hops < 0:
-            raise ValueError(f"hops must be 0 or more, got {hops}")
+            raise Refusal(f"hops must be 0 or more, got {hops}")
         self.matrix = bounded_katz(hops, max_degree)
 
     def condition(self) -> str:

@@ -9,6 +9,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.graph.katz import inverse_katz
 from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
@@ -58,7 +59,7 @@ class NoisyPowerMethod(Synthesizer):
         super().__init__()
         size = checked_num_nodes(num_nodes, rank)
         if iterations < 1:
-            raise ValueError(f"iterations must be 1 or more, got {iterations}")
+            raise Refusal(f"iterations must be 1 or more, got {iterations}")
         self.matrix: KatzMatrix = ADJACENCY
         signs = torch.randn(size, rank, generator=torch.Generator().manual_seed(_START_SEED))
         self.vectors = nn.Parameter(orthonormal(torch.where(signs < 0, -1.0, 1.0).double()))
@@ -292,10 +293,10 @@ def check_settings(clip: float, degree_share: float, value_share: float) -> None
     """Refuse settings of the steps that are out of range.
 
     Raises:
-        ValueError: If a setting is out of range.
+        Refusal: If a setting is out of range.
     """
     if not clip > 0:
-        raise ValueError(f"clip must be positive, got {clip}")
+        raise Refusal(f"clip must be positive, got {clip}")
     check_shares(degree_share=degree_share)
     check_shares(value_share=value_share)
 
@@ -305,12 +306,12 @@ def checked_num_nodes(num_nodes: int | None, rank: int) -> int:
 
     Raises:
         MisconfigurationException: If it is unknown.
-        ValueError: If the rank is out of range.
+        Refusal: If the rank is out of range.
     """
     if num_nodes is None:
         raise MisconfigurationException(
             "num_nodes is needed: the number of (public) nodes of the graph"
         )
     if not 1 <= rank <= num_nodes:
-        raise ValueError(f"rank must be from 1 to the {num_nodes} nodes, got {rank}")
+        raise Refusal(f"rank must be from 1 to the {num_nodes} nodes, got {rank}")
     return num_nodes

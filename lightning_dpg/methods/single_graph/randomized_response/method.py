@@ -8,6 +8,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
 from lightning_dpg.advice import MAX_REPORT_NODES, Facts, cases, excess_of_reports, hint
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.edge_sampling import MAX_NODES, draw_posterior
 from lightning_dpg.graph.spectral import shrunken
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
@@ -110,9 +111,9 @@ class RandomizedResponse(OneShotSynthesizer):
         super().__init__()
         self.save_hyperparameters()
         if denoise not in ("none", "spectral", "cell"):
-            raise ValueError(f"denoise must be none, spectral or cell, got {denoise!r}")
+            raise Refusal(f"denoise must be none, spectral or cell, got {denoise!r}")
         if not (count_share > 0 and degree_share >= 0 and count_share + degree_share < 1):
-            raise ValueError(
+            raise Refusal(
                 "count_share must be positive, degree_share not negative, and their sum below 1, "
                 f"got {count_share} and {degree_share}"
             )

@@ -119,9 +119,9 @@ LEDGERS = {
         ("number of edges", "pure", 1, 0.5, 1),
         ("ordered degrees", "pure", 2, 0.625, 1),
         ("degree of each node", "pure", 2, 1.375, 1),
-        ("sum of the two largest degrees", "pure", 2, 0.5, 1),
+        ("sum of the two largest degrees", "approximate", 2, 0.5, 1),
         # Two of 14 nodes cannot have more than 26 neighbors, and what keeps delta is more than that.
-        ("joint degrees", "approximate", 2 * 26 + 1, 7.0, 1),
+        ("joint degrees", "pure", 2 * 26 + 1, 7.0, 1),
     ],
     "hrg": [
         ("number of edges", "pure", 1, 0.05, 1),

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from lightning_dpg.book import totals
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.filter import Together
+from lightning_dpg.book.filter import Spending, Together
 from lightning_dpg.book.log import Line, lines
 from lightning_dpg.book.projection import OPEN
 from lightning_dpg.book.rows import DataSet, Planned, Run, spendings
-from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.composition import costs
 from lightning_dpg.privacy.events import Event
 
 MOST_POINTS = 60
@@ -106,7 +106,7 @@ class _Past:
             self._families.setdefault(run.family, []).append(run.number)
         self._booked = {run.number: [0] * len(run.planned) for run in runs}
         self._steps: Counter[Event] = Counter()
-        self._costs: dict[int, Budget] = {}
+        self._spent: dict[int, Spending] = {}
         self._changed: set[int] = set()
 
     def follow(self, change: _Change) -> None:
@@ -116,21 +116,22 @@ class _Past:
         if change.place is not None:
             after = [*before]
             after[change.place] += change.steps[0]
-        for each, old, new in zip(run.planned, before, after, strict=True):
-            self._steps[each.entry.event] += new - old
         self._booked[change.run] = after
         self._changed.add(run.family)
 
     def released(self) -> Together:
         """What all runs have released by now."""
         for family in self._changed:
-            self._costs.pop(family, None)  # a run that ends gives back steps booked ahead
+            if family in self._spent:  # a run that ends gives back steps booked ahead
+                self._steps.subtract(costs(self._spent.pop(family).counted))
             runs = [self._at(number) for number in self._families[family]]
             for each in spendings(runs, is_released=True).values():
-                self._costs[family] = each.cost
+                self._spent[family] = each
+                self._steps.update(costs(each.counted))
         self._changed.clear()
-        epsilons = [cost.epsilon for cost in self._costs.values()]
-        return Together(epsilons, [cost.delta for cost in self._costs.values()], +self._steps)
+        found = [each.cost for each in self._spent.values()]
+        epsilons, deltas = [cost.epsilon for cost in found], [cost.delta for cost in found]
+        return Together(epsilons, deltas, +self._steps)
 
     def _at(self, number: int) -> Run:
         run = self._runs[number]

@@ -11,7 +11,7 @@ parameters", 2023). Two filters are used:
 
 * **Sum**: the epsilons of all runs add up to :math:`\epsilon` at most, and their deltas to
   :math:`\delta_1` (Rogers et al., Theorem 3.6). A run counts by what its own ledger holds it to: its
-  plan is fixed before its first release, so that any accountant may prove it. Single releases count
+  plan is fixed before its first release, so that any accountant may prove it. Single epsilons count
   where all that a run plans are of pure epsilon, or of epsilon and delta.
 * **Renyi**: the Renyi divergences of all releases at one order add up to what a conversion with
   :math:`\delta_2` allows (Feldman and Zrnic, "Individual privacy accounting via a Renyi filter",
@@ -25,12 +25,19 @@ that pass the first, and :math:`S_2` all others. Whoever keeps to filter j makes
 the end of any transcript in :math:`S_j`, so that :math:`P[S_j] \le e^\epsilon P'[S_j] + \delta_j`. Both
 sets are disjoint, and the inequalities add up. ∎
 
-**A run that is stopped gives back epsilon, and no delta.** Let a run with Gaussian noise, of
-:math:`(\epsilon_b, \delta_b)`, be stopped after releases of pure epsilon :math:`e < \epsilon_b` only.
-Its densities are :math:`p \le e^e p'` on such transcripts and :math:`p \le e^{\epsilon_b} p' + \nu`
-on all others, where :math:`\nu` has a mass of :math:`\delta_b`. Whether it is stopped may follow from
-its first releases, and all of that mass may lie where it is not: the run counts :math:`(e, \delta_b)`.
-With no delta, others could spend it once more where it is stopped.
+**A run that is stopped gives back epsilon, and no delta.** Let a run of :math:`(\epsilon_b,
+\delta_b)` be stopped after releases of pure epsilon :math:`e < \epsilon_b` only. Its densities are
+:math:`p \le e^e p'` on such transcripts and :math:`p \le e^{\epsilon_b} p' + \nu` on all others, where
+:math:`\nu` has a mass of :math:`\delta_b`. Whether it is stopped may follow from its first releases,
+and all of that mass may lie where it is not: the run counts :math:`(e, \delta_b)`. With no delta,
+others could spend it once more where it is stopped.
+
+So a run owes the delta of its whole plan from its first release on: the delta of its budget if Gaussian
+noise is planned, and that of all planned releases that may fail. For the Renyi filter, let run i fail
+with probability :math:`d_i` at most, given all that was released before its first release. The
+probability that some run fails is the expected sum of the :math:`d_i` of the runs that have released
+anything, and so at most what that sum is held to on every path. It is no bound if runs leave that sum
+once their first releases were seen: whether a run fails may be known by then.
 
 **One run can be the whole total.** Half of delta is too little for a run at all of it. So before
 anything was released from a data set, the first run may choose the sum with :math:`\delta_1 = \delta`,
@@ -40,10 +47,12 @@ which then stays its rule. The choice depends on no release.
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.accounting import ORDERS, Curve, rdp_pure
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Event, Gaussian, LedgerEntry
@@ -79,7 +88,27 @@ class Spending(NamedTuple):
         epsilon = math.fsum(entry.pure_epsilon for entry in self.entries)
         if has_noise(self.plan):
             return Budget(min(epsilon, self.budget.epsilon), self.budget.delta)
-        return Budget(epsilon, math.fsum(entry.total_delta for entry in self.entries))
+        return Budget(epsilon, math.fsum(entry.total_delta for entry in self.counted))
+
+    @property
+    def counted(self) -> list[LedgerEntry]:
+        """The entries and, at no epsilon, what the run owes: planned releases that may fail."""
+        owed = [entry for entry in self.plan if entry.delta] if self.entries else []
+        left = [replace(entry, epsilon=0.0) for entry in beyond(owed, self.entries)]
+        return [*self.entries, *left]
+
+
+def beyond(entries: Sequence[LedgerEntry], made: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+    """Entries less the steps that were made, by what a step costs."""
+    if not entries:
+        return []
+    left, found = composition.costs(made), []
+    for entry in entries:
+        used = min(entry.steps, left[entry.event])
+        left[entry.event] -= used
+        if used < entry.steps:
+            found.append(replace(entry, steps=entry.steps - used))
+    return found
 
 
 class Together(NamedTuple):
@@ -88,7 +117,7 @@ class Together(NamedTuple):
     Attributes:
         epsilons: Epsilon that the sum counts for each run.
         deltas: Delta that the sum counts for each run.
-        steps: Number of steps of each event.
+        steps: Number of steps of each event; what a run owes is among them.
     """
 
     epsilons: list[float]
@@ -98,7 +127,7 @@ class Together(NamedTuple):
     def plus(self, run: Spending, times: int = 1) -> "Together":
         """These runs and some equal ones more."""
         steps, cost = Counter(self.steps), run.cost
-        for entry in run.entries:
+        for entry in run.counted:
             steps[entry.event] += times * entry.steps
         epsilons = [*self.epsilons, *[cost.epsilon] * times]
         return Together(epsilons, [*self.deltas, *[cost.delta] * times], steps)
@@ -121,7 +150,7 @@ def together(runs: Iterable[Spending]) -> Together:
         cost = run.cost
         found.epsilons.append(cost.epsilon)
         found.deltas.append(cost.delta)
-        for entry in run.entries:
+        for entry in run.counted:
             found.steps[entry.event] += entry.steps
     return found
 

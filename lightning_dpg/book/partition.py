@@ -28,7 +28,7 @@ from lightning_dpg.book import totals
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.report import Content, read, summarized
-from lightning_dpg.book.rows import DataSet
+from lightning_dpg.book.rows import DataSet, spendings
 from lightning_dpg.privacy.budget import digits_up, rounded_up
 from lightning_dpg.privacy.events import Relation
 
@@ -122,7 +122,8 @@ def _node(parts: Sequence[Content]) -> dict[str, Any]:
     degrees = [part.known.max_degree for part in parts if part.known.max_degree is not None]
     if len(degrees) < len(parts):
         return {"node": None}
-    entries = [entry for part in parts for run in part.runs for entry in run.booked]
+    found = [each for part in parts for each in spendings(part.runs, is_released=True).values()]
+    entries = [entry for each in found for entry in each.counted]
     delta = max(part.known.total.delta for part in parts)
     epsilon = totals.node_level(entries, delta, max(degrees))
     return {"max_degree": max(degrees), "node": rounded_up(epsilon) if epsilon < 1e9 else None}

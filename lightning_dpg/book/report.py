@@ -12,7 +12,7 @@ from lightning_dpg.book.filter import Spending
 from lightning_dpg.book.grants import Grant, spent_by, states
 from lightning_dpg.book.log import Line, lines_of
 from lightning_dpg.book.request import pure_left
-from lightning_dpg.book.rows import DataSet, Run, counted
+from lightning_dpg.book.rows import DataSet, Run, counted, spendings
 from lightning_dpg.privacy.budget import digits_up, rounded_up
 from lightning_dpg.privacy.events import Relation
 
@@ -106,7 +106,8 @@ def _node(known: DataSet, runs: Sequence[Run]) -> dict[str, Any]:
     """Derived epsilon of all edges of a node, if the owner states how many there are at most."""
     if known.relation is not Relation.EDGE or known.max_degree is None:
         return {}
-    entries = [entry for run in runs for entry in run.booked]
+    found = spendings(runs, is_released=True).values()
+    entries = [entry for each in found for entry in each.counted]
     epsilon = totals.node_level(entries, known.total.delta, known.max_degree)
     stated = float(digits_up(epsilon, 5)) if math.isfinite(epsilon) else "inf"
     return {"max_degree": known.max_degree, "node": stated}
@@ -158,7 +159,7 @@ def _measurement(line: Line) -> dict[str, Any]:
 
 
 def _release(run: Run, condition: Condition | None) -> dict[str, Any]:
-    cost = Spending(run.budget, run.counted).cost
+    cost = Spending(run.budget, run.counted, run.plan).cost
     return {
         "run": run.number,
         "outcome": run.outcome,

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from lightning_dpg.book.filter import (
     Rule,
     Spending,
     Together,
+    beyond,
     has_noise,
     passes,
     pure_epsilon_left,
@@ -95,20 +95,20 @@ def asked(earlier: Sequence[Run], request: Request) -> Asked:
     family = [] if last is None else [run for run in earlier if run.family == last.family]
     made = [entry for run in family for entry in run.booked]
     counted = [LedgerEntry.from_dict(entry) for entry in family[0].before] if family else []
-    new = _beyond(request.before, [*counted, *made])
-    before = _beyond(request.before, new)
+    new = beyond(request.before, [*counted, *made])
+    before = beyond(request.before, new)
     booked = [entry.steps for entry in new]
     if last is not None and last.budget == request.budget:
         closed = [entry for run in family if not run.is_open for entry in run.booked]
-        unseen = _beyond([*counted, *closed], request.before)
-        entries = [*new, *_beyond(plan, [*request.before, *unseen])]
+        unseen = beyond([*counted, *closed], request.before)
+        entries = [*new, *beyond(plan, [*request.before, *unseen])]
         both = [*(entry for run in family for entry in run.counted), *entries]
         if composition.costs(both) <= composition.costs(family[0].plan):
             places = [*booked, *[0] * (len(entries) - len(new))]
             counted_by_others = [*before, *unseen]  # the journal is to show both
             spending = Spending(request.budget, entries)
             return Asked(spending, places, counted_by_others, unseen, last.family)
-    entries = [*new, *_beyond(plan, request.before)]
+    entries = [*new, *beyond(plan, request.before)]
     places = [*booked, *[0] * (len(entries) - len(new))]
     return Asked(Spending(request.budget, entries), places, before)
 
@@ -117,17 +117,6 @@ def continued(earlier: Sequence[Run], request: Request) -> Run | None:
     """The run on the same data that a request continues: the last one with its journal."""
     previous = None if request.previous is None else str(request.previous.absolute())
     return next((run for run in reversed(earlier) if previous and run.journal == previous), None)
-
-
-def _beyond(entries: Sequence[LedgerEntry], made: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """Entries less the steps that were made, by what a step costs."""
-    left, found = composition.costs(made), []
-    for entry in entries:
-        used = min(entry.steps, left[entry.event])
-        left[entry.event] -= used
-        if used < entry.steps:
-            found.append(replace(entry, steps=entry.steps - used))
-    return found
 
 
 def largest_epsilon(known: DataSet, earlier: Sequence[Run], request: Request) -> float:

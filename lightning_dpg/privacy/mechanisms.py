@@ -101,8 +101,9 @@ def discrete_laplace(
             divided by its scale. It is public or a function of earlier releases.
         scales: Positive integers :math:`s_i` of the shape of ``value``, public or functions of
             earlier releases; None is 1 for all.
-        delta: Probability at most, over the earlier releases, with which the sensitivity or the
-            scales are too small for this graph; 0 where they are proved for all graphs.
+        delta: Probability at most with which this value makes the sensitivity or the scales of a
+            later release too small for this graph; 0 where no later one rests on it. It is booked
+            here, where it is decided, and not with the release that then fails.
         cost: Booked cost in place of ``epsilon`` if ``value`` was computed from a secret sample of
             the records; ``proof`` then derives this smaller cost.
         proof: Function whose docstring proves the sensitivity.

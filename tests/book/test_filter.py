@@ -1,6 +1,7 @@
 """The filter holds for the worst adaptive choice of what comes next, computed exactly."""
 
 import math
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from lightning_dpg.book import filter as book_filter
 from lightning_dpg.book.filter import Spending, together
+from lightning_dpg.methods import UniformDK2
 from lightning_dpg.privacy.accounting import gdp_delta
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_gaussian
@@ -106,6 +108,60 @@ def test_a_run_that_is_stopped_for_its_first_release_gives_back_no_delta():
     after_no = failure(Spending(budget, plan[:1], plan))
     delta = yes * (after_all + (1 - after_all) * exceeded) + (1 - yes) * after_no
     assert 0.9 * total.delta < delta <= total.delta
+
+
+def late(epsilon, delta):
+    """Plan of UniformDK2 as earlier versions booked it: delta at the last release."""
+    *degrees, bound, joint = UniformDK2(40, bound_share=0.005, degree_share=0.005).plan(
+        Budget(epsilon, delta), 1
+    )
+    bound = replace(bound, mechanism="pure", delta=0.0)
+    return [*degrees, bound, replace(joint, mechanism="approximate", delta=delta)]
+
+
+def now(epsilon, delta):
+    return UniformDK2(40, bound_share=0.005, degree_share=0.005).plan(Budget(epsilon, delta), 1)
+
+
+@pytest.mark.parametrize("plan", [now, late])
+@pytest.mark.parametrize(("rule", "delta"), [("sum", 1e-3), ("split", 1e-3), ("split", 1e-5)])
+def test_nobody_waits_for_a_bound_that_fails(plan, rule, delta):
+    """The analyst stops each run behind T, unless T is below a guess of what it has to reach.
+
+    Each T is so with a probability of delta at most, and the noise of the next release is then too
+    small. The probability that this ever happens is what the runs that are let in make of it.
+    """
+    total, entries = Budget(2.0, 0.01), plan(1.0, delta)
+    whole = Spending(Budget(1.0, delta), entries, entries)
+    stopped = whole._replace(entries=entries[:-1])
+    before = [stopped] * next(
+        count for count in range(200) if not passes(total, rule, [*[stopped] * count, whole])
+    )
+    assert passes(total, rule, before)
+    failed = -math.expm1(len(before) * math.log1p(-delta))
+    assert 0.3 * min(total.delta, 0.99 * len(before) * delta) < failed <= total.delta
+    assert together(before).failed >= len(before) * delta
+    assert together([stopped]).deltas == [delta]
+
+
+def test_what_a_run_owes_is_counted_once_and_with_its_first_release():
+    bound = entry("approximate", epsilon=0.1, delta=1e-6)
+    twice = entry("approximate", epsilon=0.2, delta=1e-7, steps=5)
+    plan = [entry("pure", epsilon=0.3), bound, twice]
+
+    def counted(*made):
+        one = Spending(Budget(1.4, 2e-6), made, plan)
+        return one.cost.epsilon, one.cost.delta, together([one]).failed
+
+    everything = pytest.approx(1.5e-6, rel=1e-12)
+    assert counted() == (0.0, 0.0, 0.0)
+    assert counted(plan[0]) == (0.3, everything, everything)
+    assert counted(plan[0], bound) == (pytest.approx(0.4), everything, everything)
+    some = replace(twice, steps=2)
+    assert counted(plan[0], bound, some) == (pytest.approx(0.8), everything, everything)
+    assert counted(*plan) == (pytest.approx(1.4), everything, everything)
+    # Without a plan of its own, a run counts what it made.
+    assert Spending(Budget(1.0, 1e-6), [bound]).cost == Budget(0.1, 1e-6)
 
 
 def test_the_sum_of_runs_is_a_rule_and_one_run_may_take_all():

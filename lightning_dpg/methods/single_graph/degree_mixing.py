@@ -13,6 +13,8 @@ from lightning_dpg.graph.stubs import fill_links, link_pairs, pair_stubs, stub_m
 DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
 """Parts of the share of the degrees, as in PrivGraph."""
 _MOST_CELLS = 2**26
+TOO_MANY_CELLS = f"more than {_MOST_CELLS:,} pairs of degrees, which are not counted"
+FEWER_CELLS = "BTER, which counts classes of degrees"
 
 
 def cells_up_to(largest_two: int, num_nodes: int) -> NDArray[np.int64]:
@@ -23,14 +25,20 @@ def cells_up_to(largest_two: int, num_nodes: int) -> NDArray[np.int64]:
         num_nodes: Number of nodes N.
 
     Raises:
-        MisconfigurationException: If there are too many.
+        MisconfigurationException: If there are too many. T was paid for, and is not named: the run
+            releases nothing.
     """
-    if num_cells(largest_two, num_nodes - 1) > _MOST_CELLS:
+    if has_too_many_cells(largest_two, num_nodes):
         raise MisconfigurationException(
-            f"degrees that add up to {largest_two} have more than {_MOST_CELLS} joint degrees\n"
-            "raise privacy.epsilon, or take BTER, which counts classes of degrees"
+            f"the noisy degrees have {TOO_MANY_CELLS}; what was read so far is spent\n"
+            f"raise privacy.epsilon, or take {FEWER_CELLS}"
         )
     return degree_cells(largest_two, num_nodes - 1)
+
+
+def has_too_many_cells(largest_two: int, num_nodes: int) -> bool:
+    """Whether there are more pairs of degrees whose sum is at most T than are counted (public)."""
+    return num_cells(largest_two, num_nodes - 1) > _MOST_CELLS
 
 
 def counted_cells(edges: NDArray[np.int64], largest_two: int, num_nodes: int) -> NDArray[np.int64]:

@@ -6,15 +6,19 @@ from typing import ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
 from lightning_dpg.graph.joint_degrees import fitted_links
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_mixing import (
     DEGREE_SHARES,
+    FEWER_CELLS,
+    TOO_MANY_CELLS,
     cells_up_to,
     counted_cells,
     expected_edges,
+    has_too_many_cells,
     linked_edges,
 )
 from lightning_dpg.methods.single_graph.degree_release import (
@@ -28,6 +32,18 @@ from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 from lightning_dpg.privacy.sensitivity import joint_degree_sensitivity, largest_degrees_sensitivity
 
 _LARGEST_TWO = "sum of the two largest degrees"
+_BOUND_PROOF = "largest_degrees_sensitivity, joint_degree_sensitivity"
+
+
+def _delta(budget: Budget) -> float:
+    """Probability at most with which T is too small; 0 without noise."""
+    return budget.delta if math.isfinite(budget.epsilon) else 0.0
+
+
+def _least_bound(epsilon: float, delta: float) -> int:
+    """What is added to the noisy sum, so that T is too small with a probability of delta at most."""
+    sensitivity = largest_degrees_sensitivity()
+    return laplace_tail_bound(epsilon, sensitivity, delta) if delta else 0
 
 
 class UniformDK2(OneShotSynthesizer):
@@ -45,11 +61,13 @@ class UniformDK2(OneShotSynthesizer):
 
     Privacy:
         (epsilon, delta)-DP at the level of edges: one undirected edge is added or removed. The
-        guarantee has no condition. The set of nodes is public.
+        guarantee has no condition. The set of nodes is public. Delta is spent with T, which decides
+        whether the noise of the joint degrees is enough.
 
     Cost:
         As :class:`DK2`: time and memory grow with N + M, up to logarithms, and with the square of
-        T; more than 2^26 cells are refused.
+        T. More than 2^26 cells are refused: before anything is read if T is likely to have them in
+        any graph, and otherwise after T was paid for.
 
     Differences from the paper:
         Wang and Wu calibrate the noise to a smooth bound of the local sensitivity, which has to be
@@ -95,7 +113,8 @@ class UniformDK2(OneShotSynthesizer):
             _LARGEST_TWO,
             parts["bound"].epsilon,
             largest_degrees_sensitivity(),
-            "largest_degrees_sensitivity",
+            _BOUND_PROOF,
+            delta=_delta(budget),
         )
         joint = pure_entry(
             "joint_degrees",
@@ -103,9 +122,19 @@ class UniformDK2(OneShotSynthesizer):
             parts["joint"].epsilon,
             joint_degree_sensitivity(2),
             "joint_degree_sensitivity",
-            delta=budget.delta if math.isfinite(budget.epsilon) else 0.0,
         )
         return [*degree_entries(parts["degrees"].epsilon, **DEGREE_SHARES), bound, joint]
+
+    def _check_settings(self, budget: Budget) -> None:
+        """Refuse a budget whose T most likely has too many cells in any graph of N nodes."""
+        super()._check_settings(budget)
+        num_nodes = self.hparams["num_nodes"]
+        least = _least_bound(self._parts(budget.epsilon)["bound"].epsilon, _delta(budget))
+        if num_nodes is not None and has_too_many_cells(self._possible(least), num_nodes):
+            raise MisconfigurationException(
+                f"at epsilon {budget.epsilon:g} and delta {budget.delta:g}, the noise alone asks for "
+                f"{TOO_MANY_CELLS}\nraise privacy.epsilon, or take {FEWER_CELLS}"
+            )
 
     def _parts(self, epsilon: float) -> dict[str, Budget]:
         degrees, bound = self.hparams["degree_share"], self.hparams["bound_share"]
@@ -115,8 +144,7 @@ class UniformDK2(OneShotSynthesizer):
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release degrees, T and joint degrees."""
         parts, num_nodes = self._parts(epsilon), self.hparams["num_nodes"]
-        # Read before anything is booked.
-        delta = self.budget.delta if math.isfinite(epsilon) else 0.0
+        delta = _delta(self.budget)  # read before anything is booked: it checks the settings
         self.degrees = release_degrees(self, edges, parts["degrees"].epsilon, **DEGREE_SHARES)
         self.largest_two = self._release_largest_two(edges, parts["bound"].epsilon, delta)
         cells = cells_up_to(self.largest_two, num_nodes)
@@ -130,7 +158,6 @@ class UniformDK2(OneShotSynthesizer):
             epsilon=parts["joint"].epsilon,
             sensitivity=sensitivity,
             scales=torch.from_numpy(scales),
-            delta=delta,
             proof="joint_degree_sensitivity",
         )
         noise_scales = scales * sensitivity / parts["joint"].epsilon
@@ -149,12 +176,14 @@ class UniformDK2(OneShotSynthesizer):
             name=_LARGEST_TWO,
             epsilon=epsilon,
             sensitivity=largest_degrees_sensitivity(),
-            proof="largest_degrees_sensitivity",
+            delta=delta,
+            proof=_BOUND_PROOF,
         )
-        bound = int(noisy)
-        if delta:
-            bound += laplace_tail_bound(epsilon, largest_degrees_sensitivity(), delta)
-        return min(max(bound, 2), 2 * max(num_nodes - 1, 1))
+        return self._possible(int(noisy) + _least_bound(epsilon, delta))
+
+    def _possible(self, bound: int) -> int:
+        """The nearest sum of two degrees of a graph with edges."""
+        return min(max(bound, 2), 2 * max(self.hparams["num_nodes"] - 1, 1))
 
     def calibration(self, cells: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
         """Sensitivity of the joint degrees, and the scale of the noise of each cell."""

@@ -30,6 +30,8 @@ def degree_l1_sensitivity() -> int:
 def largest_degrees_sensitivity() -> int:
     """Sensitivity of the sum of the two largest degrees under adding or removing an edge: 2.
 
-    Each of the two changes by 1 at most, as all degrees do, whichever nodes have them.
+    Each of the two changes by 1 at most, as all degrees do, whichever nodes have them. With noise that
+    may fall short, it is a bound that fails with a probability of delta, see
+    :func:`joint_degree_sensitivity`.
     """
     return 2

@@ -20,7 +20,7 @@ def weighted_joint_degree_sensitivity() -> int:
 
 
 def joint_degree_sensitivity(largest_two: int) -> int:
-    """L1 change at most of the joint degrees, by an edge that comes to or goes from a graph: 2T + 1.
+    r"""L1 change at most of the joint degrees, by an edge that comes to or goes from a graph: 2T + 1.
 
     Cell (a, b) counts the edges whose ends have the degrees a <= b. Add the edge {u, v} where u and
     v have x and y neighbors: each of these x + y edges leaves one cell and enters another, and the
@@ -28,8 +28,14 @@ def joint_degree_sensitivity(largest_two: int) -> int:
     largest ones, and so it is when the edge goes, which takes x - 1 and y - 1 other edges along.
 
     This is a bound for one graph, no sensitivity of all of them. It may be used where T is a released
-    number that is too small with a probability of delta at most: unless it is, the two laws of what
-    is released together are within the sum of both epsilons, and if it is, that is delta.
+    number, of :math:`\epsilon_1`, that is below the sum L of its own graph with a probability of
+    delta at most: T is then booked as :math:`(\epsilon_1, \delta)`, and the joint degrees as
+    :math:`\epsilon_2`. Proof: of two neighbors, let m be the smaller L, that of the graph with fewer
+    edges. T is below m with a probability of delta at most under both, as m is no more than either L.
+    T together with the graph itself where :math:`T < m` is thus :math:`(\epsilon_1, \delta)`-DP for
+    these two. Given any T from m on, 2T + 1 bounds the change, and noise of this scale makes the joint
+    degrees :math:`\epsilon_2`-DP; given a smaller T, they are computed from what T has shown. Whoever
+    stops once T is known has spent delta: it decides whether the noise that comes next is enough.
 
     Args:
         largest_two: Sum T of the two largest degrees of the graph, or more.

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from collections import Counter
 
 import networkx as nx
@@ -16,7 +17,9 @@ from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.graph.joint_degrees import degree_cells
 from lightning_dpg.methods import DK2, UniformDK2
+from lightning_dpg.methods.single_graph import degree_mixing
 from lightning_dpg.metrics.functional import degrees
+from lightning_dpg.privacy.calibration import laplace_tail_bound
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import (
@@ -81,6 +84,61 @@ def test_one_edge_of_larger_graphs_does_neither(num_nodes, num_edges, seed):
         assert plain <= joint_degree_sensitivity(largest_two(list(graph.edges)))
 
 
+def bound_law(epsilon, delta, largest, num_nodes):
+    """Exact law of T for a graph of this sum of the two largest degrees, as a dictionary."""
+    q = math.exp(-epsilon / largest_degrees_sensitivity())
+    tail = laplace_tail_bound(epsilon, largest_degrees_sensitivity(), delta)
+    law = Counter()
+    for noise in range(-400, 401):
+        bound = min(max(largest + noise + tail, 2), 2 * (num_nodes - 1))
+        law[bound] += (1 - q) / (1 + q) * q ** abs(noise)
+    assert sum(law.values()) == pytest.approx(1)
+    return law
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 0.2), (1.0, 0.02), (2.0, 0.4)])
+def test_the_bound_alone_spends_delta_and_the_joint_degrees_are_pure_given_it(epsilon, delta):
+    """Exact laws on all graphs of five nodes: where T is too small has delta at most under both."""
+    pairs = list(itertools.combinations(range(5), 2))
+    laws = [bound_law(epsilon, delta, largest, 5) for largest in range(9)]
+    of_joint, worst, unlikely = 1.0, 0.0, 0.0
+    for bits in itertools.product([False, True], repeat=len(pairs)):
+        edges = list(itertools.compress(pairs, bits))
+        least = largest_two(edges)
+        for more in itertools.compress(pairs, (not bit for bit in bits)):
+            one, other = laws[least], laws[largest_two([*edges, more])]
+            moved = distances(edges, more)[1]
+            for bound in set(one) | set(other):
+                # Noise of a far draw attains the L1 distance of the counts over its scale.
+                loss = of_joint * moved / joint_degree_sensitivity(bound)
+                if bound >= least:
+                    worst = max(worst, abs(math.log(one[bound] / other[bound])) + loss)
+            for law in (one, other):
+                unlikely = max(unlikely, sum(p for bound, p in law.items() if bound < least))
+    assert 0.5 * (epsilon + of_joint) < worst <= (epsilon + of_joint) * (1 + 1e-9)
+    assert 0.1 * delta < unlikely <= delta
+
+
+def test_more_cells_than_are_counted_are_refused_early_and_say_nothing_of_t(monkeypatch):
+    graph, noisy = from_networkx(nx.star_graph(59)), {}
+    monkeypatch.setattr(degree_mixing, "_MOST_CELLS", 700)
+    # The noise of T asks for more, whatever the graph is: nothing is read.
+    with pytest.raises(MisconfigurationException, match="the noise alone asks for more than"):
+        fitted(graph, 4.0, delta=1e-6, observer=noisy.__setitem__, make=UniformDK2)
+    assert not noisy
+    with pytest.raises(MisconfigurationException, match="the noise alone"):
+        UniformDK2(60).check_budget(Budget(4.0, 1e-6))
+    UniformDK2(60).check_budget(Budget(100.0, 1e-6))
+    # Here the graph decides: what was read is lost, and T is neither shown nor free.
+    for make, delta, last in ((UniformDK2, 1e-6, "largest_degrees"), (DK2, 0.0, "degrees")):
+        with pytest.raises(MisconfigurationException) as error:
+            fitted(graph, 100.0, delta=delta, observer=noisy.__setitem__, make=make)
+        assert "what was read so far is spent" in str(error.value)
+        assert set(re.findall("[0-9,]+", str(error.value))) <= {"67,108,864", ","}
+        assert list(noisy)[-1] == last
+        noisy.clear()
+
+
 def test_two_stars_nearly_reach_both_sensitivities():
     edges = [(side, 100 * side + k) for side in (1, 2) for k in range(10, 60)]
     weighted, plain = distances(edges, (1, 2))
@@ -93,9 +151,13 @@ def test_uniform_noise_has_the_scale_and_the_delta_that_are_declared():
     noisy = {}
     method = fitted(graph, 4.0, delta=1e-6, observer=noisy.__setitem__, make=UniformDK2)
     assert method.largest_two == 118  # noise of scale 10, and 139 more, are cut there
-    entry = method.ledger.entries[-1]
-    assert (entry.mechanism, entry.delta, entry.sensitivity) == ("approximate", 1e-6, 237)
+    bound, entry = method.ledger.entries[-2:]
+    assert (bound.key, bound.mechanism, bound.delta) == ("largest_degrees", "approximate", 1e-6)
+    assert (entry.mechanism, entry.delta, entry.sensitivity) == ("pure", 0.0, 237)
     assert entry.epsilon == pytest.approx(0.7 * 4)
+    assert [one.event for one in method.ledger.entries[:-1]] == [
+        one.event for one in method.plan(Budget(4.0, 1e-6), 1)[:-1]
+    ]
     drawn = noisy["joint_degrees"].double().abs()
     assert len(drawn) == 59 * 60 / 2
     assert float(drawn.mean()) == pytest.approx(237 / 2.8, rel=0.1)

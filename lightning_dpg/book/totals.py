@@ -11,6 +11,31 @@ all edges of a node as a group of D. A pure epsilon becomes D epsilon, Gaussian 
 probability delta fails on one of the D steps of a path between both graphs
 (:func:`lightning_dpg.privacy.meaning.group_budget`). Releases that are sampled count by the last of
 these, at the epsilon and delta of all of them together.
+
+**A release may rest on an earlier one.** The joint degrees of ``UniformDK2`` are
+:math:`\epsilon_2`-DP where the released T reaches a bound of both neighbors
+(:func:`lightning_dpg.privacy.sensitivity.joint_degree_sensitivity`). T is booked as :math:`(\epsilon_1,
+\delta)`, the joint degrees as :math:`\epsilon_2`. For a path :math:`G_0, \dots, G_D` of graphs, let
+:math:`m_i` be the bound for the step from :math:`G_{i-1}` to :math:`G_i`: the smaller one of both
+graphs' sums of the two largest degrees. Let :math:`m_j` be the largest of them, and B the event
+:math:`T < m_j`.
+
+* T falls below the sum of its own graph with a probability of at most :math:`\delta`. Both
+  :math:`G_{j-1}` and :math:`G_j` have a sum of :math:`m_j` or more, so that B has at most this
+  probability under both. T is :math:`\epsilon_1`-DP, and each end of the path is at most D - 1 steps
+  from one of the two: B has a probability of at most :math:`e^{(D-1) \epsilon_1} \delta` under
+  :math:`G_0` and under :math:`G_D`. That is one of the terms of ``group_budget``, whose sum is booked.
+* Outside of B, T reaches the bound of every step. Given T, the joint degrees of :math:`G_0` and
+  :math:`G_D` are then within a factor of :math:`e^{D \epsilon_2}`, and T itself is within
+  :math:`e^{D \epsilon_1}`.
+
+So T, with the graph itself where B happens, is :math:`(D \epsilon_1, e^{(D-1) \epsilon_1} \delta)`-DP
+for the ends of the path, and all that rests on T is of pure :math:`D \epsilon_2` after that. ∎
+
+Entries of earlier versions have the delta at the joint degrees. Counted as a release of its own, it
+would grow with :math:`\epsilon_2` in place of :math:`\epsilon_1`. It counts here with both: as that of
+a release of :math:`\epsilon_1 + \epsilon_2`, where :math:`\epsilon_1` is the largest of any T. Where no
+T is booked, nothing is proved.
 """
 
 import math
@@ -56,15 +81,20 @@ def node_level(entries: Sequence[LedgerEntry], delta: float, degree: int) -> flo
     """Epsilon that edge-level releases prove for all edges of a node at a delta; perhaps infinite.
 
     Args:
-        entries: Releases that protect one edge.
+        entries: Releases that protect one edge, and what their runs owe.
         delta: Delta of the statement on nodes.
         degree: Largest number of edges of a node (public).
     """
-    entries = merged(entries)
     if not entries:
         return 0.0
+    bound = max((e.epsilon for e in entries if e.key == "largest_degrees"), default=math.inf)
+    late = merged([entry for entry in entries if _rests_on_a_bound(entry)])
+    own = merged([entry for entry in entries if not _rests_on_a_bound(entry)])
+    entries = [*own, *late]
     if all(entry.sample_rate == 1 for entry in entries):
-        return composition.headline([_of_group(entry, degree) for entry in entries], delta)[0]
+        groups = [_of_group(entry, degree) for entry in own]
+        groups += [_of_group(entry, degree, bound) for entry in late]
+        return composition.headline(groups, delta)[0]
     found, inner = math.inf, delta
     while inner > _SMALLEST_DELTA:
         epsilon = composition.quick_epsilon(entries, inner)
@@ -77,12 +107,23 @@ def node_level(entries: Sequence[LedgerEntry], delta: float, degree: int) -> flo
     return found
 
 
-def _of_group(entry: LedgerEntry, size: int) -> LedgerEntry:
-    """The release as it protects a group of records."""
+def _rests_on_a_bound(entry: LedgerEntry) -> bool:
+    """Whether these are joint degrees of an earlier version, which fail where T was too small."""
+    return entry.key == "joint_degrees" and entry.delta > 0
+
+
+def _of_group(entry: LedgerEntry, size: int, earlier: float = 0.0) -> LedgerEntry:
+    """The release as it protects a group of records.
+
+    Args:
+        entry: The release.
+        size: Number of records of the group.
+        earlier: Epsilon of the earlier release that decides whether this one fails.
+    """
     event = entry.event
     if isinstance(event, Gaussian):
         return replace(entry, noise_multiplier=event.noise_multiplier / size)
     if isinstance(event, Approximate):
-        group = group_budget(event.epsilon, event.delta, size)
-        return replace(entry, epsilon=group.epsilon, delta=min(group.delta, 1 - 1e-9))
+        delta = group_budget(earlier + event.epsilon, event.delta, size).delta
+        return replace(entry, epsilon=size * event.epsilon, delta=min(delta, 1 - 1e-9))
     return replace(entry, epsilon=size * event.pure_epsilon)

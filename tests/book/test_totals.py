@@ -1,6 +1,8 @@
 """Totals of several runs are those of one ledger: known answers, and the accountant of others."""
 
+import itertools
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,9 +12,11 @@ from lightning_dpg.book.filter import Spending, together
 from lightning_dpg.book.totals import SUM_OF_RUNS, node_level
 from lightning_dpg.privacy.accounting import rdp_to_epsilon
 from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.calibration import laplace_tail_bound
 from lightning_dpg.privacy.composition import quick_epsilon
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.meaning import group_budget
+from lightning_dpg.privacy.sensitivity import largest_degrees_sensitivity
 
 
 def entry(mechanism="pure", **changes):
@@ -136,3 +140,60 @@ def test_node_level_of_releases_that_may_fail_and_of_randomized_response():
     needed = delta * sum(math.exp(k * epsilon) for k in range(size))
     assert node_level([of_one], needed * (1 + 1e-9), size) == pytest.approx(size * epsilon)
     assert node_level([of_one], needed * (1 - 1e-6), size) == math.inf
+
+
+def dk2(bound, joint, delta, *, is_late=False):
+    """T and joint degrees of UniformDK2, now and as earlier versions booked them."""
+    kinds = ("pure", "approximate") if is_late else ("approximate", "pure")
+    deltas = (0.0, delta) if is_late else (delta, 0.0)
+    keys = ("largest_degrees", "joint_degrees")
+    return [
+        entry(kind, key=key, epsilon=epsilon, delta=d)
+        for kind, key, epsilon, d in zip(kinds, keys, (bound, joint), deltas, strict=True)
+    ]
+
+
+def test_joint_degrees_of_a_node_by_exact_laws_of_their_bound():
+    """All graphs of five nodes, and what removes three edges of a node one by one."""
+    bound, joint, delta, size = 2.0, 0.3, 0.05, 3
+    q = math.exp(-bound / largest_degrees_sensitivity())
+    tail = laplace_tail_bound(bound, largest_degrees_sensitivity(), delta)
+    noise = np.arange(-200, 201)
+    law = (1 - q) / (1 + q) * q ** np.abs(noise)
+
+    def below(largest, needed):
+        return law[largest + noise + tail < needed].sum()
+
+    pairs = list(itertools.combinations(range(5), 2))
+    worst = 0.0
+    for bits in itertools.product([False, True], repeat=len(pairs)):
+        edges = list(itertools.compress(pairs, bits))
+        of_node = [pair for pair in edges if 0 in pair]
+        if len(of_node) != size:
+            continue
+        path = [[pair for pair in edges if pair not in of_node[:k]] for k in range(size + 1)]
+        sums = [sum(sorted(Counter(itertools.chain(*graph)).values())[-2:]) for graph in path]
+        needed = max(map(min, itertools.pairwise(sums)))
+        worst = max(worst, below(sums[0], needed), below(sums[-1], needed))
+    # The joint degrees as a release of their own would have a smaller delta than this.
+    assert worst > group_budget(joint, delta, size).delta
+    assert worst <= math.exp((size - 1) * bound) * delta
+    for is_late in (False, True):
+        entries = dk2(bound, joint, delta * 1e-3, is_late=is_late)
+        assert node_level(entries, worst * 1e-3, size) == math.inf
+        stated = group_budget(bound + joint * is_late, delta * 1e-3, size).delta
+        assert stated >= math.exp((size - 1) * bound) * delta * 1e-3
+        assert node_level(entries, stated * (1 + 1e-9), size) == pytest.approx(
+            size * (bound + joint)
+        )
+        assert node_level(entries, stated * (1 - 1e-6), size) == math.inf
+
+
+def test_joint_degrees_of_earlier_versions_prove_nothing_of_a_node_without_their_bound():
+    _, joint = dk2(0.1, 0.2, 1e-9, is_late=True)
+    assert node_level([joint], 1e-3, 5) == math.inf
+    # A run that was stopped behind T owes the delta as one that went on.
+    bound, owed = dk2(0.1, 0.0, 1e-9, is_late=True)
+    needed = group_budget(0.1, 1e-9, 5).delta
+    assert node_level([bound, owed], needed * (1 + 1e-9), 5) == pytest.approx(0.5)
+    assert node_level([bound, owed], needed * (1 - 1e-6), 5) == math.inf

@@ -87,7 +87,7 @@ def _words(entry: dict[str, Any]) -> str:
 def _mechanism(entry: dict[str, Any], epsilon: float) -> str:
     key = _key(entry)
     if key == "edge_reports":
-        wrong = 1 / (1 + math.exp(epsilon))
+        wrong = 1 / (1 + math.exp(epsilon / float(entry["sensitivity"])))
         return (
             "a coin decides for each pair of nodes whether the truth or its opposite is reported "
             f"(randomized response); a report is wrong with probability {wrong:.3g}."

@@ -1,7 +1,9 @@
 """Conditions of guarantees: which runs have one, and what all releases prove without it.
 
 They stand in the log only, in the line that reserves a run. Lines of earlier versions have none: their
-runs count as unconditional.
+runs count as unconditional, but for those that draw labels by a Markov chain. Their entries say so. Where
+a guard was within the budget, they passed for unconditional, although it proves one epsilon for all
+reads of a run, and nothing for the parts that a book adds up and gives back.
 """
 
 import math
@@ -13,6 +15,8 @@ from lightning_dpg.book.database import Database
 from lightning_dpg.book.log import lines_of
 from lightning_dpg.book.request import Request
 from lightning_dpg.book.rows import Run, counted
+from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy.label_sampling import SWEEPS, WITHOUT_CHAIN
 
 _KEY = "condition"
 
@@ -46,12 +50,27 @@ def conditions(database: Database) -> dict[int, Condition]:
     Args:
         database: The book.
     """
-    found = (line.facts for line in lines_of(database, "reserve") if f'"{_KEY}"' in line.body)
-    return {
-        facts["run"]: Condition(facts[_KEY], facts["in_any_case"])
-        for facts in found
-        if _KEY in facts
-    }
+    found = {}
+    for line in lines_of(database, "reserve"):
+        if f'"{_KEY}"' not in line.body and f'"{SWEEPS}"' not in line.body:
+            continue
+        facts = line.facts
+        if _KEY in facts:
+            found[facts["run"]] = Condition(facts[_KEY], facts["in_any_case"])
+        elif condition := _of_a_chain(facts["entries"]):
+            found[facts["run"]] = condition
+    return found
+
+
+def _of_a_chain(entries: Sequence[Mapping[str, Any]]) -> Condition | None:
+    """Condition of a run whose plan has labels that a Markov chain draws."""
+    for entry in entries:
+        if SWEEPS in (public := entry["public"]):
+            # At the level of nodes, nothing is proved without the bound on degrees.
+            proved = public.get(WITHOUT_CHAIN) if entry["relation"] == Relation.EDGE else None
+            words = f"the Markov chain over labels is stationary after its {public[SWEEPS]} sweeps"
+            return Condition(words, proved)
+    return None
 
 
 def in_any_case(runs: Sequence[Run], found: Mapping[int, Condition], delta: float) -> float | None:

@@ -9,6 +9,7 @@ from pytorch_lightning import Trainer
 
 from lightning_dpg.cli.checkpoints import newest_checkpoint
 from lightning_dpg.cli.run_folder import RunFolder
+from lightning_dpg.interfaces import Released
 from lightning_dpg.privacy.ledger import PrivacyLedger
 
 
@@ -44,19 +45,19 @@ def spent_too_early(trainer: Trainer, module: Any) -> str | None:
     return None
 
 
-def farewell(trainer: Trainer, ledger: PrivacyLedger, folder: RunFolder) -> list[str]:
+def farewell(trainer: Trainer, module: Released, folder: RunFolder) -> list[str]:
     """Report the spent budget of an interrupted fit, its folder, and the command that continues.
 
     Args:
         trainer: Stopped trainer.
-        ledger: Ledger of the method.
+        module: Method of the fit.
         folder: Folder of the run.
     """
     checkpoint = newest_checkpoint(folder.path / "checkpoints")
     config = folder.path / "config.yaml"
     command = ["python", "-m", "lightning_dpg", "fit", "--config", str(config), "--ckpt_path"]
     return [
-        f"{_of(*_steps(trainer))} steps made; {spent_so_far(ledger)}",
+        f"{_of(*_steps(trainer))} steps made; {spent_so_far(module)}",
         f"run folder: {folder.path}",
         f"go on with: {shlex.join([*command, str(checkpoint)])}"
         if checkpoint
@@ -84,17 +85,19 @@ def _of(done: int, planned: int | None) -> str:
     return f"{done}" if planned is None else f"{done} of {planned}"
 
 
-def spent_so_far(ledger: PrivacyLedger) -> str:
-    """State what an interrupted fit has spent.
+def spent_so_far(module: Released) -> str:
+    """State what an interrupted fit has spent, and under which condition this holds.
 
     Args:
-        ledger: Ledger of the method.
+        module: Method of the fit.
     """
+    ledger, condition = module.ledger, module.condition()
     budget = ledger.budget
     if budget is None or math.isinf(budget.epsilon):
         return "spent without a budget"
     epsilon = math.ceil(ledger.epsilon(budget.delta) * 1e3) / 1e3  # never below the proved epsilon
-    return f"spent for good: epsilon {epsilon:.15g} of {budget.epsilon:g}, delta {budget.delta:g}"
+    spent = f"epsilon {epsilon:.15g} of {budget.epsilon:g}, delta {budget.delta:g}"
+    return f"spent for good: {spent}" + (f", if {condition}" if condition else "")
 
 
 def _is_spent(module: Any) -> bool:

@@ -332,7 +332,7 @@ class PrivateCLI(LightningCLI):
             return
         if self.config.subcommand != "fit":
             return
-        lines = farewell(trainer, self.model.ledger, self._folder)
+        lines = farewell(trainer, self.model, self._folder)
         if is_interrupt(error):
             print("\n".join(["\ninterrupted", *lines]), file=sys.stderr)
             raise SystemExit(INTERRUPTED) from error

@@ -50,7 +50,8 @@ def guarded(present: Tensor, num_bits: int, noise: NoiseSource, epsilon: float) 
     The result is private still, and later releases pay for their reads of it. Two facts hold together:
 
     * Whatever is computed from the result alone is epsilon-DP by post-processing, since one edge is one
-      bit and its two answers have odds of :math:`e^\epsilon` (Warner, 1965).
+      bit and its two answers have odds of :math:`e^\epsilon` (Warner, 1965). This is one number for
+      all later reads together: a part of them, too, may cost all of it.
     * What is :math:`\epsilon'`-DP as a function of the result is :math:`\epsilon'`-DP as a function of
       the edges: with equal flips, the results of two graphs that differ in one edge differ in that
       edge alone. Averages of laws within a factor :math:`e^{\epsilon'}` are within that factor.

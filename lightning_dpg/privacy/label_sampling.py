@@ -11,6 +11,10 @@ from torch import Tensor
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 
+SWEEPS = "sweeps of the chain"
+WITHOUT_CHAIN = "epsilon without the chain, by the guard"
+"""Public facts of an entry: the length of the chain, and what all reads of the run cost without it."""
+
 _WARM_SHARE = 0.7  # of the sweeps, in which the exponent grows to its full size
 
 
@@ -63,9 +67,9 @@ def labels_entry(
     record: str = "undirected edge",
 ) -> LedgerEntry:
     """Entry of :func:`sample_labels`, with the epsilon of a guard that stands before it."""
-    public: dict[str, float | int | str] = {"sweeps of the chain": sweeps}
+    public: dict[str, float | int | str] = {SWEEPS: sweeps}
     if math.isfinite(guard):
-        public["epsilon without the chain, by the guard"] = guard
+        public[WITHOUT_CHAIN] = guard
     return LedgerEntry(
         key=key,
         name=name,

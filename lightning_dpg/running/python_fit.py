@@ -214,7 +214,7 @@ def _run(trainer: pl.Trainer, method: PrivateModule, data: pl.LightningDataModul
         trainer.fit(method, datamodule=data)
     except SystemExit as stop:  # Lightning ends the process
         if is_interrupt(stop):
-            raise KeyboardInterrupt(spent_so_far(method.ledger)) from None
+            raise KeyboardInterrupt(spent_so_far(method)) from None
         raise
     if line := spent_too_early(trainer, method):
         warnings.warn(line, stacklevel=4)

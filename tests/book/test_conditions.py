@@ -1,16 +1,20 @@
 """Conditional guarantees in a book: marked, and added up without their conditions."""
 
 import json
+import math
 
 import pytest
 
 from lightning_dpg.benchmark.budget_page import page
 from lightning_dpg.book import terminal
 from lightning_dpg.book.export import csv_text
+from lightning_dpg.book.filter import Spending, passes, together
 from lightning_dpg.book.report import summary
 from lightning_dpg.book.verification import faults
 from lightning_dpg.methods import HRG, BlockSampler
 from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy.label_sampling import labels_entry
 from tests.small_book import entry, new_book, reserve, run
 
 CHAIN = "the chain is stationary"
@@ -59,6 +63,44 @@ def test_runs_of_earlier_versions_count_as_unconditional(url, capsys):
     assert [set(json.loads(body)) & {"condition", "in_any_case"} for (body,) in bodies] == [set()]
     terminal.show(found := summary(book, "crm"))
     assert not found["conditional"] and "†" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("relation", "guard", "expected"),
+    [("edge", 2.0, 2.0), ("edge", math.inf, None), ("node", 2.0, None)],
+)
+def test_labels_of_a_chain_that_earlier_versions_booked_without_a_condition_have_one(
+    url, relation, guard, expected
+):
+    """Their lines say nothing of a condition, and their entries name the chain and the guard."""
+    labels = labels_entry(
+        "block_labels", "labels", 0.5, "p", sweeps=1500, guard=guard, relation=Relation(relation)
+    )
+    book = new_book(url, relation=Relation(relation))
+    run(book, labels, method="BlockSampler")
+    run(book, entry(0.25, relation=Relation(relation)))
+    found = summary(book, "crm")
+    words = "the Markov chain over labels is stationary after its 1500 sweeps"
+    assert [each["condition"] for each in found["releases"]] == [words, None]
+    assert found["spent"] == 0.75
+    assert found["in_any_case"] == (None if expected is None else expected + 0.25)
+
+
+def test_a_book_adds_up_what_a_guard_proves(url):
+    """Renyi curves of the parts of such runs would let in twice as many."""
+    epsilon, total = 0.1, Budget(3.0, 1e-6)
+    method = BlockSampler(60, guard_epsilon=epsilon, sweeps=1)
+    method.ledger.budget = Budget(epsilon, 0.0)
+    known = together([Spending(Budget(epsilon, 0.0), method.plan(Budget(epsilon, 0.0), 1))])
+    let_in = [
+        sum(passes(total, "split", known.plus(one, times)) for times in range(1, 120))
+        for one in (
+            Spending(Budget(epsilon, 0.0), plan)
+            for plan in (method.plan(Budget(epsilon, 0.0), 1), [entry(epsilon)])
+        )
+    ]
+    assert method.condition() is None
+    assert let_in == [38, 38]
 
 
 @pytest.mark.parametrize(

@@ -160,9 +160,8 @@ def _branch_edges(seen: Observation) -> Tensor:
 
 def _edge_reports(seen: Observation) -> Tensor:
     size = seen.known.num_nodes
-    return edge_reports_score(
-        seen.entry.epsilon, kept_share(seen.method), seen.noisy, seen.pairs, size
-    )
+    epsilon = seen.entry.epsilon / seen.entry.sensitivity  # that of one pair
+    return edge_reports_score(epsilon, kept_share(seen.method), seen.noisy, seen.pairs, size)
 
 
 def kept_share(method: object) -> float:

@@ -1,5 +1,9 @@
 """Law of labels, links and drawn edges of block samplers, at the level of edges and of nodes."""
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -13,9 +17,9 @@ from lightning_dpg.graph.label_blocks import GroupedLabels
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
 from lightning_dpg.methods.single_graph.base import Pays
-from lightning_dpg.privacy.guard import check_guard, guard_epsilon
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry
-from lightning_dpg.privacy.mechanisms import discrete_laplace
+from lightning_dpg.privacy.guard import check_guard, guard_epsilon, guarded
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
 
 # Nodes count in groups by this power of their degrees. Tuned on Citeseer and synthetic graphs.
 _POWER = 0.7
@@ -58,6 +62,67 @@ def guard_of(given: float | None, num_nodes: int | None) -> float:
             "num_nodes is needed: the number of (public) nodes of the graph"
         )
     return guard_epsilon(num_nodes)
+
+
+def is_paid_by_guard(guard: float, epsilon: float) -> bool:
+    """Whether the guard alone costs no more than the budget, so that it is what a run pays for.
+
+    Args:
+        guard: Epsilon of the guard, for the record of the method.
+        epsilon: Epsilon of the budget.
+    """
+    return guard <= epsilon < math.inf
+
+
+@contextmanager
+def guarded_edges(
+    method: Pays, edges: Tensor, guard: float, entry: LedgerEntry | None
+) -> Iterator[Tensor]:
+    """Put a guard before all reads within the block.
+
+    A guard is either what a run pays for, or stands behind what it pays for. In the first case it is
+    booked before it is drawn, as one release of randomized response, and what is read behind it costs
+    nothing more: the ledger gets none of these reads. They were of no use there as entries of their
+    own. Their epsilons hold if the chain is stationary only, and neither a run that is stopped between
+    them nor a sum over runs may count them one by one without this condition.
+
+    Args:
+        method: The method, whose ledger pays.
+        edges: Edges of shape ``(M, 2)`` (private).
+        guard: Epsilon of the guard for one edge; infinite for none.
+        entry: Entry of the guard if it is what the run pays for; None if the reads pay.
+
+    Yields:
+        Edges of shape ``(M', 2)`` behind the guard (private).
+    """
+    if entry is not None:
+        method.ledger.spend(entry)
+    space, ledger = method.space, method.ledger
+    numbers = guarded(space.numbers(edges), space.num_pairs, method.noise, guard)
+    if entry is not None:
+        ledger.publish(entry.key, numbers)
+        method.ledger = PrivacyLedger(ledger.relation)
+    try:
+        yield space.pairs(numbers)
+    finally:
+        method.ledger = ledger
+
+
+def guard_entry(
+    epsilon: float, sensitivity: int, proof: str, relation: Relation, record: str
+) -> LedgerEntry:
+    """Entry of a guard that pays for all reads behind it.
+
+    Args:
+        epsilon: Its cost, for the record.
+        sensitivity: Number of pairs of nodes that differ between neighbors.
+        proof: Function whose docstring proves it.
+        relation: Neighboring relation.
+        record: Unit of protection in words.
+    """
+    return pure_entry(
+        "edge_reports", "edges", epsilon, sensitivity, proof, relation=relation, record=record
+    )
 
 
 def sampler_parts(epsilon: float, degree_share: float, block_share: float) -> dict[str, Budget]:

@@ -12,7 +12,10 @@ from lightning_dpg.methods.single_graph.degree_release import check_shares
 from lightning_dpg.methods.single_graph.label_groups import (
     check_sampler,
     group_scores,
+    guard_entry,
     guard_of,
+    guarded_edges,
+    is_paid_by_guard,
     label_law,
     linked_groups,
     release_links,
@@ -23,12 +26,13 @@ from lightning_dpg.methods.single_graph.privcom.max_degree import (
     degree_assumption,
     degree_condition,
 )
-from lightning_dpg.privacy.guard import flip_rate, guarded
+from lightning_dpg.privacy.guard import flip_rate
 from lightning_dpg.privacy.label_sampling import labels_entry, sample_labels
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
 from lightning_dpg.privacy.mechanisms import pure_entry
 from lightning_dpg.privacy.sensitivity import (
     node_label_utility_sensitivity,
+    node_pair_bit_sensitivity,
     node_partition_sensitivity,
 )
 from lightning_dpg.privacy.sensitivity.matrix_products import node_edge_count_sensitivity
@@ -56,9 +60,10 @@ class NodeBlockSampler(OneShotSynthesizer):
         in its neighbors ("restricted" DP), and **if** the Markov chain has come to its stationary
         law, which it is not known to. A larger degree is refused, and this refusal is not protected.
         Without the second condition the guard proves D g only, where g is ``guard_epsilon``:
-        hundreds, which protects nothing. It proves g for a single edge, without any condition.
-        Edges that are exchanged for others are two changes of this relation. The set of nodes is
-        public.
+        hundreds, which protects nothing. It proves g for a single edge, without any condition. Each
+        is one number for all reads together. Where the budget's epsilon is D g or more, the run pays
+        for the guard alone: one read of epsilon D g, under the first condition. Edges that are
+        exchanged for others are two changes of this relation. The set of nodes is public.
 
     Cost:
         As :class:`BlockSampler`: a sweep takes time O(M + N K) for K groups, and memory is
@@ -105,11 +110,16 @@ class NodeBlockSampler(OneShotSynthesizer):
         """Epsilon of the guard, for one edge."""
         return guard_of(self.hparams["guard_epsilon"], self.hparams["num_nodes"])
 
+    @property
+    def _proved(self) -> float:
+        """Epsilon of the guard, for all edges of a node."""
+        return self.hparams["max_degree"] * self.guard
+
     def condition(self) -> str:
         """Both conditions of the guarantee, with the number that the guard proves without the chain."""
         bound, sweeps = self.hparams["max_degree"], self.hparams["sweeps"]
-        degrees, proved, budget = degree_condition(bound), bound * self.guard, self.ledger.budget
-        if budget is not None and proved <= budget.epsilon:
+        degrees, proved, budget = degree_condition(bound), self._proved, self.ledger.budget
+        if budget is not None and is_paid_by_guard(proved, budget.epsilon):
             return degrees
         both = (
             f"{degrees}; and the Markov chain over labels has come to its stationary law within its "
@@ -129,7 +139,12 @@ class NodeBlockSampler(OneShotSynthesizer):
         self.assumptions.append(degree_assumption(self.records.edges, bound))
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Plan the number of edges, labels and the edges between groups; the steps have no effect."""
+        """Plan the number of edges, labels and the edges between groups, or the guard.
+
+        The number of steps has no effect.
+        """
+        if is_paid_by_guard(self._proved, budget.epsilon):
+            return [self._guard_entry()]
         parts = self._parts(budget.epsilon)
         count = pure_entry(
             "num_edges",
@@ -142,6 +157,11 @@ class NodeBlockSampler(OneShotSynthesizer):
         )
         return [count, self._labels(parts["labels"].epsilon), self._links(parts["blocks"].epsilon)]
 
+    def _guard_entry(self) -> LedgerEntry:
+        sensitivity = node_pair_bit_sensitivity(self.hparams["max_degree"])
+        proof = "node_pair_bit_sensitivity"
+        return guard_entry(self._proved, sensitivity, proof, self.relation, _RECORD)
+
     def _labels(self, epsilon: float) -> LedgerEntry:
         bound = self.hparams["max_degree"]
         return labels_entry(
@@ -150,7 +170,7 @@ class NodeBlockSampler(OneShotSynthesizer):
             epsilon,
             "node_label_utility_sensitivity",
             sweeps=self.hparams["sweeps"],
-            guard=bound * self.guard,
+            guard=self._proved,
             sensitivity=node_label_utility_sensitivity(bound),
             relation=self.relation,
             record=_RECORD,
@@ -169,9 +189,14 @@ class NodeBlockSampler(OneShotSynthesizer):
 
     def release(self, edges: Tensor, epsilon: float) -> None:
         """Release the number of edges, labels, and the edges between groups behind the guard."""
-        parts, guard = self._parts(epsilon), math.inf if math.isinf(epsilon) else self.guard
-        numbers = guarded(self.space.numbers(edges), self.space.num_pairs, self.noise, guard)
-        known, false = self.space.pairs(numbers), flip_rate(guard)
+        guard = math.inf if math.isinf(epsilon) else self.guard
+        entry = self._guard_entry() if is_paid_by_guard(self._proved, epsilon) else None
+        with guarded_edges(self, edges, guard, entry) as known:
+            self._release_behind(known, epsilon, flip_rate(guard))
+
+    def _release_behind(self, known: Tensor, epsilon: float, false: float) -> None:
+        """Release all from a graph behind a guard that flips pairs with the probability ``false``."""
+        parts = self._parts(epsilon)
         self.num_edges = noisy_num_edges(
             self,
             known,

@@ -34,6 +34,7 @@ from lightning_dpg.privacy.sensitivity.neighbor_sums import (
 )
 from lightning_dpg.privacy.sensitivity.node_groups import (
     node_label_utility_sensitivity,
+    node_pair_bit_sensitivity,
     node_partition_sensitivity,
 )
 from lightning_dpg.privacy.sensitivity.node_labels import label_utility_sensitivity
@@ -67,6 +68,7 @@ __all__ = [
     "log_likelihood_sensitivity",
     "node_label_utility_sensitivity",
     "node_moment_sensitivity",
+    "node_pair_bit_sensitivity",
     "node_partition_sensitivity",
     "pair_bit_sensitivity",
     "pooled_component_sensitivity",

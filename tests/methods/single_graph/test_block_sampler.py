@@ -10,19 +10,21 @@ import torch
 from scipy import special, stats
 
 from lightning_dpg.callbacks.statement import privacy_statement
+from lightning_dpg.cli.ends import spent_so_far
 from lightning_dpg.graph import label_blocks
 from lightning_dpg.graph.block_rates import fewer_degrees, true_links
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.graph.label_blocks import GroupedLabels, independent_blocks
 from lightning_dpg.methods import BlockSampler
-from lightning_dpg.methods.single_graph import block_sampler
+from lightning_dpg.methods.single_graph import block_sampler, label_groups
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.guard import flip_rate, guard_epsilon, guarded
 from lightning_dpg.privacy.label_sampling import labels_entry, sample_labels
 from lightning_dpg.privacy.ledger import Budget, PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import label_utility_sensitivity
+from tests.scoring import scored
 
 N = 5
 PAIRS = np.array(list(itertools.combinations(range(N), 2)))
@@ -47,7 +49,7 @@ def law(model):
 
 def step(model, block, power=1.0):
     """Transition matrix of one step, from the proposal and the ratio of each pair of states."""
-    every = states(model.num_labels)
+    every = states(model.num_labels, model.num_nodes)
     number = {tuple(state): row for row, state in enumerate(every)}
     matrix, nodes = np.zeros((len(every), len(every))), model.blocks[block]
     for row, state in enumerate(every):
@@ -66,7 +68,8 @@ def step(model, block, power=1.0):
 
 def chain_law(model, sweeps):
     """Exact law of the labels after so many sweeps from a uniform start."""
-    now = np.full(model.num_labels**N, 1 / model.num_labels**N)
+    count = model.num_labels**model.num_nodes
+    now = np.full(count, 1 / count)
     for sweep in range(sweeps):
         for block in range(len(model.blocks)):
             now = now @ step(model, block, min(1, (sweep + 1) / (0.7 * sweeps)))
@@ -218,21 +221,68 @@ def test_guard_flips_every_bit_alike_and_neighbors_stay_neighbors():
     assert max(false) < 17_000
 
 
-def fitted(graph, epsilon, seed=0, **settings):
-    method = BlockSampler(graph.num_nodes, **settings)
+def unfitted(size, epsilon, seed=0, **settings):
+    method = BlockSampler(size, **settings)
     method._noise = NoiseSource(unsafe_seed=seed)
     method.ledger.budget = Budget(epsilon, 0.0)
+    return method
+
+
+def fitted(graph, epsilon, seed=0, **settings):
+    method = unfitted(graph.num_nodes, epsilon, seed, **settings)
     method.release(undirected_edges(graph), epsilon)
     return method
 
 
-def test_behind_the_guard_nothing_reads_the_edges(monkeypatch):
+@pytest.mark.parametrize("guard", [8.0, 2.0])
+def test_behind_the_guard_nothing_reads_the_edges(monkeypatch, guard):
     """The second number: another graph whose guard gives the same result has the same release."""
     answers = torch.arange(0, 190, 7)
-    monkeypatch.setattr(block_sampler, "guarded", lambda *_: answers)
+    monkeypatch.setattr(label_groups, "guarded", lambda *_: answers)
     graphs = [from_networkx(nx.gnm_random_graph(20, m, seed=m)) for m in (15, 60)]
-    one, other = (fitted(graph, 2.0, sweeps=3).released_state() for graph in graphs)
+    settings = {"sweeps": 3, "guard_epsilon": guard}
+    one, other = (fitted(graph, 2.0, **settings).released_state() for graph in graphs)
     assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def loss_behind_a_guard(degrees, rate, guard):
+    """Exact loss of an edge by labels of one sweep behind a guard: all graphs, and all flips."""
+    pairs = np.array(list(itertools.combinations(range(len(degrees)), 2)))
+    weights, graphs = np.array(degrees) ** 0.7, np.arange(2 ** len(pairs))
+    chosen = graphs[:, None] >> np.arange(len(pairs)) & 1
+    models = (GroupedLabels(pairs[of == 1], weights, 2, sum(degrees) // 2, rate) for of in chosen)
+    laws = np.array([chain_law(model, 1) for model in models])
+    flips, flip = (chosen[:, None] != chosen).sum(axis=2), flip_rate(guard)
+    seen = np.log((flip**flips * (1 - flip) ** (len(pairs) - flips)) @ laws)
+    return max(np.abs(seen - seen[graphs ^ 1 << k]).max() for k in range(len(pairs)))
+
+
+def test_a_run_that_stops_behind_its_labels_has_spent_its_guard(monkeypatch):
+    """The labels of one sweep lose almost twice the epsilon of all that was released by then."""
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(block_sampler, "release_links", stop)
+    said = []
+    for guard in (8.0, 9.0):
+        shares = {"degree_share": 0.01, "block_share": 0.49}
+        method = unfitted(20, 8.0, sweeps=1, guard_epsilon=guard, **shares)
+        ledger, seen = method.ledger, {}
+        ledger.observer = seen.__setitem__
+        with pytest.raises(KeyboardInterrupt):
+            method.release(torch.tensor([[0, 1], [2, 3]]), 8.0)
+        assert method.ledger is ledger
+        said.append((ledger.epsilon(0.0), list(seen), spent_so_far(method)))
+    lost = loss_behind_a_guard((1, 1, 0, 0), 4.0, 8.0)
+    (spent, keys, text), (of_reads, reads, conditional) = said
+    assert lost == pytest.approx(7.642, abs=1e-3)
+    assert of_reads == pytest.approx(0.51 * 8) and of_reads < lost < spent == 8
+    assert keys == ["edge_reports"] and reads[-1] == "block_labels"
+    assert text == "spent for good: epsilon 8 of 8, delta 0"
+    # A guard beyond the budget is not paid for: its reads are, under the condition.
+    assert conditional.startswith("spent for good: epsilon 4.08 of 8, delta 0, if the Markov chain")
+    assert "in any case edge-level (9, 0)-DP" in conditional
 
 
 def test_statement_has_both_numbers_and_no_condition_where_the_guard_is_as_good():
@@ -251,8 +301,20 @@ def test_statement_has_both_numbers_and_no_condition_where_the_guard_is_as_good(
     assert math.fsum(entry["epsilon"] for entry in statement["entries"]) == pytest.approx(2.5)
     booked = method.ledger.last_entry("block_labels")
     assert LedgerEntry.from_dict(booked.to_dict()) == booked
-    free = fitted(graph, 2.5, sweeps=3, guard_epsilon=2.5)
-    assert free.condition() is None
+    for guard in (2.5, 2.0):
+        free = fitted(graph, 2.5, sweeps=3, guard_epsilon=guard)
+        free._noise = NoiseSource()
+        assert free.condition() is None
+        stated = privacy_statement(free)
+        assert stated["guarantee"].startswith(f"edge-level ({guard:g}, 0)-DP (add/remove one")
+        assert [entry["key"] for entry in stated["entries"]] == ["edge_reports"]
+        assert free.plan(Budget(2.5, 0.0), 1) == free.ledger.entries
+        # An audit knows the odds of each answer.
+        pairs = torch.combinations(torch.arange(20))
+        answers = torch.arange(0, 190, 2)
+        scores = scored(free, "edge_reports", answers, pairs, graph)
+        assert scores.abs().tolist() == pytest.approx([guard] * 190)
+        assert int((scores > 0).sum()) == len(answers)
     bare = fitted(graph, 2.5, sweeps=3, guard_epsilon=math.inf)
     assert "nothing else is guaranteed" in bare.condition()
 

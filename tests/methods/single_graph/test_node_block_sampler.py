@@ -6,6 +6,7 @@ import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.callbacks.card.reads import read_of
 from lightning_dpg.callbacks.statement import privacy_statement
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import undirected_edges
@@ -15,6 +16,7 @@ from lightning_dpg.methods.single_graph import node_block_sampler
 from lightning_dpg.methods.single_graph.label_groups import label_law
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
+from tests.scoring import scored
 from tests.training import quiet_trainer
 
 PLANTED = from_networkx(nx.planted_partition_graph(2, 60, 0.4, 0.02, seed=0))
@@ -57,6 +59,15 @@ def test_both_conditions_are_stated():
     # A guard that is as good for 40 edges as the budget leaves the bound on the degrees.
     free = released(PLANTED, 10.0, max_degree=40, sweeps=2, guard_epsilon=0.25)
     assert free.condition() == "no node has more than 40 edges, in this graph and its neighbors"
+    (guard,) = free.ledger.entries
+    assert (guard.key, guard.epsilon, guard.sensitivity) == ("edge_reports", 10.0, 40)
+    assert free.plan(Budget(10.0, 0.0), 1) == [guard]
+    free._noise = NoiseSource()
+    (read,) = [read_of(entry) for entry in privacy_statement(free)["entries"]]
+    assert "a report is wrong with probability 0.438" in read["description"]  # 1 / (1 + e^.25)
+    pairs, answers = torch.tensor([[0, 1], [0, 2]]), torch.tensor([0])
+    scores = scored(free, "edge_reports", answers, pairs, PLANTED)
+    assert scores.tolist() == pytest.approx([0.25, -0.25])
     bare = released(PLANTED, 10.0, max_degree=40, sweeps=2, guard_epsilon=math.inf)
     assert "nothing is guaranteed without the chain" in bare.condition()
 

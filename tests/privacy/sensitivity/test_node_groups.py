@@ -8,6 +8,7 @@ from lightning_dpg.graph.label_blocks import GroupedLabels
 from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.privacy.sensitivity import (
     node_label_utility_sensitivity,
+    node_pair_bit_sensitivity,
     node_partition_sensitivity,
 )
 
@@ -46,12 +47,14 @@ def test_all_edges_of_a_node_cost_as_many_edges(max_degree):
     laws = weights - np.logaddexp.reduce(weights, axis=1, keepdims=True)
     groups = np.array([0, 0, 1, 1, 1])
     links = np.array([count_links(groups, PAIRS[graph])[np.tril_indices(2)] for graph in GRAPHS])
-    loss, moved = 0.0, 0
+    loss, moved, bits = 0.0, 0, 0
     for node in range(SIZE):
         for one, other in neighbors(node, max_degree):
             loss = max(loss, float(np.abs(laws[one] - laws[other]).max()))
             moved = max(moved, int(np.abs(links[one] - links[other]).sum(axis=1).max()))
+            bits = max(bits, int((GRAPHS[one] != GRAPHS[other]).sum(axis=1).max()))
     claimed = rate * node_label_utility_sensitivity(max_degree)
     assert 0.6 * claimed < loss <= claimed + 1e-9
     assert moved == node_partition_sensitivity(max_degree)
+    assert bits == node_pair_bit_sensitivity(max_degree)
     assert math.isfinite(loss)

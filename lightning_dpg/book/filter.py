@@ -36,8 +36,8 @@ So a run owes the delta of its whole plan from its first release on: the delta o
 noise is planned, and that of all planned releases that may fail. For the Renyi filter, let run i fail
 with probability :math:`d_i` at most, given all that was released before its first release. The
 probability that some run fails is the expected sum of the :math:`d_i` of the runs that have released
-anything, and so at most what that sum is held to on every path. It is no bound if runs leave that sum
-once their first releases were seen: whether a run fails may be known by then.
+anything, and so at most what that sum is held to on every path. It is larger if runs may leave that
+sum once their first releases were seen: whether a run is going to fail may be known by then.
 
 **One run can be the whole total.** Half of delta is too little for a run at all of it. So before
 anything was released from a data set, the first run may choose the sum with :math:`\delta_1 = \delta`,

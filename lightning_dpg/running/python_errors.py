@@ -4,7 +4,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from lightning_dpg.errors import CommandError, explain
+from lightning_dpg.errors import REPORT, CommandError, explain
 
 _OPTIONS = (
     (r"--data\.init_args\.attribute_policy\.(\w+) (\w+)", r'attribute_policy={"\1": "\2"}'),
@@ -34,14 +34,14 @@ def readable_errors() -> Iterator[None]:
     """
     try:
         yield
-    except OSError:
-        raise  # Python's own classes say what is wrong with a file
     except Exception as error:
         text = explain(error)
         if text is None:  # a fault of the program, whose traceback helps more
+            error.add_note(REPORT)
             raise
         kind = type(error) if isinstance(error, CommandError) else CommandError
-        raise kind(_in_words_of_python(text.removeprefix("error: "))) from None
+        cause = error if isinstance(error, OSError) else None  # its number tells kinds apart
+        raise kind(_in_words_of_python(text.removeprefix("error: "))) from cause
 
 
 def _in_words_of_python(text: str) -> str:

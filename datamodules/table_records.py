@@ -107,7 +107,7 @@ class EdgeTable:
             )
         self._kind_of_ids = kinds[0]
         first, second = (self._id(name) for name in self.columns)
-        condition = "" if where is None else f" WHERE ({engine.predicate(where)})"
+        condition = "" if where is None else f" WHERE ({engine.predicate(where, relation)})"
         engine.define(
             "edge_rows", f"SELECT {first} AS source, {second} AS target FROM {relation}{condition}"
         )

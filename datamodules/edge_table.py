@@ -120,7 +120,7 @@ class EdgeTableDataModule(EdgeListDataModule):
                 ``bipartite``, where an edge links a left and a right node, and the side of each node
                 is public.
             undirected: Drop the directions of a table that looks directed instead of refusing it.
-            missing_ids: Whether to ``refuse`` rows without an id or to ``drop`` them.
+            missing_ids: Whether to ``refuse`` rows of edges without an id or to ``drop`` them.
             names: ``numbers`` publishes numbers from 0 to N - 1 in a secret random order instead of
                 names, and leaves a key file in the run folder. The edges are read for it.
             steps_per_epoch: Batches per epoch of methods that do not say it themselves.
@@ -144,11 +144,11 @@ class EdgeTableDataModule(EdgeListDataModule):
             kind=kind,
             left_nodes=left_nodes,
             right_nodes=right_nodes,
+            missing_ids=missing_ids,
         )
         self.table = table
         self.node_columns = (nodes, left_nodes, right_nodes)
         self.where = where
-        self.missing_ids = missing_ids
 
     @cached_property
     def _table(self) -> EdgeTable:

@@ -95,7 +95,9 @@ def _of_system(error: OSError) -> str:
 
 def _room(place: str | None) -> str:
     """Say how much room there is, on the disk of a file or of all folders that are written to."""
-    folders = [Path(place).absolute().parent] if place else [Path.cwd(), Path(tempfile.gettempdir())]
+    folders = (
+        [Path(place).absolute().parent] if place else [Path.cwd(), Path(tempfile.gettempdir())]
+    )
     free = [
         f"{shutil.disk_usage(folder).free:,} bytes are free in {folder}"
         for folder in dict.fromkeys(folders)

@@ -125,7 +125,7 @@ def run() -> None:
     sys.path.append(os.getcwd())
     try:
         code = main()
-    except Exception:
+    except Exception:  # noqa: BLE001  a fault has a code of its own
         traceback.print_exc()
         code = FAULT
     sys.exit(code)

@@ -209,11 +209,14 @@ class PrivateCLI(LightningCLI):
     def before_fit(self) -> None:
         """Report the data, and name a simpler method that is known to do better.
 
-        Exact counts and names of the private graph go to the owner's terminal only: nothing is
-        tracked before the training begins.
+        Exact counts and names of the private graph go to the owner's terminal only. Where standard
+        error is none, as under cron, mails and collectors of logs would take them.
         """
-        if (summary := getattr(self.datamodule, "summary", None)) is not None:
+        summary = getattr(self.datamodule, "summary", None)
+        if summary is not None and sys.stderr.isatty():
             rank_zero_info(summary)
+        for line in getattr(self.datamodule, "notes", ()):
+            rank_zero_info(line)
         budget = PrivacyAccountant(**self._settings.privacy).budget
         assert serves_records(self.datamodule)  # otherwise the run was refused
         if line := better_method(self.model, self.datamodule.records, budget):

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from lightning_dpg.errors import REPORT, CommandError, explain
 
 _OPTIONS = (
+    # A setting of the data, which the message names, with its option in brackets.
+    (r"set (\w+) to (\w+)\s\(--data\.\1 \2\)", r'set \1="\2" of EdgeListDataModule'),
     (r"--data\.init_args\.attribute_policy\.(\w+) (\w+)", r'attribute_policy={"\1": "\2"}'),
     (r"--data\.init_args\.attribute_policy '({.*})'", r"attribute_policy=\1"),
     (r"--data\.init_args\.(node_attributes|node_column) ([\w.]+)", r'\1="\2"'),
@@ -16,7 +18,7 @@ _OPTIONS = (
     (r"undirected=True \(--data\.undirected true\)", "undirected=True of EdgeListDataModule"),
     (r"undirected=True \(--undirected\)", "undirected=True"),
     (r"\n\(--data\.source_column NAME --data\.target_column NAME\)", " of EdgeListDataModule"),
-    (r" \(--data\.node_column NAME\)", ""),
+    (r"\s\(--data\.(?:[^()']|'[^']*')*\)", ""),
     (r"--undirected\b", "undirected=True"),
     (r"--canaries\b", "canaries"),
     (r"^name: ", "data: "),
@@ -41,10 +43,10 @@ def readable_errors() -> Iterator[None]:
             raise
         kind = type(error) if isinstance(error, CommandError) else CommandError
         cause = error if isinstance(error, OSError) else None  # its number tells kinds apart
-        raise kind(_in_words_of_python(text.removeprefix("error: "))) from cause
+        raise kind(in_words_of_python(text.removeprefix("error: "))) from cause
 
 
-def _in_words_of_python(text: str) -> str:
+def in_words_of_python(text: str) -> str:
     """Replace options of the command line by arguments of Python functions."""
     for option, argument in _OPTIONS:
         text = re.sub(option, argument, text)

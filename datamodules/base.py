@@ -18,6 +18,7 @@ from lightning_dpg.datamodules.batches import Batches
 from lightning_dpg.datamodules.identity import identity_of
 from lightning_dpg.datamodules.loading import GraphSource, load_reading
 from lightning_dpg.datamodules.node_attributes import (
+    LEFT_OUT,
     NAMED_BY_ATTRIBUTES,
     AttributeSource,
     attribute_table,
@@ -78,6 +79,7 @@ class GraphDataModule(pl.LightningDataModule):
 
     Attributes:
         assumptions: What a guarantee assumes public because of the preparation of the data.
+        notes: Lines for the owner that tell nothing of the edges.
         summary: One line on what was read, with exact counts and names: for the owner's terminal,
             never for a log, a tracker or a release (private); None before the graph is read.
     """
@@ -100,6 +102,7 @@ class GraphDataModule(pl.LightningDataModule):
         left_nodes: str | Sequence[str] | None = None,
         right_nodes: str | Sequence[str] | None = None,
         side_column: str | None = None,
+        missing_ids: Literal["refuse", "drop"] = "refuse",
     ) -> None:
         """Store the arguments; nothing is read yet.
 
@@ -137,6 +140,7 @@ class GraphDataModule(pl.LightningDataModule):
                 default the sides are those of the graph or, of an edge list, of its two columns.
             right_nodes: Ids of all right nodes (public), or a file of them.
             side_column: Column of the table of nodes that holds the side, one of two values.
+            missing_ids: Whether to ``refuse`` rows of edges without an id or to ``drop`` them.
         """
         super().__init__()
         # No save_hyperparameters: a graph object among them would end in checkpoints and logs.
@@ -156,7 +160,9 @@ class GraphDataModule(pl.LightningDataModule):
         self.left_nodes = left_nodes
         self.right_nodes = right_nodes
         self.side_column = side_column
+        self.missing_ids = missing_ids
         self.assumptions: list[str] = []
+        self.notes: list[str] = []
         self.summary: str | None = None
         self._graph: Data | None = None
         self._file_order: Sequence[str] | None = None
@@ -194,6 +200,7 @@ class GraphDataModule(pl.LightningDataModule):
             nodes=nodes,
             node_column=self.node_column,
             columns=self._columns(),
+            missing_ids=self.missing_ids,
         )
         self._file_order = reading.file_order
         reading = in_kind(reading, self.kind, sides)
@@ -210,7 +217,7 @@ class GraphDataModule(pl.LightningDataModule):
         if self.node_attributes is not None:
             self._add_attributes(graph, reading, table)
         elif holds_attributes(reading) and reading.node_set is not NodeSet.BUILT_IN:
-            self.summary += "; attributes of nodes left out (public: node_attributes from_graph)"
+            self.notes.append(LEFT_OUT)
         if self.kind == "bipartite":
             self.assumptions.append(sides_assumption(reading.node_set))
         return graph if self.names == "keep" else self._numbered(graph)

@@ -101,6 +101,8 @@ class DuckDBEngine(TableEngine):
             "Could not set lock": "another program has it open: close that one first",
         }
         hint = next((way for sign, way in hints.items() if sign in text), None)
+        if isinstance(error, duckdb.ConversionException | duckdb.InvalidInputException):
+            text = re.sub(r"'[^']*'", "'...'", text)  # values of rows
         text = re.split(r" LINE \d+:| Possible | Potential Fixes| Original Line:", text)[0]
         if hint is None:
             super()._refuse(duckdb.Error(text))

@@ -108,6 +108,7 @@ class EdgeListDataModule(GraphDataModule):
         left_nodes: str | Sequence[str] | None = None,
         right_nodes: str | Sequence[str] | None = None,
         side_column: str | None = None,
+        missing_ids: Literal["refuse", "drop"] = "refuse",
     ) -> None:
         """Store the arguments; ``setup`` checks them and reads the graph.
 
@@ -149,6 +150,7 @@ class EdgeListDataModule(GraphDataModule):
                 default the sides are those of the graph or, of an edge list, of its two columns.
             right_nodes: Ids of all right nodes (public), or a file of them.
             side_column: Column of the table of nodes that holds the side, one of two values.
+            missing_ids: Whether to ``refuse`` rows of edges without an id or to ``drop`` them.
         """
         super().__init__(
             name,
@@ -166,6 +168,7 @@ class EdgeListDataModule(GraphDataModule):
             left_nodes=left_nodes,
             right_nodes=right_nodes,
             side_column=side_column,
+            missing_ids=missing_ids,
         )
         self.sample_rate = sample_rate
         self.steps_per_epoch = steps_per_epoch

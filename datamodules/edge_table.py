@@ -110,8 +110,9 @@ class EdgeTableDataModule(EdgeListDataModule):
             target_column: Column that holds the second id.
             where: Condition in the SQL of the engine that a row must fulfill. It chooses edges, and is
                 public like every setting.
-            nodes: Ids of all nodes (public) as ``TABLE(COLUMN)``, such as ``customers(id)``. By
-                default the ids that occur in the edges, which becomes an assumption of the guarantee.
+            nodes: Ids of all nodes (public) as ``TABLE(COLUMN)``, such as ``customers(id)``; names
+                with spaces in double quotes, as in ``table``. By default the ids that occur in the
+                edges, which becomes an assumption of the guarantee.
             left_nodes: Ids of all left nodes of a bipartite graph (public), in the same form; by
                 default the ids of the first column.
             right_nodes: Ids of all right nodes.
@@ -119,7 +120,7 @@ class EdgeTableDataModule(EdgeListDataModule):
                 ``bipartite``, where an edge links a left and a right node, and the side of each node
                 is public.
             undirected: Drop the directions of a table that looks directed instead of refusing it.
-            missing_ids: Whether to ``refuse`` rows without an id or to ``drop`` them.
+            missing_ids: Whether to ``refuse`` rows of edges without an id or to ``drop`` them.
             names: ``numbers`` publishes numbers from 0 to N - 1 in a secret random order instead of
                 names, and leaves a key file in the run folder. The edges are read for it.
             steps_per_epoch: Batches per epoch of methods that do not say it themselves.
@@ -143,11 +144,11 @@ class EdgeTableDataModule(EdgeListDataModule):
             kind=kind,
             left_nodes=left_nodes,
             right_nodes=right_nodes,
+            missing_ids=missing_ids,
         )
         self.table = table
         self.node_columns = (nodes, left_nodes, right_nodes)
         self.where = where
-        self.missing_ids = missing_ids
 
     @cached_property
     def _table(self) -> EdgeTable:
@@ -254,11 +255,19 @@ class EdgeTableDataModule(EdgeListDataModule):
         return self._table_graph.graph
 
 
+_QUOTED = r'"(?:[^"]|"")+"|`[^`]+`'
+"""A name in double quotes, or in backticks as on Spark."""
+
+
 def _column_of_ids(text: str) -> ColumnOfIds:
-    """Read ``table(column)``."""
-    found = re.fullmatch(r"\s*([^()]+?)\s*\(\s*([^()]+?)\s*\)\s*", text)
+    """Read ``table(column)``, where both names may stand in quotes."""
+    found = re.fullmatch(rf"\s*((?:{_QUOTED}|[^()])+?)\s*\(\s*({_QUOTED}|[^()]+?)\s*\)\s*", text)
     if found is None:
         raise GraphFormatError(
-            f"nodes {text!r}\nexpected a table and its column of ids, such as customers(id)"
+            f"nodes {text!r}\nexpected a table and its column of ids, such as customers(id) or "
+            'customers("Customer Id")'
         )
-    return ColumnOfIds(found[1], found[2])
+    column = found[2]
+    if re.fullmatch(_QUOTED, column):
+        column = column[1:-1].replace('""', '"') if column[0] == '"' else column[1:-1]
+    return ColumnOfIds(found[1], column)

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -12,6 +11,7 @@ from torch import Tensor
 from lightning_dpg.datamodules.loading import data_root
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.node_names import user_path
 
 
 def public_coin(node_names: list[str], edges: Tensor, seed: int) -> Tensor:
@@ -62,7 +62,7 @@ def read_split(split: str, nodes: Tensor) -> dict[str, Tensor]:
         split: Path of an archive, or its name in the folder of real data.
         nodes: Node of each number of the split, shape ``(N,)``.
     """
-    path = Path(split).expanduser()
+    path = user_path(split)
     root = data_root()
     if root is not None and (named := root / "npz" / f"{split}.npz").is_file():
         path = named

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array, issparse
 from torch import Tensor
 from torch_geometric.data import Data, Dataset
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.conversion import (
     GraphReading,
     NodeSet,
@@ -24,7 +25,7 @@ from lightning_dpg.graph.conversion import (
 )
 from lightning_dpg.graph.edge_tables import Table, read_edge_array, read_pairs, read_table
 from lightning_dpg.graph.io import GraphFormatError, read
-from lightning_dpg.graph.node_names import given_names
+from lightning_dpg.graph.node_names import given_names, user_path
 
 DATA_VARIABLE = "LIGHTNING_DPG_DATA"
 FROM_EDGES = "from_edges"
@@ -85,6 +86,7 @@ def load_reading(
     nodes: str | Sequence[str] | None = None,
     node_column: str | None = None,
     columns: tuple[str, str] | None = None,
+    missing_ids: str = "refuse",
 ) -> GraphReading:
     """Load a graph with the origin of its nodes and a summary line (private).
 
@@ -110,14 +112,24 @@ def load_reading(
         columns: Names or numbers, from 1 on, of the columns of an edge list or a table that hold
             the two ids of an edge. By default the first two columns of an edge list; of a table,
             both columns or those with names such as ``source`` and ``target``.
+        missing_ids: Whether to ``refuse`` rows of edges without an id or to ``drop`` them.
     """
+    if missing_ids not in ("refuse", "drop"):
+        raise Refusal(f"missing_ids must be 'refuse' or 'drop', got {missing_ids!r}")
+    drop = missing_ids == "drop"
     names = None if nodes is None or nodes == FROM_EDGES else given_names(nodes, node_column)
     if isinstance(source, Path):
-        reading = read(source.expanduser(), undirected=undirected, nodes=names, columns=columns)
+        reading = read(
+            user_path(source),
+            undirected=undirected,
+            nodes=names,
+            columns=columns,
+            drop_missing=drop,
+        )
     elif isinstance(source, str):
-        reading = _read_named(source, undirected, nodes, names, columns)
+        reading = _read_named(source, undirected, nodes, names, columns, drop)
     else:
-        reading = _converted(source, undirected, columns)
+        reading = _converted(source, undirected, columns, drop)
     if nodes == FROM_EDGES and reading.node_set is not NodeSet.LINES:
         raise GraphFormatError(
             f"nodes: {FROM_EDGES} is for edge lists, and this graph has a node table\n"
@@ -128,10 +140,12 @@ def load_reading(
     return on_nodes(reading, names, "graph")
 
 
-def _converted(source: object, undirected: bool, columns: tuple[str, str] | None) -> GraphReading:
+def _converted(
+    source: object, undirected: bool, columns: tuple[str, str] | None, drop_missing: bool
+) -> GraphReading:
     """Convert a graph object of another library."""
     if isinstance(source, Table):
-        return read_table(source, undirected=undirected, columns=columns)
+        return read_table(source, undirected=undirected, columns=columns, drop_missing=drop_missing)
     if columns is not None:
         raise GraphFormatError("source_column and target_column are for edge lists and tables only")
     if isinstance(source, Dataset):
@@ -145,9 +159,9 @@ def _converted(source: object, undirected: bool, columns: tuple[str, str] | None
     if isinstance(source, Tensor):
         source = source.numpy(force=True)
     if isinstance(source, np.ndarray):
-        return _read_array(source, undirected)
+        return _read_array(source, undirected, drop_missing)
     if isinstance(source, (list, tuple)) and not _holds_graphs(source):
-        return read_pairs(source, undirected=undirected)
+        return read_pairs(source, undirected=undirected, drop_missing=drop_missing)
     if _holds_graphs(source):
         raise GraphFormatError(
             "name: a list of graphs is a set, expected one graph\n"
@@ -177,7 +191,7 @@ def _holds_graphs(source: object) -> bool:
     return all(isinstance(item, (Data, nx.Graph)) for item in source)
 
 
-def _read_array(array: NDArray[Any], undirected: bool) -> GraphReading:
+def _read_array(array: NDArray[Any], undirected: bool, drop_missing: bool) -> GraphReading:
     """Read an array by its shape: edges, or a square matrix."""
     if array.shape == (2, 2):
         raise GraphFormatError(
@@ -186,7 +200,7 @@ def _read_array(array: NDArray[Any], undirected: bool) -> GraphReading:
             "pass a matrix as scipy.sparse.csr_array(array)"
         )
     if array.ndim == 2 and array.shape[1] == 2:
-        return read_edge_array(array, undirected=undirected)
+        return read_edge_array(array, undirected=undirected, drop_missing=drop_missing)
     if array.ndim == 2 and array.shape[0] == array.shape[1]:
         return read_matrix(array, undirected=undirected)
     hint = "\nof an edge_index: edge_index.T" if array.shape[:1] == (2,) else ""
@@ -202,10 +216,11 @@ def _read_named(
     nodes: str | Sequence[str] | None,
     names: Sequence[str] | None,
     columns: tuple[str, str] | None,
+    drop_missing: bool,
 ) -> GraphReading:
     """Read a graph by its name, or from a file."""
     root = data_root()
-    path = Path(source).expanduser()
+    path = user_path(source)
     is_name = path.name == source
     known = root / "graphs" / f"{source}.edges.gz" if root is not None and is_name else None
     archive = root / "npz" / f"{source}.npz" if root is not None and is_name else None
@@ -219,7 +234,9 @@ def _read_named(
     if archive is not None and archive.is_file():
         return read(archive, undirected=undirected, nodes=names, columns=columns)
     if path.exists() or path.suffix or not is_name:
-        return read(path, undirected=undirected, nodes=names, columns=columns)
+        return read(
+            path, undirected=undirected, nodes=names, columns=columns, drop_missing=drop_missing
+        )
     raise GraphFormatError(_unknown(source, root))
 
 

@@ -14,6 +14,10 @@ from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import Kind
 
 FROM_GRAPH = "from_graph"
+LEFT_OUT = (
+    "the attributes of the nodes are left out; if they may be published, and were not computed from "
+    f"the edges: set node_attributes to {FROM_GRAPH} (--data.node_attributes {FROM_GRAPH})"
+)
 NAMED_BY_ATTRIBUTES = (
     "The attributes of the numbered nodes are in the release: a row that occurs once in another "
     "table names its node."

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, parse_qs, quote, urlencode, urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.datamodules.table_engine import ASCII_SPACES, TableEngine
+from lightning_dpg.datamodules.table_engine import ASCII_SPACES, TableEngine, written
 from lightning_dpg.graph.node_names import GraphFormatError
 
 _SECONDS = 10
@@ -122,12 +122,18 @@ class PostgresEngine(TableEngine):
         self._queries[name] = f"NOT MATERIALIZED (SELECT * FROM pg_temp.{kept})"
 
     def tables(self) -> list[str]:
-        """Names of the tables."""
+        """Names of the tables, with their schema where a query needs it."""
         sql = (
-            "SELECT table_name::text FROM information_schema.tables "
-            "WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1"
+            "SELECT table_schema::text, table_name::text, "
+            "coalesce(table_schema::name = ANY(current_schemas(false)), false) "
+            "FROM information_schema.tables "
+            "WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2"
         )
-        return [name for batch in self._batches(sql) for name in batch.column(0).to_pylist()]
+        rows = (row.values() for batch in self._batches(sql) for row in batch.to_pylist())
+        return [
+            written(name) if is_near else f"{written(schema)}.{written(name)}"
+            for schema, name, is_near in rows
+        ]
 
 
 def _reason(text: str) -> str:

@@ -4,7 +4,7 @@ import difflib
 import re
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, NoReturn
 
@@ -21,14 +21,33 @@ _MISSING_COLUMN = (
     r'column "?([^"]+?)"? does not exist|Referenced column "([^"]+)" not found|'
     r"UNRESOLVED_COLUMN.*? with name (\S+) cannot be resolved"
 )
-_UNSAFE = frozenset(
+_OF_ONE_ROW = frozenset(
     {
-        *("Anonymous", "AnonymousAggFunc", "Operator"),  # code of the user, such as macros
-        *("Rand", "Randn", "Randstr", "Uniform", "Uuid"),
-        *("Window", "RowNumber", "NextValueFor", "Placeholder", "Parameter"),
+        *("Where", "Paren", "And", "Or", "Not", "Xor", "EQ", "NEQ", "GT", "GTE", "LT", "LTE"),
+        *("NullSafeEQ", "NullSafeNEQ", "Is", "In", "Between", "Any", "All", "Tuple", "Array"),
+        *("Like", "ILike", "SimilarTo", "RegexpLike", "RegexpILike", "Glob", "Escape"),
+        *("Column", "Identifier", "Dot", "Bracket", "Literal", "Boolean", "Null", "Var"),
+        *("JSONExtract", "JSONExtractScalar", "JSONPath", "JSONPathRoot", "JSONPathKey"),
+        *("JSONPathSubscript", "StructExtract", "ArrayContains", "ArraySize"),
+        *("Add", "Sub", "Mul", "Div", "IntDiv", "Mod", "Pow", "Neg", "BitwiseAnd", "BitwiseOr"),
+        *("BitwiseXor", "BitwiseNot", "BitwiseLeftShift", "BitwiseRightShift"),
+        *("Abs", "Ceil", "Floor", "Round", "Trunc", "Sign", "Sqrt", "Exp", "Ln", "Log"),
+        *("Cast", "TryCast", "DataType", "DataTypeParam", "ToChar", "ToNumber"),
+        *("Case", "If", "Coalesce", "Nullif", "Greatest", "Least"),
+        *("DPipe", "Concat", "ConcatWs", "Lower", "Upper", "Trim", "Length", "Left", "Right"),
+        *("Substring", "StrPosition", "StartsWith", "EndsWith", "Contains", "Replace", "Reverse"),
+        *("Split", "SplitPart", "RegexpExtract", "RegexpReplace", "Pad", "Repeat", "Initcap"),
+        *("MD5", "SHA", "SHA2", "Unicode", "Chr", "Ascii"),
+        *("Extract", "Interval", "IntervalSpan", "AtTimeZone", "Date", "Time", "Timestamp"),
+        *("Year", "Quarter", "Month", "Week", "WeekOfYear", "Day", "DayOfMonth", "DayOfWeek"),
+        *("DayOfYear", "Hour", "Minute", "Second", "LastDay", "TsOrDsToDate", "TsOrDsAdd"),
+        *("TsOrDsDiff", "DateTrunc", "TimestampTrunc", "DateAdd", "DateSub", "DateDiff"),
+        *("TimestampAdd", "TimestampSub", "TimestampDiff", "StrToDate", "StrToTime", "TimeToStr"),
+        *("StrToUnix", "TimeToUnix", "UnixToTime", "DateFromParts", "TimestampFromParts"),
+        *("CurrentDate", "CurrentTime", "CurrentTimestamp", "Localtimestamp"),
     }
 )
-"""Classes of sqlglot that a condition on one row must not hold."""
+"""Classes of sqlglot whose value follows from one row; no other part is accepted."""
 _LOST = (
     r"server closed the connection|terminating connection|connection is lost|not open|Py4JNetwork"
 )
@@ -202,11 +221,15 @@ class TableEngine(ABC):
 
         return sqlglot.exp.column(name, quoted=True).sql(self._grammar)
 
-    def predicate(self, text: str) -> str:
+    def predicate(self, text: str, relation: str) -> str:
         """Check that a condition is one expression, and decides on each row by this row alone.
 
         One edge would otherwise decide on others, and the sensitivities of all counts would be
         larger than those that are booked.
+
+        Args:
+            text: The condition.
+            relation: The relation of the rows in SQL.
         """
         import sqlglot
         from sqlglot import exp
@@ -222,9 +245,7 @@ class TableEngine(ABC):
                 "expected one expression, such as: amount > 100 AND year = 2024"
             )
         where = parsed[0].args["where"]
-        if any(
-            isinstance(part, exp.Query | exp.AggFunc) or _is_unsafe(part) for part in where.walk()
-        ):
+        if any(type(part).__name__ not in _OF_ONE_ROW for part in where.walk()):
             raise GraphFormatError(
                 f"where {text!r} reads other rows, draws at random or calls an unknown function\n"
                 "expected a condition on the columns of one row: one edge must not decide on others\n"
@@ -232,8 +253,10 @@ class TableEngine(ABC):
             )
         # Engines have columns of their own, such as rowid, that count the rows before a row.
         known = {name.casefold() for name in self.known_columns}
+        tables = _names_of(relation, self._grammar)
         for column in where.find_all(exp.Column):
-            if known.isdisjoint({column.name.casefold(), column.parts[0].name.casefold()}):
+            names = [part.name.casefold() for part in column.parts]
+            if not _is_column(names, known, tables):
                 raise GraphFormatError(
                     f"{self.origin}: no column {column.name!r}\n"
                     f"{nearest(column.name, self.known_columns)}"
@@ -241,9 +264,32 @@ class TableEngine(ABC):
         return str(where.this.sql(self._grammar))
 
 
-def _is_unsafe(part: object) -> bool:
-    """Return whether a part of a parsed condition may depend on more than one row."""
-    return type(part).__name__ in _UNSAFE
+def _names_of(relation: str, grammar: str) -> list[str]:
+    """Return the names by which a condition can call a relation, such as schema and table."""
+    from sqlglot import exp, parse_one
+
+    if alias := re.search(r" AS (\w+)$", relation):
+        return [alias[1].casefold()]
+    # A function that reads files gives its own name to their rows.
+    parts = parse_one(relation, into=exp.Table, dialect=grammar).parts
+    names = (part.sql_name() if isinstance(part, exp.Func) else part.name for part in parts)
+    return [name.casefold() for name in names]
+
+
+def _is_column(names: Sequence[str], known: Iterable[str], tables: Sequence[str]) -> bool:
+    """Return whether a dotted name can only be a known column, or a field of one.
+
+    The first part is the relation in all engines if it can be, and a column only if it cannot.
+
+    Args:
+        names: Parts of the name, such as table and column, or column and field.
+        known: Names of the columns.
+        tables: Names of the relation, such as schema and table.
+    """
+    if len(names) == 1 or tables[-1] not in names[:-1]:
+        return names[0] in known and (len(names) == 1 or names[0] not in tables)
+    behind = [k + 1 for k, name in enumerate(names[:-1]) if name == tables[-1]]
+    return all(names[place] in known for place in behind)
 
 
 def written(name: str) -> str:

@@ -107,7 +107,7 @@ class EdgeTable:
             )
         self._kind_of_ids = kinds[0]
         first, second = (self._id(name) for name in self.columns)
-        condition = "" if where is None else f" WHERE ({engine.predicate(where)})"
+        condition = "" if where is None else f" WHERE ({engine.predicate(where, relation)})"
         engine.define(
             "edge_rows", f"SELECT {first} AS source, {second} AS target FROM {relation}{condition}"
         )
@@ -148,7 +148,9 @@ class EdgeTable:
                 ids.aggregate(least=ibis_module().least(ids.source, ids.target).min())
             )
             if int(least) < 0:
-                raise GraphFormatError(f"{origin}: id {least}\nexpected ids of 0 or more, or text")
+                raise GraphFormatError(
+                    f"{origin}: an id is below 0\nexpected ids of 0 or more, or text"
+                )
 
     def _is_missing(self, column: Any) -> Any:
         if self._kind_of_ids == "int64":
@@ -256,11 +258,11 @@ class EdgeTable:
 
     def _refuse_outside(self, outside: Any) -> None:
         """Refuse ids that are not among the given ones."""
-        count, least = self._row(outside.aggregate(count=outside.count(), first=outside.id.min()))
+        (count,) = self._row(outside.aggregate(count=outside.count()))
         if count:
             raise GraphFormatError(
-                f"{self.engine.origin}: {count:,} ids of edges are not among the ids of nodes, the "
-                f"first is {str(least)!r}\nexpected edges between ids of the node set only\n"
+                f"{self.engine.origin}: ids of edges that are not among the ids of nodes: {count:,}\n"
+                "expected edges between ids of the node set only\n"
                 "add the ids to the node set, or leave their rows out: where (--data.where)"
             )
 

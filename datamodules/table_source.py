@@ -15,7 +15,7 @@ from lightning_dpg.datamodules.server_engines import (
     open_spark,
 )
 from lightning_dpg.datamodules.table_engine import TableEngine
-from lightning_dpg.graph.node_names import GraphFormatError
+from lightning_dpg.graph.node_names import GraphFormatError, user_path
 
 _CSV = "read_csv({}, all_varchar=true, header=true, skip=0)"
 """Without ``skip``, DuckDB leaves out the first lines of a file whose rows differ in length."""
@@ -45,7 +45,7 @@ def open_engine(source: Any) -> TableEngine:
     text = str(source)
     scheme = text.partition("://")[0] if "://" in text else ""
     if scheme == "duckdb":
-        path = Path(text.removeprefix("duckdb://").removeprefix("/")).expanduser()
+        path = user_path(text.removeprefix("duckdb://").removeprefix("/"))
         if not path.is_file():
             raise GraphFormatError(
                 f"{path}: no such file\nexpected a database of DuckDB: duckdb:///FILE, and with "
@@ -58,6 +58,11 @@ def open_engine(source: Any) -> TableEngine:
     if scheme == "spark":
         _require("pyspark", extra="spark")
         return open_spark(text)
+    if scheme:
+        raise GraphFormatError(
+            f"{scheme}://...: no database that is read here\n{_EXPECTED}\n"
+            "a file of another machine, as of https:// or s3://: download it first"
+        )
     return DuckDBEngine(text, None, _read_files(text))
 
 
@@ -80,7 +85,7 @@ def _expression_engine(expression: Any) -> TableEngine:
 
 def _read_files(pattern: str) -> str:
     """Return the call that reads files in DuckDB."""
-    path = Path(pattern).expanduser()
+    path = user_path(pattern)
     kind = path.name.lower().removesuffix(".gz")
     reader = next((call for suffix, call in _FILES.items() if kind.endswith(suffix)), None)
     if path.is_dir():
@@ -88,7 +93,7 @@ def _read_files(pattern: str) -> str:
             f"{pattern}: a folder\nexpected the pattern of its files, such as "
             f"'{pattern.rstrip('/')}/**/*.parquet'"
         )
-    if reader is None or "://" in pattern:
+    if reader is None:
         raise GraphFormatError(f"{pattern}: no table\n{_EXPECTED}")
     files = glob.glob(str(path), recursive=True)
     if not files:

@@ -19,7 +19,7 @@ from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule, split_graphs
 from lightning_dpg.datamodules.loading import GraphSetSource, data_root
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.io import GraphFormatError
+from lightning_dpg.graph.node_names import GraphFormatError, user_path
 
 
 class TUGraphDataModule(GraphSetDataModule):
@@ -77,12 +77,12 @@ def known_sets() -> list[str]:
 
 def _find_folder(name: str) -> Path:
     """Find the folder with the text files of a set."""
-    root = data_root()
+    root, path = data_root(), user_path(name)
     named = [] if root is None or Path(name).name != name else [root / "tu" / name]
-    for folder in (*named, Path(name).expanduser()):
+    for folder in (*named, path):
         if folder.is_dir():
             return folder / "raw" if (folder / "raw").is_dir() else folder
-    if Path(name).expanduser().is_file():
+    if path.is_file():
         raise GraphFormatError(
             f"{name}: a file, and the method reads a set of graphs\n"
             "expected a folder of TU text files, or the name of a set\n"
@@ -150,10 +150,10 @@ def _read_columns(path: Path, dtype: DTypeLike) -> NDArray[Any]:
     try:
         return np.loadtxt(path, dtype=dtype, delimiter=",", comments=None, ndmin=2)
     except ValueError as error:
-        raise _bad_number(path, dtype, str(error)) from error
+        raise _bad_number(path, dtype) from error
 
 
-def _bad_number(path: Path, dtype: DTypeLike, reason: str) -> GraphFormatError:
+def _bad_number(path: Path, dtype: DTypeLike) -> GraphFormatError:
     """Find the first line unlike the line before it; loadtxt skips blank lines."""
     number = r"\s*[-+]?\d+\s*" if dtype == np.int64 else r"[^,]*[\d.][^,]*"
     expected = "whole numbers" if dtype == np.int64 else "numbers"
@@ -164,13 +164,13 @@ def _bad_number(path: Path, dtype: DTypeLike, reason: str) -> GraphFormatError:
         words = text.split(",")
         columns = columns or len(words)
         if len(words) != columns or not all(re.fullmatch(number, word) for word in words):
-            return _bad_line(path, line, text, f"{columns} {expected}, separated by commas")
-    return GraphFormatError(f"{path}: {reason}")
+            return _bad_line(path, line, f"{columns} {expected}, separated by commas")
+    return GraphFormatError(f"{path}: not {expected} of 64 bits")
 
 
-def _bad_line(path: Path, line: int, text: str, expected: str) -> GraphFormatError:
-    shown = text if len(text) <= 60 else text[:60] + "..."
-    return GraphFormatError(f"{path}, line {line}: {shown!r}\nexpected {expected}")
+def _bad_line(path: Path, line: int, expected: str) -> GraphFormatError:
+    """Return the error of a line, whose content is private."""
+    return GraphFormatError(f"{path}, line {line}: expected {expected}")
 
 
 def _checked_sizes(graph_of: NDArray[np.int64], path: Path) -> NDArray[np.int64]:
@@ -183,7 +183,6 @@ def _checked_sizes(graph_of: NDArray[np.int64], path: Path) -> NDArray[np.int64]
         raise _bad_line(
             path,
             line + 1,
-            str(graph_of[line]),
             f"{f'{before} or ' if before else ''}{before + 1}: the graphs are numbered from 1, "
             "one after the other, and none is without nodes",
         )
@@ -198,10 +197,10 @@ def _check_links(
     def refuse(wrong: NDArray[np.bool_], expected: str) -> None:
         if wrong.any():
             line = int(np.flatnonzero(wrong)[0])
-            raise _bad_line(path, line + 1, ", ".join(map(str, links[line])), expected)
+            raise _bad_line(path, line + 1, expected)
 
     if links.shape[1] != 2:
-        raise _bad_line(path, 1, str(links[0].tolist()), "two node numbers, separated by a comma")
+        raise _bad_line(path, 1, "two node numbers, separated by a comma")
     num_nodes = len(graph_of)
     outside = (links < 1) | (links > num_nodes)
     refuse(outside[:, 0] | outside[:, 1], f"nodes from 1 to {num_nodes}")

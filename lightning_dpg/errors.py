@@ -1,12 +1,31 @@
 """Error messages for the user: at most five lines, without a traceback."""
 
 import difflib
+import errno
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterable
+from pathlib import Path
 
 MAX_LINES = 5
+MAX_LENGTH = 600
+"""Characters of a line that a message shows."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it: 128 and the number of the signal."""
+FAULT = 70
+"""Exit code of a fault of the program, as ``sysexits.h`` has it; 1 is a finding of a command."""
+REPORT = (
+    "This is a fault of lightning_dpg, or of a class of your own. Please report it as an issue of "
+    "the repository, with these lines if they quote nothing private."
+)
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_OTHER_PLACE = {
+    errno.EROFS: "write to another folder, whose disk is not read-only",
+    errno.EACCES: "give a folder or a file for which you have the right",
+    errno.EPERM: "give a folder or a file for which you have the right",
+    errno.ENAMETOOLONG: "give a shorter path",
+}
 
 
 class Refusal(ValueError):
@@ -22,14 +41,14 @@ class CommandError(Refusal):
 
 def explain(error: Exception) -> str | None:
     """Text for the user, or None for a fault of the program, for which a traceback helps more."""
-    if isinstance(error, (CommandError, OSError)) or _is_misconfiguration(error):
+    if isinstance(error, OSError):
+        return shorten(_of_system(error))
+    if isinstance(error, Refusal) or _is_misconfiguration(error):
         return shorten(str(error))
     if "No space left on device" in str(error):  # some libraries raise other types
-        return shorten(str(error))
+        return shorten(f"{error}\n{_room(None)}")
     if isinstance(error, RuntimeError) and "loading state_dict" in str(error):
         return shorten(f"the checkpoint does not fit the model\n{_first_mismatch(str(error))}")
-    if isinstance(error, (ValueError, RuntimeError)) and _raised_by_us(error):
-        return shorten(str(error))
     return None
 
 
@@ -45,8 +64,10 @@ def is_interrupt(error: BaseException | None) -> bool:
 def shorten(message: str) -> str:
     """The first lines of a message, marked as an error."""
     marked = f"error: {message.strip().removeprefix('error: ')}"
-    lines = [line for line in marked.splitlines() if line.strip()]
-    return "\n".join(lines[:MAX_LINES])
+    lines = [line for line in marked.splitlines() if line.strip()][:MAX_LINES]
+    return "\n".join(
+        line if len(line) <= MAX_LENGTH else f"{line[:MAX_LENGTH]}..." for line in lines
+    )
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -62,13 +83,27 @@ def _is_misconfiguration(error: Exception) -> bool:
     return module is not None and isinstance(error, module.MisconfigurationException)
 
 
-def _raised_by_us(error: Exception) -> bool:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace is not None and str(trace.tb_frame.f_globals["__name__"]).startswith(
-        "lightning_dpg."
+def _of_system(error: OSError) -> str:
+    """Say the file, what the system refuses, and the way out."""
+    place = None if error.filename is None else str(error.filename)
+    if error.errno is None or error.strerror is None:  # a message of our own, or of a library
+        return str(error)
+    said = error.strerror if place is None else f"{place[:100]}: {error.strerror}"
+    way = _room(place) if error.errno in _FULL else _OTHER_PLACE.get(error.errno, "")
+    return f"{said}\n{way}"
+
+
+def _room(place: str | None) -> str:
+    """Say how much room there is, on the disk of a file or of all folders that are written to."""
+    folders = (
+        [Path(place).absolute().parent] if place else [Path.cwd(), Path(tempfile.gettempdir())]
     )
+    free = [
+        f"{shutil.disk_usage(folder).free:,} bytes are free in {folder}"
+        for folder in dict.fromkeys(folders)
+        if folder.is_dir()
+    ]
+    return "\n".join([*free, "free some space, or write to another disk"])
 
 
 def _first_mismatch(message: str) -> str:

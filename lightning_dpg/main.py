@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 
 from lightning_dpg import __version__
@@ -18,7 +19,15 @@ from lightning_dpg.commands import (
     plan,
     verify,
 )
-from lightning_dpg.errors import INTERRUPTED, CommandError, explain, is_interrupt, nearest
+from lightning_dpg.errors import (
+    FAULT,
+    INTERRUPTED,
+    REPORT,
+    CommandError,
+    explain,
+    is_interrupt,
+    nearest,
+)
 from lightning_dpg.running.settings import find_configs
 
 DEBUG_VARIABLE = "LIGHTNING_DPG_DEBUG"
@@ -75,6 +84,9 @@ def main(args: Sequence[str] | None = None) -> int:
     Returns:
         Exit code: 0; 1 if an audit refutes a claim, or if a release or a book was changed; 2 if the user has
         to correct something; 130 after Ctrl-C.
+
+    Raises:
+        Exception: A fault of the program, with a last line that asks for a report.
     """
     command, *rest = [*(sys.argv[1:] if args is None else args)] or ["--help"]
     try:
@@ -90,7 +102,10 @@ def main(args: Sequence[str] | None = None) -> int:
         return 0
     except Exception as error:
         text = explain(error)
-        if text is None or os.environ.get(DEBUG_VARIABLE):
+        if text is None:
+            error.add_note(REPORT)
+            raise
+        if os.environ.get(DEBUG_VARIABLE):
             raise
         print(text, file=sys.stderr)
         return 2
@@ -108,7 +123,12 @@ def run() -> None:
     search path: a file there replaces no module of an installed package.
     """
     sys.path.append(os.getcwd())
-    sys.exit(main())
+    try:
+        code = main()
+    except Exception:  # noqa: BLE001  a fault has a code of its own
+        traceback.print_exc()
+        code = FAULT
+    sys.exit(code)
 
 
 def _dispatch(command: str, args: list[str]) -> int:

@@ -69,4 +69,5 @@ def load_distinct_keys() -> None:
         refuse_repeated_keys(text, "YAML of an option or of a file that a configuration names")
         return load(text)
 
-    set_loader("yaml", load_distinct)
+    # Text that is no YAML, such as a condition on a quoted column, is plain text.
+    set_loader("yaml", load_distinct, exceptions=(yaml.YAMLError, RecursionError))

@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 from pytorch_lightning.cli import LightningArgumentParser
 
 from lightning_dpg.cli.parser_messages import explain_parsing
-from lightning_dpg.errors import CommandError
+from lightning_dpg.errors import CommandError, Refusal
 
 
 class PrivateParser(LightningArgumentParser):
@@ -19,6 +19,8 @@ class PrivateParser(LightningArgumentParser):
         """Exit with at most five lines; nested parsers pass their error to the outermost one."""
         if not self.exit_on_error:
             super().error(message, ex)
+        if refusal := _refusal_behind(ex):  # the parser wraps every ValueError
+            raise CommandError(str(refusal)) from ex
         raise CommandError(explain_parsing(message, self.known_options())) from ex
 
     def add_lightning_class_args(self, *args: Any, **kwargs: Any) -> list[str]:
@@ -36,3 +38,10 @@ class PrivateParser(LightningArgumentParser):
         for parser in subcommands._name_parser_map.values() if subcommands else ():
             names += [action.dest for action in parser._actions]
         return names
+
+
+def _refusal_behind(error: BaseException | None) -> Refusal | None:
+    """Find a message of our own behind an error of the parser."""
+    while error is not None and not isinstance(error, Refusal):
+        error = error.__cause__ or error.__context__
+    return error

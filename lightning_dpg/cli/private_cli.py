@@ -1,6 +1,9 @@
 """Lightning's command line with a mandatory privacy budget."""
 
+import contextlib
 import sys
+import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -155,19 +158,13 @@ class PrivateCLI(LightningCLI):
 
     def instantiate_classes(self) -> None:
         """Build everything, with the data module that has already read its data."""
-        try:
+        with _settings_of_classes():
             super().instantiate_classes()
-            if self.config.subcommand == "fit":
-                accountant = PrivacyAccountant(**self._settings.privacy.as_dict())
-                accountant.check_run(self.trainer, self.model)
-                if serves_records(self._data):
-                    self._data.check_request(self.model.batch_request(), self.trainer.max_epochs)
-        except Exception as error:
-            # For a refused argument the parser reports an unknown type of the whole model.
-            reason = _first_cause(error)
-            if explain(error) is None and reason is not error:
-                raise reason from error
-            raise
+        if self.config.subcommand == "fit":
+            accountant = PrivacyAccountant(**self._settings.privacy.as_dict())
+            accountant.check_run(self.trainer, self.model)
+            if serves_records(self._data):
+                self._data.check_request(self.model.batch_request(), self.trainer.max_epochs)
         if self._data is not None:
             self.datamodule = self._data
 
@@ -212,11 +209,14 @@ class PrivateCLI(LightningCLI):
     def before_fit(self) -> None:
         """Report the data, and name a simpler method that is known to do better.
 
-        Exact counts and names of the private graph go to the owner's terminal only: nothing is
-        tracked before the training begins.
+        Exact counts and names of the private graph go to the owner's terminal only. Where standard
+        error is none, as under cron, mails and collectors of logs would take them.
         """
-        if (summary := getattr(self.datamodule, "summary", None)) is not None:
+        summary = getattr(self.datamodule, "summary", None)
+        if summary is not None and sys.stderr.isatty():
             rank_zero_info(summary)
+        for line in getattr(self.datamodule, "notes", ()):
+            rank_zero_info(line)
         budget = PrivacyAccountant(**self._settings.privacy).budget
         assert serves_records(self.datamodule)  # otherwise the run was refused
         if line := better_method(self.model, self.datamodule.records, budget):
@@ -257,7 +257,8 @@ class PrivateCLI(LightningCLI):
         parser = PrivateParser()
         parser.add_lightning_class_args(pl.LightningDataModule, "data", subclass_mode=True)
         settings = parser.parse_object({"data": self._settings.data.as_dict()})
-        data: pl.LightningDataModule = parser.instantiate_classes(settings).data
+        with _settings_of_classes():
+            data: pl.LightningDataModule = parser.instantiate_classes(settings).data
         data.prepare_data()
         data.setup(self.config.subcommand)
         return data
@@ -337,10 +338,30 @@ class PrivateCLI(LightningCLI):
             print("\n".join(["\ninterrupted", *lines]), file=sys.stderr)
             raise SystemExit(INTERRUPTED) from error
         text = explain(error) if isinstance(error, Exception) else None
-        if text is None:  # a fault of the program, whose traceback follows
-            print("\n".join(lines), file=sys.stderr)
+        if text is None:  # a fault of the program: the lines end its traceback
+            error.add_note("\n".join(lines))
         else:
-            raise CommandError("\n".join([text.splitlines()[0], *lines])) from error
+            raise CommandError("\n".join([*text.splitlines()[:2], *lines])) from error
+
+
+@contextlib.contextmanager
+def _settings_of_classes() -> Iterator[None]:
+    """Tell what a constructor says, for which the parser reports an unknown type of the whole.
+
+    A ``ValueError`` of a constructor is about a setting, also in a class of a user.
+    """
+    try:
+        yield
+    except Exception as error:
+        reason = _first_cause(error)
+        if isinstance(reason, ValueError) and explain(reason) is None:
+            place = traceback.extract_tb(reason.__traceback__)[-1]
+            raise CommandError(
+                f"{reason}\na setting was refused in {place.filename}, line {place.lineno}"
+            ) from error
+        if explain(error) is None and reason is not error:
+            raise reason from error
+        raise
 
 
 def _first_cause(error: BaseException) -> BaseException:

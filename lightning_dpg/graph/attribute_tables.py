@@ -12,7 +12,7 @@ import numpy as np
 
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.graph.edge_tables import Table
-from lightning_dpg.graph.node_names import ID_HEADERS, GraphFormatError, is_missing
+from lightning_dpg.graph.node_names import ID_HEADERS, GraphFormatError, is_missing, user_path
 
 _NAMES = {"name", "label"}
 """Headers of ids that are those of an attribute where there is another one."""
@@ -32,7 +32,7 @@ def read_attributes(source: str | Path | Table, id_column: str | None = None) ->
     """
     if not isinstance(source, (str, Path)):
         return _of_frame(source, "node_attributes", id_column)
-    path = Path(source).expanduser()
+    path = user_path(source)
     if not path.is_file():
         raise GraphFormatError(
             f"node_attributes {path}: {'a folder' if path.is_dir() else 'no such file'}\n"

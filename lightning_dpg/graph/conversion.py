@@ -73,11 +73,10 @@ def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) ->
     number = {name: i for i, name in enumerate(nodes)}
     numbers = torch.tensor([number.get(name, -1) for name in graph.node_names])
     edges = numbers[undirected_edges(graph)]
-    if bool((edges < 0).any()):
-        outside = undirected_edges(graph)[edges < 0][0]
+    if outside := int((edges < 0).any(dim=1).sum()):
         raise GraphFormatError(
-            f"{origin}: an edge at {graph.node_names[outside]!r}, which is not among the "
-            f"{len(nodes):,} ids of nodes\nexpected edges between ids of the node list only"
+            f"{origin}: edges with an id that is not among the {len(nodes):,} ids of nodes: "
+            f"{outside:,}\nexpected edges between ids of the node list only"
         )
     made = make_graph(edges, len(nodes), nodes)
     sides = None
@@ -242,9 +241,9 @@ def checked(
         raise GraphFormatError(f"{origin}: {len(names)} node(s)\nexpected two nodes or more")
     if missing := next((name for name in names if is_missing(name)), None):
         raise GraphFormatError(f"{origin}: a node named {missing!r}\nexpected names, none missing")
-    if len(pairs) and not (0 <= int(pairs.min()) and int(pairs.max()) < len(names)):
+    if outside := int(((pairs < 0) | (pairs >= len(names))).any(dim=1).sum()):
         raise GraphFormatError(
-            f"{origin}: edges between nodes {int(pairs.min())} to {int(pairs.max())}\n"
+            f"{origin}: edges with a number of no node: {outside:,}\n"
             f"expected numbers from 0 to {len(names) - 1}"
         )
     order = natural_order(names)
@@ -332,8 +331,8 @@ def check_share_of_mutual(
     if undirected or mutual == edges or mutual <= most * edges:
         return
     raise GraphFormatError(
-        f"{origin}: {mutual:,} of {edges:,} links are there in both directions, so it looks "
-        "directed\nexpected an undirected graph, whose edges are all listed once, or all twice\n"
+        f"{origin}: some links, and not all, are there in both directions, so it looks directed\n"
+        "expected an undirected graph, whose edges are all listed once, or all twice\n"
         "set kind to directed (--data.kind directed), or\n"
         "set undirected=True (--data.undirected true) to drop the directions"
     )

@@ -101,15 +101,37 @@ def directed(origin: str | Path) -> GraphFormatError:
 
 def refuse_line(
     path: Path,
-    content: bytes,
     line: int,
     expected: str,
     way_out: str = "correct the line, or begin it with # to skip it",
 ) -> NoReturn:
-    """Refuse a file for one of its lines, counted from 0."""
-    text = content.split(b"\n", line + 1)[line].decode(errors="replace").strip()
-    shown = text if len(text) <= 60 else text[:60] + "..."
-    raise GraphFormatError(f"{path}, line {line + 1}: {shown!r}\nexpected {expected}\n{way_out}")
+    """Refuse a file for one of its lines, counted from 0, whose content is private."""
+    raise GraphFormatError(f"{path}, line {line + 1}: expected {expected}\n{way_out}")
+
+
+def refuse_missing(origin: str | Path, missing: int, rows: int, first: str, *, drop: bool) -> None:
+    """Refuse rows without an id, unless they are to be dropped and leave others.
+
+    Args:
+        origin: Place that the error names.
+        missing: Number of rows without an id.
+        rows: Number of all rows.
+        first: Where the first one is, such as ``line 3, column 2``.
+        drop: Whether the rows are dropped.
+    """
+    if missing and missing == rows:
+        raise GraphFormatError(f"{origin}: each row lacks an id\nexpected two node ids per row")
+    if missing and not drop:
+        raise GraphFormatError(
+            f"{origin}: {missing:,} of {rows:,} rows lack an id, the first is {first}\n"
+            "expected two node ids per row\n"
+            "set missing_ids to drop (--data.missing_ids drop) to leave these rows out"
+        )
+
+
+def without_missing(form: str, missing: int) -> str:
+    """Add the number of rows that were dropped to a summary for the owner (private)."""
+    return f"{form}; {missing:,} rows without an id" if missing else form
 
 
 def first_row(path: Path, content: bytes) -> tuple[int, str]:
@@ -122,7 +144,7 @@ def first_row(path: Path, content: bytes) -> tuple[int, str]:
     if text[0] in "[{<":
         kind = "XML" if text[0] == "<" else "JSON"
         way_out = "convert it to an edge list, GraphML or npz; quote names that begin so"
-        refuse_line(path, content, line, f"{EXPECTED}, not {kind}", way_out)
+        refuse_line(path, line, f"{EXPECTED}, not {kind}", way_out)
     return line, text
 
 

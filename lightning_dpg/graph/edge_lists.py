@@ -24,7 +24,9 @@ from lightning_dpg.graph.edge_columns import (
     read_text,
     recognized_header,
     refuse_line,
+    refuse_missing,
     without_line,
+    without_missing,
 )
 from lightning_dpg.graph.integer_lists import read_integers
 from lightning_dpg.graph.node_names import GraphFormatError, is_missing, natural_key
@@ -63,6 +65,7 @@ def read_edge_lines(
     keep_gaps: bool = False,
     nodes: Sequence[str] | None = None,
     columns: tuple[str, str] | None = None,
+    drop_missing: bool = False,
 ) -> EdgeLines:
     """Read an edge list.
 
@@ -73,6 +76,7 @@ def read_edge_lines(
         keep_gaps: Whether the names are all numbers from 0 to the largest one.
         nodes: Names of all nodes in natural order; ids that are not among them are refused.
         columns: Names or numbers, from 1 on, of the columns that hold the two ids of an edge.
+        drop_missing: Whether to drop lines without an id instead of refusing them.
     """
     content = read_text(path)
     konect = check_konect_header(path, content, undirected)
@@ -91,7 +95,8 @@ def read_edge_lines(
     if (where.first, where.second) == (0, 1) and where.separator in " \t,":
         numbers = read_integers(path, content, where, keep_gaps)
     if numbers is None:
-        ids, pairs, lines, where = _read_cells(path, content, where)
+        ids, pairs, lines, where, missing = _read_cells(path, content, where, drop_missing)
+        read = partial(read, form=without_missing(str(where), missing))
     else:
         values, lines = numbers
         if keep_gaps:
@@ -105,10 +110,11 @@ def read_edge_lines(
     numbered = np.array([number.get(name, -1) for name in ids])[pairs]
     outside = np.argwhere(numbered < 0)
     if len(outside):
-        unknown = ids[pairs[tuple(outside[0])]]
+        row, end = outside[0]
+        place = f"line {lines[row] + 1}, column {(where.first, where.second)[end] + 1}"
         raise GraphFormatError(
-            f"{path}, line {lines[outside[0][0]] + 1}: {unknown!r} is not among the "
-            f"{len(nodes):,} ids of nodes\nexpected ids of the node list only\n"
+            f"{path}: ids of edges that are not among the {len(nodes):,} ids of nodes: "
+            f"{len(outside):,}, the first in {place}\nexpected ids of the node list only\n"
             "add the id to the list, or leave the line out; the rows of node_attributes are the\n"
             "list unless nodes (--data.nodes FILE) is set, which may hold ids without a row"
         )
@@ -116,20 +122,27 @@ def read_edge_lines(
 
 
 def _read_cells(
-    path: Path, content: bytes, where: Columns
-) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64], Columns]:
-    """Read names in natural order, pairs of their positions, and line numbers."""
+    path: Path, content: bytes, where: Columns, drop_missing: bool
+) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64], Columns, int]:
+    """Read names in natural order, pairs of their positions, line numbers, and what was dropped."""
     found: dict[str, int] = {}
-    pairs, lines = [], []
+    pairs, lines, missing = [], [], []
     for line, row in _rows(path, content, where.separator):
-        pair = _names_of(path, content, line, row, where)
+        pair = _names_of(path, line, row, where)
+        if any(map(is_missing, pair)):
+            missing.append((line, where.second if is_missing(pair[1]) else where.first))
+            continue
         pairs.append([found.setdefault(name, len(found)) for name in pair])
         lines.append(line)
+    if missing:
+        line, column = missing[0]
+        first, rows = f"in line {line + 1}, column {column + 1}", len(pairs) + len(missing)
+        refuse_missing(path, len(missing), rows, first, drop=drop_missing)
     if _begins_like_header(list(found), pairs) and where.header is None:
         if not where.are_given:
             # The user can give column numbers and put another line first to mean an edge.
             expected = "ids with numbers, as on all other lines, or a header"
-            refuse_line(path, content, lines[0], expected, f"if it is a header, {NAME_COLUMNS}")
+            refuse_line(path, lines[0], expected, f"if it is a header, {NAME_COLUMNS}")
         one, other, *_ = found
         where = where._replace(header=(one, other))
         del pairs[0], lines[0], found[one], found[other]
@@ -140,7 +153,8 @@ def _read_cells(
     names = sorted(first_seen, key=natural_key)
     position = {name: i for i, name in enumerate(names)}
     numbers = np.array([position[name] for name in first_seen])
-    return names, numbers[np.array(pairs, dtype=np.int64)], np.array(lines), where
+    ends = numbers[np.array(pairs, dtype=np.int64)]
+    return names, ends, np.array(lines), where, len(missing)
 
 
 def _begins_like_header(names: Sequence[str], pairs: Sequence[Sequence[int]]) -> bool:
@@ -159,7 +173,7 @@ def _rows(path: Path, content: bytes, separator: str) -> Iterator[tuple[int, lis
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
-        refuse_line(path, content, content.count(b"\n", 0, error.start), "text in UTF-8")
+        refuse_line(path, content.count(b"\n", 0, error.start), "text in UTF-8")
     if separator == " ":
         text = text.replace("\t", " ")
     used = [
@@ -180,13 +194,11 @@ def _rows(path: Path, content: bytes, separator: str) -> Iterator[tuple[int, lis
         except (csv.Error, StopIteration):
             row = []
         if not row or rows.line_num > count:
-            refuse_line(path, content, number, "quotes that close on the same line")
+            refuse_line(path, number, "quotes that close on the same line")
         yield number, [cell.strip() for cell in row]
 
 
-def _names_of(
-    path: Path, content: bytes, line: int, row: Sequence[str], where: Columns
-) -> tuple[str, str]:
+def _names_of(path: Path, line: int, row: Sequence[str], where: Columns) -> tuple[str, str]:
     """Return the two node ids of a line."""
     separator = SEPARATORS[where.separator]
     is_ragged = len(row) != where.width if where.separator != " " else len(row) < 2
@@ -196,16 +208,13 @@ def _names_of(
         if where.width > 2:
             expected = f"{where.width} columns, separated by {some}, as in the first line"
         way_out = 'correct the line, put names with separators into "quotes", or begin it with #'
-        refuse_line(path, content, line, expected, way_out)
+        refuse_line(path, line, expected, way_out)
     pair = row[where.first], row[where.second]
-    missing = [name for name in pair if is_missing(name)]
-    if missing:
-        refuse_line(path, content, line, f"two node ids; {missing[0]!r} is a missing value")
     if where.width > 2 and not where.are_given and where.header is None:
-        value = next((name for name in pair if VALUE.fullmatch(name)), None)
-        if value is not None:
-            expected = f"node ids in the first two columns; {value!r} is an amount or a date"
-            refuse_line(path, content, line, expected, NAME_COLUMNS)
+        column = next((k for k, name in enumerate(pair, 1) if VALUE.fullmatch(name)), None)
+        if column is not None:
+            expected = f"node ids in the first two columns; column {column} is an amount or a date"
+            refuse_line(path, line, expected, NAME_COLUMNS)
     return pair
 
 

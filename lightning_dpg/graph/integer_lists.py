@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightning_dpg.graph.edge_columns import EXPECTED, NAME_COLUMNS, Columns, refuse_line
+from lightning_dpg.graph.node_names import is_missing
 
 _GAPS = np.isin(np.arange(256), list(b" \t,\r\n"))
 _PART = 2**23
@@ -45,7 +46,7 @@ def read_integers(
     if alone is not None and where.separator != " ":
         return None  # an empty cell, or a line end in quotes
     if alone is not None:
-        refuse_line(path, content, alone, EXPECTED)
+        refuse_line(path, alone, EXPECTED)
     lines = np.concatenate([part.lines for part in parts])
     if not len(lines):
         return None
@@ -53,23 +54,32 @@ def read_integers(
     others = lines[is_other]
     # One line that differs from all others is a header or a slip, not two more names.
     if (keep_gaps and len(others)) or len(others) == 1 < len(lines) - 1:
+        if not keep_gaps and _lacks_id(content, int(others[0]), where.separator):
+            return None
         way_out = "correct the line, or begin it with # to skip it"
         if is_other[0] and where.are_given:
             return None
         if is_other[0]:
             way_out = f"if it is a header, {NAME_COLUMNS}"
         expected = "two integers, as on the other lines"
-        refuse_line(path, content, int(others[0]), expected, way_out)
+        refuse_line(path, int(others[0]), expected, way_out)
     if len(others):
         return None
     negative = lines[np.concatenate([part.is_negative for part in parts])]
     if len(negative):
-        refuse_line(path, content, int(negative[0]), "integer ids of 0 or more")
+        refuse_line(path, int(negative[0]), "integer ids of 0 or more")
     if where.separator != " " and not all(part.are_cells for part in parts):
         return None
     if not keep_gaps and any(part.has_zeros for part in parts):
         return None  # 007 is a name of its own
     return np.concatenate([part.ids for part in parts]), lines
+
+
+def _lacks_id(content: bytes, line: int, separator: str) -> bool:
+    """Return whether one of the first two cells of a line, counted from 0, is a missing value."""
+    text = content.split(b"\n", line + 1)[line].decode(errors="replace")
+    cells = text.split() if separator == " " else text.split(separator)
+    return any(is_missing(cell.strip(' "')) for cell in cells[:2])
 
 
 def _parts(content: bytes, separator: str) -> Iterator[_Part]:

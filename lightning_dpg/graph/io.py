@@ -72,6 +72,7 @@ _READERS = {
     ".gexf": ("GEXF", nx.read_gexf),
     ".gml": ("GML", nx.read_gml),
 }
+_DATABASES = {"duckdb", "postgresql", "postgres", "spark"}
 _DAMAGES = (  # what numpy and scipy raise for files that are no archive, or a damaged one
     *(LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RuntimeError),
     *(OSError, EOFError, MemoryError, zlib.error, zipfile.BadZipFile),
@@ -100,6 +101,7 @@ def read(
     keep_gaps: bool = False,
     nodes: Sequence[str] | None = None,
     columns: tuple[str, str] | None = None,
+    drop_missing: bool = False,
 ) -> GraphReading:
     """Read a graph from a file in the format of its suffix.
 
@@ -114,6 +116,8 @@ def read(
         nodes: Names of all nodes (public); edges at other nodes are refused.
         columns: Names or numbers of the columns of an edge list or Parquet file that hold its two
             ids.
+        drop_missing: Whether to drop rows of an edge list or Parquet file without an id instead of
+            refusing them.
     """
     path = Path(path)
     if path.is_dir():
@@ -123,12 +127,17 @@ def read(
         )
     if not path.is_file():
         scheme, mark, _ = str(path).partition(":/")
-        if mark:  # without the rest, which may hold a password
+        if mark and scheme in _DATABASES:  # without the rest, which may hold a password
             raise GraphFormatError(
                 f"{scheme}://...: a database, and this reads files\n"
                 "fit and audit read its tables: --data EdgeTableDataModule --data.source URL\n"
                 "from Python dpg.evaluate(data.graph, ...) compares with one; for other commands\n"
                 "write the table to a Parquet file"
+            )
+        if mark:
+            raise GraphFormatError(
+                f"{scheme}://...: a file of another machine, and only files of this one are read\n"
+                "download it first, and give the path of the copy"
             )
         form = "an edge list, .npz, .graphml, .gexf or .gml file"
         raise GraphFormatError(f"{path}: no such file\nexpected {form}")
@@ -139,11 +148,13 @@ def read(
     if kind.endswith(".npz"):
         reading = _read_npz(path, undirected)
     elif kind.endswith(".parquet"):
-        reading = read_parquet(path, undirected=undirected, columns=columns)
+        reading = read_parquet(
+            path, undirected=undirected, columns=columns, drop_missing=drop_missing
+        )
     elif suffix is not None:
         reading = _read_markup(path, *_READERS[suffix], undirected)
     elif is_edge_list(path.name):
-        return _read_edge_list(path, undirected, keep_gaps, nodes, columns)
+        return _read_edge_list(path, undirected, keep_gaps, nodes, columns, drop_missing)
     else:
         raise GraphFormatError(
             f"{path}: {path.suffix or 'no suffix'} is no known format\n"
@@ -202,6 +213,7 @@ def _read_edge_list(
     keep_gaps: bool,
     nodes: Sequence[str] | None,
     columns: tuple[str, str] | None,
+    drop_missing: bool,
 ) -> GraphReading:
     node_set = NodeSet.LARGEST if keep_gaps and nodes is None else NodeSet.LINES
     lines = read_edge_lines(
@@ -210,6 +222,7 @@ def _read_edge_list(
         keep_gaps=keep_gaps and nodes is None,
         nodes=nodes,
         columns=columns,
+        drop_missing=drop_missing,
     )
     reading = read_edges(
         torch.from_numpy(lines.pairs),
@@ -296,11 +309,11 @@ def _read_markup(
         raise GraphFormatError(
             f"{path}: not a graph ({problem})\nexpected a {form} file, as its name says"
         ) from error
-    unlisted = next((node for node in map(str, graph) if node not in listed), None)
-    if unlisted is not None:
+    unlisted = sum(str(node) not in listed for node in graph)
+    if unlisted:
         raise GraphFormatError(
-            f"{path}: an edge at {unlisted!r}, which is not in the file's node table\n"
-            f'add <node id="{unlisted}"/> to the table'
+            f"{path}: ids of edges that are not in the file's node table: {unlisted:,}\n"
+            'add each to the table: <node id="..."/>'
         )
     return read_networkx(graph, undirected=undirected, origin=str(path), form=form)
 

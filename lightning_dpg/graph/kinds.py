@@ -122,7 +122,7 @@ def _found_sides(reading: GraphReading, names: NDArray[np.object_]) -> Sides:
         unknown = names[reading.sides.numpy() < 0]  # of a list of nodes beside the source
         if len(unknown):
             raise GraphFormatError(
-                f"the side of node {unknown[0]!r} is not known: the source has no such node\n"
+                f"nodes whose side is not known, as the source does not have them: {len(unknown):,}\n"
                 "give the ids of both sides: left_nodes and right_nodes\n"
                 "(--data.left_nodes FILE --data.right_nodes FILE)"
             )
@@ -155,12 +155,11 @@ def _numbered(
     rows[use] = turned[use]
     bad = np.flatnonzero((rows < 0).any(axis=1))
     if len(bad):
-        one, other = (names[end] for end in ends[bad[0]])
-        unknown = next((name for name in (one, other) if name not in left | right), None)
-        problem = f"{unknown!r} is on no side" if unknown else "it does not link the two sides"
+        sides = left | right
+        apart = sum(any(names[end] not in sides for end in ends[row]) for row in bad)
         raise GraphFormatError(
-            f"an edge of {one!r} and {other!r}: {problem}\n"
-            "expected edges between a left and a right node"
+            f"edges with an id that is on no side: {apart:,}, edges that do not link the two sides: "
+            f"{len(bad) - apart:,}\nexpected edges between a left and a right node"
         )
     rows[:, 1] += len(left)
     return rows

@@ -17,6 +17,23 @@ class GraphFormatError(Refusal):
     """Error for a graph that cannot be read, with the place and a way out in at most 5 lines."""
 
 
+def user_path(name: str | Path) -> Path:
+    """Return the path that a user means, with the home folder in place of ``~``.
+
+    Raises:
+        GraphFormatError: If no file can have this path.
+    """
+    try:
+        path = Path(name).expanduser()
+        path.exists()
+    except (OSError, RuntimeError) as error:  # too long a name, or the home folder of nobody
+        shown = str(name) if len(str(name)) <= 60 else f"{str(name)[:60]}..."
+        raise GraphFormatError(
+            f"{shown}: {getattr(error, 'strerror', None) or error}\nexpected the path of a file"
+        ) from None
+    return path
+
+
 def natural_key(name: str) -> tuple[tuple[str | tuple[int, str], ...], str]:
     """Return a sorting key that orders numbers by value: ``a2`` comes before ``a10``.
 
@@ -54,7 +71,7 @@ def given_names(nodes: str | Path | Iterable[object], column: str | None = None)
         column: Column of the table that holds the ids, by its name in the first row.
     """
     if isinstance(nodes, (str, Path)):
-        names = _read_names(Path(nodes).expanduser(), column)
+        names = _read_names(user_path(nodes), column)
     else:
         names = [str(name).strip() for name in nodes]
         if any(is_missing(name) for name in names):
@@ -70,7 +87,7 @@ def given_column(nodes: str | Path, column: str, other: str) -> dict[str, str]:
         column: Column that holds the ids.
         other: The other column.
     """
-    path = Path(nodes).expanduser()
+    path = user_path(nodes)
     names, values = _read_names(path, column), _read_names(path, other)
     side_of = dict(zip(names, values, strict=True))
     twice = next(

@@ -16,8 +16,8 @@ from torch_geometric.data import Data
 from lightning_dpg.graph.attribute_files import read_stored
 from lightning_dpg.graph.attributes import LABELS
 from lightning_dpg.graph.conversion import GraphReading, read_edges, without_values
-from lightning_dpg.graph.edge_columns import chosen_columns
-from lightning_dpg.graph.node_names import GraphFormatError
+from lightning_dpg.graph.edge_columns import chosen_columns, refuse_missing, without_missing
+from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError
 from lightning_dpg.graph.pair_space import space_of
 
 COLUMNS = ("source", "target")
@@ -99,7 +99,11 @@ def write_attribute_table(names: list[str], arrays: Mapping[str, Any], file: Bin
 
 
 def read_parquet(
-    path: Path, *, undirected: bool = False, columns: tuple[str, str] | None = None
+    path: Path,
+    *,
+    undirected: bool = False,
+    columns: tuple[str, str] | None = None,
+    drop_missing: bool = False,
 ) -> GraphReading:
     """Read a Parquet file with an edge per row.
 
@@ -108,6 +112,7 @@ def read_parquet(
         undirected: Whether to drop the directions of a directed graph instead of refusing it.
         columns: Names of the two columns of ids, or their numbers from 1 on. By default columns
             with names such as ``source`` and ``target``, or all columns if there are two.
+        drop_missing: Whether to drop rows without an id instead of refusing them.
 
     Raises:
         GraphFormatError: If the file is damaged, or if pyarrow is not installed.
@@ -127,12 +132,39 @@ def read_parquet(
             f"{path}: not a whole Parquet file ({problem})\n"
             "get the file again, or write it again: it is damaged or cut short"
         ) from error
-    names, pairs = _numbered(path, [table.column(every[place]) for place in chosen])
     first, second = (every[place] for place in chosen)
-    form = f"Parquet; columns {first!r} and {second!r} of {len(every)}"
+    ends, missing = _without_nulls(path, [table.column(first), table.column(second)], drop_missing)
+    names, pairs = _numbered(path, ends)
+    form = without_missing(f"Parquet; columns {first!r} and {second!r} of {len(every)}", missing)
     reading = read_edges(pairs, names, path, form, undirected=undirected)
     others = [name for place, name in enumerate(every) if place not in chosen]
     return without_values(reading, others)
+
+
+def _without_nulls(path: Path, ends: list[Any], drop: bool) -> tuple[list[Any], int]:
+    """Return the rows with both ids, and the number of those without; text may be empty or NaN."""
+    from pyarrow import compute  # optional
+
+    there = compute.and_(*(_is_there(end) for end in ends))
+    missing = len(there) - (compute.sum(there).as_py() or 0)
+    if not missing:
+        return ends, 0
+    place = f"row {compute.index(there, False).as_py()} (from 0)"
+    refuse_missing(path, missing, len(there), place, drop=drop)
+    return [end.filter(there) for end in ends], missing
+
+
+def _is_there(end: Any) -> Any:
+    """Return which ids of a column are not missing."""
+    import pyarrow  # optional
+    from pyarrow import compute
+
+    there = compute.is_valid(end)
+    if not _is_text(end.type):
+        return there
+    texts = compute.utf8_lower(compute.utf8_trim_whitespace(compute.cast(end, pyarrow.string())))
+    is_word = compute.is_in(texts, value_set=pyarrow.array(sorted(MISSING_NAMES)))
+    return compute.and_(there, compute.invert(is_word))
 
 
 def _numbered(path: Path, ends: list[Any]) -> tuple[list[str], Tensor]:
@@ -140,12 +172,6 @@ def _numbered(path: Path, ends: list[Any]) -> tuple[list[str], Tensor]:
     import pyarrow  # optional
     from pyarrow import compute
 
-    for end, column in zip(ends, COLUMNS, strict=True):
-        if end.null_count:
-            raise GraphFormatError(
-                f"{path}: {end.null_count:,} of {len(end):,} rows have no {column}\n"
-                "expected two node ids per row; take these rows out"
-            )
     if not len(ends[0]):
         raise GraphFormatError(f"{path}: no rows\nexpected two node ids per row")
     kinds = {str(end.type) for end in ends}

@@ -4,9 +4,11 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from lightning_dpg.errors import CommandError, explain
+from lightning_dpg.errors import REPORT, CommandError, explain
 
 _OPTIONS = (
+    # A setting of the data, which the message names, with its option in brackets.
+    (r"set (\w+) to (\w+)\s\(--data\.\1 \2\)", r'set \1="\2" of EdgeListDataModule'),
     (r"--data\.init_args\.attribute_policy\.(\w+) (\w+)", r'attribute_policy={"\1": "\2"}'),
     (r"--data\.init_args\.attribute_policy '({.*})'", r"attribute_policy=\1"),
     (r"--data\.init_args\.(node_attributes|node_column) ([\w.]+)", r'\1="\2"'),
@@ -16,7 +18,7 @@ _OPTIONS = (
     (r"undirected=True \(--data\.undirected true\)", "undirected=True of EdgeListDataModule"),
     (r"undirected=True \(--undirected\)", "undirected=True"),
     (r"\n\(--data\.source_column NAME --data\.target_column NAME\)", " of EdgeListDataModule"),
-    (r" \(--data\.node_column NAME\)", ""),
+    (r"\s\(--data\.(?:[^()']|'[^']*')*\)", ""),
     (r"--undirected\b", "undirected=True"),
     (r"--canaries\b", "canaries"),
     (r"^name: ", "data: "),
@@ -34,17 +36,17 @@ def readable_errors() -> Iterator[None]:
     """
     try:
         yield
-    except OSError:
-        raise  # Python's own classes say what is wrong with a file
     except Exception as error:
         text = explain(error)
         if text is None:  # a fault of the program, whose traceback helps more
+            error.add_note(REPORT)
             raise
         kind = type(error) if isinstance(error, CommandError) else CommandError
-        raise kind(_in_words_of_python(text.removeprefix("error: "))) from None
+        cause = error if isinstance(error, OSError) else None  # its number tells kinds apart
+        raise kind(in_words_of_python(text.removeprefix("error: "))) from cause
 
 
-def _in_words_of_python(text: str) -> str:
+def in_words_of_python(text: str) -> str:
     """Replace options of the command line by arguments of Python functions."""
     for option, argument in _OPTIONS:
         text = re.sub(option, argument, text)

@@ -30,7 +30,7 @@ from lightning_dpg.errors import CommandError, is_interrupt
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.running.data_argument import data_module
 from lightning_dpg.running.method_choice import Method, MethodChoice, choose_method
-from lightning_dpg.running.python_errors import readable_errors
+from lightning_dpg.running.python_errors import in_words_of_python, readable_errors
 from lightning_dpg.running.release import Release, refuse_foreign_folder
 from lightning_dpg.running.releases import open_release
 
@@ -209,7 +209,9 @@ def _check_budgets(trainer: pl.Trainer, asked: PrivacyAccountant, *, has_delta: 
 
 
 def _run(trainer: pl.Trainer, method: PrivateModule, data: pl.LightningDataModule) -> None:
-    """Fit; tell an early end, and let Ctrl-C reach the caller."""
+    """Fit; tell notes on the data and an early end, and let Ctrl-C reach the caller."""
+    for line in getattr(data, "notes", ()):
+        warnings.warn(in_words_of_python(line), stacklevel=4)
     try:
         trainer.fit(method, datamodule=data)
     except SystemExit as stop:  # Lightning ends the process

@@ -4,6 +4,7 @@ import html
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -74,11 +75,14 @@ class Release:
             nodes are public also with ``x``, ``attribute_names`` and ``y``, which all samples share.
 
         Raises:
-            CommandError: If the method releases features of graphs, and draws none.
+            CommandError: If the method releases features of graphs, and draws none, or if the seed
+                is no whole number of 64 bits.
         """
         self._check_draws()
+        if not isinstance(seed, Integral) or not -(2**63) <= seed < 2**64:
+            raise CommandError(f"seed must be a whole number of 64 bits, got {seed!r:.60}")
         with torch.no_grad():
-            graph: Data = self.method.eval().sample(torch.Generator().manual_seed(seed))
+            graph: Data = self.method.eval().sample(torch.Generator().manual_seed(int(seed)))
         return graph
 
     def sample_many(self, n: int, seed: int = 0) -> list[Data]:
@@ -94,8 +98,8 @@ class Release:
         Raises:
             CommandError: If the method draws no graphs, or if ``n`` is below 1.
         """
-        if n < 1:
-            raise CommandError(f"n must be positive, got {n}")
+        if not isinstance(n, Integral) or n < 1:
+            raise CommandError(f"n must be a positive whole number, got {n!r:.60}")
         return [self.sample(number) for number in range(seed, seed + n)]
 
     def to_networkx(self, seed: int = 0) -> nx.Graph:
@@ -176,8 +180,8 @@ class Release:
             The folder.
 
         Raises:
-            CommandError: If the folder holds anything but a release, or if another release was
-                written in place of this one.
+            CommandError: If the folder holds anything but a release, if it cannot be written, or if
+                another release was written in place of this one.
         """
         source, target = self.folder, Path(folder).expanduser()
         if source is None or not source.is_dir():
@@ -185,9 +189,15 @@ class Release:
         tensors = [source / name for name in (GENERATOR, LEARNER) if (source / name).is_file()]
         if [digest(path) for path in tensors] != [self.checksum]:
             raise CommandError(f"{source}: the release in it was replaced since it was opened")
-        refuse_foreign_folder(target)
-        if not (target.exists() and target.samefile(source)):
-            write_folder(target, lambda made: _copy(source, made))
+        try:
+            refuse_foreign_folder(target)
+            if not (target.exists() and target.samefile(source)):
+                write_folder(target, lambda made: _copy(source, made))
+        except OSError as error:  # which names the folder that becomes the target
+            raise CommandError(
+                f"{str(target)[:100]}: it cannot be written ({error.strerror or error})\n"
+                "give a folder for which you have the right, on a disk with room"
+            ) from error
         return target
 
     def __repr__(self) -> str:

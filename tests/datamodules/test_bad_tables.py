@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from lightning_dpg.datamodules import EdgeTableDataModule
+from lightning_dpg.datamodules.duckdb_engine import DuckDBEngine
+from lightning_dpg.datamodules.server_engines import PostgresEngine, SparkEngine
 from lightning_dpg.graph.node_names import GraphFormatError
 
 pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
@@ -46,6 +48,10 @@ def place(tmp_path_factory):
         connection.execute("CREATE TABLE nobody AS SELECT 1 AS id WHERE false")
         connection.execute("CREATE SCHEMA risk")
         connection.execute('CREATE TABLE risk."big ones" AS FROM transfers')
+        # The table has the name of one of its columns, and its schema that of another one.
+        connection.execute(
+            "CREATE TABLE risk.payment AS SELECT *, 1 AS payment, {'rowid': 1} AS risk FROM transfers"
+        )
     return folder
 
 
@@ -56,6 +62,7 @@ CSV = {
     "one": "source,target\na,b\n",
     "other": "payer,payee\na,b\n",
 }
+SYSTEM_COLUMNS = ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", '"ctid"', "CTID"]
 NOT_ONE = "is no condition in SQL"
 OTHER_ROWS = "reads other rows, draws at random or calls an unknown function"
 FILES = {
@@ -65,7 +72,7 @@ FILES = {
     "blank ids": ("blank", {}, "2 of 3 rows lack an id"),
     "types": ("mixed", {}, "'source' holds int64 and 'target' holds string"),
     "floats": ("floats", {}, "column 'source' holds double"),
-    "a negative id": ("negative", {}, "id -2"),
+    "a negative id": ("negative", {}, "an id is below 0"),
     "loops": ("loops", {}, "no edges"),
     "no row": ("good", {"where": "amount > 100"}, "where 'amount > 100' matches no row"),
     "half a condition": ("good", {"where": "amount >"}, NOT_ONE),
@@ -103,11 +110,15 @@ TABLES = {
     "a table": ({"table": "transfer"}, "no table 'transfer'\ndid you mean transfers"),
     "an id outside": (
         {"table": "transfers", "nodes": "customers(id)"},
-        "2 ids of edges are not among the ids of nodes, the first is '3'",
+        "ids of edges that are not among the ids of nodes: 2\nexpected",
     ),
     "a node table": ({"table": "transfers", "nodes": "customer(id)"}, "did you mean customers"),
     "a node column": ({"table": "transfers", "nodes": "customers(ids)"}, "did you mean id"),
     "a node type": ({"table": "transfers", "nodes": "people(id)"}, "people.id holds string"),
+    "a quoted node column": (
+        {"table": "transfers", "nodes": 'customers("i d")'},
+        "customers has no column 'i d'\ndid you mean id",
+    ),
     "no column": ({"table": "transfers", "nodes": "customers"}, r"such as customers\(id\)"),
 }
 
@@ -122,6 +133,70 @@ def assert_refused(source, settings, text):
 def test_a_file_is_refused(place, case):
     name, settings, text = FILES[case]
     assert_refused(f"{place}/{name}.parquet", settings, text)
+
+
+ROW_NUMBERS = [
+    *("payment.rowid", "PAYMENT.RowId", '"rowid"', 'payment."rowid"', "risk.payment.rowid"),
+    *("bank.risk.payment.rowid", "risk.rowid", "payment.payment.rowid", "(rowid)", "payment.*"),
+]
+
+
+@pytest.mark.parametrize("name", ROW_NUMBERS)
+def test_row_numbers_are_no_columns(place, name):
+    settings = {"table": "risk.payment", "where": f"{name} % 2 = 0"}
+    assert_refused(
+        f"duckdb:///{place}/bank.duckdb", settings, "no column|no condition|unknown func"
+    )
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        *(
+            "payment = 1",
+            "payment.payment = 1",
+            '"payment"."PAYMENT" = 1',
+            "payment.risk.rowid = 1",
+        ),
+        *(
+            "amount BETWEEN 0 AND 9 AND NOT payer IN (7, 8)",
+            "round(amount, 1) < 9 OR abs(payer) > 1",
+        ),
+        *(
+            "CAST(payer AS VARCHAR) LIKE '_' AND lower('A') = 'a'",
+            "payer % 7 < 7 AND payee IS NOT NULL",
+        ),
+        "CASE WHEN coalesce(amount, 0) > -1 THEN date '2024-01-01' <= current_date ELSE false END",
+    ],
+)
+def test_a_condition_on_one_row_is_read(place, where):
+    data = EdgeTableDataModule(f"duckdb:///{place}/bank.duckdb", table="risk.payment", where=where)
+    data.setup("fit")
+    assert data.num_edges == 3
+
+
+@pytest.mark.parametrize(
+    ("engine", "where", "text"),
+    [
+        *((PostgresEngine, f"payment.{name} = 1", "no column") for name in SYSTEM_COLUMNS),
+        (PostgresEngine, "public.payment.ctid = '(0,1)'", "no column"),
+        (PostgresEngine, "other.ctid = '(0,1)'", "no column"),
+        (SparkEngine, "shuffle(array(amount, payer))[0] = 1", OTHER_ROWS),
+        (SparkEngine, "monotonically_increasing_id() = 1", OTHER_ROWS),
+        (SparkEngine, "randn() > 0 OR rand() > 0", OTHER_ROWS),
+        (SparkEngine, "payment._metadata.row_index = 1", "no column"),
+        (SparkEngine, "input_file_name() = 'a'", OTHER_ROWS),
+        (DuckDBEngine, "columns(*) > 1", OTHER_ROWS),
+        (DuckDBEngine, "[x for x in [amount]][1] = 1", OTHER_ROWS),
+        (DuckDBEngine, "row_number() OVER () = 1", OTHER_ROWS),
+        (DuckDBEngine, "nextval('s') = 1", OTHER_ROWS),
+    ],
+)
+def test_what_other_rows_decide_is_refused_in_each_dialect(engine, where, text):
+    closed = object.__new__(engine)  # a condition is checked before it is sent
+    closed.origin, closed.known_columns = "bank", ["payer", "payee", "amount", "payment"]
+    with pytest.raises(GraphFormatError, match=text):
+        closed.predicate(where, closed.table("payment"))
 
 
 @pytest.mark.parametrize("case", TABLES)

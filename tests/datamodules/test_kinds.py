@@ -103,9 +103,9 @@ def test_networkx_sides_of_davis_are_read():
     ("source", "kind", "options", "says"),
     [
         ("karate", "bipartite", {}, "side of each node is not known"),
-        (SIDED, "bipartite", {"nodes": ["a", "b", "c"]}, "side of node 'c' is not known"),
+        (SIDED, "bipartite", {"nodes": ["a", "b", "c"]}, "does not have them: 1"),
         ([("a", "b")], "bipartite", {"left_nodes": ["a", "b"], "right_nodes": ["c"]}, "two sides"),
-        ([("a", "b")], "bipartite", {"left_nodes": ["a"], "right_nodes": ["c"]}, "'b' is on no"),
+        ([("a", "b")], "bipartite", {"left_nodes": ["a"], "right_nodes": ["c"]}, "on no side: 1"),
         ([("a", "b")], "bipartite", {"left_nodes": ["a"]}, "give both"),
         ([("a", "b")], "bipartite", {"side_column": "what"}, "node_column"),
         ([("a", "b")], "sideways", {}, "undirected, directed or bipartite"),

@@ -1,5 +1,7 @@
 """Public attributes follow their nodes from a table or a graph to the records of a method."""
 
+import warnings
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from torch_geometric.data import Data
 import lightning_dpg as dpg
 from lightning_dpg.auditing.canaries import find_sites
 from lightning_dpg.datamodules import EdgeListDataModule
-from lightning_dpg.datamodules.node_attributes import NAMED_BY_ATTRIBUTES
+from lightning_dpg.datamodules.node_attributes import LEFT_OUT, NAMED_BY_ATTRIBUTES
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.attributes import PUBLIC_ATTRIBUTES
 from lightning_dpg.graph.node_names import GraphFormatError
@@ -56,7 +58,7 @@ def test_nodes_can_come_from_elsewhere(people):
     records = records_of([*EDGES, ("d", "z")], node_attributes=people, nodes="from_edges")
     assert records.attributes[:, 0].tolist() == [30, 12, 40, 51, 0]
     assert records.graph.y.tolist() == [0, 0, 0, 1, -1]
-    with pytest.raises(GraphFormatError, match="an edge at 'z', which is not among the 5 ids"):
+    with pytest.raises(GraphFormatError, match="not among the 5 ids of nodes: 1"):
         records_of([*EDGES, ("d", "z")], node_attributes=people)
 
 
@@ -79,9 +81,7 @@ def test_attributes_of_the_graph_itself_are_used_when_the_owner_says_so():
     data = EdgeListDataModule(graph)
     data.setup("fit")
     unasked = data.records
-    assert data.summary.endswith(
-        "attributes of nodes left out (public: node_attributes from_graph)"
-    )
+    assert data.notes == [LEFT_OUT]
     assert not isinstance(unasked, AttributedGraphRecords)
     assert "x" not in unasked.graph and PUBLIC_ATTRIBUTES not in unasked.assumptions
     asked = records_of(graph, node_attributes="from_graph", attribute_policy={"Degree": "drop"})
@@ -154,3 +154,14 @@ def test_errors_of_python_name_its_arguments(people):
 def test_a_policy_without_attributes_is_refused():
     with pytest.raises(MisconfigurationException, match="no attributes are used"):
         records_of(attribute_policy={"age": "drop"})
+
+
+def test_a_fit_says_once_that_attributes_are_left_out():
+    graph = Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), x=torch.eye(3))
+    said = 'attributes of the nodes are left out; .* set node_attributes="from_graph"'
+    with pytest.warns(UserWarning, match=said):
+        release = dpg.fit(graph, "chung_lu", epsilon=1.0)
+    assert release.sample().x is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dpg.fit(EdgeListDataModule(graph, node_attributes="from_graph"), "chung_lu", epsilon=1.0)

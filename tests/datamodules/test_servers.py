@@ -20,6 +20,7 @@ def bank(server):  # noqa: F811  # the fixture above
         f"{server}/postgres",
         "CREATE SCHEMA other",
         "CREATE TABLE other.transfers AS SELECT 1 AS payer, 2 AS payee, 5 AS amount",
+        'CREATE TABLE other."Transfers 2026" AS SELECT * FROM other.transfers',
         "CREATE ROLE locked LOGIN PASSWORD 'right'",
     )
     (path,) = open_engine(f"{server}/postgres").row(
@@ -124,3 +125,11 @@ def test_a_server_that_goes_away_while_it_is_read(bank):
     with pytest.raises(GraphFormatError):
         engine.define("edge_pairs", "SELECT 1 AS low", keep=True)
         engine.row("SELECT low FROM edge_pairs")
+
+
+def test_a_name_that_is_advised_works(bank):
+    text = refused(bank, table="transfers 2026")
+    assert text.endswith('did you mean other."Transfers 2026" or other.transfers?')
+    data = EdgeTableDataModule(bank, table='other."Transfers 2026"')
+    data.setup("fit")
+    assert data.num_edges == 1

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import re
 
 import networkx as nx
 import numpy as np
@@ -99,13 +100,15 @@ RECORDS = [{"from": u, "to": v} for u, v in EDGES]
         ("e.txt", json.dumps(RECORDS), ["line 1", "JSON"]),
         ("e.txt", "\n".join(map(json.dumps, RECORDS)), ["line 1", "JSON"]),
         ("e.txt", "<graphml/>", ["line 1", "XML"]),
-        ("e.csv", "0.50,C-1,C-2\n10.50,C-2,C-3\n", ["line 1", "'0.50'", "source_column"]),
-        ("e.csv", "2024-01-01,C-1,C-2\n", ["line 1", "'2024-01-01'", "source_column"]),
+        ("e.csv", "0.50,C-1,C-2\n10.50,C-2,C-3\n", ["line 1", "column 1 is an amount", "source_column"]),
+        ("e.csv", "2024-01-01,C-1,C-2\n", ["line 1", "or a date", "source_column"]),
         ("e.csv", "customer,shop\nC-1,C-2\nC-2,C-3\n", ["line 1", "header", "source_column"]),
-        ("e.csv", "C-1,C-2\nNaN,C-3\n", ["line 2", "'NaN' is a missing value"]),
-        ("e.csv", "C-1,C-2\n,C-3\n", ["line 2", "'' is a missing value"]),
-        ("e.csv", "1,2,5\n3,,7\n", ["line 2", "'' is a missing value"]),
-        ("e.tsv", "1\t2\t5\n\t3\t7\n", ["line 2", "'' is a missing value"]),
+        ("e.csv", "C-1,C-2\nNaN,C-3\n", ["1 of 2 rows", "in line 2, column 1"]),
+        ("e.csv", "C-1,C-2\n,C-3\n,\n", ["2 of 3 rows", "line 2, column 1"]),
+        ("e.csv", "1,2,5\n3,,7\n", ["line 2, column 2", "--data.missing_ids drop"]),
+        ("e.tsv", "1\t2\t5\n\t3\t7\n", ["line 2, column 1", "missing_ids"]),
+        ("e.txt", "17 18\n18 19\n19 nan\n20 17\n", ["1 of 4 rows", "line 3, column 2"]),
+        ("e.csv", "C-1,\n,C-3\n", ["each row lacks an id"]),
         ("e.csv", "C-1,C-2\nSmith, John,C-3\n", ["line 2", "2 columns|two node ids", "quotes"]),
         ("e.csv", '"C-1,C-2\nC-2,C-3\n', ["line 1", "quotes that close"]),
         ("e.csv", 'C-1,C-2\nC-2,"C-3\nC-3,C-1\n', ["line 2", "quotes that close"]),
@@ -118,6 +121,8 @@ def test_what_is_no_edge_list_is_refused(read_text, name, content, parts):
         read_text(content, name)
     message = str(error.value)
     assert name in message and len(message.splitlines()) <= 5
+    # Rows are private, and a log of errors may be anywhere.
+    assert not re.search(r"C-|Smith|10\.50|2024|1[789]\b", message.rpartition(name)[2])
     assert all(any(way in message for way in part.split("|")) for part in parts), message
 
 
@@ -145,7 +150,7 @@ def test_partly_mutual_links_look_directed(read_text):
         if is_refused:
             with pytest.raises(
                 GraphFormatError,
-                match=rf"{mutual} of 40 links.*looks directed\n.*\n.*--data\.kind directed",
+                match=r"some links, and not all, .*looks directed\n.*\n.*--data\.kind directed",
             ):
                 read_text(content)
             assert read_text("% sym unweighted\n" + content).graph.num_edges == 80
@@ -158,10 +163,10 @@ def test_ids_beside_the_node_list(read_text):
     rows = table(["from", "to"], EDGES)
     graph = read_text(rows, nodes=nodes).graph
     assert graph.node_names == nodes and names_of(graph) == {*map(frozenset, EDGES)}
-    with pytest.raises(GraphFormatError, match=r"line 4: 'C-10' is not among the 3 ids"):
+    with pytest.raises(GraphFormatError, match=r"not among the 3 ids of nodes: 1, .* line 4, column 2"):
         read_text("from,to\nC-1,C-2\nC-2,C-3\nC-3,C-10\n", nodes=nodes[:3])
     with pytest.raises(
-        GraphFormatError, match=r"line 3: '7' is not among the 2 ids(.*\n)+.*--data\.nodes"
+        GraphFormatError, match=r"2 ids of nodes: 1, the first in line 3, column 2(.*\n)+.*--data\.nodes"
     ):
         read_text("0 1\n# comment\n1 7\n", nodes=["0", "1"])
     assert read_text("2 1\n", nodes=["0", "1", "2"]).graph.edge_index.tolist() == [[1, 2], [2, 1]]

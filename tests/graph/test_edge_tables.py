@@ -13,6 +13,7 @@ from lightning_dpg.datamodules.loading import load_reading
 from lightning_dpg.graph.conversion import NodeSet
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.io import GraphFormatError
+from lightning_dpg.graph.node_names import is_missing
 
 # A loop, an edge twice in one orientation, and one twice in both; few enough are in both.
 PATH = [(i, i + 1) for i in range(40)]
@@ -98,7 +99,7 @@ def test_a_list_of_nodes_stands_beside_a_table():
     reading = load_reading(as_table(PAIRS), nodes=[str(i) for i in range(50)])
     assert reading.node_set is NodeSet.LIST and reading.graph.num_nodes == 50
     assert load_reading(PAIRS, nodes="from_edges").node_set is NodeSet.LINES
-    with pytest.raises(GraphFormatError, match="'40', which is not among the 40 ids"):
+    with pytest.raises(GraphFormatError, match="not among the 40 ids of nodes: 1"):
         load_reading(as_table(PAIRS), nodes=[str(i) for i in range(40)])
 
 
@@ -127,23 +128,23 @@ WIDE = {"id": [1], "who": ["A"], "when": ["B"]}
         (pd.DataFrame({"from": [], "to": []}), None, ["table: no rows"]),
         # A header that was the first edge: pandas.read_csv of a file without one.
         (pd.DataFrame({"C-1": ["C-2"], "C-3": ["C-1"]}), None, ["'C-1'", "header=None"]),
-        (as_table([(1, 2), (2, None)]), None, ["row 1", "nan", "missing"]),
-        (as_table([("a", "b"), ("b", "NaN")]), None, ["row 1", "'NaN'", "missing"]),
-        (as_table([("a", "b"), ("b", pd.NA)]).astype("string"), None, ["row 1", "<NA>", "missing"]),
-        (as_table([(1, 2), (0.5, 2)]), None, ["row 1", "0.5", "text or whole numbers"]),
+        (as_table([(1, 2), (2, None)]), None, ["1 of 2 rows", "row 1", "missing_ids"]),
+        (as_table([("a", "b"), ("b", "NaN")]), None, ["row 1 (from 0)", "missing"]),
+        (as_table([("a", "b"), ("b", pd.NA)]).astype("string"), None, ["row 1", "missing"]),
+        (as_table([(1, 2), (0.5, 2)]), None, ["row 1", "float", "text or whole numbers"]),
         (as_table([("a", "b"), (datetime(2024, 1, 2), "b")]), None, ["row 1", "datetime"]),
-        (as_table([("a", "b"), (-1, "b")]), None, ["row 1", "-1"]),
-        (np.array([(1, 2), (3, -1)] * 2), None, ["row 1", "-1"]),
-        (np.array([(1.0, 2.0), (1e300, 1.0), (1, 2)]), None, ["row 1", "1e+300"]),
-        (np.array([(True, False)] * 3), None, ["True", "text or whole numbers"]),
+        (as_table([("a", "b"), (-1, "b")]), None, ["row 1", "0 or more"]),
+        (np.array([(1, 2), (3, -1)] * 2), None, ["row 1", "0 or more"]),
+        (np.array([(1.0, 2.0), (1e300, 1.0), (1, 2)]), None, ["row 1", "float"]),
+        (np.array([(True, False)] * 3), None, ["bool", "text or whole numbers"]),
         (np.ones((2, 2)), None, ["2 x 2", "two edges", "csr_array"]),
         (np.ones((3, 4)), None, ["shape (3, 4)", "(M, 2)"]),
         (np.array([[0, 1, 2], [1, 2, 3]]), None, ["shape (2, 3)", "edge_index", "(M, 2)"]),
         (np.ones(4), None, ["shape (4,)"]),
         (np.array([["a", "b", "c"]] * 3), None, ["matrix", "numbers"]),
         (np.full((3, 3), np.nan), None, ["matrix", "NaN"]),
-        ([("a", "b"), ("a", "b", 3)], None, ["row 1", "('a', 'b', 3)", "pairs"]),
-        (["ab", "cd"], None, ["row 0", "'ab'"]),
+        ([("a", "b"), ("a", "b", 3)], None, ["row 1", "tuple", "pairs"]),
+        (["ab", "cd"], None, ["row 0", "str"]),
         ([], None, ["list: no rows"]),
         ([nx.path_graph(3)], None, ["list of graphs", "GraphSetDataModule"]),
         (PAIRS, ("a", "b"), ["source_column and target_column are for"]),
@@ -160,3 +161,37 @@ def test_refusals_name_the_place_and_the_way_out(source, columns, parts):
 
 def test_two_rows_as_a_list_are_edges():
     assert named(load_reading([[0, 1], [1, 2]])) == {frozenset("01"), frozenset("12")}
+
+
+GAPS = {
+    "names": [("a", "b"), ("", "c"), ("b", "c"), ("c", "NaN"), ("c", "d"), ("null", "null")],
+    "numbers": [("1", "2"), ("", "3"), ("2", "3"), ("3", ""), ("3", "17"), ("2", "17")],
+    "one gap": [("1", "2"), ("2", "3"), ("3", "4"), ("4", "n/a"), ("4", "5")],
+}
+
+
+@pytest.mark.parametrize("rows", GAPS.values(), ids=GAPS)
+@pytest.mark.parametrize("form", [".csv", ".tsv", ".txt", ".parquet", "frame", "list", "array"])
+def test_rows_without_an_id_are_dropped_and_counted(rows, form, tmp_path):
+    if form == ".txt" and rows is not GAPS["one gap"]:
+        pytest.skip("cells between spaces are never empty")
+    whole = [row for row in rows if not any(map(is_missing, row))]
+
+    def source(rows, path):
+        if form in ("frame", ".parquet"):
+            table = pd.DataFrame(rows, columns=["source", "target"])
+            return table.to_parquet(path) or path if form == ".parquet" else table
+        if form in ("list", "array"):
+            return rows if form == "list" else np.array(rows)
+        mark = {".csv": ",", ".tsv": "\t", ".txt": " "}[form]
+        path.write_text("".join(f"{one}{mark}{other}\n" for one, other in rows))
+        return path
+
+    given = source(rows, tmp_path / f"gaps{form}")
+    dropped = load_reading(given, missing_ids="drop")
+    expected = load_reading(source(whole, tmp_path / f"whole{form}"))
+    assert named(dropped) == named(expected) and dropped.graph.node_names == expected.graph.node_names
+    count = len(rows) - len(whole)
+    assert f"; {count} rows without an id" in dropped.summary
+    with pytest.raises(GraphFormatError, match=rf"{count} of {len(rows)} rows lack an id, the first"):
+        load_reading(given)

@@ -58,7 +58,8 @@ def test_columns_are_chosen_and_others_are_named(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"source": [1, None, 2], "target": [2, 3, None]}, "1 of 3 rows have no source"),
+        ({"source": [1, None, 2], "target": [2, 3, None]}, "2 of 3 rows lack an id, .* row 1"),
+        ({"source": ["a", " NaN"], "target": ["b", "c"]}, "1 of 2 rows lack an id"),
         ({"source": [1, 2], "target": ["a", "b"]}, "columns of type int64 and string"),
         ({"source": [0.5], "target": [1.5]}, "columns of type double"),
         ({"a": [1], "b": [2], "c": [3]}, "no two with names such as source and target"),

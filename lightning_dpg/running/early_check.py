@@ -30,7 +30,7 @@ _NO_OPTIONS = ("model", "datamodule", "dataloaders", "train_dataloaders", "val_d
 # Help, words behind the end of the options, and a file that is glued to its -c.
 _UNCERTAIN = re.compile(r"-h|--help|--\S+\.help(=.*)?|--|-c.+")
 _FOREIGN_CLASS = re.compile(r"'(?!lightning_dpg\.|pytorch_lightning\.)[a-zA-Z_]\w*\.[\w.]+'")
-_PLAIN = {"int": int, "float": float, "bool": bool, "str": str}
+_PLAIN: dict[str, Any] = {"int": int, "float": float, "bool": bool, "str": str}
 _PLAIN |= {"Optional": Optional, "Union": Union, "Literal": Literal}
 
 

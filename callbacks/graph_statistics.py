@@ -12,6 +12,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.utilities.rank_zero import rank_zero_info
 from torch_geometric.data import Data
 
+from lightning_dpg.callbacks.progress_bar import announce
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.expected_degrees import MANY_EDGES
 from lightning_dpg.graph.pair_space import without_directions
@@ -74,7 +75,7 @@ class GraphStatistics(Callback):
     def on_train_end(self, trainer: Trainer, pl_module: Any) -> None:
         """Report on the final generator."""
         if self._batches % self.every_n_steps:
-            self._report(trainer, pl_module)
+            self._report(trainer, pl_module, is_last=True)
 
     def state_dict(self) -> dict[str, int]:
         """Return the number of batches, so that a resumed run keeps its steps."""
@@ -84,7 +85,7 @@ class GraphStatistics(Callback):
         """Restore the number of batches."""
         self._batches = state_dict["batches"]
 
-    def _report(self, trainer: Trainer, method: PublishesGraphs) -> None:
+    def _report(self, trainer: Trainer, method: PublishesGraphs, *, is_last: bool = False) -> None:
         folder = trainer.log_dir  # asks all ranks
         if not trainer.is_global_zero:
             return
@@ -94,6 +95,8 @@ class GraphStatistics(Callback):
                 "compares the release"
             )
             return
+        if is_last:
+            announce(trainer, "drawing a synthetic graph, its statistics and figures")
         with torch.no_grad():
             sample = method.sample(torch.Generator().manual_seed(self.seed))
         graphs = {"synthetic": sample}

@@ -8,11 +8,12 @@ from typing import Any, Literal
 
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import Callback
-from pytorch_lightning.utilities import rank_zero_info
+from pytorch_lightning.utilities import rank_zero_info, rank_zero_warn
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.book.errors import BookError
 from lightning_dpg.callbacks.booking import NO_BOOK, BookedRun, book_url, reserve, whole_plan
+from lightning_dpg.callbacks.budget_warnings import budget_warnings
 from lightning_dpg.callbacks.card.facts import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
 from lightning_dpg.callbacks.journal import JOURNAL, journal_beside, open_journal, replay
 from lightning_dpg.callbacks.nonprivate import withhold_nonprivate
@@ -24,7 +25,7 @@ from lightning_dpg.callbacks.trainer_check import (
     check_trainer,
 )
 from lightning_dpg.errors import Refusal
-from lightning_dpg.interfaces import Released, serves_records
+from lightning_dpg.interfaces import GraphRecords, Released, serves_records
 from lightning_dpg.privacy.budget import advised_delta
 from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger
@@ -153,7 +154,7 @@ class PrivacyAccountant(Callback):
             )
 
     def setup(self, trainer: Trainer, pl_module: Any, stage: str) -> None:
-        """Hand the budget to the ledger, before the method plans its noise."""
+        """Hand the budget to the ledger before the method plans its noise; warn of a doubtful one."""
         withhold_nonprivate(trainer, upload=self.upload_nonprivate)
         data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
         serves = serves_records(data)
@@ -171,6 +172,10 @@ class PrivacyAccountant(Callback):
             self._refuse_selection(trainer)
             self.check_run(trainer, pl_module)
         if stage == "fit" and serves:
+            records = data.records
+            num_nodes = records.num_nodes if isinstance(records, GraphRecords) else None
+            for line in budget_warnings(self.budget, pl_module.relation, num_nodes):
+                rank_zero_warn(line)
             request = pl_module.batch_request()
             data.check_request(request, trainer.max_epochs)
             if request.kind == "poisson" and pl_module.adds_noise:  # before anything is spent

@@ -1,10 +1,12 @@
 """A progress bar that shows the budget."""
 
 import math
+import sys
 from typing import Any
 
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import TQDMProgressBar
+from pytorch_lightning.callbacks.progress.tqdm_progress import Tqdm
 
 from lightning_dpg.privacy.budget import digits_up
 
@@ -21,3 +23,15 @@ class PrivacyProgressBar(TQDMProgressBar):
             spent = digits_up(pl_module.ledger.epsilon(budget.delta), 3)
             metrics["eps"] = f"{spent}/{budget.epsilon:g}"
         return metrics
+
+
+def announce(trainer: Trainer, text: str) -> None:
+    """Say on a terminal what follows a full bar: with a large graph it takes many seconds.
+
+    Args:
+        trainer: Trainer of the run; nothing is said without a bar of :class:`PrivacyProgressBar`.
+        text: What follows.
+    """
+    bar = trainer.progress_bar_callback
+    if isinstance(bar, PrivacyProgressBar) and bar.is_enabled and sys.stderr.isatty():
+        Tqdm.write(text, file=sys.stderr)  # an open bar moves below it

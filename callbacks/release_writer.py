@@ -30,6 +30,7 @@ from lightning_dpg.callbacks.graph_files import (
     write_graphs,
 )
 from lightning_dpg.callbacks.privacy_accountant import PrivacyAccountant
+from lightning_dpg.callbacks.progress_bar import announce
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.io import check_edge_list_names
@@ -136,6 +137,7 @@ class ReleaseWriter(Callback):
         facts = facts._replace(other_runs=_other_runs(trainer))
         found = self._found
         content = statement | with_texts(topics(statement, facts), self.card, found.topic)
+        announce(trainer, f"writing {release}")
         write_folder(release, lambda place: self._fill(place, pl_module, statement, content))
         print(f"run folder: {folder}\nrelease: {release}")
         write_nonprivate_card(content, found, Path(folder))

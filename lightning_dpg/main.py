@@ -152,6 +152,11 @@ def _dispatch(command: str, args: list[str]) -> int:
 def _run_lightning(command: str, args: list[str]) -> None:
     args = find_configs(args)  # report a missing file before seconds of imports
     mute_known_warnings()
+    if "torch" not in sys.modules:  # a process that has it may know more classes, and loses no time
+        # Start-up time: only these commands need the parser's library.
+        from lightning_dpg.running.early_check import refuse_mistakes
+
+        refuse_mistakes(command, args)
     # Start-up time: a bad configuration is refused before PyTorch is imported.
     from lightning_dpg.cli.private_cli import PrivateCLI
 

@@ -3,12 +3,12 @@
 import importlib
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from lightning_dpg.classes import find_class, is_abstract
 from lightning_dpg.errors import nearest
 
-_MISSING = {
+MISSING = {
     "privacy.epsilon": "every run states its budget: privacy: {epsilon: 2.0, delta: 1.0e-6}, "
     "or privacy: {epsilon: .inf} for none",
     "model": "give a configuration: --config dp_netgan.yaml, or see python -m lightning_dpg list",
@@ -26,20 +26,22 @@ def explain_parsing(message: str, options: Iterable[str]) -> str:
     where = _last(r'Parser key "([^"]+)"', message)
     first = _first(r'Parser key "([^"]+)"', message)
     if name := _first(r"Expected a dot import path string: (\S+)", message):
-        near = nearest(name, [cls.__name__ for cls in _classes(message)])
-        return f"{first}: unknown class {name}{near or _listed(_ours(message))}"
+        ours = [cls.__name__ for cls in _ours(message)]
+        return unknown_class(first, name, [cls.__name__ for cls in _classes(message)], ours)
     if name := _first(r"Option '([^']+)' is not accepted", message):
         taker, known = _parameters(message)
-        if name in known and first in _MISSING:  # settings of a class that no configuration names
-            return f"{first}.class_path is missing\n{_MISSING[first]}"
-        hint = _other_class(message, name) or nearest(name, known) or _listed(known)
-        return f"{first}: {taker} has no option {name!r}{hint}"
+        if name in known and first in MISSING:  # settings of a class that no configuration names
+            return f"{first}.class_path is missing\n{MISSING[first]}"
+        others = [
+            cls.__name__ for cls in _ours(message) if name in inspect.signature(cls).parameters
+        ]
+        return no_such_option(first, taker, name, known, others)
     if name := _first(r"does not accept option '([^']+)'", message):
         return f"unknown option {name!r}{nearest(name, options)}"
     if name := _first(r"unrecognized arguments: --([^\s=]+)", message):
         return f"unknown option --{name}{nearest(name, options)}"
     if name := _first(r"arguments are required: (?:\w+\.)?(model|data|privacy\.\w+)", message):
-        return f"{name} is missing\n{_MISSING.get(name, '')}"
+        return f"{name} is missing\n{MISSING.get(name, '')}"
     if name := _first(r"following arguments are required: (\w+)", message):
         return f"{first}.{name} is missing"
     if cause := _import_failure(message):
@@ -55,6 +57,36 @@ def explain_parsing(message: str, options: Iterable[str]) -> str:
         choices = re.findall(r"'([^']+)'", " ".join(expected))
         return f"{path}: expected {' or '.join(expected)}, got {value!r}{nearest(value, choices)}"
     return message
+
+
+def unknown_class(
+    section: str | None, name: str, classes: Iterable[str], listed: Iterable[str]
+) -> str:
+    """Describe a name that is no class.
+
+    Args:
+        section: Section of the configuration, such as ``model``.
+        name: Name that was given.
+        classes: All names that the section takes.
+        listed: Names to list if none of them is near.
+    """
+    return f"{section}: unknown class {name}{nearest(name, classes) or _listed(listed)}"
+
+
+def no_such_option(
+    section: str | None, taker: str, name: str, known: Iterable[str], others: Sequence[str]
+) -> str:
+    """Describe an option that a class does not have.
+
+    Args:
+        section: Section of the configuration, such as ``model``.
+        taker: Name of the class.
+        name: Name of the option.
+        known: Options of the class.
+        others: Names of our classes that have the option; only one of them is a hint.
+    """
+    other = f"\n{others[0]} has it" if len(others) == 1 else ""
+    return f"{section}: {taker} has no option {name!r}{other or nearest(name, known) or _listed(known)}"
 
 
 def _import_failure(message: str) -> str | None:
@@ -101,8 +133,9 @@ def _plain(kind: str) -> str:
     return kind
 
 
-def _listed(known: list[str]) -> str:
-    return f"\nthere are: {', '.join(sorted(known))}" if known else ""
+def _listed(known: Iterable[str]) -> str:
+    names = ", ".join(sorted(known))
+    return f"\nthere are: {names}" if names else ""
 
 
 def _classes(message: str) -> list[type]:
@@ -113,11 +146,10 @@ def _classes(message: str) -> list[type]:
     return [cls for cls in _subclasses(find_class(expected)) if not is_abstract(cls)]
 
 
-def _ours(message: str) -> list[str]:
-    """Names of the package's classes that fit, or of all classes if none does."""
+def _ours(message: str) -> list[type]:
+    """The package's classes that fit, or all classes if none does."""
     classes = _classes(message)
-    ours = [cls for cls in classes if cls.__module__.startswith("lightning_dpg.")]
-    return [cls.__name__ for cls in ours or classes]
+    return [cls for cls in classes if cls.__module__.startswith("lightning_dpg.")] or classes
 
 
 def _subclasses(base: type) -> Iterator[type]:
@@ -125,12 +157,6 @@ def _subclasses(base: type) -> Iterator[type]:
     for cls in subclasses:
         yield cls
         yield from _subclasses(cls)
-
-
-def _other_class(message: str, option: str) -> str:
-    """Name our only class that takes an option."""
-    takers = [name for name in _ours(message) if option in _options(message, name)]
-    return f"\n{takers[0]} has it" if len(takers) == 1 else ""
 
 
 def _options(message: str, name: str) -> list[str]:

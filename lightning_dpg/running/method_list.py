@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,15 +70,14 @@ def list_methods() -> list[MethodInfo]:
     classes: dict[str, ast.ClassDef] = {}
     tasks: dict[str, str] = {}
     for path in sorted(folder.rglob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef):
-                classes[node.name] = node
-                tasks[node.name] = _TASKS.get(path.relative_to(folder).parts[0], "")
+        defined = classes_of(path)
+        classes |= defined
+        tasks |= dict.fromkeys(defined, _TASKS.get(path.relative_to(folder).parts[0], ""))
     configured = configured_classes()
     rows = []
     for name in sorted(exported & classes.keys()):
-        ancestors = list(_ancestors(classes[name], classes))
-        if "PrivateModule" in {base.name for base in ancestors[1:]} and not _is_abstract(ancestors):
+        ancestors = lineage(classes[name], classes)
+        if "PrivateModule" in {base.name for base in ancestors[1:]} and not is_abstract(ancestors):
             info = MethodInfo(
                 name,
                 configured.get(name),
@@ -120,6 +118,19 @@ def source_folder(name: str) -> Path:
     return Path(lightning_dpg.__file__).parent / name
 
 
+def classes_of(path: Path) -> dict[str, ast.ClassDef]:
+    """Parse the classes of a source file.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Classes by name.
+    """
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    return {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+
+
 def first_line(node: ast.ClassDef | ast.FunctionDef) -> str:
     """First line of a docstring, without marks.
 
@@ -129,16 +140,23 @@ def first_line(node: ast.ClassDef | ast.FunctionDef) -> str:
     return re.sub(r"[*`]", "", (ast.get_docstring(node) or "").partition("\n")[0])
 
 
-def _ancestors(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> Iterator[ast.ClassDef]:
-    """A class and its bases that are methods."""
-    yield node
-    for base in node.bases:
-        if isinstance(base, ast.Name) and base.id in classes:
-            yield from _ancestors(classes[base.id], classes)
+def lineage(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[ast.ClassDef]:
+    """List a class and its bases, as far as they are known.
+
+    Args:
+        node: The class.
+        classes: Known classes by name.
+    """
+    bases = [base.id for base in node.bases if isinstance(base, ast.Name) and base.id in classes]
+    return [node, *(each for base in bases for each in lineage(classes[base], classes))]
 
 
-def _is_abstract(ancestors: list[ast.ClassDef]) -> bool:
-    """Whether an abstract function remains; the nearest definition counts."""
+def is_abstract(ancestors: list[ast.ClassDef]) -> bool:
+    """Whether an abstract function remains; the nearest definition counts.
+
+    Args:
+        ancestors: A class and its bases, see :func:`lineage`.
+    """
     state: dict[str, bool] = {}
     for node in ancestors:
         for item in node.body:

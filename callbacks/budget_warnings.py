@@ -1,0 +1,55 @@
+"""Warnings of a budget that protects next to nothing, or whose noise drowns the graph."""
+
+import math
+
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy.meaning import belief_bound
+
+LARGE_EPSILON = 10.0
+"""Epsilon above which a run warns: a belief of 50 % may become one of 99.995 %."""
+FEW_NODES = 10
+"""Least number of nodes, and of nodes per unit of noise in the number of edges, without a warning."""
+
+_UNITS = {
+    Relation.EDGE: "one relation",
+    Relation.NODE: "one node and its relations",
+    Relation.LOCAL_GRAPH: "the graph of one client",
+}
+
+
+def budget_warnings(budget: Budget, relation: Relation, num_nodes: int | None) -> list[str]:
+    r"""Warn of a budget by public facts only.
+
+    The number of edges is the smallest question to a graph, since one edge changes it by 1. Its
+    noise at the whole budget has the scale :math:`1 / \epsilon`. A connected graph has N - 1 edges
+    or more: from a scale of N / 10 on, even its size is lost.
+
+    Args:
+        budget: Budget of a run.
+        relation: Neighboring relation of its method.
+        num_nodes: Number of nodes N (public); None for other data than one graph.
+
+    Returns:
+        Texts of the warnings.
+    """
+    epsilon, warnings = budget.epsilon, []
+    if LARGE_EPSILON < epsilon < math.inf:
+        belief = 100 * belief_bound(epsilon, budget.delta)
+        warnings.append(
+            f"epsilon {epsilon:g} protects next to nothing: after the release an attacker may be "
+            f"{belief:.6g} % sure of {_UNITS[relation]}, who was 50 % sure before\n"
+            f"set privacy.epsilon to {LARGE_EPSILON:g} or less; 1 is usual"
+        )
+    if num_nodes is not None and num_nodes < FEW_NODES:
+        warnings.append(
+            f"{num_nodes} nodes are too few to hide {_UNITS[relation]} among: take a graph of "
+            f"{FEW_NODES} nodes or more, and better of hundreds"
+        )
+    elif num_nodes is not None and num_nodes * epsilon < FEW_NODES:
+        warnings.append(
+            f"epsilon {epsilon:g} is too small for {num_nodes:,} nodes: already the number of edges "
+            f"is off by about {1 / epsilon:,.4g}\nset privacy.epsilon to {FEW_NODES / num_nodes:.2g} "
+            "or more, or take a larger graph"
+        )
+    return warnings

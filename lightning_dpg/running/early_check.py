@@ -1,0 +1,237 @@
+"""Refusal of mistaken options before PyTorch is imported, which takes seconds.
+
+Options and their types are read from source files, and jsonargparse checks the values. Whatever is
+not certain here passes, such as an option of a user's own class: Lightning's parser decides.
+"""
+
+import ast
+import importlib.util
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Optional, Union
+
+from jsonargparse import ArgumentError, ArgumentParser, get_loader
+
+from lightning_dpg.cli.parser_messages import (
+    MISSING,
+    explain_parsing,
+    no_such_option,
+    unknown_class,
+)
+from lightning_dpg.errors import CommandError, nearest
+from lightning_dpg.running.method_list import classes_of, is_abstract, lineage, source_folder
+
+_GROUPS = ("trainer", "privacy", "card")
+_CLASSES = {"model": ("methods", "PrivateModule"), "data": ("datamodules", "LightningDataModule")}
+_FLAGS = ("config", "help", "no-book", "print_config")
+_NO_OPTIONS = ("model", "datamodule", "dataloaders", "train_dataloaders", "val_dataloaders")
+# Help, words behind the end of the options, and a file that is glued to its -c.
+_UNCERTAIN = re.compile(r"-h|--help|--\S+\.help(=.*)?|--|-c.+")
+_FOREIGN_CLASS = re.compile(r"'(?!lightning_dpg\.|pytorch_lightning\.)[a-zA-Z_]\w*\.[\w.]+'")
+_PLAIN: dict[str, Any] = {"int": int, "float": float, "bool": bool, "str": str}
+_PLAIN |= {"Optional": Optional, "Union": Union, "Literal": Literal}
+
+
+class _Setting(NamedTuple):
+    """The setting ``path`` of the command line or of a file, with its first two parts."""
+
+    path: str
+    section: str
+    name: str
+    value: Any
+    is_word: bool
+
+
+def refuse_mistakes(command: str, args: Sequence[str]) -> None:
+    """Refuse unknown options and classes, values of wrong types, and missing sections and data.
+
+    Args:
+        command: ``fit``, ``validate``, ``test`` or ``predict``.
+        args: Its options. Each configuration is the path of a file that holds YAML sections.
+
+    Raises:
+        CommandError: If the command would refuse them too; the message is the same.
+    """
+    settings = list(_settings(args))
+    sections = {setting.section for setting in settings}
+    if "config" in sections or any(_UNCERTAIN.fullmatch(word) for word in args):
+        return
+    _check_groups(command, [each for each in settings if each.section not in _CLASSES])
+    for section in _CLASSES:
+        _check_class(command, section, settings)
+    if any(each.section == "privacy" and each.name in ("epsilon", "") for each in settings):
+        sections.add("privacy.epsilon")
+    for name in ("privacy.epsilon", "data", "model"):
+        if name not in sections:
+            raise CommandError(f"{name} is missing\n{MISSING[name]}")
+
+
+def _settings(args: Sequence[str]) -> Iterator[_Setting]:
+    """Settings in their order, those of configurations too."""
+    for place, word in enumerate(args):
+        flag, equals, value = word.partition("=")
+        value = value if equals else "".join(args[place + 1 : place + 2])
+        if flag in ("--config", "-c") and Path(value).is_file():
+            yield from _settings_of_file(Path(value))
+        elif re.fullmatch(r"--\w[\w.-]*\+?", flag):
+            path = flag[2:].removesuffix("+")
+            section, _, name = path.partition(".")
+            if equals and " " in word and section not in (*_GROUPS, *_CLASSES):
+                continue  # argparse takes an unknown option with a space for a value
+            if section in _CLASSES:
+                name = name.removeprefix("init_args.") or "class_path"
+            name, point, _ = name.partition(".")
+            is_checked = not point and (equals or (value and not value.startswith("--")))
+            yield _Setting(path, section, name, value if is_checked else None, True)
+
+
+def _settings_of_file(file: Path) -> Iterator[_Setting]:
+    """Settings of a configuration; one of the section ``config`` if there may be others."""
+    for section, content in get_loader("yaml")(file.read_text(encoding="utf-8")).items():
+        if "." in f"{section}":
+            yield _Setting(section, "config", "", None, False)
+            continue
+        values = content if isinstance(content, dict) else {"": content}
+        if section in _CLASSES:
+            chosen, inner = values.get("class_path", values.get("")), values.get("init_args")
+            values = {"class_path": chosen} if chosen is not None else {}
+            values |= inner if isinstance(inner, dict) else {}
+        for name, value in values.items():
+            yield _Setting(f"{section}.{name}".strip("."), f"{section}", f"{name}", value, False)
+
+
+def _check_groups(command: str, settings: Sequence[_Setting]) -> None:
+    """Check all settings except those of the method and of the data module."""
+    options = group_options(command)
+    for path, section, name, value, is_word in settings:
+        key = f"{section}.{name}" if section in _GROUPS and name else section
+        if key not in options:
+            while isinstance(value, dict) and value:  # the parser names the first value inside
+                inner, value = next(iter(value.items()))
+                path = f"{path}.{inner}"
+            shown = f"--{path}" if is_word else repr(path)
+            raise CommandError(f"unknown option {shown}{nearest(path, options)}")
+        _check_value(key, options[key], value, is_word=is_word)
+
+
+def _check_class(command: str, section: str, settings: Sequence[_Setting]) -> None:
+    """Check the class of a section, its options, and the file of a graph."""
+    shipped = shipped_classes(section)
+    options = {name: _parameters(family) for name, family in shipped.items()}
+    concrete = [name for name, family in shipped.items() if not is_abstract(family)]
+    foreign = [
+        each
+        for each in settings
+        if (each.section == "trainer" or each.name == "class_path")
+        and _FOREIGN_CLASS.search(repr(each.value))
+    ]
+    taker, taken = "", list[tuple[str, _Setting]]()
+    for setting in settings:
+        if setting.section == section and setting.name == "class_path":
+            taker = f"{setting.value}"
+            if taker.isidentifier() and taker not in shipped and taker != "null" and not foreign:
+                raise CommandError(unknown_class(section, taker, concrete, concrete))
+            if taker.startswith("lightning_dpg."):
+                taker = taker.rpartition(".")[2]
+        elif setting.section == section and setting.name not in ("init_args", "dict_kwargs"):
+            taken.append((taker, setting))
+    taken = [(cls, each) for cls, each in taken if cls in shipped]
+    unknown = [(cls, each.name) for cls, each in taken if each.name not in options[cls]]
+    earlier = (source_folder("methods") / "earlier.py").read_text(encoding="utf-8")
+    if any(f'"{name}"' in earlier for _, name in unknown):
+        return  # with a setting of version 0.1 the class and the other settings may change
+    if unknown:
+        mistaken, name = unknown[0]
+        others = [cls for cls in concrete if name in options[cls]]
+        raise CommandError(no_such_option(section, mistaken, name, options[mistaken], others))
+    for cls, each in taken:
+        key = f"{section}.{each.name}"
+        _check_value(key, options[cls][each.name], each.value, is_word=each.is_word)
+    reads_graph = "GraphDataModule" in {node.name for node in shipped.get(taker, [])}
+    graphs = [each.value for _, each in taken if each.name == "name"]
+    if reads_graph and command != "predict" and graphs and isinstance(graphs[-1], str):
+        _check_file(graphs[-1])
+
+
+def _check_value(key: str, kind: Any, value: Any, *, is_word: bool) -> None:
+    if kind is Any or value in (None, "null"):  # the parser takes null in some places
+        return
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_argument(f"--{key}", type=kind)
+    outer, _, inner = key.partition(".")
+    try:
+        if is_word:
+            parser.parse_args([f"--{key}={value}"])
+        else:
+            parser.parse_object({outer: {inner: value} if inner else value})
+    except ArgumentError as error:
+        raise CommandError(explain_parsing(str(error), ())) from error
+
+
+def _check_file(name: str) -> None:
+    """Refuse the path of a graph that does not exist."""
+    path, root = Path(name).expanduser(), Path(os.environ.get("LIGHTNING_DPG_DATA") or ".")
+    data_sets = root / "graphs" / f"{name}.edges.gz", root / "npz" / f"{name}.npz"
+    if path.suffix and ":/" not in name and not any(file.exists() for file in (path, *data_sets)):
+        form = "an edge list, .npz, .graphml, .gexf or .gml file"
+        raise CommandError(f"{path}: no such file\nexpected {form}")
+
+
+def group_options(command: str) -> dict[str, Any]:
+    """Types of the options of a command except those of classes; ``Any`` if it is not plain.
+
+    Args:
+        command: ``fit``, ``validate``, ``test`` or ``predict``.
+    """
+    lightning = importlib.util.find_spec("pytorch_lightning")
+    assert lightning is not None and lightning.origin is not None  # a dependency of the package
+    trainer = classes_of(Path(lightning.origin).parent / "trainer" / "trainer.py")["Trainer"]
+    callbacks = source_folder("callbacks")
+    accountant = classes_of(callbacks / "privacy_accountant.py")["PrivacyAccountant"]
+    card = classes_of(callbacks / "card" / "texts.py")["Card"]
+    options: dict[str, Any] = dict.fromkeys((*_FLAGS, *_GROUPS, *_CLASSES), Any)
+    options["seed_everything"] = bool | int
+    for group, cls in zip(_GROUPS, (trainer, accountant, card), strict=True):
+        options |= {f"{group}.{name}": kind for name, kind in _parameters([cls]).items()}
+    own = _parameters([trainer], command).items()
+    return options | {name: kind for name, kind in own if name not in _NO_OPTIONS}
+
+
+def shipped_classes(section: str) -> dict[str, list[ast.ClassDef]]:
+    """Shipped classes of a section by name, each with its bases.
+
+    Args:
+        section: ``model`` or ``data``.
+    """
+    folder, base = _CLASSES[section]
+    found: dict[str, ast.ClassDef] = {}
+    for path in source_folder(folder).rglob("*.py"):
+        found |= classes_of(path)
+    families = {name: lineage(node, found) for name, node in found.items()}
+    return {
+        name: family
+        for name, family in families.items()
+        if base in {ast.unparse(each).rpartition(".")[2] for node in family for each in node.bases}
+    }
+
+
+def _parameters(family: Sequence[ast.ClassDef], function: str = "__init__") -> dict[str, Any]:
+    """Types of the parameters of a function, or of the fields of a data class, by name."""
+    for node in family:
+        for item in node.body:
+            if isinstance(item, ast.FunctionDef) and item.name == function:
+                given = [*item.args.args[1:], *item.args.kwonlyargs]
+                return {each.arg: _type(each.annotation) for each in given}
+    fields = [item for item in family[0].body if isinstance(item, ast.AnnAssign)]
+    return {ast.unparse(field.target): _type(field.annotation) for field in fields}
+
+
+def _type(annotation: ast.expr | None) -> Any:
+    """The type of an annotation if all its parts are plain, ``Any`` otherwise."""
+    nodes = list(ast.walk(annotation)) if annotation is not None else []
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    if annotation is None or not names or not names <= _PLAIN.keys():
+        return Any
+    return eval(ast.unparse(annotation), dict(_PLAIN))  # source text of a package, not of a user

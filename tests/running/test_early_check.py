@@ -1,0 +1,168 @@
+"""Mistakes that are refused before PyTorch is imported: only those that the parser refuses too."""
+
+import functools
+import inspect
+import subprocess
+import sys
+
+import pytest
+import pytorch_lightning as pl
+import yaml
+
+from lightning_dpg import datamodules, methods
+from lightning_dpg.classes import is_abstract as is_abstract_class
+from lightning_dpg.cli.parser import PrivateParser
+from lightning_dpg.cli.private_cli import PrivateCLI
+from lightning_dpg.errors import Refusal, shorten
+from lightning_dpg.main import LIGHTNING_COMMANDS
+from lightning_dpg.methods import PrivateModule
+from lightning_dpg.running import early_check
+from lightning_dpg.running.early_check import group_options, refuse_mistakes, shipped_classes
+from lightning_dpg.running.method_list import is_abstract
+from lightning_dpg.running.settings import find_configs, shipped_configs
+
+BUDGET = ("--privacy.epsilon", "1", "--privacy.delta", "0")
+BTER = ("--config", "bter")
+# Options, and whether they are refused early.
+MISTAKES = [
+    ([*BTER, "--privacy.epsilo", "2"], True),
+    ([*BTER, "--trainer.max-epochs=2"], True),
+    ([*BTER, "--verbose", "true"], True),
+    ([*BTER, "--privacy.epsilon", "lots"], True),
+    ([*BTER, "--privacy.lost_steps", "1.5"], True),
+    ([*BTER, "--trainer.limit_train_batches", "all"], True),
+    ([*BTER, "--seed_everything", "two"], True),
+    ([*BTER, "--model", "BTR"], True),
+    ([*BTER, "--data", "Nothing"], True),
+    ([*BTER, "--model.count_shar", ".1"], True),
+    ([*BTER, "--model.init_args.count_share", "much"], True),
+    ([*BTER, "--data", "EdgeTableDataModule", "--data.sorce", "x"], True),
+    ([*BTER, "--data.source", "x", "--data", "EdgeTableDataModule"], True),
+    ([*BTER, "--data.names", "none"], True),
+    ([*BTER, "--data.name", "nowhere/nothing.csv"], True),
+    (["--config", "wrong.yaml"], True),
+    ([], True),
+    (["--privacy.epsilon", "1", "--model", "BTER"], True),
+    # The parser refuses these as well, after the import of PyTorch.
+    ([*BTER, "--model", "mine.Own"], False),
+    ([*BTER, "--trainer.max_epochs.inner", "3"], False),
+    ([*BTER, "--data.name"], False),
+]
+WRONG = {"trainer": {"logger": False, "max_epoch": {"a": 1}}}
+
+
+@pytest.fixture(scope="module")
+def parsers():
+    """The parser of each command."""
+
+    class Parsed(Exception):
+        pass
+
+    class Parser(PrivateParser):
+        def parse_args(self, *args, **kwargs):
+            raise Parsed(self)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Parsed) as parsed:
+        patch.setattr("lightning_dpg.cli.private_cli.PrivateParser", Parser)
+        PrivateCLI(["fit"])
+    return parsed.value.args[0]._subcommands_action._name_parser_map
+
+
+@pytest.fixture(scope="module", autouse=True)
+def read_once():
+    """Read each source file once for all tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(early_check, "classes_of", functools.cache(early_check.classes_of))
+        yield
+
+
+@pytest.mark.parametrize("command", LIGHTNING_COMMANDS)
+def test_options_of_a_command_are_those_of_its_parser(parsers, command):
+    known = {action.dest for action in parsers[command]._actions}
+    flag = {"no-book"}  # replaced before parsing
+    assert group_options(command).keys() - flag == {x for x in known if not x.endswith(".help")}
+
+
+@pytest.mark.parametrize(
+    ("section", "base"), [("model", PrivateModule), ("data", pl.LightningDataModule)]
+)
+def test_classes_and_their_options_are_those_of_the_modules(section, base):
+    shipped = shipped_classes(section)
+    classes = {x.__name__: x for x in below(base) if x.__module__.startswith("lightning_dpg.")}
+    assert shipped.keys() == classes.keys()
+    for name, cls in classes.items():
+        assert is_abstract(shipped[name]) == is_abstract_class(cls), name
+        options = early_check._parameters(shipped[name])
+        assert options.keys() == set(inspect.signature(cls).parameters), name
+
+
+def below(base):
+    """All subclasses."""
+    direct = base.__subclasses__()
+    return {*direct}.union(*map(below, direct))
+
+
+@pytest.mark.parametrize("name", shipped_configs())
+def test_every_option_of_every_configuration_passes(name):
+    args = find_configs(["--config", "dp_netgan", "--config", name])
+    content = yaml.safe_load(shipped_configs()[name].read_text())
+    for section, module in (("model", methods), ("data", datamodules)):
+        path = content.get(section, {}).get("class_path", "PrivateModule")
+        for option in inspect.signature(getattr(module, path, object)).parameters.values():
+            default = {None: "null", option.empty: "1"}.get(option.default, option.default)
+            args += [f"--{section}.init_args.{option.name}={default}"]
+    refuse_mistakes("fit", [*args, "--trainer.callbacks+=GraphStatistics", "--no-book"])
+
+
+@pytest.mark.parametrize(("options", "is_early"), MISTAKES)
+def test_a_mistake_has_the_message_of_the_parser(options, is_early, fails, tmp_path):
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(yaml.safe_dump(WRONG))
+    said = fails("fit", *options).strip()
+    try:
+        refuse_mistakes("fit", find_configs(options))
+    except Refusal as refusal:
+        assert is_early
+        assert shorten(str(refusal)) == said
+    else:
+        assert not is_early
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--help", "--nothing"],
+        ["--model", "mine.Own", "--model.anything", "1"],
+        ["--model.dict_kwargs.anything", "1"],
+        ["--model.init_args", "{anything: 1}"],
+        ["--model", "PrivCom", "--model.release", "rr_spectral", "--model.response_share", "1"],
+        ["--trainer.callbacks+", "mine.Own", "--model", "Own", "--model.anything", "1"],
+        ["--trainer.strategy.init_args.anything", "1"],
+        ["--trainer.logger+=CSVLogger", "--trainer.logger.anything", "1"],
+        ["--card.purpose", "--anything=two words"],
+        ["--config", "dotted.yaml", "--model.num_samples", "1"],
+        ["--config", "nested.yaml", "--model.num_samples", "1"],
+    ],
+)
+def test_what_is_uncertain_passes(options, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dotted.yaml").write_text("model.class_path: DPNetGAN")
+    (tmp_path / "nested.yaml").write_text("config: dotted.yaml")
+    refuse_mistakes("fit", find_configs([*BTER, *options]))
+
+
+def test_predict_reads_no_data():
+    refuse_mistakes("predict", find_configs([*BTER, "--data.name", "gone.csv"]))
+
+
+def test_mistakes_come_before_torch(tmp_path):
+    code = (
+        "import sys; from lightning_dpg.main import main\n"
+        "for args in eval(sys.argv[1]): print(main(['fit', *args]))\n"
+        "print({'torch', 'numpy'} & {*sys.modules})"
+    )
+    mistakes = [[*BTER, "--privacy.epsilo", "2"], [*BTER, "--model.count_shar", ".1"], []]
+    done = subprocess.run(
+        [sys.executable, "-c", code, repr(mistakes)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["2", "2", "2", "set()"]

@@ -15,8 +15,7 @@ from lightning_dpg.graph.pair_space import Kind
 
 FROM_GRAPH = "from_graph"
 NAMED_BY_ATTRIBUTES = (
-    "The attributes of the numbered nodes are in the release: a row that occurs once in another "
-    "table names its node."
+    "the attributes of the numbered nodes (a row that occurs once in another table names its node)"
 )
 
 _MOST_SHOWN = 10

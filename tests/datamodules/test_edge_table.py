@@ -164,7 +164,7 @@ def test_public_nodes_and_a_condition(tmp_path):
     assert data.records.node_names == ["1", "2", "3", "4"]
     assert data.records.edges.tolist() == [[0, 1], [1, 2]]
     assert data.assumptions == [
-        "The node set (4 nodes and their names) is public: it was given as a list beside the edges."
+        "the 4 nodes and their names (given as a list beside the edges)"
     ]
 
 

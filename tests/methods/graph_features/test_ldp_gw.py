@@ -90,7 +90,7 @@ def test_padded_graphs_do_not_tell_their_sizes():
     assert method.sizes.tolist() == [9] * 20
     assert method.features.shape == (180, 4)
     assert method.released_arrays()["sizes"].tolist() == [9] * 20
-    assert "No graph has more than 9 nodes." in method.assumptions
+    assert "that no graph has more than 9 nodes" in method.assumptions
     with pytest.raises(MisconfigurationException, match="public bound"):
         fit(epsilon=3.0, max_nodes=8)
 

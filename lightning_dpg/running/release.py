@@ -2,6 +2,7 @@
 
 import html
 import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.budget import digits_down, digits_up
 
+NO_GUARANTEE = "NOT PRIVATE: these files have no guarantee and must stay with their owner"
+"""What is said of a release without protection."""
 _MARKS = (STATEMENT, GENERATOR, LEARNER)
 """Files of which every release has one."""
 
@@ -188,6 +191,8 @@ class Release:
         refuse_foreign_folder(target)
         if not (target.exists() and target.samefile(source)):
             write_folder(target, lambda made: _copy(source, made))
+        if self.statement.get("epsilon") == "inf":
+            print(f"{target}: {NO_GUARANTEE}", file=sys.stderr)
         return target
 
     def __repr__(self) -> str:

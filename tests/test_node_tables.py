@@ -135,7 +135,7 @@ def test_numbers_for_names(fit, tmp_path):
         for path in (run / "release").iterdir():
             content = path.read_bytes()
             assert b"CUST" not in content and b"node_names.csv" not in content
-        assert "The number of nodes (20)" in (run / "release" / "privacy.json").read_text()
+        assert "the number of nodes, 20 (" in (run / "release" / "privacy.json").read_text()
     assert orders[0] != orders[1] != NAMES != orders[0]
 
 

@@ -8,7 +8,6 @@ of the data, evaluation, and who is responsible.
 import math
 from typing import Any
 
-from lightning_dpg import __name__ as PACKAGE
 from lightning_dpg import __version__
 from lightning_dpg.callbacks.card.facts import Facts
 from lightning_dpg.callbacks.card.reads import read_of
@@ -41,7 +40,7 @@ GROUPS = (1, 5, 10, 50)
 FALSE_POSITIVES = 0.01
 """Share of false alarms at which the best test is stated."""
 _NEAR = 0.999
-_SHIPPED = f"{PACKAGE}.methods."
+_SHIPPED = "lightning_dpg.methods."
 _UPDATES = "client_updates"
 _NOT_GIVEN = "not stated by the operator"
 

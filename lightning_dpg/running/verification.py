@@ -157,9 +157,10 @@ def _compared(content: dict[str, Any]) -> list[str]:
         )
     written_by = content["administrative"]["lightning_dpg"]
     if written_by != __version__:
+        version = "an earlier version" if written_by is None else f"version {written_by}"
         lines.append(
-            f"the release was written by version {written_by or 'not recorded'}: its reads were not "
-            "compared with the plan of its settings"
+            f"the release was written by {version}: its reads were not compared with the plan of its "
+            "settings"
         )
     return lines
 
@@ -331,7 +332,11 @@ def _faults_of_tensors(release: Path, content: dict[str, Any]) -> Iterator[str]:
         yield f"{STATEMENT}: it is wrong on whether the method is one of lightning_dpg"
     if method is not None:
         is_of_today = isinstance(about, dict) and about.get("lightning_dpg") == __version__
-        yield from _faults_by_the_method(method, statement, is_of_today)
+        try:
+            yield from list(_faults_by_the_method(method, statement, is_of_today))
+        except (*_INCOMPLETE, RuntimeError) as error:  # of settings that no run had
+            name = type(method).__name__
+            yield f"{STATEMENT}: {name} has no plan at its epsilon ({type(error).__name__}: {error})"
 
 
 def _rebuilt(path: Path, statement: dict[str, Any]) -> PrivateModule:
@@ -381,16 +386,12 @@ def _faults_by_the_plan(
         booked[entry.key] += entry.steps
         steps = max(steps, booked[entry.key] if isinstance(entry.event, Gaussian) else 0)
     name = type(method).__name__
-    try:
-        plan = {entry.key: entry for entry in method.plan(budget, 0)}
-        training = set[str]()
-        if plan.keys() != booked.keys():
-            before = plan
-            plan = {entry.key: entry for entry in method.plan(budget, max(steps, 1))}
-            training = plan.keys() - before.keys()
-    except (*_INCOMPLETE, RuntimeError) as error:  # of settings that no run had
-        yield f"{STATEMENT}: {name} has no plan at its epsilon ({type(error).__name__}: {error})"
-        return
+    plan = {entry.key: entry for entry in method.plan(budget, 0)}
+    training = set[str]()
+    if plan.keys() != booked.keys():
+        before = plan
+        plan = {entry.key: entry for entry in method.plan(budget, max(steps, 1))}
+        training = plan.keys() - before.keys()
     for key in sorted(booked.keys() - plan.keys()):
         yield f"{STATEMENT}: it has a read {key!r} that {name} with these settings does not make"
     for key in sorted(plan.keys() - booked.keys() - training):

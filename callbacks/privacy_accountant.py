@@ -29,6 +29,7 @@ from lightning_dpg.interfaces import GraphRecords, Released, serves_records
 from lightning_dpg.privacy.budget import advised_delta
 from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger
+from lightning_dpg.run_folder import release_in
 
 LARGEST_EPSILON = 1e9
 """Largest finite budget: a larger one is a typing error, and noise is not drawn for it."""
@@ -299,7 +300,7 @@ class PrivacyAccountant(Callback):
         """Give back what the run has not released, and say what is left for others."""
         folder = trainer.log_dir if stage == "fit" else None  # asks all ranks
         if self._booked is not None:
-            release = None if folder is None else Path(folder) / "release"
+            release = None if folder is None else release_in(Path(folder))
             if line := self._booked.close("ended", release):
                 print(line)
             pl_module.ledger.account = None  # type: ignore[union-attr]  # of a method

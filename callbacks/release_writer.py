@@ -31,7 +31,7 @@ from lightning_dpg.callbacks.graph_files import (
 )
 from lightning_dpg.callbacks.privacy_accountant import PrivacyAccountant
 from lightning_dpg.callbacks.progress_bar import announce
-from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
+from lightning_dpg.callbacks.statement import folder_name, full_sentence, privacy_statement
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.io import check_edge_list_names
 from lightning_dpg.graph.name_tensor import put_names
@@ -47,6 +47,7 @@ from lightning_dpg.interfaces import (
     Records,
     serves_records,
 )
+from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
 
 __all__ = ["FORMATS", "Format", "ReleaseWriter", "write_graphs"]
 
@@ -72,6 +73,9 @@ RECIPE = "lightning_dpg"
 
 class ReleaseWriter(Callback):
     """Write ``release/`` into the run folder: synthetic graphs, generator, statement and card.
+
+    Without a guarantee (epsilon ``.inf``, say) the same files go to ``not_private/``: only what is
+    called ``release/`` may be published.
 
     A method that learns labels of graphs releases ``features.npz`` and the learner in place of
     graphs and generator. All files are functions of the released tensors, of the ledger, of the
@@ -125,7 +129,7 @@ class ReleaseWriter(Callback):
         statement = _statement(pl_module)
         if folder is None or not trainer.is_global_zero:
             return
-        release = Path(folder) / "release"
+        release = Path(folder) / folder_name(statement)
         data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
         if serves_records(data) and data.write_key(Path(folder) / KEY):
             print(f"names of the node numbers, for you only: {Path(folder) / KEY}")
@@ -139,7 +143,9 @@ class ReleaseWriter(Callback):
         content = statement | with_texts(topics(statement, facts), self.card, found.topic)
         announce(trainer, f"writing {release}")
         write_folder(release, lambda place: self._fill(place, pl_module, statement, content))
-        print(f"run folder: {folder}\nrelease: {release}")
+        for name in {RELEASE, NOT_PRIVATE} - {release.name}:  # of an earlier run in this folder
+            shutil.rmtree(Path(folder) / name, ignore_errors=True)
+        print(f"run folder: {folder}\n{release.name.replace('_', ' ')}: {release}")
         write_nonprivate_card(content, found, Path(folder))
 
     def on_predict_batch_end(

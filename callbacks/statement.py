@@ -9,6 +9,7 @@ from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs, Undire
 from lightning_dpg.interfaces import Released
 from lightning_dpg.privacy.budget import Budget, digits_up, rounded_up
 from lightning_dpg.privacy.ledger import PURE, LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
 
 RELATIONS = {
     Relation.EDGE: ("edge-level", "add/remove one undirected edge"),
@@ -57,23 +58,44 @@ def privacy_statement(module: Released) -> dict[str, Any]:
 
 def full_sentence(statement: dict[str, Any]) -> str:
     """State the guarantee and its assumptions in one paragraph."""
-    return " ".join([statement["guarantee"], "Assumed public:", *statement["assumptions"]])
+    if not statement["assumptions"]:
+        return str(statement["guarantee"])
+    assumed = "; ".join(text.rstrip(".") for text in statement["assumptions"])
+    return f"{statement['guarantee']} Assumed public: {assumed}."
+
+
+def entries_of(statement: dict[str, Any]) -> list[LedgerEntry]:
+    """Ledger entries of a statement, which has a word, and no number, for infinity.
+
+    Raises:
+        Refusal: If an entry is not accounted for.
+    """
+    return [
+        LedgerEntry.from_dict(
+            {key: math.inf if value == "inf" else value for key, value in entry.items()}
+        )
+        for entry in statement["entries"]
+    ]
+
+
+def folder_name(statement: dict[str, Any]) -> str:
+    """Name of the folder of a release: only one with a guarantee is called so."""
+    return NOT_PRIVATE if statement["epsilon"] == "inf" else RELEASE
 
 
 def _by_refusal(budget: Budget) -> list[str]:
     """State what a release shows of the exact number of edges: with more, there would be none."""
     if not budget.delta or math.isinf(budget.epsilon):
         return []
-    return [
-        f"There are fewer than {1 / budget.delta:g} edges: with one over delta a run is refused."
-    ]
+    most = f"{1 / budget.delta:g} edges (one over delta: a run on as many is refused)"
+    return [f"that there are fewer than {most}"]
 
 
 def _why_none(ledger: PrivacyLedger, is_secret: bool) -> list[str]:
     """Return why there is no guarantee; empty if there is one."""
     reasons = list(ledger.reasons)
     if not ledger.entries:
-        reasons.append("the method booked no release in its ledger")
+        reasons.append("the method booked no read in its ledger")
     if not is_secret:
         reasons.append("the noise was drawn from a known seed")
     return reasons
@@ -102,7 +124,7 @@ def _sentence(
         change += f"; one changed link is two such changes: {_twice(epsilon, delta)}-DP"
     given = "" if condition is None else f" if {condition}"
     reads = ledger.steps or len(ledger.entries)
-    what = f"{reads} private steps" if ledger.steps else f"{reads} release{'s' * (reads > 1)}"
+    what = f"{reads} private steps" if ledger.steps else f"{reads} read{'s' * (reads > 1)}"
     return (
         f"{level} ({epsilon:.15g}, {delta:.15g})-DP{given} ({change}), {accountant} "
         f"accountant, {what}.{paper}"

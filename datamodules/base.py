@@ -43,28 +43,26 @@ from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
 from lightning_dpg.interfaces import Identity
 
 _NODE_SETS = {
-    NodeSet.BUILT_IN: "is public: the graph is built in.",
-    NodeSet.TABLE: "is public: it is the input's own node table, which must not have been "
-    "collected from private edges.",
-    NodeSet.LIST: "is public: it was given as a list beside the edges.",
-    NodeSet.LINES: "is taken for public, although it was read off the private lines: an id that "
-    "occurs on one line only {shows} because of that line.",
-    NodeSet.LARGEST: "is taken for public, although its size was read off the private lines, as "
-    "the largest id plus one.",
+    NodeSet.BUILT_IN: "built-in graph",
+    NodeSet.TABLE: "the input's own node table, which must not have been collected from private edges",
+    NodeSet.LIST: "given as a list beside the edges",
+    NodeSet.LINES: "although read off the private lines: an id that occurs on one line only {shows} "
+    "because of that line",
+    NodeSet.LARGEST: "although their number was read off the private lines, as the largest id plus one",
 }
-_PUBLIC_SIDES = "The side of each node is public."
+_PUBLIC_SIDES = "the side of each node"
 _SIDES_OF_COLUMNS = (
-    "The side of each node is taken for public, although it was read off the private lines, as the "
-    "column in which the node stands."
+    "the side of each node (although read off the private lines, as the column in which the node "
+    "stands)"
 )
 
 
 def node_set_assumption(num_nodes: int, node_set: NodeSet, names: str) -> str:
     """State what a guarantee assumes of the nodes, by their origin."""
-    fact, shows = f"The node set ({num_nodes} nodes and their names)", "is in the release"
+    fact, shows = f"the {num_nodes} nodes and their names", "is in the release"
     if names == "numbers":
-        fact, shows = f"The number of nodes ({num_nodes})", "is counted"
-    return f"{fact} {_NODE_SETS[node_set].format(shows=shows)}"
+        fact, shows = f"the number of nodes, {num_nodes}", "is counted"
+    return f"{fact} ({_NODE_SETS[node_set].format(shows=shows)})"
 
 
 def sides_assumption(node_set: NodeSet) -> str:
@@ -210,8 +208,8 @@ class GraphDataModule(pl.LightningDataModule):
         if self.largest_component:
             graph = largest_component(graph)
             self.assumptions.append(
-                f"The largest component ({graph.num_nodes} of {total} nodes) was found by "
-                "looking at the private edges and is taken for public."
+                f"the largest component, {graph.num_nodes} of {total} nodes (although found by "
+                "looking at the private edges)"
             )
         self.assumptions.append(node_set_assumption(graph.num_nodes, reading.node_set, self.names))
         if self.node_attributes is not None:
@@ -286,7 +284,7 @@ class GraphDataModule(pl.LightningDataModule):
         number = torch.empty(graph.num_nodes, dtype=torch.long)
         number[torch.tensor(self._numbering)] = torch.arange(graph.num_nodes)
         self.assumptions.append(
-            "The nodes are numbered in a secret random order; the release holds no name."
+            "that the nodes are numbered in a secret random order (the release holds no name)"
         )
         made = space.graph(number[space.edges(graph)])
         attributes = attributes_of(graph)

@@ -97,8 +97,8 @@ BUILT_IN_SETS: dict[str, Callable[[], list[Data]]] = {
 }
 
 SET_ASSUMPTIONS = {
-    "ego_sets": "The nodes of the ego graphs were found by looking at the private edges of both "
-    "networks and are taken for public."
+    "ego_sets": "the nodes of the ego graphs (although found by looking at the private edges of both "
+    "networks)"
 }
 """Assumptions of a guarantee because of the construction of a set."""
 

@@ -305,8 +305,8 @@ class EdgeListDataModule(GraphDataModule):
         self.val_links = self._links(edges[coin < self.val_fraction], 1)
         self.test_links = self._links(edges[(coin >= self.val_fraction) & (coin < held_out)], 2)
         self.assumptions.append(
-            "A public coin per node pair holds edges out of the training; "
-            "figures about held-out edges are not covered by the guarantee."
+            "that a public coin per node pair holds edges out of the training (figures about "
+            "held-out edges are not covered by the guarantee)"
         )
 
     def _split_as_published(self, split: str) -> None:
@@ -320,8 +320,8 @@ class EdgeListDataModule(GraphDataModule):
         self.val_links = self._links(parts["val_ones"], 1, parts["val_zeros"])
         self.test_links = self._links(parts["test_ones"], 2, parts["test_zeros"])
         self.assumptions.append(
-            f"The published split {split} is public, although the choice of its held-out edges "
-            "looked at all edges; figures about held-out edges are not covered by the guarantee."
+            f"the published split {split} (although the choice of its held-out edges looked at all "
+            "edges, and figures about held-out edges are not covered by the guarantee)"
         )
 
     def _links(

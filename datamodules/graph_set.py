@@ -145,8 +145,7 @@ class GraphSetDataModule(pl.LightningDataModule):
         self.labels = _labels(self.graphs)
         self.preparation = list(self.assumptions)
         self.assumptions.append(
-            "The number of graphs, the nodes of each, their features and the labels of the graphs "
-            "are public."
+            "the number of graphs, the nodes of each, their features and the labels of the graphs"
         )
         self._is_set_up = True
 

@@ -19,8 +19,7 @@ LEFT_OUT = (
     f"the edges: set node_attributes to {FROM_GRAPH} (--data.node_attributes {FROM_GRAPH})"
 )
 NAMED_BY_ATTRIBUTES = (
-    "The attributes of the numbered nodes are in the release: a row that occurs once in another "
-    "table names its node."
+    "the attributes of the numbered nodes (a row that occurs once in another table names its node)"
 )
 
 _MOST_SHOWN = 10

@@ -111,14 +111,13 @@ class SubgraphDataModule(GraphSetDataModule):
         self._whole = whole
         if reading.node_set in (NodeSet.LINES, NodeSet.LARGEST):
             self.assumptions.append(
-                "The node set of the whole graph is taken for public, although it was read off the "
-                "private lines."
+                "the node set of the whole graph (although read off the private lines)"
             )
         if self.largest_component:
             total, whole = whole.num_nodes, largest_component(whole)
             self.assumptions.append(
-                f"The largest component ({whole.num_nodes} of {total} nodes) was found by looking at "
-                "the private edges and is taken for public."
+                f"the largest component, {whole.num_nodes} of {total} nodes (although found by "
+                "looking at the private edges)"
             )
         centers, node_sets = self._node_sets(whole)
         kept = occurrences(whole, node_sets, self.max_occurrences, self.seed)
@@ -136,8 +135,8 @@ class SubgraphDataModule(GraphSetDataModule):
         if self.kind == "ego":
             self.assumptions.append(_ego_assumption(len(centers), self.hops))
         self.assumptions.append(
-            f"An edge of the whole graph is kept in at most {self.max_occurrences} of the "
-            f"{len(graphs)} subgraphs, by a public coin."
+            f"that an edge of the whole graph is kept in at most {self.max_occurrences} of the "
+            f"{len(graphs)} subgraphs, by a public coin"
         )
         return graphs
 
@@ -215,15 +214,15 @@ def ego_nodes(graph: Data, centers: NDArray[np.int64], hops: int) -> list[NDArra
 def _ego_assumption(num_centers: int, hops: int) -> str:
     """Return what is assumed public because sizes of ego graphs are released."""
     what = (
-        "all links of the centers are, and the released sizes are their degrees plus one; the "
-        "guarantee is about all other links"
+        "all links of the centers, whose degrees plus one are the released sizes (the guarantee is "
+        "about all other links)"
         if hops == 1
-        else f"who is at most {hops} links away from a center is, and the released sizes count them; "
-        "the guarantee is about links that bring no node that near, nor any farther"
+        else f"who is at most {hops} links away from a center, which the released sizes count (the "
+        "guarantee is about links that bring no node that near, nor any farther)"
     )
     return (
-        f"The nodes of the {num_centers} ego graphs were found by looking at the private edges and "
-        f"are taken for public: {what}."
+        f"the nodes of the {num_centers} ego graphs, although found by looking at the private edges, "
+        f"and with them {what}"
     )
 
 

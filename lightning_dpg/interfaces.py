@@ -195,7 +195,7 @@ class Released(RequestsBatches, Protocol):
 
     Attributes:
         ledger: Releases so far.
-        assumptions: What the guarantee takes as public, one sentence each.
+        assumptions: What the guarantee takes as public, phrases to follow "Assumed public:".
         is_pure: Whether a delta of 0 suffices.
         adds_noise: Whether it protects anything at all.
         is_trained: Whether steps change what the releases before them have made.

@@ -83,7 +83,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
     Returns:
         Exit code: 0; 1 if an audit refutes a claim, or if a release or a book was changed; 2 if the user has
-        to correct something; 130 after Ctrl-C.
+        to correct something; 3 if a release is of version 0.1.0, without checksums; 130 after Ctrl-C.
 
     Raises:
         Exception: A fault of the program, with a last line that asks for a report.

@@ -44,8 +44,9 @@ ARROWS = {
     "advice": {"errors"},
     "classes": set(),
     "errors": set(),
+    "run_folder": set(),
 }
-FOR_ALL = {"__version__", "advice", "classes", "errors"}
+FOR_ALL = {"__version__", "advice", "classes", "errors", "run_folder"}
 
 
 def allowed(room):

@@ -68,7 +68,7 @@ def text_of(notebook, start):
 
 def publishes(notebook, folder):
     said = text_of(notebook, "!python -m lightning_dpg verify")
-    assert "7 files have their checksums\nepsilon 2.0 is what the 5 entries prove" in said
+    assert "7 files have their checksums\nepsilon 2.0 is what the 5 reads prove" in said
     assert dpg.open_release(folder / "published").sample(0).num_nodes == 600
     assert "<title>" in (folder / "evaluation.html").read_text()
 

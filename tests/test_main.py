@@ -14,7 +14,9 @@ from opacus.accountants import PRVAccountant
 from lightning_dpg.datamodules import tu
 from lightning_dpg.main import main
 from lightning_dpg.privacy.ledger import LedgerEntry
+from lightning_dpg.run_folder import release_in
 from lightning_dpg.running.settings import shipped_configs
+from lightning_dpg.running.verification import faults
 
 CONFIGS = shipped_configs()
 HERE = [name for name in CONFIGS if "/" not in name]  # the others need real data
@@ -94,12 +96,14 @@ def test_every_config_fits_and_predicts(name, tmp_path, monkeypatch, capfd):
         ("guarantee: edge-", "guarantee: node-", "guarantee: local graph-", "no guarantee: ")
     )
     (place,) = tmp_path.glob("out/*/version_0")
-    assert (place / "release" / "privacy.json").is_file()
+    release = release_in(place)
+    assert (release.name == "release") is last.startswith("guarantee: ")
+    assert not faults(release)
     (checkpoint,) = place.glob("checkpoints/*.ckpt")
     config = ["--config", str(place / "config.yaml"), "--ckpt_path", str(checkpoint)]
     code, said = main(["predict", *config]), "".join(capfd.readouterr())
     made = {path.name for path in tmp_path.glob("out/*/version_1/predictions/*")}
-    if not (place / "release" / "features.npz").is_file():
+    if not (release / "features.npz").is_file():
         assert code == 0
         assert len([name for name in made if name.startswith("synthetic-0.")]) == 3
     elif code == 0:

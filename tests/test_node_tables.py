@@ -101,7 +101,7 @@ def test_one_line_says_what_was_read_to_the_owner_only(fit, tmp_path, caplog, mo
     for path in run.rglob("*"):
         assert path.is_dir() or b"direction dropped" not in path.read_bytes()
     sentence = json.loads((run / "release" / "privacy.json").read_text())["assumptions"][0]
-    assert "(20 nodes and their names) is taken for public, although" in sentence
+    assert "the 20 nodes and their names (although read off" in sentence
     assert "an id that occurs on one line only is in the release because of that line" in sentence
 
 
@@ -114,7 +114,7 @@ def test_node_list_keeps_ids_without_edges_and_refuses_others(fit, tmp_path, cap
         run = fit("--data.name", "transfers.csv", *options)
         assert released_names(run) == NAMES
     sentence = json.loads((run / "release" / "privacy.json").read_text())["assumptions"][0]
-    assert sentence.endswith("is public: it was given as a list beside the edges.")
+    assert sentence.endswith("(given as a list beside the edges)")
     write_table(tmp_path / "transfers.csv", [*EDGES, ("CUST-1", "CUST-SECRET")])
     before = sorted(tmp_path.rglob("*"))
     assert main(["fit", "--config", "run.yaml", "--data.name", "transfers.csv", *options]) == 2
@@ -139,7 +139,7 @@ def test_numbers_for_names(fit, tmp_path):
         for path in (run / "release").iterdir():
             content = path.read_bytes()
             assert b"CUST" not in content and b"node_names.csv" not in content
-        assert "The number of nodes (20)" in (run / "release" / "privacy.json").read_text()
+        assert "the number of nodes, 20 (" in (run / "release" / "privacy.json").read_text()
     assert orders[0] != orders[1] != NAMES != orders[0]
 
 

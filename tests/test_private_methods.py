@@ -44,6 +44,7 @@ from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.running.releases import open_release
 from lightning_dpg.running.settings import shipped_configs
+from lightning_dpg.running.verification import faults
 from tests.closed_forms import gaussian_sigma
 from tests.training import quiet_trainer
 
@@ -783,6 +784,7 @@ def test_private_edges_are_read_in_training_steps_only(case, monkeypatch, tmp_pa
         len(data.edges)
     trainer.datamodule = None
     del data
+    assert not faults(tmp_path / "release")  # it is what the class and its plan say
     rebuilt = open_release(tmp_path / "release").method
     if case in LEARNERS:
         kernels = rebuilt.kernels(rebuilt.embedding, rebuilt.sizes)

@@ -6,6 +6,13 @@ from typing import Any, NamedTuple
 
 from lightning_dpg.callbacks.card.topics import percent
 from lightning_dpg.privacy.budget import digits_down, digits_up
+from lightning_dpg.privacy.second_opinion import SecondOpinion
+
+NOT_SHIPPED = (
+    "Nobody but its author has proved this method. It is not one of the methods of lightning_dpg: "
+    "whether its sensitivities hold, and whether it books all that it reads, was not checked."
+)
+"""What is said of a release by a user's own method."""
 
 
 class Table(NamedTuple):
@@ -42,6 +49,7 @@ class Document(NamedTuple):
         title: Heading of all.
         guarantee: The guarantee in one sentence, or that there is none.
         is_private: Whether there is a guarantee.
+        warning: What the reader has to know before all else; empty for a shipped method.
         description: The content of the folder.
         sections: All sections in their order.
     """
@@ -49,6 +57,7 @@ class Document(NamedTuple):
     title: str
     guarantee: str
     is_private: bool
+    warning: str
     description: str
     sections: list[Section]
 
@@ -68,7 +77,7 @@ def document(content: dict[str, Any]) -> Document:
         _reads(content["mechanisms"]["reads"], content["entries"]),
         _errors(content["mechanisms"]["reads"]),
         _evaluation(content["evaluation"]),
-        _accounting(content["accounting"]),
+        _accounting(content),
         Section("Known limits", lists=(content["limitations"]["known"],)),
         _checks(),
     ]
@@ -76,6 +85,8 @@ def document(content: dict[str, Any]) -> Document:
         title=content["product"]["name"],
         guarantee=content["guarantee"],
         is_private=content["epsilon"] != "inf",
+        # Releases of earlier versions do not say it.
+        warning="" if content["administrative"].get("shipped", True) else NOT_SHIPPED,
         description=content["product"]["description"],
         sections=sections,
     )
@@ -181,7 +192,7 @@ def _public(exposure: dict[str, Any]) -> Section:
     published = f"Published: {exposure['published']}"
     return Section(
         "What is published, and what is assumed to be public",
-        (published,),
+        (published, "Assumed public:"),
         (exposure["unprotected_quantities"],),
     )
 
@@ -197,7 +208,7 @@ def _reads(reads: list[dict[str, Any]], entries: list[dict[str, Any]]) -> Sectio
         )
         for read, entry in zip(reads, entries, strict=True)
     ]
-    head = ("release", "noise or cost", "sensitivity", "times", "proof")
+    head = ("read", "noise or cost", "sensitivity", "times", "proof")
     return Section(
         "Every read of the private data",
         lists=([read["description"] for read in reads],),
@@ -236,7 +247,7 @@ def _errors(reads: list[dict[str, Any]]) -> Section:
         "The error of each single number by its noise, before the method makes the numbers "
         "consistent. It follows from the mechanism and does not depend on the private data."
     )
-    head = ("release", "noise", "mean absolute error", "not exceeded in 95 % of cases")
+    head = ("read", "noise", "mean absolute error", "not exceeded in 95 % of cases")
     return Section("Expected error of the released numbers", (text,), tables=(Table(head, rows),))
 
 
@@ -245,11 +256,23 @@ def _evaluation(topic: dict[str, str]) -> Section:
     return Section("Audits, attacks and quality", lists=(lines,))
 
 
-def _accounting(topic: dict[str, str]) -> Section:
+def _accounting(content: dict[str, Any]) -> Section:
+    topic = content["accounting"]
     lines = [topic["composition"], topic["post_processing"], topic["earlier_releases"]]
+    if "second_opinion" in topic:
+        lines.insert(1, _opinion(topic["second_opinion"], float(content["epsilon"])))
     if "other_runs" in topic:
         lines.append(f"Other runs on these data: {topic['other_runs']}.")
     return Section("Accounting and earlier releases", tuple(lines))
+
+
+def _opinion(found: dict[str, Any], epsilon: float) -> str:
+    opinion = SecondOpinion(found["rdp"], found["prv"], found["is_part"])
+    remark = opinion.remark(epsilon)
+    return (
+        f"By {found['by']}, another program, epsilon is {opinion}. The number by RDP is an upper "
+        f"bound; the ones by PRV are a lower and an upper bound.{f' {remark}' if remark else ''}"
+    )
 
 
 def _checks() -> Section:

@@ -2,8 +2,7 @@
 
 from typing import Any, NamedTuple
 
-_SECRET_NUMBERS = "The nodes are numbered in a secret random order"
-
+_SECRET_NUMBERS = "nodes are numbered in a secret random order"
 
 ADDED_UP = "added up in a budget book"
 NOT_ADDED_UP = "not added up"
@@ -40,5 +39,5 @@ class Facts(NamedTuple):
 
 def publishes_names(statement: dict[str, Any], facts: Facts) -> bool:
     """Whether the names of the nodes of one graph are in the release."""
-    numbered = any(line.startswith(_SECRET_NUMBERS) for line in statement["assumptions"])
+    numbered = any(_SECRET_NUMBERS in line for line in statement["assumptions"])
     return not facts.is_set and not numbered

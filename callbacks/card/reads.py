@@ -20,7 +20,7 @@ _SCALED_NOISE = "joint_degrees"
 """Key of numbers with larger noise where the released degrees are large."""
 _NORMAL_NOISE = re.compile("degrees|branch_edges|neighbor_sums_[0-9]+")
 _SAMPLED = ("amplified_epsilon", "drawn_epsilon")
-"""Proofs of releases that are computed from a sample: the noise is not that of their cost."""
+"""Proofs of reads that are computed from a sample: the noise is not that of their cost."""
 _CHOICES = {"communities": "communities", "dendrogram": "a dendrogram"}
 
 
@@ -44,7 +44,7 @@ def read_of(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def expected_error(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """Expected error of each number of a release; None where no closed form is known here."""
+    """Expected error of each number of a read; None where no closed form is known here."""
     key, mechanism, moved = _key(entry), entry["mechanism"], float(entry["sensitivity"])
     if not moved or mechanism == "non_private" or any(p in entry["proof"] for p in _SAMPLED):
         return None

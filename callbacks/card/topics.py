@@ -13,10 +13,12 @@ from lightning_dpg.callbacks.card.facts import Facts
 from lightning_dpg.callbacks.card.reads import read_of
 from lightning_dpg.callbacks.card.texts import Card
 from lightning_dpg.callbacks.card.units import Unit, kind_of, unit_of
+from lightning_dpg.callbacks.statement import entries_of
 from lightning_dpg.privacy.budget import digits_up
 from lightning_dpg.privacy.composition import APPROXIMATE, PURE
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.meaning import belief_bound, group_budget, true_positive_bound
+from lightning_dpg.privacy.second_opinion import OPACUS, second_opinion
 
 TOPICS = (
     "product",
@@ -38,6 +40,7 @@ GROUPS = (1, 5, 10, 50)
 FALSE_POSITIVES = 0.01
 """Share of false alarms at which the best test is stated."""
 _NEAR = 0.999
+_SHIPPED = "lightning_dpg.methods."
 _UPDATES = "client_updates"
 _NOT_GIVEN = "not stated by the operator"
 
@@ -69,7 +72,7 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
         "trust_model": _trust_model(statement),
         "privacy_parameters": parameters_of(statement) | {"meaning": _meaning(statement, unit)},
         "mechanisms": {"reads": [read_of(entry) for entry in statement["entries"]]},
-        "accounting": _accounting(statement) | _other_runs(facts),
+        "accounting": _accounting(statement) | _second_opinion(statement) | _other_runs(facts),
         "exposure": {
             "published": (
                 "All files of this folder, and with the tensors the values that the reads released."
@@ -93,6 +96,7 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
             "date": facts.date,
             "lightning_dpg": facts.version,
             "method": facts.method_path,
+            "shipped": facts.method_path.startswith(_SHIPPED),
             "settings": facts.settings,
             "configuration_sha256": facts.configuration,
             "card_date": facts.date,
@@ -280,10 +284,18 @@ def _accounting(statement: dict[str, Any]) -> dict[str, Any]:
         ),
         "earlier_releases": (
             "Earlier releases of the same data are not recorded here. Two runs on one graph add "
-            "up: the epsilons and deltas of all releases, and of runs that failed after their "
-            "first read, count together."
+            "up: the epsilons and deltas of all runs, those that failed after their first read "
+            "among them, count together."
         ),
     }
+
+
+def _second_opinion(statement: dict[str, Any]) -> dict[str, Any]:
+    """Epsilon by opacus, where it has a number."""
+    if statement["epsilon"] == "inf":
+        return {}
+    found = second_opinion(entries_of(statement), float(statement["delta"]))
+    return {} if found is None else {"second_opinion": {"by": OPACUS, **found._asdict()}}
 
 
 def _other_runs(facts: Facts) -> dict[str, Any]:

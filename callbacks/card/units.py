@@ -23,7 +23,8 @@ _BOTH_DIRECTIONS = (
     "A mutual relation as a whole: one in each direction is two relations, so that the relation of "
     "two nodes in any direction is two units."
 )
-_PUBLIC_ATTRIBUTES = "Node attributes are public"
+_PUBLIC_ATTRIBUTES = ("the node attributes,", "Node attributes are public")
+"""How the assumption begins, here and in earlier versions."""
 _ATTRIBUTES = (
     "Attributes of the nodes are published as they are, such as age or branch. A method that "
     "learns links from them also shows how alike related nodes are."

@@ -41,6 +41,7 @@ from lightning_dpg.graph.pair_space import Kind, space_of
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.queries import align
+from lightning_dpg.run_folder import release_in
 from lightning_dpg.running.complete import method_settings, on_data
 from lightning_dpg.running.fit import fit_settings
 from lightning_dpg.running.graph_arguments import load, load_set, name_of_graph
@@ -275,7 +276,7 @@ def _folder_of(published: Any) -> Path | None:
 
 def _config_of(folder: Path) -> Path | None:
     """Find the configuration in the folder of a run or beside a release; None if there is none."""
-    inside = folder if (folder / "release").is_dir() else folder.absolute().parent
+    inside = folder if release_in(folder) != folder else folder.absolute().parent
     return inside / "config.yaml" if (inside / "config.yaml").is_file() else None
 
 

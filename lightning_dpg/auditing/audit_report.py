@@ -9,7 +9,7 @@ from lightning_dpg.running.graph_arguments import GraphName
 
 
 class Bound(NamedTuple):
-    """Claim and lower bound of one release, or of all releases together."""
+    """Claim and lower bound of one read, or of all reads together."""
 
     release: str | None
     claimed_epsilon: float
@@ -38,10 +38,10 @@ class Report(NamedTuple):
         canaries: Number of canaries of all fits, each with a coin of its own.
         delta: Delta of all claims.
         confidence: Probability with which all bounds hold together.
-        together: Bound by all releases together.
+        together: Bound by all reads together.
         apart: Bounds by each scored release, if there are several and one fit tests all canaries.
-        scored: Names of the releases that the attacker scores; none in the view ``black_box``.
-        unscored: Names of the releases that have no score.
+        scored: Names of the reads that the attacker scores; none in the view ``black_box``.
+        unscored: Names of the reads that have no score.
         all_alike: Whether all canaries have the same score.
         graph: Name of the audited graph, and whether it is built in and therefore public.
     """
@@ -111,7 +111,7 @@ def _lines(report: Report) -> list[str]:
     if math.isinf(together.claimed_epsilon):
         verdict = "nothing is claimed that could be refuted"
     elif report.refuting:
-        names = {bound.release or "all releases together": None for bound in report.refuting}
+        names = {bound.release or "all reads together": None for bound in report.refuting}
         verdict = f"REFUTED: the method loses more than it claims, by {', '.join(names)}"
     else:
         verdict = "not refuted"
@@ -127,10 +127,10 @@ def _lines(report: Report) -> list[str]:
 
 
 def _scored(report: Report) -> list[str]:
-    """List the scored releases with their bounds, and the releases without a score."""
+    """List the scored reads with their bounds, and the reads without a score."""
     total = len(report.scored) + len(report.unscored)
     not_scored = f", not: {', '.join(report.unscored)}" if report.unscored else ""
-    lines = [f"scored: {len(report.scored)} of {total} releases{not_scored}"]
+    lines = [f"scored: {len(report.scored)} of {total} reads{not_scored}"]
     return lines + [
         f"  {bound.release}: {bound.correct} of {bound.guesses} right, epsilon at least "
         f"{bound.epsilon_lower_bound:.4f}, claimed up to it: {bound.claimed_epsilon:.4g}"

@@ -24,7 +24,7 @@ from lightning_dpg.running.fit import fit_without_release
 
 
 class CanaryScores(NamedTuple):
-    """Scores of the canaries by one release, or by all releases together.
+    """Scores of the canaries by one read, or by all reads together.
 
     Attributes:
         name: Name of the release, for people.
@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
         method: Name of the method.
         delta: Delta of all claims.
         inserted: Which canaries were in, shape ``(P,)``.
-        together: Scores by all releases together.
+        together: Scores by all reads together.
         apart: Scores by each release, by its key in the ledger; none in the view ``black_box``.
     """
 
@@ -105,9 +105,7 @@ class WhiteBoxAttacker:
             )
             for key, claim in claims_so_far(ledger, delta, epsilon).items()
         }
-        together = CanaryScores(
-            "all releases together", epsilon, sum(self.scores.values(), nothing)
-        )
+        together = CanaryScores("all reads together", epsilon, sum(self.scores.values(), nothing))
         return Outcome(type(self._method).__name__, delta, inserted, together, apart)
 
 
@@ -160,7 +158,7 @@ def audited_fit(
         return attackers[0].outcome(inserted, delta, epsilon)
     with torch.no_grad():
         scores = black_box_score(method.eval(), data, pairs, known).double().cpu()
-    together = CanaryScores("all releases together", epsilon, scores)
+    together = CanaryScores("all reads together", epsilon, scores)
     return Outcome(statement["method"], delta, inserted, together, {})
 
 

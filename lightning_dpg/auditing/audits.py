@@ -213,7 +213,7 @@ def audit_one_canary(
 
 
 def bounded(outcome: Outcome, view: str, fits: int, confidence: float) -> Report:
-    """Bound epsilon by all releases together and by each one, at one joint confidence.
+    """Bound epsilon by all reads together and by each one, at one joint confidence.
 
     Args:
         outcome: Scores of all fits.

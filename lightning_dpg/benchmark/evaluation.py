@@ -26,6 +26,7 @@ from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.kind_queries import compare_kinds
 from lightning_dpg.metrics.queries import Answer, Comparison, Profile
+from lightning_dpg.run_folder import release_in
 from lightning_dpg.running.graph_arguments import load
 from lightning_dpg.running.measurement import contents_of_graph, log_reading
 from lightning_dpg.running.python_errors import readable_errors
@@ -305,7 +306,7 @@ def _draw(release: Release, kind: Kind) -> Data:
 
 def release_folder(source: str | Path) -> Path | None:
     """Folder with the privacy statement of a release; None if the source is no release or run."""
-    places = (Path(source) / "release", Path(source))
+    places = (release_in(Path(source)), Path(source))
     return next((place for place in places if (place / STATEMENT).is_file()), None)
 
 

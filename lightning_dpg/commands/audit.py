@@ -27,8 +27,8 @@ threshold, which the others try.
 
 Views: black_box, where the attacker has the release; white_box, where it has every noisy value of the
 run as well, as the proofs allow. The audit prints which noisy values it scores, and names the others:
-a mistake in their noise stays unseen. Each scored release is also tried by
-itself against the epsilon of all releases up to it; the confidence is that of all bounds together.
+a mistake in their noise stays unseen. Each scored read is also tried by
+itself against the epsilon of all reads up to it; the confidence is that of all bounds together.
 The exit code is 1 if a bound exceeds its claim."""
 
 _VIEWS = ("black_box", "white_box")

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from lightning_dpg.errors import CommandError
+from lightning_dpg.run_folder import release_in
 
 DESCRIPTION = """\
 Write the model card of a release again: MODEL_CARD.md, MODEL_CARD.html, the texts of privacy.json
@@ -39,8 +40,7 @@ def run(args: list[str]) -> None:
         add(f"--{name}", metavar="FILE", help=meaning)
     add("--method", metavar="MODULE.CLASS", help="import the method of an older release from here")
     options = parser.parse_args(args)
-    folder = options.release
-    release = folder / "release" if (folder / "release").is_dir() else folder
+    release = release_in(options.release)
     if not (release / "privacy.json").is_file():
         raise CommandError(f"{release}: no release, it has no privacy.json")
 

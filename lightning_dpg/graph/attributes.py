@@ -38,7 +38,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 Matrix: TypeAlias = csr_array | NDArray[Any]
 
-PUBLIC_ATTRIBUTES = "Node attributes are public and were not computed from the edges."
+PUBLIC_ATTRIBUTES = "the node attributes, which were not computed from the edges"
 """Assumption of each guarantee where attributes are used."""
 
 

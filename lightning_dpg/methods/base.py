@@ -38,7 +38,7 @@ class PrivateModule(pl.LightningModule):
             values replace them.
         removed_tensors: Released tensors of earlier versions that the method no longer reads.
         renamed_tensors: Current names of released tensors, by their names in earlier versions.
-        assumptions: Facts that the guarantee treats as public, one sentence each.
+        assumptions: Facts that the guarantee treats as public, phrases to follow "Assumed public:".
         reads: Protocol of the records: ``GraphRecords``, ``AttributedGraphRecords`` or
             ``GraphSetRecords``.
         repeats_edges: Whether the method multiplies its sensitivities by ``max_occurrences`` of a

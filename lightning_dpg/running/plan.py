@@ -9,6 +9,7 @@ from lightning_dpg.privacy.budget import Budget, digits_up, rounded_up
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier, max_steps
 from lightning_dpg.privacy.composition import entry_of, headline
 from lightning_dpg.privacy.events import Gaussian
+from lightning_dpg.privacy.second_opinion import SecondOpinion, second_opinion
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
@@ -26,6 +27,7 @@ class Plan:
         epsilon: Epsilon that the steps spend, rounded up.
         accountant: Accountant of that epsilon.
         max_steps: Number of steps that the budget affords with this noise.
+        second_opinion: Epsilon by opacus; None where it has no number.
     """
 
     budget: Budget
@@ -36,6 +38,7 @@ class Plan:
     epsilon: float
     accountant: str
     max_steps: int
+    second_opinion: SecondOpinion | None
 
     def __str__(self) -> str:
         """Write the plan as text, with the epsilons of nearby settings."""
@@ -45,6 +48,7 @@ class Plan:
             f"noise multiplier: {digits_up(self.sigma, 6)}"
             + (" (smallest that fits)" if self.is_calibrated else ""),
             f"epsilon spent: {self.epsilon:.4f} ({self.accountant} accountant, that of the budget)",
+            *([] if self.second_opinion is None else [f"epsilon by opacus: {self.second_opinion}"]),
             f"steps that fit with this noise: {self.max_steps}"
             + (" (OVER BUDGET)" if self.max_steps < self.steps else ""),
             "",
@@ -71,7 +75,7 @@ def plan(
         noise_multiplier: Noise to evaluate; by default solved from the budget.
 
     Returns:
-        The plan, with the attributes ``sigma``, ``epsilon`` and ``max_steps``.
+        The plan, with the attributes ``sigma``, ``epsilon``, ``max_steps`` and ``second_opinion``.
 
     Raises:
         CommandError: If a number is out of its range.
@@ -100,6 +104,7 @@ def plan(
         budget, sample_rate=sample_rate, steps=steps
     )
     spent, accountant = _headline(sigma, sample_rate, steps, delta)
+    opinion = second_opinion([entry_of(Gaussian(sigma, sample_rate), steps)], delta)
     return Plan(
         budget,
         sample_rate,
@@ -109,6 +114,7 @@ def plan(
         epsilon=rounded_up(spent),
         accountant=accountant,
         max_steps=max_steps(budget, sigma, sample_rate=sample_rate),
+        second_opinion=opinion,
     )
 
 

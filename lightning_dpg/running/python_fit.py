@@ -28,6 +28,7 @@ from lightning_dpg.cli.parser import PrivateParser
 from lightning_dpg.cli.quiet import mute_known_warnings, quiet, without_messages
 from lightning_dpg.errors import CommandError, is_interrupt
 from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
 from lightning_dpg.running.data_argument import data_module
 from lightning_dpg.running.method_choice import Method, MethodChoice, choose_method
 from lightning_dpg.running.python_errors import in_words_of_python, readable_errors
@@ -166,8 +167,9 @@ def _fit_with(
     added = [each for each in (accountant, writer) if not _has(trainer, type(each))]
     if writer not in added and writer.card != Card():
         raise CommandError("card: give it to the ReleaseWriter of the trainer")
-    place = Path(trainer.log_dir or trainer.default_root_dir) / "release"
-    refuse_foreign_folder(place)
+    folder = Path(trainer.log_dir or trainer.default_root_dir)
+    for name in (RELEASE, NOT_PRIVATE):
+        refuse_foreign_folder(folder / name)
     module = data_module(data, chosen)
     made = chosen.build(module)
     check_trainer(trainer, made)  # before a logger makes its folder
@@ -182,7 +184,7 @@ def _fit_with(
         "trainer": config["trainer"] | epochs,
         "privacy": config["privacy"] | kept.budget._asdict(),
     }
-    return replace(open_release(place, type(made)), configuration=config)
+    return replace(open_release(folder, type(made)), configuration=config)
 
 
 def _has(trainer: pl.Trainer, kind: type[Callback]) -> bool:

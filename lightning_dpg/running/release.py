@@ -2,6 +2,7 @@
 
 import html
 import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -24,6 +25,8 @@ from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.budget import digits_down, digits_up
 
+NO_GUARANTEE = "NOT PRIVATE: these files have no guarantee and must stay with their owner"
+"""What is said of a release without protection."""
 _MARKS = (STATEMENT, GENERATOR, LEARNER)
 """Files of which every release has one."""
 
@@ -198,6 +201,8 @@ class Release:
                 f"{str(target)[:100]}: it cannot be written ({error.strerror or error})\n"
                 "give a folder for which you have the right, on a disk with room"
             ) from error
+        if self.statement.get("epsilon") == "inf":
+            print(f"{target}: {NO_GUARANTEE}", file=sys.stderr)
         return target
 
     def __repr__(self) -> str:

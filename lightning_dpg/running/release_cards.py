@@ -21,6 +21,7 @@ from lightning_dpg.callbacks.release_writer import (
 from lightning_dpg.errors import CommandError
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
 from lightning_dpg.running.releases import read_recipe, rebuild, released_tensors
 from lightning_dpg.running.verification import faults, has_topics
 
@@ -57,7 +58,7 @@ def rewrite_card(
         write_card(content, folder)
 
     write_folder(release, fill)
-    if release.name == "release":
+    if release.name in (RELEASE, NOT_PRIVATE):
         write_nonprivate_card(content, found, release.parent)
     elif found.private:
         print(

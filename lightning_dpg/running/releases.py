@@ -32,7 +32,8 @@ from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.earlier import translate
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.running.release import Release
+from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
+from lightning_dpg.running.release import NO_GUARANTEE, Release
 
 _FIELDS = {"method": str, "hparams": dict}
 _WRITTEN_BY = {GENERATOR: Synthesizer, LEARNER: GraphFeatureRelease}
@@ -47,7 +48,7 @@ def open_release(folder: str | Path, method_class: type[PrivateModule] | None = 
             recorded name.
 
     Returns:
-        The open release.
+        The open release; of one without a guarantee a line says so.
 
     Raises:
         CommandError: If there is no release, or if it is damaged or changed.
@@ -68,6 +69,8 @@ def open_release(folder: str | Path, method_class: type[PrivateModule] | None = 
         method.node_attributes = _attributes(path.with_name(ATTRIBUTES), method.node_names)
     # The copy in the tensors is bound to them: it counts where privacy.json says something else.
     statement = (read_recipe(path)[0].get("privacy") or {}) | _topics(path.with_name(STATEMENT))
+    if statement.get("epsilon") == "inf":
+        print(f"{path.parent}: {NO_GUARANTEE}", file=sys.stderr)
     return Release(method, statement, path.parent, checksum=digest(path))
 
 
@@ -80,13 +83,13 @@ def released_tensors(folder: Path) -> Path:
     Raises:
         CommandError: If there is none.
     """
-    for release in (folder / "release", folder):
+    for release in (folder / RELEASE, folder / NOT_PRIVATE, folder):
         for name in _WRITTEN_BY:
             if (release / name).is_file():
                 return release / name
-    runs = sorted(path.parent.parent for path in Path().glob("runs/*/*/release/privacy.json"))
+    runs = sorted(path.parent.parent for path in Path().glob(f"runs/*/*/*/{STATEMENT}"))
     near = f"\nruns with a release here: {', '.join(map(str, runs[-3:]))}" if runs else ""
-    raise CommandError(f"{folder}: no release/{GENERATOR} in it{near}")
+    raise CommandError(f"{folder}: no {RELEASE}/{GENERATOR} in it{near}")
 
 
 def _topics(path: Path) -> dict[str, Any]:

@@ -1,21 +1,36 @@
-"""Checks of a release from its own files: checksums, epsilon, and agreement of its parts."""
+"""Checks of a release from its own files: checksums, epsilon, and agreement of its parts.
+
+A release of a shipped method is also compared with what the class itself says: the condition of its
+guarantee, its relation, and the plan of its settings at the stated epsilon. The plan is known up to
+what a run may change: a run that was stopped has fewer steps, and has spent less than its budget, which
+the statement does not name. So each read of the plan has to be there, by the same mechanism, and none may
+cost less than the plan at the stated epsilon. Left out are sensitivities, which may follow from released
+values, and noise that was solved for a number of steps.
+"""
 
 import json
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from jinja2 import UndefinedError
 
 from lightning_dpg import __version__
+from lightning_dpg.callbacks.card.document import NOT_SHIPPED
 from lightning_dpg.callbacks.card.pages import CARD, PAGE, in_markdown, pages
 from lightning_dpg.callbacks.card.topics import TOPICS, parameters_of, statement_of
 from lightning_dpg.callbacks.checksums import SUMS, digest, files_of, read_sums
 from lightning_dpg.callbacks.release_writer import GENERATOR, STATEMENT
+from lightning_dpg.callbacks.statement import entries_of
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
+from lightning_dpg.privacy.budget import Budget, digits_down
+from lightning_dpg.privacy.events import Gaussian
+from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.second_opinion import OPACUS, SecondOpinion, second_opinion
+from lightning_dpg.running.release import NO_GUARANTEE
 from lightning_dpg.running.releases import (
     check_schema_version,
     is_shipped,
@@ -27,6 +42,7 @@ from lightning_dpg.running.releases import (
 # Stated epsilons have four digits after the point, rounded up.
 ROUNDING = 1e-4
 SEARCH = 2e-6  # relative tolerance of the search for the proved epsilon, twice
+_OF_PLAN = 1e-3  # relative tolerance of searches for noise
 # Statements have schema versions since tight epsilons are stated, and topics of a card since 3.
 TIGHT, WITH_TOPICS = 2, 3
 _INCOMPLETE = (
@@ -55,31 +71,105 @@ def summary(release: Path) -> list[str]:
     Args:
         release: Folder of the release.
     """
-    content = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
+    content = _content(release)
+    checked = f"{len(files_of(release))} files have their checksums"
+    count = len(content["entries"])
+    reads = "the read proves" if count == 1 else f"the {count} reads prove"
     return [
-        f"{len(files_of(release))} files have their checksums",
-        f"epsilon {content['epsilon']} is what the {len(content['entries'])} entries prove",
+        *([] if is_old(release) else [checked]),
+        f"epsilon {content['epsilon']} is what {reads}",
+        *_opinion(content),
         *_compared(content),
         f"guarantee: {content['guarantee']}",
     ]
+
+
+def warnings_of(release: Path) -> list[str]:
+    """What a reader of a release without faults has to know before all else, as lines.
+
+    Args:
+        release: Folder of the release.
+    """
+    content = _content(release)
+    path = released_tensors(release)
+    recipe, _ = read_recipe(path)
+    lines = [] if is_shipped(recipe["method"]) else [f"{recipe['method']}: {NOT_SHIPPED}"]
+    if content["epsilon"] == "inf":
+        lines.append(NO_GUARANTEE)
+    if is_old(release):
+        lines.append(
+            "written by version 0.1.0, which wrote no checksums: nobody can tell whether its files "
+            "are as they were"
+        )
+    if content.get("schema_version", 1) < TIGHT and is_shipped(recipe["method"]):
+        condition = _rebuilt(path, content).condition()
+        if condition is not None:
+            lines.append(f"version 0.1.0 did not state that it holds only if {condition}")
+    return lines
+
+
+def is_old(release: Path) -> bool:
+    """Whether version 0.1.0 wrote a release, without checksums and often without a card.
+
+    Args:
+        release: Folder of the release.
+    """
+    try:
+        content = _content(release)
+        return not (release / SUMS).exists() and not has_topics(content) and _is_first(content)
+    except (OSError, *_INCOMPLETE):
+        return False
+
+
+def _is_first(content: dict[str, Any]) -> bool:
+    return content.get("schema_version", 1) == 1
+
+
+def _content(release: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
+    return content
+
+
+def _opinion(content: dict[str, Any]) -> list[str]:
+    """Say what opacus computes; nothing where it has no accountant."""
+    found = _second_opinion(content)
+    if found is None:
+        return []
+    remark = found.remark(float(content["epsilon"]))
+    return [f"epsilon by {OPACUS}: {found}", *([remark] if remark else [])]
+
+
+def _second_opinion(statement: dict[str, Any]) -> SecondOpinion | None:
+    return second_opinion(entries_of(statement), float(statement["delta"]))
 
 
 def _compared(content: dict[str, Any]) -> list[str]:
     """Say how much of the card was compared; nothing for a release of an earlier version."""
     if not has_topics(content):
         return []
+    lines = []
     made_by = content["administrative"]["card_lightning_dpg"]
     if made_by == __version__:
-        return [f"{CARD} and {PAGE} are the card of {STATEMENT}"]
-    return [
-        f"{CARD} was written by version {made_by}: only guarantee and assumptions were compared"
-    ]
+        lines.append(f"{CARD} and {PAGE} are the card of {STATEMENT}")
+    else:
+        lines.append(
+            f"{CARD} was written by version {made_by}: only guarantee and assumptions were compared"
+        )
+    written_by = content["administrative"]["lightning_dpg"]
+    if written_by != __version__:
+        version = "an earlier version" if written_by is None else f"version {written_by}"
+        lines.append(
+            f"the release was written by {version}: its reads were not compared with the plan of its "
+            "settings"
+        )
+    return lines
 
 
 def _faults_of_files(release: Path) -> Iterator[str]:
     """Find files that are missing, additional or different from their checksums."""
     if not (release / SUMS).is_file():
-        yield f"{SUMS}: missing, by an earlier version or on purpose: no file can be checked"
+        if not is_old(release):
+            yield f"{SUMS}: missing: no file can be checked"
         return
     try:
         sums = read_sums(release / SUMS)
@@ -99,10 +189,11 @@ def _faults_of_files(release: Path) -> Iterator[str]:
 def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
     """Find contradictions between privacy.json, its own entries, the card and the tensors."""
     try:
-        content = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
+        content = _content(release)
         statement = statement_of(content)
         check_schema_version(Path(STATEMENT), statement)
         proved = _proved(statement)
+        opinion = _second_opinion(statement)
         stated = float(statement["epsilon"])
         sentence, assumptions = statement["guarantee"], list(statement["assumptions"])
         if wrong := [text for text in (sentence, *assumptions) if not isinstance(text, str)]:
@@ -124,26 +215,42 @@ def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
         yield f"{STATEMENT}: states epsilon {stated:g}, but its entries prove no less than {proved:g}"
     elif is_ours and math.isfinite(stated) and stated > proved + 2 * ROUNDING:
         yield f"{STATEMENT}: states epsilon {stated:g}, but its entries prove {proved:g}"
+    if opinion is not None and opinion.lower_bound() > stated + ROUNDING:
+        yield (
+            f"{STATEMENT}: states epsilon {stated:g}, but by {OPACUS} its entries cost "
+            f"{digits_down(opinion.lower_bound(), 4)} or more"
+        )
     claim = claim if math.isfinite(stated) else "none: "
     if claim not in sentence and earlier not in sentence:
         yield f"{STATEMENT}: its guarantee does not say {claim!r}"
+    yield from _faults_of_condition(statement, sentence)
     if has_topics(content):
         yield from _faults_of_topics(content)
     if with_cards:
-        yield from _faults_of_card(release / CARD, sentence, assumptions)
+        if not (_is_first(content) and not has_topics(content) and not (release / CARD).exists()):
+            yield from _faults_of_card(release / CARD, sentence, assumptions)
         yield from _faults_of_pages(release, content)
-    yield from _faults_of_tensors(release, statement)
+    yield from _faults_of_tensors(release, content)
+
+
+def _faults_of_condition(statement: dict[str, Any], sentence: str) -> Iterator[str]:
+    """Find a condition that the sentence of the guarantee does not have, or has alone."""
+    condition = statement.get("condition")
+    if bool(statement.get("conditional")) != (condition is not None):
+        yield f"{STATEMENT}: it does not say whether its guarantee has a condition"
+    if condition is not None and f"-DP if {condition} (" not in sentence:
+        yield f"{STATEMENT}: its guarantee does not say its condition"
+    elif condition is None and "-DP if " in sentence:
+        yield f"{STATEMENT}: its guarantee has a condition that the statement lacks"
 
 
 def _proved(statement: dict[str, Any]) -> float:
     """Epsilon that the entries of a statement prove at its delta."""
     ledger = PrivacyLedger(Relation(statement["relation"]))
-    # Strict JSON has a word, and no number, for infinity.
-    entries = [
-        {key: math.inf if value == "inf" else value for key, value in entry.items()}
-        for entry in statement["entries"]
-    ]
-    ledger.load_state_dict({"relation": ledger.relation.value, "entries": entries})
+    entries = entries_of(statement)
+    ledger.load_state_dict(
+        {"relation": ledger.relation.value, "entries": [entry.to_dict() for entry in entries]}
+    )
     if ledger.reasons or not entries:
         return math.inf
     return ledger.headline(float(statement["delta"]))[0]
@@ -200,7 +307,8 @@ def _faults_of_pages(release: Path, content: dict[str, Any]) -> Iterator[str]:
             yield f"{STATEMENT}: the {kind} of this content is not the {kind} in the folder"
 
 
-def _faults_of_tensors(release: Path, statement: dict[str, Any]) -> Iterator[str]:
+def _faults_of_tensors(release: Path, content: dict[str, Any]) -> Iterator[str]:
+    statement = statement_of(content)
     try:
         path = released_tensors(release)
     except CommandError:
@@ -208,8 +316,8 @@ def _faults_of_tensors(release: Path, statement: dict[str, Any]) -> Iterator[str
         return
     try:
         recipe, _ = read_recipe(path)
-        if is_shipped(recipe["method"]):
-            rebuild(path, PrivateModule)
+        shipped = is_shipped(recipe["method"])
+        method = _rebuilt(path, statement) if shipped else None
     except CommandError as error:
         yield str(error).splitlines()[0].removeprefix(f"{release}/")
         return
@@ -217,3 +325,91 @@ def _faults_of_tensors(release: Path, statement: dict[str, Any]) -> Iterator[str
         yield f"{path.name}: its privacy statement is not that of privacy.json"
     if recipe["method"].rpartition(".")[2] != statement.get("method"):
         yield f"{path.name}: its method is {recipe['method']}, not that of privacy.json"
+    about = content.get("administrative")
+    if isinstance(about, dict) and about.get("method") != recipe["method"]:
+        yield f"{STATEMENT}: its settings are of {about.get('method')}, not of {recipe['method']}"
+    if isinstance(about, dict) and about.get("shipped", shipped) is not shipped:
+        yield f"{STATEMENT}: it is wrong on whether the method is one of lightning_dpg"
+    if method is not None:
+        is_of_today = isinstance(about, dict) and about.get("lightning_dpg") == __version__
+        try:
+            yield from list(_faults_by_the_method(method, statement, is_of_today))
+        except (*_INCOMPLETE, RuntimeError) as error:  # of settings that no run had
+            name = type(method).__name__
+            yield f"{STATEMENT}: {name} has no plan at its epsilon ({type(error).__name__}: {error})"
+
+
+def _rebuilt(path: Path, statement: dict[str, Any]) -> PrivateModule:
+    """The method of a release, held to the stated budget, on which a condition may depend."""
+    method: PrivateModule = rebuild(path, PrivateModule)
+    method.ledger.budget = Budget(float(statement["epsilon"]), float(statement["delta"]))
+    return method
+
+
+def _faults_by_the_method(
+    method: PrivateModule, statement: dict[str, Any], is_of_today: bool
+) -> Iterator[str]:
+    """Find what a statement says otherwise than the class of its method.
+
+    Args:
+        method: The method, rebuilt.
+        statement: The statement.
+        is_of_today: Whether this version wrote the release: other ones may word a condition in
+            another way, and may plan other reads.
+    """
+    name, relation = type(method).__name__, method.relation.value
+    if statement["relation"] != relation:
+        yield (
+            f"{STATEMENT}: its relation is {statement['relation']}, and that of {name} with these "
+            f"settings is {relation}"
+        )
+        return
+    if statement["epsilon"] == "inf":
+        return
+    condition, stated = method.condition(), statement.get("condition")
+    if condition is not None and stated is None and statement.get("schema_version", 1) >= TIGHT:
+        yield f"{STATEMENT}: it lacks the condition of {name}: the guarantee holds only if {condition}"
+    elif is_of_today and stated != condition and stated is not None:
+        says = "has none" if condition is None else f"says: {condition}"
+        yield f"{STATEMENT}: its condition is not that of {name}, which {says}"
+    if is_of_today:
+        budget = Budget(float(statement["epsilon"]), float(statement["delta"]))
+        yield from _faults_by_the_plan(method, entries_of(statement), budget)
+
+
+def _faults_by_the_plan(
+    method: PrivateModule, entries: Sequence[LedgerEntry], budget: Budget
+) -> Iterator[str]:
+    """Find entries that the plan of the settings does not have, and reads that lack or cost less."""
+    booked, steps = Counter[str](), 0
+    for entry in entries:
+        booked[entry.key] += entry.steps
+        steps = max(steps, booked[entry.key] if isinstance(entry.event, Gaussian) else 0)
+    name = type(method).__name__
+    plan = {entry.key: entry for entry in method.plan(budget, 0)}
+    training = set[str]()
+    if plan.keys() != booked.keys():
+        before = plan
+        plan = {entry.key: entry for entry in method.plan(budget, max(steps, 1))}
+        training = plan.keys() - before.keys()
+    for key in sorted(booked.keys() - plan.keys()):
+        yield f"{STATEMENT}: it has a read {key!r} that {name} with these settings does not make"
+    for key in sorted(plan.keys() - booked.keys() - training):
+        yield f"{STATEMENT}: it lacks the read {key!r} that {name} with these settings makes"
+    is_solved = method.hparams.get("noise_multiplier") == "auto"
+    for entry in entries:
+        planned = plan.get(entry.key)
+        if planned is None:
+            continue
+        kind = (entry.mechanism, entry.record, entry.sample_rate)
+        if kind != (planned.mechanism, planned.record, planned.sample_rate):
+            yield f"{STATEMENT}: its read {entry.key!r} is of another kind than {name} makes it"
+            continue
+        event, least = entry.event, planned.event
+        is_cheaper = event.pure_epsilon < least.pure_epsilon * (1 - _OF_PLAN)
+        is_cheaper |= event.total_delta < least.total_delta * (1 - _OF_PLAN)
+        if not (is_solved and entry.key in training):
+            is_cheaper |= event.squared_mu < least.squared_mu * (1 - _OF_PLAN)
+        may_stop = method.is_trained and isinstance(event, Gaussian)
+        if is_cheaper or (booked[entry.key] < planned.steps and not may_stop):
+            yield f"{STATEMENT}: its read {entry.key!r} costs less than {name} plans at its epsilon"

@@ -229,7 +229,7 @@ def test_advised_delta_is_of_the_public_pairs_and_not_of_the_edges(delta, num_pa
 def test_a_release_states_what_it_shows_of_the_number_of_edges():
     """The exact number of edges decides whether a run with a delta is refused."""
     for budget, stated in (
-        (Budget(1.0, 1e-5), ["There are fewer than 100000 edges"]),
+        (Budget(1.0, 1e-5), ["that there are fewer than 100000 edges"]),
         (Budget(1.0, 0.0), []),
         (Budget(math.inf, 1e-5), []),
     ):

@@ -154,7 +154,7 @@ def sample(method, seed):
 
 def test_infinite_epsilon_is_a_word(tmp_path):
     fit(tmp_path, epsilon="inf")
-    statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
+    statement = json.loads((tmp_path / "not_private" / "privacy.json").read_text())
     assert statement["epsilon"] == "inf"
     assert statement["guarantee"].startswith("none: ")
     assert statement["noise_source"] == "none"

@@ -163,7 +163,7 @@ def test_the_scored_releases_are_named_each_with_what_is_claimed_up_to_it(audit,
     assert 0 < claims[0] < claims[1] < claims[2] < claims[-1] == result["claimed_epsilon"]
     names = len(SCORED[config])
     printed = capsys.readouterr().out
-    assert f"scored: {names} of {names} releases" in printed
+    assert f"scored: {names} of {names} reads" in printed
     assert all(f"  {name}: " in printed for name in SCORED[config])
 
 
@@ -171,7 +171,7 @@ def test_a_release_that_no_score_reads_is_named(audit, monkeypatch, capsys):
     monkeypatch.delitem(white_box._SCORES, "ordered_degrees")
     _, result = audit("--config", "chung_lu", "--view", "white_box", "--confidence", "0.999")
     assert result["unscored"] == ["ordered degrees"]
-    assert "scored: 2 of 3 releases, not: ordered degrees" in capsys.readouterr().out
+    assert "scored: 2 of 3 reads, not: ordered degrees" in capsys.readouterr().out
 
 
 def test_missing_noise_of_one_release_is_caught_and_named(audit, monkeypatch, capsys):

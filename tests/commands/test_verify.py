@@ -3,25 +3,49 @@
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
+from pytorch_lightning import Callback
+from safetensors import safe_open
+from safetensors.torch import save_file
 
+import lightning_dpg
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
+from lightning_dpg.callbacks.card.topics import statement_of
 from lightning_dpg.callbacks.checksums import write_sums
+from lightning_dpg.callbacks.release_writer import RECIPE, write_card
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.main import main
-from lightning_dpg.methods import ChungLu, DPNetGAN
+from lightning_dpg.methods import BlockSampler, ChungLu, DPNetGAN
+from lightning_dpg.running import verification
 from tests.training import quiet_trainer
 
 SMALL = {"latent_dim": 4, "generator_dim": 8, "critic_dim": 8, "embedding_dim": 8}
+OLD = Path(__file__).parents[1] / "releases" / "0.1.0"
 
 
-def fitted(folder, module, *budget):
+class MyDegrees(ChungLu):
+    """A user's own method."""
+
+
+class Stop(Callback):
+    """Ends a training after its third step."""
+
+    def on_train_batch_end(self, trainer, *args):
+        trainer.should_stop = trainer.global_step >= 3
+
+
+def fitted(folder, module, *budget, extra=()):
     trainer = quiet_trainer(
-        PrivacyAccountant(*budget), ReleaseWriter(1, formats=["npz"]), default_root_dir=folder
+        PrivacyAccountant(*budget),
+        ReleaseWriter(1, formats=["npz"]),
+        *extra,
+        default_root_dir=folder,
     )
     trainer.fit(module, EdgeListDataModule("karate"))
-    return folder / "release"
+    (release,) = (folder / name for name in ("release", "not_private") if (folder / name).is_dir())
+    return release
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +56,15 @@ def releases(tmp_path_factory):
         "pure": fitted(folder / "pure", ChungLu(34), 1.0, 0.0),
         "trained": fitted(folder / "trained", trained, 4.0, 1e-4),
         "open": fitted(folder / "open", ChungLu(34), "inf"),
+        "conditional": fitted(folder / "conditional", BlockSampler(34, sweeps=5), 1.0, 0.0),
+        "own": fitted(folder / "own", MyDegrees(34), 1.0, 0.0),
+        # Its counts took shares of a budget that the statement no longer names.
+        "stopped": fitted(
+            folder / "stopped",
+            DPNetGAN(34, batch_size=8, num_samples=200, degree_share=0.3, **SMALL),
+            *(4.0, 1e-4),
+            extra=[Stop()],
+        ),
     }
 
 
@@ -46,7 +79,7 @@ def verify(release, capsys):
     return code, capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["pure", "trained", "open"])
+@pytest.mark.parametrize("name", ["pure", "trained", "open", "conditional", "own", "stopped"])
 def test_a_release_is_good_as_it_was_written(releases, name, capsys):
     release = releases[name]
     assert {path.stat().st_mode for path in release.iterdir()} == {
@@ -101,7 +134,7 @@ def edited(release, **changes):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"epsilon": 0.01}, "states epsilon 0.01, but its entries prove no less than 1"),
+        ({"epsilon": 0.1}, "states epsilon 0.1, but its entries prove no less than 1"),
         ({"epsilon": 2.0}, "states epsilon 2, but its entries prove 1"),
         ({"guarantee": "edge-level (0.1, 0)-DP"}, "(1, 0)-DP"),
         ({"assumptions": ["The moon is public."]}, "The moon is public."),
@@ -215,6 +248,161 @@ def test_a_cheaper_entry_is_found_by_the_other_copy(release, capsys):
     assert "MODEL_CARD.md: its guarantee" in out
     assert "generator.safetensors: its privacy statement" in out
     assert "states epsilon" not in out  # 0.3 is what these two cost
+
+
+def forged(source, release, edit):
+    """A release whose statement was edited in all of its places, with new card and checksums."""
+    shutil.copytree(source, release)
+    content = json.loads((release / "privacy.json").read_text())
+    edit(content)
+    content["exposure"]["unprotected_quantities"] = content["assumptions"]
+    content["privacy_parameters"] |= verification.parameters_of(content)
+    with safe_open(release / "generator.safetensors", "pt") as file:
+        recipe = json.loads(file.metadata()[RECIPE])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    recipe["privacy"] = statement_of(content)
+    metadata = {RECIPE: json.dumps(recipe)}
+    save_file(tensors, release / "generator.safetensors", metadata=metadata)
+    write_card(content, release)
+    return release
+
+
+def without_condition(content):
+    said = content.pop("condition")
+    content["conditional"] = False
+    content["guarantee"] = content["guarantee"].replace(f" if {said}", "")
+
+
+def with_another_condition(content):
+    said = content["condition"]
+    content["condition"] = "the moon is full"
+    content["guarantee"] = content["guarantee"].replace(said, "the moon is full")
+
+
+def restated(content, epsilon):
+    before = f"({content['epsilon']:.15g}, "
+    content["epsilon"] = epsilon
+    content["guarantee"] = content["guarantee"].replace(before, f"({epsilon:.15g}, ")
+
+
+def with_another_relation(content):
+    content["relation"] = "node"
+    for entry in content["entries"]:
+        entry["relation"] = "node"
+
+
+def without_a_read(content):
+    gone = content["entries"].pop()
+    content["mechanisms"]["reads"].pop()
+    restated(content, round(content["epsilon"] - gone["epsilon"], 4))
+
+
+def with_a_cheaper_read(content):
+    content["entries"][-1]["epsilon"] -= 0.5
+    restated(content, round(content["epsilon"] - 0.5, 4))
+
+
+def with_another_key(content):
+    content["entries"][0]["key"] = "moons"
+
+
+def with_other_noise(content):
+    content["entries"][0]["mechanism"] = "approximate"
+    content["entries"][0]["delta"] = 1e-9
+
+
+def with_more_steps(content):
+    content["entries"][-1]["steps"] *= 40
+
+
+@pytest.mark.parametrize(
+    ("name", "edit", "said"),
+    [
+        ("conditional", without_condition, "it lacks the condition of BlockSampler"),
+        ("conditional", with_another_condition, "its condition is not that of BlockSampler"),
+        ("pure", with_another_relation, "its relation is node, and that of ChungLu with these"),
+        ("pure", without_a_read, "it lacks the read 'degrees' that ChungLu with these settings"),
+        ("pure", with_a_cheaper_read, "its read 'degrees' costs less than ChungLu plans"),
+        ("pure", with_another_key, "it has a read 'moons' that ChungLu with these settings"),
+        ("trained", with_other_noise, "its read 'num_edges' is of another kind than DPNetGAN"),
+        ("trained", with_more_steps, "but by opacus"),
+    ],
+)
+def test_what_the_class_of_the_method_does_not_say_is_named(
+    releases, tmp_path, capsys, name, edit, said
+):
+    code, out = verify(forged(releases[name], tmp_path / "forged", edit), capsys)
+    assert code == 1
+    assert f"privacy.json: {said}" in out or f", {said}" in out
+    assert "generator.safetensors" not in out
+
+
+def test_an_epsilon_below_the_lower_bound_of_opacus_is_refused(
+    releases, tmp_path, capsys, monkeypatch
+):
+    release = forged(releases["trained"], tmp_path / "forged", lambda each: restated(each, 2.5))
+    # As if our own accountant were wrong, and agreed.
+    monkeypatch.setattr(verification, "_proved", lambda statement: statement["epsilon"])
+    code, out = verify(release, capsys)
+    assert code == 1
+    assert "states epsilon 2.5, but by opacus" in out
+
+
+def test_a_method_that_is_not_shipped_is_named_first(releases, tmp_path, capsys):
+    release = releases["own"]
+    code, out = verify(release, capsys)
+    assert code == 0
+    assert out.startswith("tests.commands.test_verify.MyDegrees: Nobody but its author has proved")
+    lines = (release / "MODEL_CARD.md").read_text().splitlines()
+    assert lines[2].startswith("**WARNING: Nobody but its author has proved this method.")
+    page = (release / "MODEL_CARD.html").read_text()
+    assert '<p class="guarantee none"><strong>Warning: Nobody but its author' in page
+    assert json.loads((release / "privacy.json").read_text())["administrative"]["shipped"] is False
+    for kind in ("pure", "open"):
+        assert "Nobody but its author" not in (releases[kind] / "MODEL_CARD.md").read_text()
+
+    def claims(content):
+        content["administrative"]["shipped"] = True
+
+    code, out = verify(forged(release, tmp_path / "forged", claims), capsys)
+    assert code == 1
+    assert "it is wrong on whether the method is one of lightning_dpg" in out
+
+
+def test_files_without_a_guarantee_are_in_no_folder_named_release(releases, tmp_path, capsys):
+    folder = releases["open"]
+    assert folder.name == "not_private"
+    assert not (folder.parent / "release").exists()
+    code, out = verify(folder.parent, capsys)
+    assert code == 0
+    assert out.startswith("NOT PRIVATE: ")
+    assert main(["generate", "--run", str(folder.parent), "--out", str(tmp_path / "drawn")]) == 0
+    assert f"{folder}: NOT PRIVATE: " in capsys.readouterr().err
+    opened = lightning_dpg.open_release(folder.parent)
+    capsys.readouterr()
+    opened.save(tmp_path / "saved")
+    assert f"{tmp_path / 'saved'}: NOT PRIVATE: " in capsys.readouterr().err
+
+
+def test_a_run_takes_the_place_of_the_other_kind_in_its_folder(tmp_path):
+    for budget, name in (((1.0, 0.0), "release"), (("inf",), "not_private")):
+        fitted(tmp_path, ChungLu(34), *budget)
+        assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_file_stands_for_its_folder(release, capsys):
+    assert verify(release / "privacy.json", capsys) == verify(release, capsys)
+
+
+def test_an_old_release_is_told_from_a_damaged_one(tmp_path, capsys):
+    release = shutil.copytree(OLD / "hrg", tmp_path / "old")
+    code, out = verify(release, capsys)
+    assert code == 3
+    assert out.startswith("written by version 0.1.0, which wrote no checksums")
+    assert "version 0.1.0 did not state that it holds only if the Markov chain" in out
+    (release / "generator.safetensors").unlink()
+    code, out = verify(release, capsys)
+    assert (code, out.splitlines()[:-1]) == (1, ["generator.safetensors: missing"])
 
 
 def test_a_release_without_checksums_is_not_verified_but_opens(release, capsys, tmp_path):

@@ -215,7 +215,7 @@ def test_largest_component_is_an_assumption():
     datamodule = set_up(graph, largest_component=True)
     assert datamodule.num_nodes == 5
     assert datamodule.graph.node_names == list("34567")
-    assert any("largest component (5 of 8 nodes)" in text for text in datamodule.assumptions)
+    assert any("largest component, 5 of 8 nodes" in text for text in datamodule.assumptions)
     assert set_up(graph).num_nodes == 8
 
 

@@ -163,9 +163,7 @@ def test_public_nodes_and_a_condition(tmp_path):
     data = opened(url, table="calls", where="year = 2024", nodes="customers(id)")
     assert data.records.node_names == ["1", "2", "3", "4"]
     assert data.records.edges.tolist() == [[0, 1], [1, 2]]
-    assert data.assumptions == [
-        "The node set (4 nodes and their names) is public: it was given as a list beside the edges."
-    ]
+    assert data.assumptions == ["the 4 nodes and their names (given as a list beside the edges)"]
 
 
 def test_nodes_out_of_the_table_of_edges_are_read_off_the_private_lines(tmp_path):

@@ -63,7 +63,7 @@ def test_the_columns_of_an_edge_list_are_the_sides(tmp_path):
     assert data.records.edges.tolist() == [[0, 2], [0, 3], [1, 2]]
     assert (data.records.num_left, data.num_pairs) == (2, 4)
     assert data.graph.sides.tolist() == [0, 0, 1, 1]
-    assert data.assumptions[1].startswith("The side of each node is taken for public, although")
+    assert data.assumptions[1].startswith("the side of each node (although read off")
 
 
 def test_two_numberings_become_two_names():
@@ -75,7 +75,7 @@ def test_two_numberings_become_two_names():
 def test_lists_of_both_sides_keep_nodes_without_edges():
     data = read([("s", "u")], "bipartite", left_nodes=["u", "v"], right_nodes=["s", "t"])
     assert data.records.node_names == ["u", "v", "s", "t"]
-    assert data.assumptions[1] == "The side of each node is public."
+    assert data.assumptions[1] == "the side of each node"
     assert named(data) == {("u", "s")}  # a row may hold the right node first
 
 
@@ -87,7 +87,7 @@ def test_the_side_can_be_a_column_of_the_table_of_nodes(tmp_path):
     path.write_text("a,b\n")
     data = read(str(path), "bipartite", **options)
     assert data.records.node_names == ["b", "c", "a"]
-    assert data.assumptions[1] == "The side of each node is public."
+    assert data.assumptions[1] == "the side of each node"
     assert named(data) == {("b", "a")}
 
 
@@ -96,7 +96,7 @@ def test_networkx_sides_of_davis_are_read():
     women = nx.davis_southern_women_graph().graph["top"]
     assert data.records.node_names[: data.records.num_left] == sorted(women)
     assert data.num_edges == 89
-    assert data.assumptions[1] == "The side of each node is public."
+    assert data.assumptions[1] == "the side of each node"
 
 
 @pytest.mark.parametrize(

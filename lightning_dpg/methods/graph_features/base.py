@@ -184,8 +184,8 @@ class GraphFeatureRelease(PrivateModule):
         records = self.records
         self.max_occurrences = records.max_occurrences
         again = (
-            "No edge of these graphs is one of the data that the labels were learned from; of such "
-            "an edge this is a second release, and the epsilons and deltas of both add up."
+            "that no edge of these graphs is one of the data that the labels were learned from (of "
+            "such an edge this is a second release, and the epsilons and deltas of both add up)"
         )
         self.assumptions = [*records.assumptions, again]
 

@@ -99,7 +99,8 @@ class GaussianHRG(OneShotSynthesizer):
         line = self.chain.memory()
         if not self.is_released:
             rank_zero_info(line)
-        self.assumptions.append(f"{line} Edges may slow it down, which is not checked.")
+        said = f"that {line[0].lower()}{line[1:].removesuffix('.')}"
+        self.assumptions.append(f"{said} (edges may slow it down, which is not checked)")
 
     def condition(self) -> str:
         """Condition of the guarantee: the chain is stationary."""

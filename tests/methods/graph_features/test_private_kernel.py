@@ -67,11 +67,11 @@ def test_without_a_budget_the_counts_are_those_of_networkx(tmp_path):
         triangles = sum(nx.triangles(graph).values()) // 3
         paths = sum(math.comb(degree, 2) for _, degree in graph.degree) - 3 * triangles
         assert row == [graph.number_of_edges(), *walks_of(graph, 3), paths, triangles]
-    with np.load(tmp_path / "release" / "features.npz") as released:
+    with np.load(tmp_path / "not_private" / "features.npz") as released:
         assert np.array_equal(released["features"], method.features)
         assert released["columns"].tolist()[:2] == ["edges", "walks of length 1"]
         assert released["labels"].tolist() == [0, 1] * 20
-    assert json.loads((tmp_path / "release" / "privacy.json").read_text())["epsilon"] == "inf"
+    assert json.loads((tmp_path / "not_private" / "privacy.json").read_text())["epsilon"] == "inf"
 
 
 def test_noise_has_the_booked_scale(tmp_path):

@@ -117,13 +117,13 @@ def report_assumptions(
         is_trusted: Whether a trusted server adds up updates of clients.
     """
     assumed = [
-        "The number of graphs, their labels and the kinds of node features are public.",
-        "The number of nodes of each graph is public."
+        "the number of graphs, their labels and the kinds of node features",
+        "the number of nodes of each graph"
         if max_nodes is None
-        else f"No graph has more than {max_nodes} nodes.",
+        else f"that no graph has more than {max_nodes} nodes",
     ]
     if is_trusted:
-        assumed.append("A server that is trusted adds up the clients' updates and keeps none.")
+        assumed.append("that a trusted server adds up the clients' updates and keeps none")
     if records.max_occurrences > 1:
-        assumed.append("What is in several graphs is protected in each of them by itself.")
+        assumed.append("that what is in several graphs is protected in each of them by itself")
     return [*assumed, *records.preparation]

@@ -105,7 +105,7 @@ class DPGVAEAsPublished(GraphSetSynthesizer):
     def on_fit_start(self) -> None:
         """Read the exact numbers of edges, as the paper does."""
         super().on_fit_start()
-        self.assumptions.append("The exact numbers of edges are public, as the paper takes them.")
+        self.assumptions.append("the exact numbers of edges, as the paper takes them")
         num_nodes = int(self.sizes.sum())
         self.features = public_features(num_nodes, self.hparams["feature_dim"]).to(self.device)
         self.num_edges = exact_num_edges(self._edges, self.sizes)
@@ -249,7 +249,7 @@ class DPGGANAsPublished(GraphSetSynthesizer):
     def on_fit_start(self) -> None:
         """Read the exact numbers of edges, as the paper does."""
         super().on_fit_start()
-        self.assumptions.append("The exact numbers of edges are public, as the paper takes them.")
+        self.assumptions.append("the exact numbers of edges, as the paper takes them")
         num_nodes = int(self.sizes.sum())
         self.features = public_features(num_nodes, self.hparams["feature_dim"]).to(self.device)
         self.num_edges = exact_num_edges(self._edges, self.sizes)

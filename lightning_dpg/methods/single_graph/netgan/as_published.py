@@ -119,7 +119,7 @@ class DPNetGANAsPublished(WalkGAN):
         """Fix the noise of the steps, and read the number of edges."""
         super().on_fit_start()
         exact = len(self.records.edges)
-        self.assumptions.append("The exact number of edges is public, as the paper takes it.")
+        self.assumptions.append("the exact number of edges, as the paper takes it")
         self.dpsgd.begin(self)
         if self.dpsgd.adds_none:
             self._start_without_noise(exact)

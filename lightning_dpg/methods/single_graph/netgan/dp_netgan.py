@@ -161,7 +161,7 @@ class DPNetGAN(WalkGAN):
         super().on_fit_start()
         edges = self.records.edges
         if self.hparams["num_edges"] is not None:
-            self.assumptions.append("The number of edges in the configuration is public.")
+            self.assumptions.append("the number of edges in the configuration")
         is_new = self.dpsgd.begin(self)
         if self.dpsgd.adds_none:
             self._start_without_noise(len(edges))

@@ -84,7 +84,7 @@ class PrivComAsPublished(NoisyPowerMethod):
 
     def check_records(self, edges: Tensor) -> None:
         """State the paper's assumptions about public facts."""
-        self.assumptions.append("The exact number of edges is public, as the paper takes it.")
+        self.assumptions.append("the exact number of edges, as the paper takes it")
 
     def announce(self) -> None:
         """Report the largest possible signal relative to the noise, if there is noise."""

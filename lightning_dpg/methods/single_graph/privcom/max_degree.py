@@ -21,7 +21,7 @@ def check_max_degree(max_degree: int) -> None:
 
 
 def degree_assumption(edges: Tensor, bound: int) -> str:
-    """Check the degrees, and return the sentence that states the assumption.
+    """Check the degrees, and return the assumption.
 
     Args:
         edges: Training records of shape ``(M, 2)`` (private).
@@ -37,9 +37,9 @@ def degree_assumption(edges: Tensor, bound: int) -> str:
             "which needs no bound"
         )
     return (
-        f"No node has more than {bound} edges, neither in this graph nor in its neighbors "
-        "(restricted DP): this is assumed, not enforced, and whether a run was refused for it is "
-        "not protected."
+        f"that no node has more than {bound} edges, neither in this graph nor in its neighbors "
+        "(restricted DP: assumed, not enforced, and whether a run was refused for it is not "
+        "protected)"
     )
 
 

@@ -65,7 +65,7 @@ def test_the_ledger_is_the_list_written_by_hand():
     )
     assert 0.7 * separate < steps.noise_multiplier < separate
     assert not method.ledger.affords(*method.step_entries())
-    assert "Node attributes are public and were not computed from the edges." in method.assumptions
+    assert "the node attributes, which were not computed from the edges" in method.assumptions
 
 
 def test_the_noise_of_a_step_has_the_booked_scale():

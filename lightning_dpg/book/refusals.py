@@ -4,11 +4,18 @@ from collections.abc import Sequence
 
 from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.grants import down
-from lightning_dpg.book.identity import protected_unit
+from lightning_dpg.book.identity import Fingerprint, protected_unit
 from lightning_dpg.book.request import Request, largest_epsilon, pure_left
 from lightning_dpg.book.rows import DataSet, Run, counted
 from lightning_dpg.book.wording import minute
+from lightning_dpg.interfaces import Identity
 from lightning_dpg.privacy.events import Relation
+
+SAME_PEOPLE = (
+    "the same people: fit with --privacy.dataset {}, whose total covers all versions: totals of one "
+    "person's relations add up"
+)
+"""What to do with data on the people of a data set, by its name."""
 
 
 def check_open(known: DataSet) -> None:
@@ -47,6 +54,24 @@ def check_record(known: DataSet, record: str) -> None:
             f"record {unit!r}\n"
             "set kind and undirected of the data as they were when the data were registered"
         )
+
+
+def in_common(known: DataSet, found: Fingerprint, content: Identity) -> str:
+    """Say which nodes other data have in common with a data set.
+
+    Args:
+        known: The data set.
+        found: Fingerprint of the other data.
+        content: Their canonical content.
+    """
+    if known.nodes != found.nodes:
+        return f"these data and {known.name!r} have more than half of the smaller one's nodes in common"
+    if content.names:
+        return f"these data have the nodes of {known.name!r}, with other edges or of another kind"
+    return (
+        f"these data have the nodes of {known.name!r} by their numbers only, which do not say whether "
+        "they are the same people"
+    )
 
 
 def check_part(

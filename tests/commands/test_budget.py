@@ -213,7 +213,7 @@ def test_other_data_are_refused_or_booked_as_a_new_version(place, capsys):
     assert fit(data="next.txt", epsilon=0.5) == 0  # recognized from now on
     assert shown(capsys)["spent"] == 1.5
     write(place / "other.txt", EDGES[40:])
-    assert register("other", "other.txt") == 0
+    assert register("other", "other.txt", "--other-people") == 0
     assert fit("--privacy.dataset=other") == 2
     assert "these data are registered as 'crm-secret-name'" in capsys.readouterr().err
 

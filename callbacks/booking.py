@@ -97,9 +97,11 @@ class BookedRun:
         with contextlib.closing(self._book):
             self._reservation.close(outcome, made)
             known, left = self._book.data_set(self.dataset), self._book.left(self.dataset)
+        stated = int(left * 1e4) / 1e4
         return (
             f"budget book: {self.dataset} has a total of epsilon {known.total.epsilon:g}, delta "
-            f"{known.total.delta:g}; left is one pure release of epsilon {int(left * 1e4) / 1e4:g}"
+            f"{known.total.delta:g}; "
+            + (f"left is one pure release of epsilon {stated:g}" if stated else "nothing is left")
         )
 
 

@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 
 from lightning_dpg.book.errors import BookError
-from lightning_dpg.book.grants import down
 from lightning_dpg.book.identity import Fingerprint, protected_unit
 from lightning_dpg.book.request import Request, largest_epsilon, pure_left
 from lightning_dpg.book.rows import DataSet, Run, counted
 from lightning_dpg.book.wording import minute
 from lightning_dpg.interfaces import Identity
+from lightning_dpg.privacy.budget import digits_down
 from lightning_dpg.privacy.events import Relation
+
+_LEAST = (
+    1e-5  # share of a total below which nothing is left: sums of epsilons leave rounding errors
+)
 
 SAME_PEOPLE = (
     "the same people: fit with --privacy.dataset {}, whose total covers all versions: totals of one "
@@ -112,16 +116,22 @@ def too_small(known: DataSet, earlier: Sequence[Run], request: Request) -> BookE
     """
     epsilon, delta = request.budget
     waiting = [f"run {run.number} of {run.who}" for run in earlier if run.is_open]
+    left = pure_left(known, counted(earlier))
+    largest = largest_epsilon(known, earlier, request)
+    is_left, is_large = (value >= _LEAST * known.total.epsilon for value in (left, largest))
     lines = [
         f"{known.name}: what is left of its total does not pay for {request.method} at epsilon "
         + f"{epsilon:g}, delta {delta:g}",
-        f"total: epsilon {known.total.epsilon:g}, delta {known.total.delta:g}; left: one pure "
-        + f"release of epsilon {down(pure_left(known, counted(earlier)))}",
+        f"total: epsilon {known.total.epsilon:g}, delta {known.total.delta:g}; "
+        + (
+            f"left: one pure release of epsilon {digits_down(left, 4)}"
+            if is_left
+            else "nothing is left"
+        ),
     ]
-    largest = largest_epsilon(known, earlier, request)
-    if largest:
+    if is_large:
         lines.append(f"set privacy.epsilon to {largest:g} or less")
-    else:
+    elif is_left:
         lines.append(f"no budget at this delta that {request.method} can keep is left")
     if waiting:
         lines.append(f"reserved now by {', '.join(waiting[:3])}")

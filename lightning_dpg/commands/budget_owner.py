@@ -81,6 +81,7 @@ def register(book: Any, options: argparse.Namespace) -> None:
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.book.identity import protected_unit
     from lightning_dpg.book.refusals import in_common
+    from lightning_dpg.book.rows import same_edges
     from lightning_dpg.privacy.budget import Budget
     from lightning_dpg.privacy.events import Relation
 
@@ -116,6 +117,11 @@ def register(book: Any, options: argparse.Namespace) -> None:
         f"{book.data_set(options.name).record}, total epsilon {options.epsilon:g}, delta "
         f"{options.delta:g}"
     )
+    for other in same_edges(book.database, options.name):
+        print(
+            f"the same edges are registered as {other.name!r} for the relation {other.relation}: "
+            "neither total has the runs of the other one"
+        )
     for known in near:
         print(
             f"warning: {in_common(known, found, content)}; if they are on the same people, their totals "

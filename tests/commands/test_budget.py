@@ -139,7 +139,7 @@ def test_a_release_says_whether_runs_are_added_up_and_nothing_else_of_the_book(
     monkeypatch.delenv("LIGHTNING_DPG_BOOK")
     without = released(tmp_path / "without", monkeypatch)
     for files, fact in [
-        (books[0], "added up in a budget book"),
+        (books[0], "added up in a budget book, apart from runs that protect another unit"),
         (left_out, "left out of the budget book by the user"),
         (without, "not added up"),
     ]:

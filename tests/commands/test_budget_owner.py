@@ -104,7 +104,9 @@ def test_the_same_nodes_are_registered_again_by_an_explicit_word_only(place, cap
     assert register("again", "graph.txt") == 2
     assert "registered as" in capsys.readouterr().err
     assert register("people", "graph.txt", relation="node") == 0  # a total of its own
-    assert "record every undirected edge of a node" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "record every undirected edge of a node" in said
+    assert f"the same edges are registered as {NAME!r} for the relation edge: neither" in said
     assert register("next", "next.txt", "--other-people") == 0
 
 

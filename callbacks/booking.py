@@ -16,12 +16,12 @@ from lightning_dpg.book.book import Book
 from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.identity import Fingerprint
 from lightning_dpg.book.lost import book_lost
-from lightning_dpg.book.refusals import check_record
+from lightning_dpg.book.refusals import SAME_PEOPLE, check_record, in_common
 from lightning_dpg.book.request import Request
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.book.urls import BOOK_VARIABLE, has_password
 from lightning_dpg.callbacks.checksums import SUMS, digest
-from lightning_dpg.interfaces import HasIdentity
+from lightning_dpg.interfaces import HasIdentity, Identity
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.composition import fits
 from lightning_dpg.privacy.events import LedgerEntry
@@ -97,9 +97,11 @@ class BookedRun:
         with contextlib.closing(self._book):
             self._reservation.close(outcome, made)
             known, left = self._book.data_set(self.dataset), self._book.left(self.dataset)
+        stated = int(left * 1e4) / 1e4
         return (
             f"budget book: {self.dataset} has a total of epsilon {known.total.epsilon:g}, delta "
-            f"{known.total.delta:g}; left is one pure release of epsilon {int(left * 1e4) / 1e4:g}"
+            f"{known.total.delta:g}; "
+            + (f"left is one pure release of epsilon {stated:g}" if stated else "nothing is left")
         )
 
 
@@ -137,15 +139,16 @@ def reserve(
                 f"{type(data).__name__} has no identity(), by which the budget book recognizes data\n"
                 f"write it, or leave the book out (privacy.book: {NO_BOOK})"
             )
-        content = book.fingerprint(data.identity())
-        name = _data_set(book, dataset, content, method.relation)
+        content = data.identity()
+        found = book.fingerprint(content)
+        name = _data_set(book, dataset, found, content, method.relation)
         ledger = method.ledger
         request = Request(
             method=type(method).__name__,
             settings=_digest(method),
             budget=ledger.budget,
             plan=plan,
-            edges=content.edges,
+            edges=found.edges,
             folder=str(Path(folder).absolute()) if folder else "",
             journal=ledger.journal,
             before=list(ledger.entries),
@@ -206,40 +209,53 @@ def whole_plan(
     return plan
 
 
-def _data_set(book: Book, asked: str | None, content: Fingerprint, relation: str) -> str:
+def _data_set(
+    book: Book, asked: str | None, found: Fingerprint, content: Identity, relation: str
+) -> str:
     """Name of the data set of a run.
 
     Raises:
         BookError: If the data are not registered, or under another name than the one asked for.
     """
-    edges = content.edges
-    known = [name for name in book.names_of(edges) if book.data_set(name).relation == str(relation)]
+    names = book.names_of(found.edges)
+    known = [name for name in names if book.data_set(name).relation == str(relation)]
     if asked is None:
         if len(known) == 1:
             return known[0]
-        near = book.same_nodes(content, relation)
-        raise BookError(
-            f"{book.url}: these data are not registered for the relation {relation}\n"
-            + (f"a new version of {near!r}: --privacy.dataset {near}\n" if near else "")
-            + "register them: python -m lightning_dpg budget register NAME --data FILE ...\n"
-            f"or leave the book out: --privacy.book {NO_BOOK}"
-        )
-    check_record(book.data_set(asked), content.record)
+        raise _unregistered(book, found, content, relation)
+    check_record(book.data_set(asked), found.record)
     if known and asked not in known:
         raise BookError(
             f"{book.url}: these data are registered as {known[0]!r}, and privacy.dataset is "
             f"{asked!r}\nset privacy.dataset to {known[0]}"
         )
-    if not known and asked not in book.names_of(edges):
-        near = book.same_nodes(content, relation)
-        is_of_other = near and book.data_set(asked).nodes != content.nodes
+    if asked not in names:
+        near = [each.name for each in book.same_people(found, book.marks(content), relation)]
+        is_of_other = bool(near) and asked not in near
         warnings.warn(
             f"the data differ from those registered as {asked!r}: the run is booked on its total, "
             "as on a new version of data on the same people; register other data under another name"
-            + (f" (they have the nodes of {near!r}: is it the name?)" if is_of_other else ""),
+            + (f" (they have the nodes of {near[0]!r}, or most: is it the name?)" * is_of_other),
             stacklevel=2,
         )
     return asked
+
+
+def _unregistered(book: Book, found: Fingerprint, content: Identity, relation: str) -> BookError:
+    """Say how to fit data that are not registered: never by a new total for the same people."""
+    lines = [f"{book.url}: these data are not registered for the relation {relation}"]
+    near = next(iter(book.same_people(found, book.marks(content), relation)), None)
+    register = "python -m lightning_dpg budget register NAME --data FILE ..."
+    if near is not None:
+        lines += [in_common(near, found, content), SAME_PEOPLE.format(near.name)]
+    if near is None:
+        lines.append(f"register them: {register}")
+    elif not content.names:
+        lines.append(f"other people: {register} --other-people")
+    elif near.part_of:
+        lines.append(f"if no edge is in both: {register} --part-of {near.part_of}")
+    lines.append(f"or leave the book out: --privacy.book {NO_BOOK}")
+    return BookError("\n".join(lines))
 
 
 def _digest(method: Any) -> str:

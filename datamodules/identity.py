@@ -20,7 +20,13 @@ def identity_of(graphs: Sequence[Data]) -> Identity:
         graphs: Graphs with the attribute ``node_names``; their places are part of the content.
     """
     edges, nodes = zip(*(_canonical(graph) for graph in graphs), strict=True)
-    return Identity(b"\0".join(edges), b"\0".join(nodes), space_of(graphs[0]).record)
+    names = [name for graph in graphs if not _is_numbered(graph) for name in graph.node_names]
+    return Identity(b"\0".join(edges), b"\0".join(nodes), space_of(graphs[0]).record, names)
+
+
+def _is_numbered(graph: Data) -> bool:
+    """Whether the names are the numbers from 0 to N - 1, which are no names of people."""
+    return set(graph.node_names) == {str(number) for number in range(len(graph.node_names))}
 
 
 def _canonical(graph: Data) -> tuple[bytes, bytes]:

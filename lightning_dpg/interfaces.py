@@ -129,11 +129,14 @@ class Identity(NamedTuple):
         edges: All edges by the names of their nodes.
         nodes: Names of all nodes.
         record: What is one edge, in the words of its kind (public).
+        names: Names of all nodes, which may be those of people; empty where the nodes are only
+            numbered from 0 on.
     """
 
     edges: bytes
     nodes: bytes
     record: str = "undirected edge"
+    names: Sequence[str] = ()
 
 
 @runtime_checkable

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 _SECRET_NUMBERS = "nodes are numbered in a secret random order"
 
-ADDED_UP = "added up in a budget book"
+ADDED_UP = "added up in a budget book, apart from runs that protect another unit"
 NOT_ADDED_UP = "not added up"
 LEFT_OUT = "left out of the budget book by the user"
 

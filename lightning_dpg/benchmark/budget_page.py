@@ -31,6 +31,8 @@ from lightning_dpg.book.wording import (
     left_number,
     left_text,
     minute,
+    same_edges_note,
+    spent_text,
     upper_bounds,
 )
 from lightning_dpg.callbacks.statement import RELATIONS
@@ -71,7 +73,7 @@ def page(book: Book, names: Sequence[str], method: str | None = None) -> str:
     Args:
         book: The book.
         names: Data sets.
-        method: Method whose further releases are planned; by default two kinds of releases.
+        method: Method whose further releases are planned; by default those that were used.
     """
     now = datetime.now(UTC)
     with book.database.snapshot():
@@ -125,7 +127,9 @@ def _group(found: dict[str, Any]) -> Section:
     rows = [
         (
             each["dataset"],
-            *(digits_up(each[key], 6) for key in ("total", "delta", "spent", "reserved")),
+            *(digits_up(each[key], 6) for key in ("total", "delta")),
+            digits_up(each["spent"], 6) + (f" {MARK}" if each["conditional"] else ""),
+            digits_up(each["reserved"], 6),
             left_number(each),
             str(len(each["releases"])),
             each["words"],
@@ -136,16 +140,20 @@ def _group(found: dict[str, Any]) -> Section:
     parts = Table("Parts", "Each part has a total and a filter of its own.", head, rows)
     spent = f"{_amounts(found)} for one {found['record']}, if the declaration holds."
     guarantee = f"All releases from all parts together are {spent}"
-    if any(each["conditional"] for each in found["parts"]):
+    if found["conditional"]:
         guarantee += f" The conditions of the runs marked {MARK} have to hold, too."
-    return Section(found["group"], "", guarantee, group_facts(found), [], [], None, [parts])
+    same = [
+        f"{each['dataset']}: {note}" for each in found["parts"] for note in same_edges_note(each)
+    ]
+    notes = [f"{note}." for note in [*same, *condition_note(found)]]
+    return Section(found["group"], "", guarantee, group_facts(found), [], notes, None, [parts])
 
 
 def _section(content: Content, log: Sequence[Line], method: str | None, now: datetime) -> Section:
     found = summarized(content)
     facts = [
         ("total", f"epsilon {digits_up(found['total'], 6)}, delta {digits_up(found['delta'], 6)}"),
-        ("spent", f"epsilon {digits_up(found['spent'], 6)} ({found['accountant']})"),
+        ("spent", spent_text(found)),
         ("reserved", f"epsilon {digits_up(found['reserved'], 6)}"),
         ("left", left_text(found)),
     ]
@@ -179,13 +187,14 @@ def _section(content: Content, log: Sequence[Line], method: str | None, now: dat
 
 
 def _guarantee(found: dict[str, Any]) -> str:
+    same = "".join(f" {note[0].upper()}{note[1:]}." for note in same_edges_note(found))
     if not found["spent"]:
-        return "Nothing was released from these data yet."
+        return f"Nothing was released on this total yet.{same}"
     level, neighbors = RELATIONS[Relation(found["relation"])]
     marked = found["conditional"]
     return (
-        f"All releases together are {level} {_amounts(found)} ({neighbors}), by the accountant "
-        f"{found['accountant']}. One record is: {found['record']}. "
+        f"All releases on this total together are {level} {_amounts(found)} ({neighbors}), by the "
+        f"accountant {found['accountant']}. One record is: {found['record']}.{same} "
         "If later releases were chosen after earlier ones were seen, the total is proved."
         + (f" All of this holds if the conditions of the runs marked {MARK} do." if marked else "")
     )

@@ -1,6 +1,7 @@
 """Tables of the page of a budget book: releases, grants, measurements and what is left."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from lightning_dpg.benchmark.pages import plural
@@ -8,7 +9,7 @@ from lightning_dpg.book.report import Content
 from lightning_dpg.book.rows import counted
 from lightning_dpg.book.wording import GRANT_COLUMNS, grant_cells, method_name, minute
 from lightning_dpg.privacy.budget import digits_down, digits_up
-from lightning_dpg.running.budget_plan import planned_rows
+from lightning_dpg.running.budget_plan import Row, planned_rows, used_methods
 
 MOST_RUNS = 500
 """Largest number of runs in the table; the newest ones are shown."""
@@ -52,7 +53,8 @@ def released_runs(found: dict[str, Any]) -> Table:
     more = len(runs) - len(rows)
     return Table(
         "Releases",
-        "Runs and their releases, the newest first. Times are in UTC.",
+        "Runs and their releases, the newest first. Times are in UTC. The digest is the SHA-256 of "
+        "the file SHA256SUMS in the folder of the release, which holds those of its other files.",
         ("run", "opened", "method", "epsilon", "delta", "state", "who", "folder", "digest"),
         rows,
         (f"{plural(more, 'earlier run')} not shown: see budget export.",) if more else (),
@@ -93,8 +95,26 @@ def measurements(found: dict[str, Any]) -> Table:
 
 
 def left_over(content: Content, method: str | None) -> list[Table]:
-    """Further releases that fit into the total, and the quality that was measured near their epsilons."""
-    name, rows = content.known.name, planned_rows(content.known, counted(content.runs), method)
+    """Further releases that fit into the total, and the quality that was measured near their epsilons.
+
+    They are of the methods that were used on these data, or else of the usual two kinds, of which the
+    second is left out where nothing of it is let in. Of each kind, the smallest number of releases
+    that is not let in is the last row.
+
+    Args:
+        content: What the book says of the data set.
+        method: Method to plan in place of these.
+    """
+    known = content.known
+    used = [method] if method else used_methods(known, content.runs)
+    rows: list[Row] = []
+    for _, kind in groupby(
+        planned_rows(known, counted(content.runs), used), lambda row: row.method
+    ):
+        of_kind = [*kind]
+        let_in = [row for row in of_kind if row.share.budget.epsilon]
+        if let_in or used or not rows:
+            rows += of_kind[: len(let_in) + 1]
     cells = [
         (
             str(row.share.releases),
@@ -108,7 +128,7 @@ def left_over(content: Content, method: str | None) -> list[Table]:
     ]
     measured = dict.fromkeys(number for row in rows for number in row.measured)
     grants = ("Grants can let in less.",) if content.grants or content.known.two_persons else ()
-    asked = "" if method else f" For another method: budget plan {name} --method METHOD."
+    asked = "" if method else f" For another method: budget plan {known.name} --method METHOD."
     plan = Table(
         "What is left buys",
         "Largest epsilon of each of several equal further releases that the filter of the book lets "

@@ -21,6 +21,7 @@ from lightning_dpg.book.refusals import check_open, check_part, too_small
 from lightning_dpg.book.request import Request, asked, check, pure_left, rule_of
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.book.rows import DataSet, Run
+from lightning_dpg.book.sketch import Marks, marks, sealed
 from lightning_dpg.book.unfinished import is_elsewhere, proved_steps
 from lightning_dpg.book.writers import described
 from lightning_dpg.interfaces import Identity
@@ -75,6 +76,14 @@ class Book(OwnerSide):
         """
         return fingerprint(schema.secret(self.database), content)
 
+    def marks(self, content: Identity) -> Marks:
+        """Sketch of the names of the nodes under the key of this book; a microsecond per node.
+
+        Args:
+            content: Canonical content of the data (private).
+        """
+        return marks(schema.secret(self.database), content.names)
+
     def register(
         self,
         name: str,
@@ -87,6 +96,7 @@ class Book(OwnerSide):
         max_degree: int | None = None,
         part_of: str = "",
         two_persons: bool = False,
+        people: Marks | None = None,
     ) -> None:
         """Register data under a name, with the total that all of their releases may spend.
 
@@ -100,6 +110,7 @@ class Book(OwnerSide):
             max_degree: Largest number of edges of a node (public).
             part_of: Group of data sets that are disjoint, as the owner declares.
             two_persons: Whether runs need grants that a second person approved.
+            people: Sketch of the names of the nodes, by which later data on the same people are found.
 
         Raises:
             BookError: If the name is taken, or if the data have another name and this relation.
@@ -114,6 +125,8 @@ class Book(OwnerSide):
                         f"{self.url}: these data are registered as {known.name!r} already, and one "
                         f"total covers all of their releases\nfit with privacy.dataset {known.name}"
                     )
+            key = schema.secret(self.database)
+            sketch = {} if people is None else {"sketch": sealed(key, people)}
             self._record_as_owner(
                 "register",
                 name=name,
@@ -125,9 +138,10 @@ class Book(OwnerSide):
                 max_degree=max_degree,
                 edges=found.edges,
                 nodes=found.nodes,
-                key=key_digest(schema.secret(self.database)),
+                key=key_digest(key),
                 part_of=part_of,
                 two_persons=two_persons,
+                **sketch,
             )
 
     def data_set(self, name: str) -> DataSet:

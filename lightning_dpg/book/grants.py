@@ -175,13 +175,19 @@ def check_grant(
     whole = own._replace(entries=[*own.entries, *asked.entries]) if own else asked
     left, cost = left_of(budget, others), whole.cost
     if not _at_most(cost, left, budget):
+        stated = down(left.epsilon)
+        is_left = stated != "0"
         raise BookError(
             f"{known.name}: what is left of the grant of {user} does not pay for epsilon "
             f"{cost.epsilon:g}, delta {cost.delta:g}\n"
-            f"granted: epsilon {budget.epsilon:g}, delta {budget.delta:g}; left: epsilon "
-            f"{down(left.epsilon)}, delta {left.delta:g}\n"
-            "set privacy.epsilon and privacy.delta to what is left or less, or ask an owner for "
-            "another grant"
+            f"granted: epsilon {budget.epsilon:g}, delta {budget.delta:g}; "
+            + (
+                f"left: epsilon {stated}, delta {left.delta:g}\n"
+                if is_left
+                else "nothing is left\n"
+            )
+            + "set privacy.epsilon and privacy.delta to what is left or less, or " * is_left
+            + "ask an owner for another grant"
         )
 
 

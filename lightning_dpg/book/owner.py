@@ -2,14 +2,19 @@
 
 from pathlib import Path
 
-from lightning_dpg.book import owner_token
+from lightning_dpg.book import owner_token, schema
 from lightning_dpg.book.database import Database
 from lightning_dpg.book.grants import Grant, check_approval, grants
 from lightning_dpg.book.identity import Fingerprint
+from lightning_dpg.book.log import lines_of
 from lightning_dpg.book.refusals import check_open
 from lightning_dpg.book.roles import give_role
-from lightning_dpg.book.rows import data_set, data_sets
+from lightning_dpg.book.rows import DataSet, data_set, data_sets
+from lightning_dpg.book.sketch import Marks, opened, overlap
 from lightning_dpg.privacy.budget import Budget
+
+_SAME_PEOPLE = 0.5
+"""Share of the smaller of two node sets above which both are taken for the same people."""
 
 
 class OwnerSide:
@@ -95,13 +100,33 @@ class OwnerSide:
         """
         return owner_token.owner_faults(self.database, self._token)
 
-    def same_nodes(self, found: Fingerprint, relation: str) -> str | None:
-        """Name of a data set with these nodes, this relation, and other edges; None without one."""
+    def same_people(self, found: Fingerprint, people: Marks, relation: str) -> list[DataSet]:
+        """Data sets on the same people, those with most nodes in common first.
+
+        They have this relation, other edges, and more than half of the nodes of the smaller node set
+        in common. Sketches stand in the log only, in the line that registers a data set. Lines of
+        earlier versions have none: of their data, equal node sets are found only.
+
+        Args:
+            found: Fingerprint of data.
+            people: Sketch of the names of their nodes.
+            relation: Neighboring relation of a run or of a total.
+        """
+        key = schema.secret(self.database)
+        sketches = {
+            line.facts["name"]: opened(key, line.facts["sketch"])
+            for line in lines_of(self.database, "register")
+            if "sketch" in line.facts
+        }
+        shared = []
         for known in data_sets(self.database):
-            is_other = known.edges != found.edges
-            if known.relation == relation and known.nodes == found.nodes and is_other:
-                return known.name
-        return None
+            if known.relation != relation or known.edges == found.edges:
+                continue
+            is_equal = known.nodes == found.nodes
+            sketch = sketches.get(known.name, people[:0])
+            if (share := 1.0 if is_equal else overlap(sketch, people)) > _SAME_PEOPLE:
+                shared.append((not is_equal, -share, known))
+        return [known for *_, known in sorted(shared, key=lambda each: each[:2])]
 
     def _record_as_owner(self, kind: str, **facts: object) -> None:
         """Append a line that an owner writes; call it inside of a write."""

@@ -29,6 +29,7 @@ from lightning_dpg.book.book import Book
 from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.report import Content, read, summarized
 from lightning_dpg.book.rows import DataSet, spendings
+from lightning_dpg.book.wording import MARK
 from lightning_dpg.privacy.budget import digits_up, rounded_up
 from lightning_dpg.privacy.events import Relation
 
@@ -84,9 +85,21 @@ def grouped(parts: Sequence[Content]) -> dict[str, Any]:
         "declared": f"each {record} lies in one part only, and public facts say in which",
         "delta": max(each.total.delta for each in known),
         **{name: max(each[name] for each in found) for name in ("total", "spent", "reserved")},
+        **_conditional(found),
         **(_node(parts) if known[0].relation is Relation.EDGE else {}),
         "parts": found,
     }
+
+
+def _conditional(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Whether the numbers of a group hold under conditions only, and what holds without them.
+
+    The largest part counts here, too: each one counts with what it proves in any case.
+    """
+    if not any(each["conditional"] for each in parts):
+        return {"conditional": False}
+    proved = [each["in_any_case" if each["conditional"] else "spent"] for each in parts]
+    return {"conditional": True, "in_any_case": None if None in proved else max(proved)}
 
 
 def group_facts(found: dict[str, Any]) -> list[tuple[str, str]]:
@@ -95,20 +108,21 @@ def group_facts(found: dict[str, Any]) -> list[tuple[str, str]]:
     Args:
         found: Summary of a group.
     """
+    mark = f" {MARK}" if found["conditional"] else ""
     facts = [
         ("disjoint", f"{found['declared']} ({DECLARED})"),
         (
             "total",
             f"epsilon {digits_up(found['total'], 6)}, delta {digits_up(found['delta'], 6)}: the largest of its parts",
         ),
-        ("spent", f"epsilon {digits_up(found['spent'], 6)} for one {found['record']}"),
+        ("spent", f"epsilon {digits_up(found['spent'], 6)}{mark} for one {found['record']}"),
     ]
     if "node" in found:
         node = found["node"]
         facts.append(
             (
                 "node",
-                f"epsilon {digits_up(node, 6)}: all edges of a node in all parts, {found['max_degree']} at most "
+                f"epsilon {digits_up(node, 6)}{mark}: all edges of a node in all parts, {found['max_degree']} at most "
                 "in each"
                 if isinstance(node, float)
                 else "no statement: edges of a node lie in many parts, whose epsilons add up",

@@ -3,12 +3,23 @@
 from collections.abc import Sequence
 
 from lightning_dpg.book.errors import BookError
-from lightning_dpg.book.grants import down
-from lightning_dpg.book.identity import protected_unit
+from lightning_dpg.book.identity import Fingerprint, protected_unit
 from lightning_dpg.book.request import Request, largest_epsilon, pure_left
 from lightning_dpg.book.rows import DataSet, Run, counted
 from lightning_dpg.book.wording import minute
+from lightning_dpg.interfaces import Identity
+from lightning_dpg.privacy.budget import digits_down
 from lightning_dpg.privacy.events import Relation
+
+_LEAST = (
+    1e-5  # share of a total below which nothing is left: sums of epsilons leave rounding errors
+)
+
+SAME_PEOPLE = (
+    "the same people: fit with --privacy.dataset {}, whose total covers all versions: totals of one "
+    "person's relations add up"
+)
+"""What to do with data on the people of a data set, by its name."""
 
 
 def check_open(known: DataSet) -> None:
@@ -49,6 +60,24 @@ def check_record(known: DataSet, record: str) -> None:
         )
 
 
+def in_common(known: DataSet, found: Fingerprint, content: Identity) -> str:
+    """Say which nodes other data have in common with a data set.
+
+    Args:
+        known: The data set.
+        found: Fingerprint of the other data.
+        content: Their canonical content.
+    """
+    if known.nodes != found.nodes:
+        return f"these data and {known.name!r} have more than half of the smaller one's nodes in common"
+    if content.names:
+        return f"these data have the nodes of {known.name!r}, with other edges or of another kind"
+    return (
+        f"these data have the nodes of {known.name!r} by their numbers only, which do not say whether "
+        "they are the same people"
+    )
+
+
 def check_part(
     known: Sequence[DataSet], name: str, group: str, relation: Relation, record: str
 ) -> None:
@@ -87,16 +116,22 @@ def too_small(known: DataSet, earlier: Sequence[Run], request: Request) -> BookE
     """
     epsilon, delta = request.budget
     waiting = [f"run {run.number} of {run.who}" for run in earlier if run.is_open]
+    left = pure_left(known, counted(earlier))
+    largest = largest_epsilon(known, earlier, request)
+    is_left, is_large = (value >= _LEAST * known.total.epsilon for value in (left, largest))
     lines = [
         f"{known.name}: what is left of its total does not pay for {request.method} at epsilon "
         + f"{epsilon:g}, delta {delta:g}",
-        f"total: epsilon {known.total.epsilon:g}, delta {known.total.delta:g}; left: one pure "
-        + f"release of epsilon {down(pure_left(known, counted(earlier)))}",
+        f"total: epsilon {known.total.epsilon:g}, delta {known.total.delta:g}; "
+        + (
+            f"left: one pure release of epsilon {digits_down(left, 4)}"
+            if is_left
+            else "nothing is left"
+        ),
     ]
-    largest = largest_epsilon(known, earlier, request)
-    if largest:
+    if is_large:
         lines.append(f"set privacy.epsilon to {largest:g} or less")
-    else:
+    elif is_left:
         lines.append(f"no budget at this delta that {request.method} can keep is left")
     if waiting:
         lines.append(f"reserved now by {', '.join(waiting[:3])}")

@@ -12,7 +12,7 @@ from lightning_dpg.book.filter import Spending
 from lightning_dpg.book.grants import Grant, spent_by, states
 from lightning_dpg.book.log import Line, lines_of
 from lightning_dpg.book.request import pure_left
-from lightning_dpg.book.rows import DataSet, Run, counted, spendings
+from lightning_dpg.book.rows import DataSet, Run, counted, same_edges, spendings
 from lightning_dpg.privacy.budget import digits_up, rounded_up
 from lightning_dpg.privacy.events import Relation
 
@@ -27,6 +27,7 @@ class Content(NamedTuple):
         grants: Its grants.
         measurements: Lines of the log on measurements that read its data.
         conditions: Conditions of the guarantees of runs, by the number of the run.
+        same_edges: Other data sets that hold the same edges, under another relation.
     """
 
     known: DataSet
@@ -35,6 +36,7 @@ class Content(NamedTuple):
     grants: Sequence[Grant]
     measurements: Sequence[Line]
     conditions: Mapping[int, Condition]
+    same_edges: Sequence[DataSet]
 
 
 def read(book: Book, name: str) -> Content:
@@ -51,7 +53,8 @@ def read(book: Book, name: str) -> Content:
     runs = book.runs(name)
     left = 0.0 if known.closed else pure_left(known, counted(runs))
     found = conditions(book.database)
-    return Content(known, runs, left, book.grants(name), measurements, found)
+    same = same_edges(book.database, name)
+    return Content(known, runs, left, book.grants(name), measurements, found, same)
 
 
 def summary(book: Book, name: str) -> dict[str, Any]:
@@ -61,6 +64,8 @@ def summary(book: Book, name: str) -> dict[str, Any]:
     is what they would prove beyond it with all that is reserved; ``left`` is the largest epsilon of one
     more pure release that is let in: none on a closed data set. ``conditional`` says that the
     guarantee of a run has a condition; ``in_any_case`` is what all releases prove without it, if any.
+    ``pure_sum`` is the sum of the epsilons of all releases, if all are of pure epsilon. ``same_edges``
+    lists the other data sets that hold these edges, whose runs are in none of these numbers.
 
     Args:
         book: The book.
@@ -75,7 +80,9 @@ def summarized(content: Content) -> dict[str, Any]:
     """The summary of what was read from a book."""
     known, runs = content.known, content.runs
     delta = known.total.delta
-    spent, accountant = totals.spent(counted(runs, is_released=True), delta)
+    released = counted(runs, is_released=True)
+    spent, accountant = totals.spent(released, delta)
+    pure = totals.pure_sum(released)
     together = spent
     if any(run.is_open for run in runs):
         together = max(spent, totals.spent(counted(runs), delta)[0])
@@ -89,11 +96,15 @@ def summarized(content: Content) -> dict[str, Any]:
         "total": known.total.epsilon,
         "spent": rounded_up(spent, known.total.epsilon),
         "accountant": accountant,
+        "pure_sum": rounded_up(pure, known.total.epsilon) if math.isfinite(pure) else None,
         "reserved": rounded_up(together - spent),
         "left": math.floor(content.left * 1e4) / 1e4,
         "closed": known.closed,
         "closed_by": known.closed_by,
         "two_persons": known.two_persons,
+        "same_edges": [
+            {"dataset": each.name, "relation": each.relation.value} for each in content.same_edges
+        ],
         **_node(known, runs),
         **_conditional(content),
         "grants": _grants(content),

@@ -213,6 +213,25 @@ def data_set(database: Database, name: str) -> DataSet:
     return known[name]
 
 
+def same_edges(database: Database, name: str) -> list[DataSet]:
+    """Other data sets that hold the same edges, in any version that was registered or read.
+
+    One total covers all runs of one relation, so that they have another relation.
+
+    Args:
+        database: The book.
+        name: Data set.
+    """
+    own = "SELECT edges FROM book_datasets WHERE name = ? UNION SELECT edges FROM book_runs WHERE dataset = ?"
+    found = database.rows(
+        f"SELECT name FROM book_datasets WHERE edges IN ({own}) "
+        f"UNION SELECT dataset FROM book_runs WHERE edges IN ({own})",
+        *[name] * 4,
+    )
+    names = {each for (each,) in found} - {name}
+    return [known for known in data_sets(database) if known.name in names]
+
+
 def runs(database: Database, dataset: str | None = None, *, is_open: bool = False) -> list[Run]:
     """Runs on a data set, or on all, in the order of their reservations.
 

@@ -20,6 +20,8 @@ from lightning_dpg.book.wording import (
     left_text,
     method_name,
     minute,
+    same_edges_note,
+    spent_text,
     upper_bounds,
 )
 from lightning_dpg.privacy.budget import digits_up
@@ -44,7 +46,7 @@ def show(found: dict[str, Any]) -> None:
         f"{found['dataset']}: relation {found['relation']}, record {found['record']}",
         *([found["words"]] if found["words"] else []),
         f"total     epsilon {digits_up(total, 6)}, delta {digits_up(delta, 6)}",
-        f"spent     epsilon {digits_up(found['spent'], 6)} ({found['accountant']})",
+        f"spent     {spent_text(found)}",
         f"reserved  epsilon {digits_up(found['reserved'], 6)}",
         f"left      {left_text(found)}",
     ]
@@ -82,7 +84,8 @@ def show_group(found: dict[str, Any], facts: Sequence[tuple[str, str]]) -> None:
         table.add_row(plain(each["dataset"]), *_numbers(each), count, plain(each["words"]))
     _fold_only(table, "part", "words")
     _print(console, table)
-    _print_mark(console, parts)
+    for line in [*_same_edges(parts), *condition_note(found)]:
+        _print(console, plain(line))
 
 
 def show_all(found: Sequence[dict[str, Any]]) -> None:
@@ -102,6 +105,8 @@ def show_all(found: Sequence[dict[str, Any]]) -> None:
     _fold_only(table, "data set")
     _print(console, table)
     _print(console, plain("epsilon at the delta of each; runs: budget show NAME"))
+    for line in _same_edges(found):
+        _print(console, plain(line))
     _print_mark(console, found)
 
 
@@ -151,6 +156,11 @@ def plain(text: str) -> Text:
     return Text(_CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
+def _same_edges(found: Sequence[dict[str, Any]]) -> list[str]:
+    """Say of each data set which runs on the same edges are not in its numbers."""
+    return [f"{each['dataset']}: {note}" for each in found for note in same_edges_note(each)]
+
+
 def _print_mark(console: Console, found: Sequence[dict[str, Any]]) -> None:
     """Explain the mark of data sets whose numbers hold under conditions."""
     if any(each["conditional"] for each in found):
@@ -167,7 +177,7 @@ def _numbers(found: dict[str, Any]) -> list[str]:
 
 def _notes(found: dict[str, Any]) -> list[str]:
     """Lines below the bar."""
-    notes = upper_bounds(found)
+    notes = [*same_edges_note(found), *upper_bounds(found)]
     if found["part_of"]:
         notes.append(f"part of   {found['part_of']}, whose parts the owner declares to be disjoint")
     if (node := found.get("node")) is not None:

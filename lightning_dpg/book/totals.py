@@ -44,17 +44,21 @@ from dataclasses import replace
 
 from lightning_dpg.book.filter import Together
 from lightning_dpg.privacy import composition
-from lightning_dpg.privacy.events import Approximate, Gaussian, LedgerEntry
+from lightning_dpg.privacy.events import Approximate, Gaussian, LedgerEntry, Pure
 from lightning_dpg.privacy.meaning import group_budget
 
 SUM_OF_RUNS = "sum over runs"
 """Name of the accountant that adds up the budgets of runs."""
 
 _SMALLEST_DELTA = 1e-100
+_CLOSE = 1.01  # a sum of pure epsilons that is larger by no more is stated: it can be added by hand
 
 
 def spent(runs: Together, delta: float) -> tuple[float, str]:
     """Smallest epsilon that is proved for all runs together at a delta, and the accountant's name.
+
+    Where all releases are of pure epsilon, it is their sum unless another accountant proves less by
+    more than a hundredth: that is the number which whoever adds up the runs by hand arrives at.
 
     Args:
         runs: Runs of one relation.
@@ -64,10 +68,21 @@ def spent(runs: Together, delta: float) -> tuple[float, str]:
     if not entries:
         return 0.0, composition.PURE
     epsilon, name = composition.headline(entries, delta)
-    added = math.fsum(runs.epsilons)
+    added, pure = math.fsum(runs.epsilons), pure_sum(runs)
     if math.fsum(runs.deltas) <= delta and added < epsilon:
-        return added, SUM_OF_RUNS
-    return epsilon, name
+        epsilon, name = added, SUM_OF_RUNS
+    return (pure, composition.PURE) if pure <= _CLOSE * epsilon else (epsilon, name)
+
+
+def pure_sum(runs: Together) -> float:
+    """Sum of the epsilons of all releases; infinite if one of them is not of pure epsilon.
+
+    Args:
+        runs: Runs of one relation.
+    """
+    if not all(isinstance(event, Pure) and not event.total_delta for event in runs.steps):
+        return math.inf
+    return math.fsum(steps * event.pure_epsilon for event, steps in runs.steps.items())
 
 
 def merged(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:

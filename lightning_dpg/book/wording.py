@@ -28,7 +28,34 @@ def left_text(found: dict[str, Any]) -> str:
     """
     if found["closed"]:
         return f"nothing: closed at {minute(found['closed'])} UTC by {found['closed_by']}"
-    return f"one pure release of epsilon {found['left']:g}"
+    return f"one pure release of epsilon {found['left']:g}" if found["left"] else "nothing"
+
+
+def spent_text(found: dict[str, Any]) -> str:
+    """Say what is spent, first by the number that can be added up by hand, if there is one.
+
+    Args:
+        found: Summary of a data set.
+    """
+    spent, added = digits_up(found["spent"], 6), found["pure_sum"]
+    if added is None or added <= found["spent"]:
+        return f"epsilon {spent} ({found['accountant']})"
+    return (
+        f"epsilon {digits_up(added, 6)} added up, {spent} proved together ({found['accountant']})"
+    )
+
+
+def same_edges_note(found: dict[str, Any]) -> list[str]:
+    """Say which runs on the same edges are not in the numbers of a data set.
+
+    Args:
+        found: Summary of a data set.
+    """
+    return [
+        f"the same edges are registered as {each['dataset']!r} for the relation {each['relation']}: "
+        "its runs are not in this number"
+        for each in found["same_edges"]
+    ]
 
 
 def grant_rule(found: dict[str, Any]) -> str:
@@ -80,18 +107,19 @@ def method_name(run: dict[str, Any]) -> str:
 
 
 def condition_note(found: dict[str, Any]) -> list[str]:
-    """Say that the numbers of a data set hold under conditions only, and what holds in any case.
+    """Say that numbers hold under conditions only, and what holds in any case.
 
     Args:
-        found: Summary of a data set.
+        found: Summary of a data set or of a group.
     """
     if not found["conditional"]:
         return []
     epsilon = found["in_any_case"]
+    of_group = f" for one {found['record']}" if "parts" in found else ""
     proved = (
         "nothing is proved"
         if epsilon is None
-        else f"all releases together are ({epsilon:g}, {found['delta']:g})-DP"
+        else f"all releases together are ({epsilon:g}, {found['delta']:g})-DP{of_group}"
     )
     return [
         f"{MARK} under a condition: the epsilons hold only if the conditions do; in any case {proved}"

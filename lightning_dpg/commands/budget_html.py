@@ -14,7 +14,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", type=Path, metavar="FILE", default=Path("budget.html"), help="(budget.html)"
     )
-    parser.add_argument("--method", help="of the planned further releases; by default two kinds")
+    parser.add_argument(
+        "--method", help="of the planned further releases; by default those of the runs"
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace a file that is there")
 
 

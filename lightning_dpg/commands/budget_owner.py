@@ -2,10 +2,12 @@
 
 import argparse
 import math
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
-from lightning_dpg.errors import CommandError
+from lightning_dpg.errors import CommandError, Refusal
 
 
 def add_token(parser: argparse.ArgumentParser, does: str = "file with the owner's token") -> None:
@@ -51,7 +53,7 @@ def add_registration(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--other-people",
         action="store_true",
-        help="register data although their nodes are those of other registered data",
+        help="register data although more than half of their nodes are those of other registered data",
     )
     add_token(parser)
 
@@ -78,6 +80,8 @@ def register(book: Any, options: argparse.Namespace) -> None:
     """Register data, with the total of all their releases."""
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.book.identity import protected_unit
+    from lightning_dpg.book.refusals import in_common
+    from lightning_dpg.book.rows import same_edges
     from lightning_dpg.privacy.budget import Budget
     from lightning_dpg.privacy.events import Relation
 
@@ -87,14 +91,15 @@ def register(book: Any, options: argparse.Namespace) -> None:
         raise CommandError("a data set needs a name")
     if options.max_degree is not None and options.max_degree < 1:
         raise CommandError(f"--max-degree must be 1 or more, got {options.max_degree}")
-    found = book.fingerprint(_data(options).identity())
-    known = None if options.other_people else book.same_nodes(found, relation)
-    if known and book.data_set(known).part_of != (options.part_of or None):
-        raise CommandError(
-            f"these data have the nodes of {known!r}, with other edges or of another kind\n"
-            f"the same people: fit with privacy.dataset {known}, whose total covers all versions\n"
-            "other people: register with --other-people"
-        )
+    content = _data(options).identity()
+    found, people = book.fingerprint(content), book.marks(content)
+    near = [
+        known
+        for known in book.same_people(found, people, relation)
+        if not options.part_of or known.part_of != options.part_of
+    ]
+    if near and not options.other_people:
+        raise _same_people(near[0], in_common(near[0], found, content), options.name)
     book.register(
         options.name,
         found,
@@ -105,12 +110,24 @@ def register(book: Any, options: argparse.Namespace) -> None:
         max_degree=options.max_degree,
         part_of=options.part_of,
         two_persons=options.two_persons,
+        people=people,
     )
     print(
         f"registered {options.name}: relation {relation}, record "
         f"{book.data_set(options.name).record}, total epsilon {options.epsilon:g}, delta "
         f"{options.delta:g}"
     )
+    for other in same_edges(book.database, options.name):
+        print(
+            f"the same edges are registered as {other.name!r} for the relation {other.relation}: "
+            "neither total has the runs of the other one"
+        )
+    for known in near:
+        print(
+            f"warning: {in_common(known, found, content)}; if they are on the same people, their totals "
+            "add up",
+            file=sys.stderr,
+        )
     if options.two_persons:
         print("no run is let in before a grant that two persons made: budget grant")
 
@@ -156,6 +173,27 @@ def close(book: Any, options: argparse.Namespace) -> None:
         print(f"these runs end normally: {', '.join(is_open)}")
 
 
+def _same_people(known: Any, common: str, name: str) -> CommandError:
+    """Say how to go on with data on the people of another data set, before anything is registered.
+
+    Args:
+        known: The other data set.
+        common: Which nodes they have in common.
+        name: Name of the new data set.
+    """
+    # Start-up time: the import brings PyTorch.
+    from lightning_dpg.book.refusals import SAME_PEOPLE
+
+    lines = [
+        f"{common}: {name!r} is not registered",
+        SAME_PEOPLE.format(known.name),
+        "other people: register with --other-people",
+    ]
+    if known.part_of:
+        lines.insert(2, f"no edge in both: register with --part-of {known.part_of}")
+    return CommandError("\n".join(lines))
+
+
 def _in_words(grant: Any) -> str:
     epsilon, delta = grant.budget
     return (
@@ -186,22 +224,39 @@ def _data(options: argparse.Namespace) -> Any:
     is_set = options.data in BUILT_IN_SETS or Path(options.data).expanduser().is_dir()
     if is_set and options.kind != "undirected":
         raise CommandError(f"{options.data}: graphs of a set are undirected: leave out --kind")
+    of_one_graph = {name: getattr(options, name) for name in _OF_ONE_GRAPH}
+    if is_set and (unused := [name for name in of_one_graph if of_one_graph[name] is not None]):
+        raise CommandError(
+            f"{options.data}: a set of graphs has its own nodes: leave out {_option(unused[0])}"
+        )
     if options.data in BUILT_IN_SETS:
         data = GraphSetDataModule(options.data, undirected=options.undirected)
     elif is_set:
-        data = TUGraphDataModule(options.data)
+        data = TUGraphDataModule(options.data, undirected=options.undirected)
     else:
         data = EdgeListDataModule(
-            options.data,
-            undirected=options.undirected,
-            source_column=options.source_column,
-            target_column=options.target_column,
-            kind=options.kind,
-            left_nodes=options.left_nodes,
-            right_nodes=options.right_nodes,
-            nodes=options.nodes,
-            node_column=options.node_column,
-            side_column=options.side_column,
+            options.data, undirected=options.undirected, kind=options.kind, **of_one_graph
         )
-    data.setup("fit")
+    try:
+        data.setup("fit")
+    except Refusal as error:
+        raise CommandError(_with_options_of_register(str(error))) from error
     return data
+
+
+_OF_ONE_GRAPH = (
+    *("source_column", "target_column", "nodes", "node_column"),
+    *("left_nodes", "right_nodes", "side_column"),
+)
+"""Arguments of the data module of one graph that are options here, too."""
+
+
+def _option(argument: str) -> str:
+    return f"--{argument.replace('_', '-')}"
+
+
+def _with_options_of_register(text: str) -> str:
+    """A message on data whose advice names the options of this command in place of those of fit."""
+    text = text.replace("--data.undirected true", "--undirected")
+    known = "|".join(("kind", *_OF_ONE_GRAPH))
+    return re.sub(rf"--data\.({known})\b", lambda found: _option(found[1]), text)

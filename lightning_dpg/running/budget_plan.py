@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from lightning_dpg import methods
+from lightning_dpg import methods as shipped_methods
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.filter import Together
 from lightning_dpg.book.outlook import COUNTS, Share, pure_release, share, usual_deltas
 from lightning_dpg.book.refusals import check_open
-from lightning_dpg.book.rows import DataSet, counted
+from lightning_dpg.book.rows import DataSet, Run, counted
 from lightning_dpg.datamodules.batches import number_of_steps
 from lightning_dpg.errors import CommandError, nearest
 from lightning_dpg.privacy.budget import Budget
@@ -64,13 +64,28 @@ def budget_plan(
     """
     with book.database.snapshot():
         known, earlier = book.data_set(name), counted(book.runs(name))
-    return planned_rows(known, earlier, method, releases, delta)
+    return planned_rows(known, earlier, [method] if method else [], releases, delta)
+
+
+def used_methods(known: DataSet, runs: Sequence[Run]) -> list[str]:
+    """Methods of the runs on a data set that have a shipped configuration, the newest first.
+
+    Args:
+        known: The data set.
+        runs: Its runs.
+    """
+    shipped = {
+        row.name
+        for row in list_methods()
+        if row.configuration is not None and row.relation == known.relation
+    }
+    return [*dict.fromkeys(run.method for run in reversed(runs) if run.method in shipped)]
 
 
 def planned_rows(
     known: DataSet,
     earlier: Together,
-    method: str | None = None,
+    asked: Sequence[str] = (),
     releases: int | None = None,
     delta: float | None = None,
 ) -> list[Row]:
@@ -79,7 +94,7 @@ def planned_rows(
     Args:
         known: The data set.
         earlier: What its runs count.
-        method: Method or configuration.
+        asked: Methods or configurations; none for the usual two kinds of releases.
         releases: Number of releases.
         delta: Delta of each release of a method that needs one.
     """
@@ -88,14 +103,14 @@ def planned_rows(
         raise CommandError(f"--releases must be 1 or more, got {releases}")
     if delta is not None and not 0 < delta < 1:
         raise CommandError(f"--delta must lie in (0, 1), got {delta:g}")
-    asked = [_method(method, known.relation)] if method else _usual(known.relation)
+    methods = [_method(name, known.relation) for name in asked] or _usual(known.relation)
     rows = []
-    for planned in asked:
+    for planned in methods:
         for count in (releases,) if releases else COUNTS:
             deltas = usual_deltas(known, earlier, count) if delta is None else [delta]
             found = _best(known, earlier, count, planned, deltas if planned.needs_delta else [0.0])
             epsilon = found.budget.epsilon
-            measured = quality.nearest(planned.name, epsilon) if method and epsilon else []
+            measured = quality.nearest(planned.name, epsilon) if asked and epsilon else []
             rows.append(Row(planned.name, planned.steps, found, measured))
     return rows
 
@@ -142,7 +157,7 @@ def _method(name: str, relation: Relation) -> _Planned:
             f"--method {name}: {row.name} protects the relation {row.relation or 'of none'}, and the "
             f"data set is registered with the relation {relation}"
         )
-    kind = getattr(methods, row.name)
+    kind = getattr(shipped_methods, row.name)
     if "num_nodes" in inspect.signature(kind).parameters:
         settings.setdefault("num_nodes", _NUM_NODES)
     made = kind(**settings)

@@ -97,7 +97,7 @@ def test_a_later_grant_replaces_an_earlier_one(file, become):
     with pytest.raises(BookError, match=r"left: epsilon 0\.25,"):
         spend(book, 0.5)
     book.grant("crm", "owner", Budget(0.0, 0.0))
-    with pytest.raises(BookError, match="left: epsilon 0, delta 0"):
+    with pytest.raises(BookError, match="granted: epsilon 0, delta 0; nothing is left"):
         spend(book, 0.125)
     assert faults(book.database) == []
 

@@ -107,7 +107,7 @@ def test_lost_steps_and_closed_data_sets_are_named(tmp_path, capsys):
     book = full_book(f"sqlite:///{tmp_path}/book.db")
     terminal.show(summary(book, "january"))
     lines = capsys.readouterr().out.splitlines()
-    assert lines[5] == "left      one pure release of epsilon 0"
+    assert lines[5] == "left      nothing"
     assert lines[6:8] == [
         f"[{'#' * 40}] 125% spent",
         "the total is exceeded: lost steps were released, and are booked whatever the total",

@@ -139,7 +139,7 @@ def test_a_release_says_whether_runs_are_added_up_and_nothing_else_of_the_book(
     monkeypatch.delenv("LIGHTNING_DPG_BOOK")
     without = released(tmp_path / "without", monkeypatch)
     for files, fact in [
-        (books[0], "added up in a budget book"),
+        (books[0], "added up in a budget book, apart from runs that protect another unit"),
         (left_out, "left out of the budget book by the user"),
         (without, "not added up"),
     ]:
@@ -213,7 +213,7 @@ def test_other_data_are_refused_or_booked_as_a_new_version(place, capsys):
     assert fit(data="next.txt", epsilon=0.5) == 0  # recognized from now on
     assert shown(capsys)["spent"] == 1.5
     write(place / "other.txt", EDGES[40:])
-    assert register("other", "other.txt") == 0
+    assert register("other", "other.txt", "--other-people") == 0
     assert fit("--privacy.dataset=other") == 2
     assert "these data are registered as 'crm-secret-name'" in capsys.readouterr().err
 

@@ -5,7 +5,10 @@ import random
 import pytest
 
 from lightning_dpg.book.book import Book
+from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.main import main
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import Relation
 from tests.commands.test_budget import EDGES, fit, place, register, write
 
 __all__ = ["place"]
@@ -96,13 +99,112 @@ def test_the_same_nodes_are_registered_again_by_an_explicit_word_only(place, cap
     write(place / "next.txt", EDGES[1:])
     assert register("next", "next.txt") == 2
     error = capsys.readouterr().err
-    assert f"the same people: fit with privacy.dataset {NAME}" in error
+    assert f"the same people: fit with --privacy.dataset {NAME}" in error
     assert "--other-people" in error
     assert register("again", "graph.txt") == 2
     assert "registered as" in capsys.readouterr().err
     assert register("people", "graph.txt", relation="node") == 0  # a total of its own
-    assert "record every undirected edge of a node" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "record every undirected edge of a node" in said
+    assert f"the same edges are registered as {NAME!r} for the relation edge: neither" in said
     assert register("next", "next.txt", "--other-people") == 0
+
+
+def payments(path, customers, seed, name="C{:05d}"):
+    """Payments among customers, each of whom occurs."""
+    rng = random.Random(seed)
+    pairs = [(each, rng.choice(customers)) for each in customers for _ in range(3)]
+    lines = [f"{name.format(a)},{name.format(b)},9\n" for a, b in pairs if a != b]
+    path.write_text("from,to,amount\n" + "".join(lines))
+
+
+def test_the_next_month_of_the_same_bank_gets_no_total_of_its_own(place, capsys):
+    """A few customers left and a few are new: no node set is equal."""
+    payments(place / "nov.csv", range(1000), 1)
+    payments(place / "dec.csv", range(20, 1030), 2)
+    payments(place / "other.csv", range(5000, 6000), 3)
+    (place / "all.txt").write_text("".join(f"C{each:05d}\n" for each in range(1100)))
+    columns = {"source_column": "from", "target_column": "to"}
+    as_in_fit = [f"--data.init_args.{key}={value}" for key, value in columns.items()]
+    as_here = [f"--{key.replace('_', '-')}={value}" for key, value in columns.items()]
+    as_in_fit, as_here = (
+        [*as_in_fit, "--data.init_args.undirected=true"],
+        [*as_here, "--undirected"],
+    )
+    assert register("nov", "nov.csv", *as_here) == 0
+    for more in ([], ["--data.init_args.nodes=all.txt"]):
+        assert fit(*as_in_fit, *more, data="dec.csv") == 2
+        error = capsys.readouterr().err
+        assert "the same people: fit with --privacy.dataset nov" in error
+        assert "budget register" not in error
+    assert register("dec", "dec.csv", *as_here) == 2
+    error = capsys.readouterr().err
+    assert "totals of one person's relations add up" in error and "'dec' is not registered" in error
+    assert register("other", "other.csv", *as_here) == 0
+    assert "warning" not in capsys.readouterr().err
+    assert fit(*as_in_fit, "--privacy.dataset=nov", data="dec.csv") == 0
+    assert register("dec", "dec.csv", *as_here, "--other-people") == 2  # it spent on nov already
+    payments(place / "jan.csv", range(40, 1040), 4)
+    assert register("jan", "jan.csv", *as_here, "--other-people") == 0
+    assert "warning: these data and 'nov'" in capsys.readouterr().err
+    assert budget("verify") == 0
+    assert "no fault" in capsys.readouterr().out
+
+
+def test_a_data_set_of_an_earlier_version_has_no_sketch_and_works_as_before(place, capsys):
+    payments(place / "nov.csv", range(100), 1)
+    payments(place / "dec.csv", range(2, 103), 2)
+    data = EdgeListDataModule("nov.csv", undirected=True, source_column=1, target_column=2)
+    book = Book("sqlite:///book.db")
+    found = book.fingerprint(data.identity())
+    total = {"relation": Relation.EDGE, "total": Budget(1.0, 0.0)}
+    book.register("nov", found, record_unit="undirected edge", **total)
+    book.close()
+    columns = ["--source-column=1", "--target-column=2", "--undirected"]
+    assert register("dec", "dec.csv", *columns) == 0
+    assert budget("verify") == 0
+    assert register("again", "nov.csv", *columns) == 2  # equal edges are known as ever
+
+
+def test_numbered_nodes_raise_no_false_alarm(place, capsys):
+    payments(place / "one.csv", range(100), 1, name="{}")
+    payments(place / "two.csv", range(120), 2, name="{}")
+    columns = ["--source-column=1", "--target-column=2", "--undirected"]
+    assert register("one", "one.csv", *columns) == 0
+    assert register("two", "two.csv", *columns) == 0
+    payments(place / "three.csv", range(120), 3, name="{}")
+    assert register("three", "three.csv", *columns) == 2
+    assert "by their numbers only, which do not say whether they are" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("data", "more", "message"),
+    [
+        ("both.txt", (), "set undirected=True (--undirected) to drop"),
+        ("both.txt", (), "set kind to directed (--kind directed)"),
+        (
+            "four.csv",
+            ("--source-column=from", "--target-column=w"),
+            "(--source-column NAME --target-column NAME)",
+        ),
+        ("graph.txt", ("--nodes", "table.csv"), "node_column (--node-column NAME)"),
+        (
+            "graph.txt",
+            ("--kind", "bipartite", "--nodes", "ids.txt"),
+            "(--left-nodes FILE --right-nodes FILE)",
+        ),
+        ("planted_sets", ("--nodes", "table.csv"), "its own nodes: leave out --nodes"),
+    ],
+)
+def test_messages_on_data_name_the_options_of_register(place, data, more, message, capsys):
+    both = [(f"p{a}", f"p{b}") for a, b in EDGES]
+    write(place / "both.txt", [*both, *((b, a) for a, b in both[:40])])
+    (place / "four.csv").write_text("x,y,z,w\nann,bob,eve,dan\n")
+    (place / "ids.txt").write_text("".join(f"p{each}\n" for each in range(34)))
+    (place / "table.csv").write_text("id,name\np1,Ann\n")
+    assert register("x", data, *more) == 2
+    error = capsys.readouterr().err
+    assert message in error and "--data." not in error
 
 
 def test_directed_data_are_recognized_and_not_spent_on_as_undirected_ones(place, capsys):

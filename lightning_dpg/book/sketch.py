@@ -1,0 +1,120 @@
+r"""Keyed sketches of the names of nodes, by which a book sees that two data sets are on the same people.
+
+The fingerprint of the nodes finds equal node sets only, and next month's file has a few customers more
+and a few less. A sketch finds by how much two node sets overlap.
+
+**Sketch.** Each name has a *mark*: the first 64 bits of its HMAC-SHA-256 under the key of the book. The
+sketch holds the 256 smallest marks (bottom-k; Cohen and Kaplan, "Summarizing data using bottom-k
+sketches", 2007), and none of the upper half of all marks: of small data a random half is left out.
+
+**Overlap.** Two sketches A and B are complete up to the smaller one of their bounds, so that there they
+are samples of both node sets by the same coins. :math:`|A \cap B| / \min(|A|, |B|)`, counted up to that
+bound, estimates how much of the smaller node set lies in the larger one. Sets without a common name
+have an estimate of 0. For sets of one size, of 256 nodes and more, an overlap of one half is estimated
+with a standard deviation of .03.
+
+**What a sketch leaks.**
+
+* *Without the key: nothing.* The marks are filled up to 256 and hidden under a key stream with a nonce
+  of its own, so that a sketch is 2,064 random bytes, of whatever data. Two sketches of the same
+  data have nothing in common.
+* *With the key*, which lies in the same book: about how many nodes there are (the 256th mark lies at
+  :math:`256 / N`, up to 6 %; of fewer than some 500 nodes, about half of the marks are there, and their
+  number is random; the exact number is not there). Whether a guessed name is among the 256 smallest
+  marks: whoever tries all possible names finds 256 nodes of the data, and half of the nodes of small
+  data. How much two data sets overlap. Nothing of the edges.
+
+A book is as private as its data for that reason, and no part of it is in a release.
+
+**Numbered nodes** are no people: the node 7 of one graph is not the node 7 of another one. Data whose
+nodes are only numbers from 0 on have an empty sketch, which overlaps with none.
+"""
+
+import base64
+import hmac
+import secrets
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Marks = NDArray[np.uint64]
+"""Marks of a sketch in ascending order, at most :data:`SIZE`."""
+
+SIZE = 256
+"""Largest number of marks of a sketch."""
+
+_UPPER_HALF = 2**63
+_FILLER = 2**64 - 1
+_NONCE = 16
+
+
+def marks(key: str, names: Sequence[str]) -> Marks:
+    """Smallest marks of the names of nodes.
+
+    Args:
+        key: Secret of a book, as hexadecimal digits.
+        names: Names of nodes (private); one that occurs twice counts once.
+    """
+    secret, digest = bytes.fromhex(key), hmac.digest
+    encoded = (b"node\0" + name.encode("utf-8", "surrogatepass") for name in names)
+    heads = b"".join([digest(secret, name, "sha256")[:8] for name in encoded])
+    found = np.frombuffer(heads, dtype="<u8").astype(np.uint64)
+    return np.unique(found[found < _UPPER_HALF])[:SIZE]
+
+
+def sealed(key: str, found: Marks) -> str:
+    """Text of a sketch, which nobody can tell from random bytes without the key.
+
+    Args:
+        key: Secret of a book, as hexadecimal digits.
+        found: Its marks.
+    """
+    filled = np.full(SIZE, _FILLER, dtype="<u8")
+    filled[: len(found)] = found
+    nonce = secrets.token_bytes(_NONCE)
+    hidden = np.frombuffer(filled.tobytes(), np.uint8) ^ _stream(key, nonce)
+    return base64.b64encode(nonce + hidden.tobytes()).decode()
+
+
+def opened(key: str, text: str) -> Marks:
+    """Marks of a sealed sketch.
+
+    Args:
+        key: Secret of the book, as hexadecimal digits.
+        text: The sealed sketch.
+    """
+    content = base64.b64decode(text)
+    hidden = np.frombuffer(content[_NONCE:], np.uint8)
+    found = np.frombuffer((hidden ^ _stream(key, content[:_NONCE])).tobytes(), dtype="<u8")
+    return found[found < _UPPER_HALF].astype(np.uint64)
+
+
+def overlap(one: Marks, other: Marks) -> float:
+    r"""Estimate how much of the smaller of two node sets lies in the other one.
+
+    Args:
+        one: Marks of a node set.
+        other: Marks of another one.
+
+    Returns:
+        :math:`|A \cap B| / \min(|A|, |B|)` in [0, 1]; 0 if a sketch is empty.
+    """
+    bound = min(_bound(one), _bound(other))
+    first, second = one[one <= bound], other[other <= bound]
+    smaller = min(len(first), len(second))
+    return len(np.intersect1d(first, second, assume_unique=True)) / smaller if smaller else 0.0
+
+
+def _bound(found: Marks) -> int:
+    """Largest mark up to which a sketch holds all marks of its node set."""
+    return int(found[-1]) if len(found) == SIZE else _UPPER_HALF
+
+
+def _stream(key: str, nonce: bytes) -> NDArray[np.uint8]:
+    """Bytes that hide the marks of one sketch: HMAC-SHA-256 of its nonce and a counter."""
+    blocks = (
+        hmac.digest(bytes.fromhex(key), b"sketch\0" + nonce + bytes([block]), "sha256")
+        for block in range(SIZE * 8 // 32)
+    )
+    return np.frombuffer(b"".join(blocks), np.uint8)

@@ -1,0 +1,151 @@
+"""What is said beside the numbers of a book: other totals of the same edges, conditions, sums."""
+
+from html import unescape
+
+import pytest
+
+from lightning_dpg.benchmark.budget_page import page
+from lightning_dpg.book import terminal
+from lightning_dpg.book.curve import spent_curve
+from lightning_dpg.book.errors import BookError
+from lightning_dpg.book.identity import Fingerprint
+from lightning_dpg.book.partition import group_facts, group_summary
+from lightning_dpg.book.report import summary
+from lightning_dpg.book.request import Request
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import Relation
+from lightning_dpg.running import budget_plan
+from tests.benchmark.test_budget_page import text_of
+from tests.small_book import entry, new_book, register, reserve, run
+
+NOTE = "the same edges are registered as {!r} for the relation {}: its runs are not in this number"
+
+
+@pytest.fixture
+def book(tmp_path):
+    return new_book(f"sqlite:///{tmp_path}/book.db")
+
+
+def register_for_nodes(book, name, edges):
+    total = Budget(3.0, 1e-6)
+    values = {"relation": Relation.NODE, "record_unit": "every undirected edge of a node"}
+    book.register(name, Fingerprint(edges, "nodes"), total=total, **values)
+
+
+def shown(capsys, show, *args):
+    show(*args)
+    return capsys.readouterr().out.splitlines()
+
+
+def test_two_totals_of_the_same_edges_name_each_other(book, capsys):
+    register_for_nodes(book, "people", "edges of crm")
+    run(book, entry(2.0, relation=Relation.NODE), "people", edges="edges of crm")
+    register(book, "web")
+    crm, people, web = (summary(book, name) for name in ("crm", "people", "web"))
+    assert crm["same_edges"] == [{"dataset": "people", "relation": "node"}]
+    assert people["same_edges"] == [{"dataset": "crm", "relation": "edge"}]
+    assert (web["same_edges"], crm["spent"], people["spent"]) == ([], 0, 2.0)
+    assert NOTE.format("people", "node") in shown(capsys, terminal.show, crm)
+    assert NOTE.format("crm", "edge") in shown(capsys, terminal.show, people)
+    lines = shown(capsys, terminal.show_all, [crm, people, web])
+    assert f"crm: {NOTE.format('people', 'node')}" in lines
+    assert not [line for line in lines if line.startswith("web:")]
+    text = text_of(page(book, ["crm"], "chung_lu"))
+    assert "Nothing was released on this total yet. The same edges are registered as" in text
+
+
+def test_a_later_version_of_the_data_is_found_in_the_total_of_others(book):
+    run(book, entry(0.5), edges="edges of december")
+    register_for_nodes(book, "people", "edges of december")
+    assert [each["dataset"] for each in summary(book, "crm")["same_edges"]] == ["people"]
+
+
+def test_parts_of_a_group_name_other_totals_and_conditions(book, capsys):
+    """Jan proves 1 under a condition, and 8 in any case; Feb proves 1.5."""
+    for name, epsilon, more in [
+        ("jan", 1.0, {"condition": "the chain is stationary", "in_any_case": 8.0}),
+        ("feb", 1.5, {}),
+    ]:
+        register(book, name, part_of="year", max_degree=2)
+        run(book, entry(epsilon), name, **more)
+    register_for_nodes(book, "people", "edges of jan")
+    found = group_summary(book, "year")
+    assert (found["spent"], found["conditional"], found["in_any_case"]) == (1.5, True, 8.0)
+    facts = dict(group_facts(found))
+    assert facts["spent"] == "epsilon 1.5 † for one undirected edge"
+    assert facts["node"].startswith("epsilon 5 †: all edges of a node")
+    lines = shown(capsys, terminal.show_group, found, group_facts(found))
+    assert lines[-1].endswith(
+        "in any case all releases together are (8, 1e-06)-DP for one undirected edge"
+    )
+    assert f"jan: {NOTE.format('people', 'node')}" in lines
+    text = unescape(text_of(page(book, ["jan", "feb"], "chung_lu")))
+    assert "in any case all releases together are (8, 1e-06)-DP for one undirected edge." in text
+    assert f"jan: {NOTE.format('people', 'node')}." in text
+    run(book, entry(0.25), "feb", condition="the chain is stationary")
+    assert group_summary(book, "year")["in_any_case"] is None
+
+
+def test_a_group_without_conditions_has_no_mark(book):
+    register(book, "jan", part_of="year")
+    found = group_summary(book, "year")
+    assert found["conditional"] is False and "in_any_case" not in found
+    assert "†" not in str(group_facts(found))
+
+
+def test_pure_epsilons_are_shown_as_their_sum(book, capsys):
+    """By Renyi divergences, 1 and 0.75 are 1.7498 at this delta."""
+    run(book, entry(1.0))
+    run(book, entry(0.75))
+    found = summary(book, "crm")
+    assert (found["spent"], found["accountant"]) == (1.75, "sum of pure epsilons")
+    assert (found["pure_sum"], found["left"]) == (1.75, 0.25)
+    assert "spent     epsilon 1.75 (sum of pure epsilons)" in shown(capsys, terminal.show, found)
+    assert spent_curve(book, "crm")[-1].spent == 1.75
+    assert "(1.75, 1e-06)-DP" in text_of(page(book, ["crm"], "chung_lu"))
+
+
+def test_where_much_less_is_proved_the_sum_comes_first_and_both_are_named(book, capsys):
+    reserved = reserve(book, entry(0.01, steps=100))
+    reserved.book(entry(0.01, steps=100))
+    reserved.close("ended")
+    found = summary(book, "crm")
+    assert found["pure_sum"] == 1.0 and 0.4 < found["spent"] < 0.6
+    line = f"spent     epsilon 1 added up, {found['spent']:g} proved together (RDP)"
+    assert line in shown(capsys, terminal.show, found)
+    run(book, entry(sigma=50.0), delta=1e-7)
+    assert summary(book, "crm")["pure_sum"] is None
+
+
+def test_nothing_left_is_called_that(book):
+    """Sums of epsilons leave room of 1e-12 of the total for their last digit."""
+    run(book, entry(2.0))
+
+    def plan(budget):
+        return [entry(budget.epsilon)]
+
+    with pytest.raises(BookError, match=r"delta 1e-06; nothing is left$") as refused:
+        book.reserve("crm", Request("BTER", "s", Budget(0.5, 0.0), plan, "edges of crm"))
+    assert "set privacy.epsilon" not in str(refused.value)
+
+
+def test_what_is_left_buys_is_planned_for_the_methods_that_were_used(book, monkeypatch):
+    run(book, entry(1.0), method="ChungLu")
+    run(book, entry(0.5), method="MyOwnMethod")
+    text = text_of(page(book, ["crm"]))
+    assert "1 ChungLu 0.5 0" in text and "12 ChungLu" in text
+    assert "DPNetGAN" not in text and "pure release 0" not in text
+    run(book, entry(0.5), method="MyOwnMethod")
+    text = text_of(page(book, ["crm"]))
+    assert "1 ChungLu none" in text and "2 ChungLu" not in text
+    register(book, "web", epsilon=0.1)
+    monkeypatch.setattr(budget_plan, "COUNTS", (1,))  # of DP-SGD, each takes a second
+    text = text_of(page(book, ["web"]))
+    assert "1 pure release 0.1" in text and "DPNetGAN" not in text  # it cannot keep so little
+
+
+def test_the_page_says_what_a_digest_is(book):
+    run(book, entry(1.0))
+    assert "The digest is the SHA-256 of the file SHA256SUMS in the folder" in page(
+        book, ["crm"], "chung_lu"
+    )

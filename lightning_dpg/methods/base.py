@@ -18,6 +18,7 @@ from lightning_dpg.methods.data_check import (
     served_records,
 )
 from lightning_dpg.methods.planning import check_plan, check_same_steps, prove_steps
+from lightning_dpg.metrics.curves import mean_curves
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.dpsgd import accumulate
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
@@ -45,6 +46,7 @@ class PrivateModule(pl.LightningModule):
             set; otherwise data with repeated edges are refused.
         is_inductive: Whether ``predict`` reads graphs, whose labels the method predicts.
         kinds: Kinds of graphs that the method learns: undirected, directed, bipartite.
+        curve_names: Names of the curves of training, for :meth:`log_curve`.
     """
 
     reads: ClassVar[type] = GraphRecords
@@ -58,9 +60,11 @@ class PrivateModule(pl.LightningModule):
     added_tensors: ClassVar[frozenset[str]] = frozenset()
     removed_tensors: ClassVar[frozenset[str]] = frozenset()
     renamed_tensors: ClassVar[dict[str, str]] = {}
+    curve_names: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
         super().__init__()
+        self.curves = mean_curves(self.curve_names)
         self.automatic_optimization = False
         self.ledger = PrivacyLedger(self.relation)
         self.assumptions: list[str] = []
@@ -312,6 +316,25 @@ class PrivateModule(pl.LightningModule):
             )
         self.ledger.load_state_dict(checkpoint["privacy_ledger"])
         self.assumptions = list(checkpoint["assumptions"])
+
+    def log_curve(
+        self, name: str, value: Tensor, weight: float | Tensor = 1.0, *, prog_bar: bool = False
+    ) -> None:
+        """Log a figure of a training step, the weighted mean of those of all processes.
+
+        All processes must call it, also those whose part of the batch is empty, since they wait for
+        each other. The figure is nan where the sum of the weights is 0.
+
+        Args:
+            name: One of :attr:`curve_names`; it begins with ``nonprivate/`` if value or weight reads
+                the private graph.
+            value: Figure of this process, a finite number where its weight is 0.
+            weight: Number of records, or of other terms, that the figure is the mean of.
+            prog_bar: Whether the progress bar shows it.
+        """
+        curve = self.curves[name]
+        curve(value.detach(), weight)
+        self.log(name, curve, batch_size=1, prog_bar=prog_bar)
 
     def public_backward(self, loss: Tensor, parameters: list[nn.Parameter]) -> None:
         """Add the gradient of a loss that reads no record to ``.grad``, averaged over ranks.

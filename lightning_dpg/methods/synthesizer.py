@@ -27,7 +27,7 @@ from lightning_dpg.interfaces import (
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.data_check import data_of, served_records
 from lightning_dpg.metrics.functional import statistics
-from lightning_dpg.metrics.link_prediction import Score, degree_product, link_values
+from lightning_dpg.metrics.link_prediction import LinkMetrics, Score, degree_product
 from lightning_dpg.nn.sided_rows import attributes_alone
 
 
@@ -50,6 +50,7 @@ class Synthesizer(PrivateModule):
         self.node_attributes: NodeAttributes | None = None
         self.kind: Kind = "undirected"
         self.num_left: int | None = None
+        self._links: LinkMetrics | None = None  # of the validation or the test that runs
         self._control: tuple[Tensor, Score] | None = None  # attributes, and their score alone
         self._data_state: dict[str, Any] | None = None  # split and numbering (private)
 
@@ -174,15 +175,43 @@ class Synthesizer(PrivateModule):
         self.take_kind(checkpoint.get("kind", "undirected"), checkpoint.get("num_left"))
         self._data_state = checkpoint.get("data_state")  # not in checkpoints of earlier versions
 
+    def on_validation_epoch_start(self) -> None:
+        """Forget pairs of an epoch that an error has ended."""
+        self._links = None
+
+    def on_test_epoch_start(self) -> None:
+        """Forget pairs of an epoch that an error has ended."""
+        self._links = None
+
     def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
         """Link prediction on held-out edges (reads the private graph)."""
         if self.trainer.sanity_checking:  # nothing is released yet that could be evaluated
             return
         edges, non_edges, _ = batch
-        found = link_values(self.score, self._attribute_baseline(), edges, {"": non_edges})
+        self._add_links(self._attribute_baseline(), edges, {"": non_edges})
+
+    def on_validation_epoch_end(self) -> None:
+        """Log the figures over all batches and processes."""
+        found = self._found_links()
+        if not found:
+            return
         values = {f"nonprivate/val_{name}": value for name, value in found.items()}
         values["nonprivate/val"] = found["auc"] + found["ap"]
-        self.log_dict(values, batch_size=1, prog_bar=True)
+        self.log_dict(values, prog_bar=True, sync_dist=True)  # equal in all processes
+
+    def _add_links(
+        self, baselines: dict[str, Score], edges: Tensor, others: dict[str, Tensor]
+    ) -> None:
+        """Add a batch of pairs to the figures of the epoch."""
+        scores = {"": self.score} | baselines
+        if self._links is None:
+            self._links = LinkMetrics(scores, others).to(self.device)
+        self._links.add(scores, edges, others)
+
+    def _found_links(self) -> dict[str, Tensor]:
+        """Return the figures of the epoch, and forget its pairs; nothing without a batch."""
+        links, self._links = self._links, None
+        return {} if links is None else links.compute()
 
     def _attribute_baseline(self) -> dict[str, Score]:
         """Score by public attributes alone, which reads no edge; nothing without attributes."""
@@ -199,29 +228,45 @@ class Synthesizer(PrivateModule):
         Args:
             batch: Edges, uniform non-edges, and non-edges whose ends have the degrees of edges.
         """
+        self._add_all_links(batch)
+        return {name: float(value) for name, value in self._found_links().items()}
+
+    def _add_all_links(self, batch: tuple[Tensor, Tensor, Tensor]) -> None:
         edges, non_edges, matched = batch
         records = self.records
         assert isinstance(records, GraphRecords)
         degrees: dict[str, Score] = {"degree_product": partial(degree_product, records.graph)}
         baselines = degrees | self._attribute_baseline()
-        return link_values(self.score, baselines, edges, {"": non_edges, "matched_": matched})
+        self._add_links(baselines, edges, {"": non_edges, "matched_": matched})
 
     def test_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
-        """Compare link prediction with its baselines, and a sample's statistics with the graph's.
+        """Compare link prediction with its baselines (reads the private graph).
 
         The degree product is the baseline that explains much of the usual AUC; the second AUC,
         against non-edges whose ends have the degrees of edges, excludes this effect. Where public
         attributes are used, the control with no edge read (epsilon 0) stands beside both.
         """
+        self._add_all_links(batch)
+
+    def on_test_epoch_end(self) -> None:
+        """Log these figures, and the statistics of a sample beside those of the graph.
+
+        The figures are those of the pairs of all batches and processes. Each process computes the
+        statistics, which are equal, from the same released tensors.
+        """
+        found = self._found_links()
+        if not found:
+            return
         records = self.records
         assert isinstance(records, GraphRecords)
-        graph, values = records.graph, self.link_values(batch)
+        values: dict[str, Tensor | float] = {**found}
         sample = self.sample(torch.Generator().manual_seed(0))
-        original = statistics(without_directions(graph))
+        original = statistics(without_directions(records.graph))
         for name, value in statistics(without_directions(sample)).items():
             values[name] = value
             values[f"{name}_original"] = original[name]
-        self.log_dict({f"nonprivate/test_{k}": v for k, v in values.items()}, batch_size=1)
+        named = {f"nonprivate/test_{name}": value for name, value in values.items()}
+        self.log_dict(named, sync_dist=True)  # equal in all processes
 
     def predict_step(self, seed: Tensor, batch_idx: int) -> Data:
         """Draw one synthetic graph per seed."""

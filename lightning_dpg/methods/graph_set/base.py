@@ -139,7 +139,7 @@ class GraphSetSynthesizer(Synthesizer):
             f"nonprivate/test_{name.replace(' ', '_')}_difference": mean.value
             for name, mean in set_differences(self.records.graphs, drawn).items()
         }
-        self.log_dict(values, batch_size=1)
+        self.log_dict(values, batch_size=1, sync_dist=True)  # equal in all processes
 
     def _sample_in_place_of(self, number: int, generator: torch.Generator) -> Data:
         size = int(self.sizes[number])

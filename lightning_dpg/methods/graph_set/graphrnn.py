@@ -65,6 +65,7 @@ class GraphRNN(GraphSetSynthesizer):
     """
 
     adds_noise: ClassVar[bool] = False
+    curve_names: ClassVar[tuple[str, ...]] = ("nonprivate/loss",)
 
     def __init__(
         self,
@@ -121,7 +122,8 @@ class GraphRNN(GraphSetSynthesizer):
         number = member.cumsum(0) - 1
         edges = number[data.edges[member[data.edges[:, 0]]]]
         loss = self.loss(edges, data.sizes[chosen], torch.default_generator)
-        self.log("nonprivate/loss", loss.detach(), batch_size=1, prog_bar=True)
+        terms = self._pairs_before(data.sizes[chosen]).sum()
+        self.log_curve("nonprivate/loss", loss, terms, prog_bar=True)
         return loss
 
     def configure_optimizers(self) -> Optimizer:

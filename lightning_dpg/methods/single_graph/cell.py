@@ -51,6 +51,7 @@ class CELL(Synthesizer):
     """
 
     adds_noise: ClassVar[bool] = False
+    curve_names: ClassVar[tuple[str, ...]] = ("nonprivate/loss",)
     records: GraphRecords
 
     def __init__(
@@ -85,12 +86,10 @@ class CELL(Synthesizer):
             self.ledger.spend(self.unprotected("training", "CELL adds no noise"))
         self.num_edges.fill_(len(self.records.edges))
 
-    def training_step(self, batch: PoissonBatch, batch_idx: int) -> Tensor | None:
-        """Cross entropy along the edges of a batch, which may be empty."""
-        if not len(batch.data):
-            return None
+    def training_step(self, batch: PoissonBatch, batch_idx: int) -> Tensor:
+        """Cross entropy along the edges of a batch, 0 if it is empty."""
         loss = self.model.loss(batch.data)
-        self.log("nonprivate/loss", loss.detach(), batch_size=1, prog_bar=True)
+        self.log_curve("nonprivate/loss", loss, len(batch.data), prog_bar=True)
         return loss
 
     def configure_optimizers(self) -> Optimizer:

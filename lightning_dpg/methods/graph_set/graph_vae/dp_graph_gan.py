@@ -1,6 +1,6 @@
 """DPGGAN: DPGVAE with a discriminator of whole graphs, at no further privacy cost."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +23,7 @@ from lightning_dpg.methods.graph_set.graph_vae.decoding import (
     zeroed_optimizers,
 )
 from lightning_dpg.methods.graph_set.graph_vae.edge_training import (
+    DIVERGENCE_CURVE,
     NoisySums,
     RowAutoencoder,
     check_shares,
@@ -99,6 +100,7 @@ class DPGGAN(GraphSetSynthesizer):
         learning_rate: Learning rate of Adam.
     """
 
+    curve_names: ClassVar[tuple[str, ...]] = (DIVERGENCE_CURVE,)
     features: Tensor
 
     def __init__(

@@ -1,6 +1,6 @@
 """DPGVAE: an autoencoder of graph sets under edge differential privacy."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +18,7 @@ from lightning_dpg.methods.graph_set.graph_vae.decoding import (
     zeroed_optimizers,
 )
 from lightning_dpg.methods.graph_set.graph_vae.edge_training import (
+    DIVERGENCE_CURVE,
     NoisySums,
     RowAutoencoder,
     check_shares,
@@ -86,6 +87,7 @@ class DPGVAE(GraphSetSynthesizer):
         learning_rate: Learning rate of Adam.
     """
 
+    curve_names: ClassVar[tuple[str, ...]] = (DIVERGENCE_CURVE,)
     features: Tensor
 
     def __init__(

@@ -34,6 +34,9 @@ from lightning_dpg.privacy.sensitivity import (
     edges_per_graph_sensitivity,
 )
 
+DIVERGENCE_CURVE = "train/divergence_per_node"
+"""Curve of the divergence from the prior, which reads released rows only."""
+
 
 def edge_training(
     noise_multiplier: float | Literal["auto"], max_grad_norm: float, sample_rate: float
@@ -285,7 +288,7 @@ def public_half(
         [*parameters.values(), model.odds.offset], [*(total[name] for name in parameters), surplus]
     )
     divergence = model.divergence(public_pairs)
-    method.log("train/divergence_per_node", divergence.detach(), batch_size=1)
+    method.log_curve(DIVERGENCE_CURVE, divergence)
     per_edge = len(model.sums.rows) / model.total_edges
     loss = annealed(kl_weight, method.trainer) * divergence * per_edge
     method.public_backward(loss, parameters_but_of(method, "discriminator"))

@@ -38,6 +38,8 @@ from lightning_dpg.nn.graph_vae import (
     structure_loss,
 )
 
+_PER_PAIR, _PER_NODE = "nonprivate/error_per_pair", "nonprivate/divergence_per_node"
+
 
 class Bound(NamedTuple):
     """The evidence lower bound of some graphs.
@@ -45,12 +47,12 @@ class Bound(NamedTuple):
     Attributes:
         loss: Its negative, Eq. (4), a sum over the graphs.
         logits: Log odds of the reconstruction, shape ``(B, n, n)``.
-        figures: Its parts per pair and per node, to be logged.
+        figures: Its parts per pair and per node, to be logged, each with the number of them.
     """
 
     loss: Tensor
     logits: Tensor
-    figures: dict[str, Tensor]
+    figures: dict[str, tuple[Tensor, Tensor]]
 
 
 def evidence_bound(
@@ -78,8 +80,8 @@ def evidence_bound(
     error = binary_cross_entropy_with_logits(logits[pairs], adjacency[pairs], reduction="sum")
     divergence = kl_divergence(mean, log_variance)[blocks.mask].sum()
     figures = {
-        "nonprivate/error_per_pair": error.detach() / pairs.sum(),
-        "nonprivate/divergence_per_node": divergence.detach() / blocks.mask.sum(),
+        _PER_PAIR: (error / pairs.sum(), pairs.sum()),
+        _PER_NODE: (divergence / blocks.mask.sum(), blocks.mask.sum()),
     }
     return Bound(error + kl_weight * divergence, logits, figures)
 
@@ -120,6 +122,7 @@ class GVAE(GraphSetSynthesizer):
     """
 
     adds_noise: ClassVar[bool] = False
+    curve_names: ClassVar[tuple[str, ...]] = (_PER_PAIR, _PER_NODE)
     features: Tensor
 
     def __init__(
@@ -163,7 +166,8 @@ class GVAE(GraphSetSynthesizer):
         """Loss of graphs with adjacency matrices of shape ``(B, n, n)`` (private)."""
         weight = annealed(self.hparams["kl_weight"], self.trainer)
         bound = evidence_bound(self.encoder, self._odds, self.features, blocks, adjacency, weight)
-        self.log_dict(bound.figures, batch_size=1)
+        for name, (value, count) in bound.figures.items():
+            self.log_curve(name, value, count)
         return bound
 
     def configure_optimizers(self) -> list[Optimizer]:
@@ -223,6 +227,7 @@ class GGAN(GraphSetSynthesizer):
     """
 
     adds_noise: ClassVar[bool] = False
+    curve_names: ClassVar[tuple[str, ...]] = (_PER_PAIR, _PER_NODE)
     features: Tensor
 
     def __init__(
@@ -269,7 +274,8 @@ class GGAN(GraphSetSynthesizer):
         """Loss of graphs with adjacency matrices of shape ``(B, n, n)`` (private)."""
         weight = annealed(self.hparams["kl_weight"], self.trainer)
         bound = evidence_bound(self.encoder, self._odds, self.features, blocks, adjacency, weight)
-        self.log_dict(bound.figures, batch_size=1)
+        for name, (value, count) in bound.figures.items():
+            self.log_curve(name, value, count)
         return bound
 
     def configure_optimizers(self) -> list[Optimizer]:

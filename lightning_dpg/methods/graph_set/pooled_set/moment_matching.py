@@ -115,6 +115,7 @@ class PooledGMMN(GraphSetSynthesizer):
     is_pure: ClassVar[bool] = True
     is_trained: ClassVar[bool] = True
     repeats_edges: ClassVar[bool] = True
+    curve_names: ClassVar[tuple[str, ...]] = ("train/discrepancy",)
 
     def __init__(
         self,
@@ -178,7 +179,7 @@ class PooledGMMN(GraphSetSynthesizer):
         loss = maximum_mean_discrepancy(
             torch.cat([drawn, context], 1), torch.cat([targets, context], 1)
         )
-        self.log("train/discrepancy", loss.detach(), batch_size=1, prog_bar=True)
+        self.log_curve("train/discrepancy", loss, prog_bar=True)
         return loss
 
     def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:

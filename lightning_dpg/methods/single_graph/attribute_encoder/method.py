@@ -107,6 +107,7 @@ class AttributeEncoder(Synthesizer):
     """
 
     reads: ClassVar[type] = AttributedGraphRecords
+    curve_names: ClassVar[tuple[str, ...]] = ("train/pairs_loss",)
     records: AttributedGraphRecords
     kinds = frozenset({"undirected", "directed", "bipartite"})
 
@@ -287,7 +288,7 @@ class AttributeEncoder(Synthesizer):
         pairs = self._uniform_pairs(self.hparams["public_pairs"])
         loss = softplus(self.model(self.rows[pairs], levels[self.space.ends(pairs)])).mean()
         self.public_backward(loss, list(self.model.parameters()))
-        self.log("train/pairs_loss", loss.detach(), batch_size=1)
+        self.log_curve("train/pairs_loss", loss)
 
     def _uniform_pairs(self, count: int) -> Tensor:
         """Draw pairs that may be linked, shape ``(count, 2)``."""

@@ -1,6 +1,7 @@
 """Shared parts of the Wasserstein GANs of walks: networks, generator step, sampling and scores."""
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import torch
 from pytorch_lightning.utilities import rank_zero_warn
@@ -27,6 +28,7 @@ class WalkGAN(Synthesizer):
     """
 
     records: GraphRecords
+    curve_names: ClassVar[tuple[str, ...]] = ("nonprivate/critic_loss", "train/generator_loss")
 
     def _build(self, walk_length: int, *, frozen: bool) -> None:
         h = self.hparams
@@ -86,7 +88,7 @@ class WalkGAN(Synthesizer):
         loss = self.critic(fake).mean() - self.critic(real).mean()
         loss = loss + self._penalty(torch.lerp(fake, real, mix))
         self.public_backward(loss, list(self.critic.parameters()))
-        self.log("nonprivate/critic_loss", loss.detach(), batch_size=1, prog_bar=True)
+        self.log_curve("nonprivate/critic_loss", loss, len(walks), prog_bar=True)
 
     def _penalty(self, embedded: Tensor) -> Tensor:
         """Gradient penalty at embedded walks of shape ``(B, L, d)``, mean over B."""
@@ -108,7 +110,7 @@ class WalkGAN(Synthesizer):
             loss = -self.critic(self.generator(z, temperature, table)).sum() / size
             self.public_backward(loss, trained)
             total += loss.detach()
-        self.log("train/generator_loss", total, batch_size=1, prog_bar=True)
+        self.log_curve("train/generator_loss", total, prog_bar=True)
 
     @property
     def _num_walks(self) -> int:

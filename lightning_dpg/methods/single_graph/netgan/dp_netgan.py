@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -93,6 +93,8 @@ class DPNetGAN(WalkGAN):
         temperature_decay: Factor per critic step.
         num_samples: Edges drawn to assemble one graph; at least ten for each edge of it are drawn.
     """
+
+    curve_names: ClassVar[tuple[str, ...]] = (*WalkGAN.curve_names, "train/gradient_penalty")
 
     def __init__(
         self,
@@ -277,7 +279,7 @@ class DPNetGAN(WalkGAN):
             torch.lerp(self.critic.embed(fakes), self.critic.embed(uniform), mix)
         )
         self.public_backward(penalty, list(lstm_parameters(self.critic).values()))
-        self.log("train/gradient_penalty", penalty.detach(), batch_size=1)
+        self.log_curve("train/gradient_penalty", penalty)
 
     def advice(self, facts: Facts) -> str | None:
         """Name simpler methods with better results, in one line."""

@@ -104,11 +104,11 @@ class NetGAN(WalkGAN):
         """
         self._step(batch)
 
-    def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
-        """Compute the stopping criteria of the paper: link prediction and edge overlap."""
-        super().validation_step(batch, batch_idx)
-        if self.trainer.sanity_checking:
+    def on_validation_epoch_end(self) -> None:
+        """Log the stopping criteria of the paper: link prediction and edge overlap."""
+        super().on_validation_epoch_end()
+        if self.trainer.sanity_checking:  # nothing is released yet that could be evaluated
             return
         graph = self.records.graph
         overlap = edge_overlap(self.sample(torch.Generator().manual_seed(0)), graph)
-        self.log("nonprivate/edge_overlap", overlap, batch_size=1)
+        self.log("nonprivate/edge_overlap", overlap, sync_dist=True)  # equal in all processes

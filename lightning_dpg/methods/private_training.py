@@ -1,7 +1,7 @@
 """Private steps of a method: their noise, their cost, and clipped and noised gradients."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -10,10 +10,12 @@ from torch import Tensor, nn
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.methods.dry_run import Examples, ExampleSum, dry_run
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier, max_steps
-from lightning_dpg.privacy.dpsgd import DPSGD, ClippedSum, Parameters
+from lightning_dpg.privacy.dpsgd import DPSGD, Parameters
 from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.grad_samples import GradSampleSum
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch
@@ -23,8 +25,8 @@ class PrivateTraining(nn.Module):
     """The equal private steps of one method, each a noised sum of clipped vectors.
 
     A method owns one. It adds :meth:`planned` to its plan, calls :meth:`begin` at the start of a
-    run, and :meth:`backward` instead of ``loss.backward()``. The chosen noise is a buffer, so that
-    a resumed run continues with it.
+    run, and :meth:`backward`, or :meth:`backward_network`, instead of ``loss.backward()``. The
+    chosen noise is a buffer, so that a resumed run continues with it.
 
     Args:
         key: Key of the steps in the ledger.
@@ -75,6 +77,9 @@ class PrivateTraining(nn.Module):
             sample_rate=sample_rate,
             record=record,
         )
+        # The method of the current run, in a list: it is no part of this module. Sums tried in it.
+        self._method: list[nn.Module] = [nn.Module()]
+        self._tried: set[tuple[str, ...]] = set()
         self.noise_multiplier: Tensor
         self.register_buffer("noise_multiplier", torch.tensor(float("nan"), dtype=torch.float64))
 
@@ -145,6 +150,7 @@ class PrivateTraining(nn.Module):
         Returns:
             Whether the run is new. A resumed run has its releases in its checkpoint.
         """
+        self._method, self._tried = [method], set()
         if self.asked != "auto":
             self.noise_multiplier.fill_(self.asked)
         elif self.is_noiseless(method.budget):
@@ -170,10 +176,26 @@ class PrivateTraining(nn.Module):
         records.is_read = True  # type: ignore[attr-defined]  # a tensor takes any attribute
         return records
 
+    def dry_run(
+        self, clipped_sum: ExampleSum[Examples], parameters: Parameters, examples: Examples
+    ) -> None:
+        """Try a clipped sum on made-up examples, once in a run; :meth:`backward` begins with it.
+
+        A method that releases something before its first step calls it before, so that a fault of
+        its network costs nothing. The values of ``examples`` are not read.
+
+        Raises:
+            Refusal: See :func:`lightning_dpg.methods.dry_run.dry_run`.
+        """
+        if tuple(parameters) not in self._tried:
+            dry_run(clipped_sum, parameters, examples, self.max_grad_norm, self._method[0])
+            self._tried.add(tuple(parameters))
+
     def backward(
         self,
-        clipped_sum: ClippedSum,
+        clipped_sum: ExampleSum[Examples],
         parameters: Parameters,
+        examples: Examples,
         *,
         ledger: PrivacyLedger,
         noise: NoiseSource,
@@ -182,23 +204,64 @@ class PrivateTraining(nn.Module):
         """Book one step, and add its noised sum over ``expected_size`` to each ``.grad``.
 
         Args:
-            clipped_sum: Function of the clipping norm that returns sums of clipped vectors, by
-                name.
+            clipped_sum: ``clipped_sum(examples, max_grad_norm)`` returns sums of clipped vectors by
+                name, in double precision. It reads records through ``examples`` only.
             parameters: Parameters by the names of the sum.
-            ledger: Charged before the noise is drawn.
+            examples: Tensor, or tuple of tensors, of shape ``(B, ...)``, each example of one record.
+                B may be 0; the other dimensions are public.
+            ledger: Charged before the sum is computed.
             noise: Secret source of the noise.
             expected_size: Public constant; never the size of a batch.
 
         Raises:
             PrivacyBudgetExceeded: If the step does not fit the budget; no state has changed then.
+            Refusal: If the first step of a run finds that the sum cannot be computed; nothing has
+                been booked for it then.
         """
+        self.dry_run(clipped_sum, parameters, examples)
         entry = self.entry
         per_norm = entry.sensitivity / self.max_grad_norm
         DPSGD(entry.noise_multiplier * per_norm, self.max_grad_norm).backward(
-            clipped_sum,
+            lambda max_grad_norm: dict(clipped_sum(examples, max_grad_norm)),
             parameters,
             ledger=ledger,
             entry=entry,
+            noise=noise,
+            expected_size=expected_size,
+        )
+
+    def backward_network(
+        self,
+        network: nn.Module,
+        per_example_loss: Callable[..., Tensor],
+        examples: tuple[Tensor, ...],
+        *,
+        ledger: PrivacyLedger,
+        noise: NoiseSource,
+        expected_size: float,
+    ) -> None:
+        """:meth:`backward` for a network of any layers that opacus supports.
+
+        Args:
+            network: Network in training mode; its frozen parameters are left out.
+            per_example_loss: ``per_example_loss(network, *examples)`` of shape ``(B,)``. It calls the
+                network that it is given, a copy in double precision.
+            examples: Tensors of shape ``(B, ...)``, each example of one record; B may be 0.
+            ledger: Charged before the sum is computed.
+            noise: Secret source of the noise.
+            expected_size: Public constant; never the size of a batch.
+
+        Raises:
+            PrivacyBudgetExceeded: If the step does not fit the budget; no state has changed then.
+            Refusal: If the network has a layer that is not supported or that mixes examples, or if
+                the loss is not one for each example; nothing has been booked for the step then.
+        """
+        clipped_sum = GradSampleSum(network, per_example_loss)
+        self.backward(
+            clipped_sum,
+            clipped_sum.parameters,
+            examples,
+            ledger=ledger,
             noise=noise,
             expected_size=expected_size,
         )

@@ -55,7 +55,7 @@ def clipped_gradient_sum(
     Args:
         loss: ``loss(parameters, *example)`` (or ``loss(parameters, rows, *example)``) of one
             example, a scalar.
-        parameters: Parameters by name.
+        parameters: Parameters by name; none, where all of them are ``rows``.
         examples: Tensors of shape ``(B, ...)``; B may be 0.
         max_grad_norm: Clipping norm C.
         rows: Rows of an embedding table that are parameters too; their sum is returned densely under
@@ -77,20 +77,44 @@ def clipped_gradient_sum(
     for low in range(0, count, chunk_size):
         part = tuple(widened(tensor[low : low + chunk_size]) for tensor in examples)
         if rows is None:
-            gradients = per_example(values, *part)
-            squared = _squared_norms(gradients)
+            add_clipped(total, per_example(values, *part), max_grad_norm)
         else:
             index = rows.index[low : low + chunk_size]
             gradients, touched = per_example(values, rows.table.detach()[index].double(), *part)
             touched, uses = _shared_equally(touched, index)
-            squared = _squared_norms(gradients) + (uses * touched.square().sum(2)).sum(1)
-        scale = clip_factor(squared, max_grad_norm)
-        for name, gradient in gradients.items():
-            total[name] += torch.tensordot(scale, drop_unclipped(gradient, scale), dims=1)
-        if rows is not None:
+            squared = (uses * touched.square().sum(2)).sum(1)
+            scale = add_clipped(total, gradients, max_grad_norm, beside=squared)
             scaled = drop_unclipped(touched, scale) * scale[:, None, None]
             total["rows"].index_add_(0, index.flatten(), scaled.flatten(0, 1))
     return total
+
+
+def add_clipped(
+    total: dict[str, Tensor],
+    gradients: Mapping[str, Tensor],
+    max_grad_norm: float,
+    *,
+    beside: Tensor | None = None,
+) -> Tensor:
+    """Add the clipped gradients of a chunk of examples to ``total``.
+
+    Args:
+        total: Sums by parameter name.
+        gradients: Gradients of the examples by parameter name, shape ``(B, ...)``.
+        max_grad_norm: Clipping norm C over all parameters together.
+        beside: Squared norm of each example's gradient by further parameters, shape ``(B,)``;
+            ``gradients`` may then be empty.
+
+    Returns:
+        Factor of each example, shape ``(B,)``.
+    """
+    squares = [gradient.flatten(1).square().sum(1) for gradient in gradients.values()]
+    if beside is not None:
+        squares.append(beside)
+    scale = clip_factor(torch.stack(squares).sum(0), max_grad_norm)
+    for name, gradient in gradients.items():
+        total[name] += torch.tensordot(scale, drop_unclipped(gradient, scale), dims=1)
+    return scale
 
 
 def widened(tensor: Tensor) -> Tensor:
@@ -197,8 +221,3 @@ def _shared_equally(touched: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     same = (index[:, :, None] == index[:, None, :]).to(touched.dtype)
     uses = same.sum(2)
     return same @ touched / uses[:, :, None], uses
-
-
-def _squared_norms(gradients: Mapping[str, Tensor]) -> Tensor:
-    """Squared norm per example, shape ``(B,)``."""
-    return torch.stack([g.flatten(1).square().sum(1) for g in gradients.values()]).sum(0)

@@ -15,11 +15,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd import Function
-from torch.nn.modules.batchnorm import _BatchNorm
-from torch.nn.modules.dropout import _DropoutNd
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.privacy.dpsgd import Rows, clip_factor, drop_unclipped, widened
+from lightning_dpg.privacy.joint_layers import one_by_one, refuse_joint_layers
 
 
 def ghost_clipped_gradient_sum(
@@ -52,10 +51,14 @@ def ghost_clipped_gradient_sum(
         The sum by parameter name; the sum of the table is dense, under the key ``"rows"``.
 
     Raises:
-        Refusal: If the network has a batch norm, or dropout in training mode.
+        Refusal: If the network has a batch norm, a norm that tracks its inputs, dropout in training
+            mode, or a linear map whose weight is computed from other parameters; or if ``losses``
+            reduces the batch to one number.
     """
-    _refuse_joint_layers(network)
+    refuse_joint_layers(network)
     maps = {name: m for name, m in network.named_modules() if isinstance(m, nn.Linear)}
+    for name, module in maps.items():
+        _refuse_computed_weight(name, module)
     total = {
         f"{name}.{key}": torch.zeros_like(parameter, dtype=torch.double)
         for name, module in maps.items()
@@ -67,7 +70,7 @@ def ghost_clipped_gradient_sum(
         part = inputs[low : low + chunk_size].detach().double().requires_grad_()
         with _recording(maps) as uses:
             beside = (widened(tensor[low : low + chunk_size]) for tensor in others)
-            loss = losses(part, *beside).sum()
+            loss = one_by_one(losses(part, *beside), len(part)).sum()
             uses.final = True
             # The weights have to be among the inputs: without them autograd leaves out the part of
             # the inner gradient whose output gradient is a constant. They get no gradient here.
@@ -78,16 +81,14 @@ def ghost_clipped_gradient_sum(
     return total
 
 
-def _refuse_joint_layers(network: nn.Module) -> None:
-    """Refuse layers by which one example changes the gradients of others."""
-    for name, module in network.named_modules():
-        drops = isinstance(module, _DropoutNd) and module.training and module.p > 0
-        if drops or isinstance(module, _BatchNorm):
-            raise Refusal(
-                f"{name or 'the network'} is a {type(module).__name__}, by which one record changes "
-                "the gradients of others: clipping each does not bound the sum\n"
-                "use LayerNorm with elementwise_affine=False, and no dropout"
-            )
+def _refuse_computed_weight(name: str, module: nn.Linear) -> None:
+    """Refuse a spectral or weight norm, by which a weight is a function of other parameters."""
+    others = dict(module.named_parameters()).keys() - {"weight", "bias"}
+    if others:
+        raise Refusal(
+            f"{name or 'the network'} is a Linear with the parameter {min(others)!r}, of which ghost "
+            "norms know nothing\nuse a plain Linear, or train by PrivateTraining.backward_network"
+        )
 
 
 class _Uses:

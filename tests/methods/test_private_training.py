@@ -2,7 +2,10 @@
 
 import inspect
 import math
+import re
+import runpy
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -97,8 +100,9 @@ class EdgeScorer(Synthesizer):
         parameters = {"table": self.table}
         size = self.hparams["sample_rate"] * self.hparams["num_edges"]
         self.dpsgd.backward(
-            partial(clipped_gradient_sum, edge_loss, parameters, (edges,)),
+            partial(clipped_gradient_sum, edge_loss, parameters),
             parameters,
+            (edges,),
             ledger=self.ledger,
             noise=self.noise,
             expected_size=size,
@@ -166,6 +170,30 @@ def test_ledger_is_the_list_written_by_hand():
     )
     assert 0.85 * renyi < entry.noise_multiplier <= renyi
     assert not method.ledger.affords(*method.step_entries())
+
+
+def test_the_method_of_the_documentation_books_what_is_written_by_hand(tmp_path, monkeypatch):
+    page = Path(__file__).parents[2] / "docs" / "benchmark.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    (block,) = [text for text in blocks if "backward_network" in text]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "edge_lstm.py").write_text(block, encoding="utf-8")
+    names = runpy.run_path("edge_lstm.py")
+    assert "edge-level (3.99" in str(names["release"])
+    method = fit(names["EdgeLSTM"](24, 132), max_epochs=1)
+    (entry,) = method.ledger.entries
+    assert (entry.key, entry.proof) == ("edge_gradient", "edge_gradient_sensitivity")
+    assert (entry.mechanism, entry.sensitivity, entry.record) == (
+        "gaussian",
+        1.0,
+        "undirected edge",
+    )
+    assert (entry.sample_rate, entry.steps) == (0.1, 10)
+    renyi = get_noise_multiplier(
+        target_epsilon=4.0, target_delta=1e-4, sample_rate=0.1, steps=10, accountant="rdp"
+    )
+    assert 0.85 * renyi < entry.noise_multiplier <= renyi
+    assert not {name for name in vars(method.network.out) if "sample" in name}
 
 
 def test_it_learns():
@@ -250,15 +278,20 @@ def test_noise_follows_the_sensitivity_and_not_the_clipping_norm():
     weights = nn.Parameter(torch.zeros(20_000))
     asked = []
 
-    def clipped_sum(norm):
-        asked.append(norm)
+    def clipped_sum(updates, norm):
+        asked.append((len(updates), norm))
         return {"weights": torch.zeros(20_000, dtype=torch.double)}
 
     noise = NoiseSource(unsafe_seed=1)
     rounds.backward(
-        clipped_sum, {"weights": weights}, ledger=ledger, noise=noise, expected_size=1.0
+        clipped_sum,
+        {"weights": weights},
+        torch.zeros(5, 20_000),
+        ledger=ledger,
+        noise=noise,
+        expected_size=1.0,
     )
-    assert asked == [2.0]
+    assert asked == [(3, 2.0), (5, 2.0)]
     # 2 S w = 1 is the sensitivity, so that 3 is the standard deviation.
     assert float(weights.grad.std()) == pytest.approx(3.0, rel=0.03)
     (entry,) = ledger.entries

@@ -1,7 +1,6 @@
 """Private parts of DPGVAE and DPGGAN: noisy sums over neighbors, and steps with clipped edges."""
 
 import math
-from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
@@ -257,8 +256,9 @@ def private_half(
 ) -> None:
     """Clipped, noised and booked gradient of the term that reads edges of shape ``(B, 2)``."""
     dpsgd.backward(
-        partial(model.edge_sum, edges),
+        model.edge_sum,
         dict(model.networks.named_parameters()),
+        edges,
         ledger=method.ledger,
         noise=method.noise,
         expected_size=dpsgd.sample_rate * model.total_edges,

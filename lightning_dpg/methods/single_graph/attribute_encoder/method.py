@@ -1,6 +1,5 @@
 """AttributeEncoder: links from public node attributes, by a metric learned with DP-SGD."""
 
-from functools import partial
 from typing import ClassVar, Literal
 
 import torch
@@ -265,21 +264,24 @@ class AttributeEncoder(Synthesizer):
 
     def _private_term(self, edges: Tensor, levels: Tensor) -> None:
         """Clipped, noised and booked gradient of the term of the edges ``(B, 2)``."""
-        total = partial(
-            clipped_edge_sum, self.model, self.rows[edges], levels[self.space.ends(edges)]
-        )
+
+        def clipped_sum(edges: Tensor, max_grad_norm: float) -> dict[str, Tensor]:
+            ends = levels[self.space.ends(edges)]
+            return clipped_edge_sum(self.model, self.rows[edges], ends, max_grad_norm)
+
         parameters = dict(self.model.named_parameters())
         expected = self.dpsgd.sample_rate * max(1, int(self.num_edges))
         if not self.dpsgd.adds_none:
             self.dpsgd.backward(
-                total,
+                clipped_sum,
                 parameters,
+                edges,
                 ledger=self.ledger,
                 noise=self.noise,
                 expected_size=expected,
             )
             return
-        sums = total(self.dpsgd.max_grad_norm)
+        sums = clipped_sum(edges, self.dpsgd.max_grad_norm)
         share = self.trainer.world_size / expected
         self.public_gradient(list(parameters.values()), [sums[name] * share for name in parameters])
 

@@ -1,7 +1,6 @@
 """DP-NetGAN as published (Zheng et al., 2021, Algorithm 1): one clip for all three terms."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Literal
 
 import torch
@@ -154,8 +153,9 @@ class DPNetGANAsPublished(WalkGAN):
             super()._critic_backward(real)
             return
         self.dpsgd.backward(
-            partial(self._clipped_sum, real),
+            self._clipped_sum,
             clipped_parameters(self.critic),
+            real,
             ledger=self.ledger,
             noise=self.noise,
             expected_size=self.dpsgd.sample_rate * max(1, int(self.num_edges)),

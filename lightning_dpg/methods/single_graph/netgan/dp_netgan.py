@@ -259,8 +259,9 @@ class DPNetGAN(WalkGAN):
     def _private_term(self, real: Tensor) -> None:
         """Clipped, noised and booked gradient of the term that reads records."""
         self.dpsgd.backward(
-            partial(score_sum, self.critic, real, sign=-1.0),
+            partial(score_sum, self.critic, sign=-1.0),
             clipped_parameters(self.critic),
+            real,
             ledger=self.ledger,
             noise=self.noise,
             expected_size=self.dpsgd.sample_rate * max(1, int(self.num_edges)),

@@ -1,0 +1,226 @@
+"""Faults of a clipped sum are found before a run books its first step, and leave no trace."""
+
+import random
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.func import functional_call
+from torch.nn.utils.parametrizations import spectral_norm
+
+from lightning_dpg.errors import Refusal
+from lightning_dpg.methods.private_training import PrivateTraining
+from lightning_dpg.privacy.dpsgd import Rows, clipped_gradient_sum
+from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
+from lightning_dpg.privacy.ledger import PrivacyLedger
+from lightning_dpg.privacy.noise import NoiseSource
+
+
+class Method(nn.Module):
+    """A network, its private steps, and the ledger that they book."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+        self.ledger = PrivacyLedger(Relation.EDGE)
+        self.dpsgd = PrivateTraining(
+            "gradient",
+            "gradient of records",
+            proof="edge_gradient_sensitivity",
+            sensitivity=0.5,
+            noise_multiplier=1.0,
+            max_grad_norm=0.5,
+        )
+        self.dpsgd.begin(self)
+
+    def step(self, clipped_sum, examples, parameters=None):
+        self.dpsgd.backward(
+            clipped_sum,
+            dict(self.network.named_parameters()) if parameters is None else parameters,
+            examples,
+            ledger=self.ledger,
+            noise=NoiseSource(),
+            expected_size=4.0,
+        )
+
+
+def two_layers(between):
+    return nn.Sequential(nn.Linear(3, 4), between, nn.Linear(4, 1))
+
+
+def by_vmap(network):
+    def loss(parameters, x):
+        return functional_call(network, dict(parameters), (x[None],))[0, 0]
+
+    return partial(clipped_gradient_sum, loss, dict(network.named_parameters()))
+
+
+def by_ghost_norms(network):
+    return lambda examples, norm: ghost_clipped_gradient_sum(
+        network, lambda x: network(x)[:, 0], examples[0], norm
+    )
+
+
+def reduced(network):
+    return lambda examples, norm: ghost_clipped_gradient_sum(
+        network, lambda x: network(x).mean(), examples[0], norm
+    )
+
+
+def backwards(network):
+    def clipped_sum(examples, norm):
+        network(examples[0]).sum().backward()
+        return by_vmap(network)(examples, norm)
+
+    return clipped_sum
+
+
+def single(network):
+    exact = by_vmap(network)
+    return lambda examples, norm: {k: v.float() for k, v in exact(examples, norm).items()}
+
+
+def coins(network):
+    """Public random numbers of all three libraries."""
+    exact = by_vmap(network)
+
+    def clipped_sum(examples, norm):
+        torch.rand(1), np.random.rand(), random.random()
+        return exact(examples, norm)
+
+    return clipped_sum
+
+
+SPECTRAL = spectral_norm(nn.Linear(4, 4))
+TRACKING = nn.Sequential(nn.Unflatten(1, (2, 2)), nn.InstanceNorm1d(2, track_running_stats=True))
+
+
+class Remembers(nn.Module):
+    """A layer of a user's own that keeps the mean of its inputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(4))
+
+    def forward(self, x):
+        self.mean = x.detach().mean(0).to(self.mean)
+        return x
+
+
+@pytest.mark.parametrize(
+    ("between", "make", "message"),
+    [
+        (
+            nn.BatchNorm1d(4),
+            by_vmap,
+            r"network\.1 \(BatchNorm1d\) fails in a clipped sum \(called at test_d",
+        ),
+        (nn.BatchNorm1d(4), by_ghost_norms, "1 is a BatchNorm1d"),
+        (SPECTRAL, by_vmap, r"network\.1\.\S+ \(_SpectralNorm\) fails"),
+        (SPECTRAL, by_ghost_norms, "1 is a Linear with the parameter 'parametrizations"),
+        (nn.Dropout(0.5), by_vmap, r"network\.1 \(Dropout\) fails"),
+        (nn.LayerNorm(4), by_ghost_norms, r"network\.1 \(LayerNorm\) fails"),
+        (nn.PReLU().double(), by_ghost_norms, "no gradient of '1.weight', but of 0.weight"),
+        (nn.Tanh(), reduced, r"the loss of 3 examples has the shape \(\), and not \(3,\)"),
+        (nn.Tanh(), backwards, r"changes network\.0\.weight\.grad: what it learns"),
+        (nn.Tanh(), single, r"'0\.weight' is a torch\.float32"),
+        (Remembers(), by_ghost_norms, r"changes network\.1\.mean: what it learns"),
+        (TRACKING, by_ghost_norms, r"1\.1 is a InstanceNorm1d that keeps statistics"),
+    ],
+)
+def test_faults_of_structure_are_refused_before_anything_is_booked(between, make, message):
+    torch.manual_seed(0)
+    method = Method(two_layers(between))
+    state = {name: tensor.clone() for name, tensor in method.network.state_dict().items()}
+    for examples in (torch.rand(6, 3), torch.rand(0, 3)):
+        with pytest.raises(Refusal, match=message) as refused:
+            method.step(make(method.network), (examples,))
+        assert len(str(refused.value).splitlines()) <= 5
+    assert not method.ledger.entries
+    assert all(parameter.grad is None for parameter in method.parameters())
+    now = method.network.state_dict()
+    assert all(torch.equal(now[name], tensor) for name, tensor in state.items())
+
+
+def test_layers_that_treat_each_example_alone_pass():
+    method = Method(two_layers(nn.LayerNorm(4)))
+    method.step(by_vmap(method.network), (torch.rand(6, 3),))
+    assert len(method.ledger.entries) == 1
+
+
+def test_errors_of_other_code_keep_their_type_and_nothing_is_booked():
+    def clipped_sum(examples, norm):
+        raise KeyError("mine")
+
+    method = Method(two_layers(nn.Tanh()))
+    with pytest.raises(KeyError, match="mine") as failed:
+        method.step(clipped_sum, (torch.rand(6, 3),))
+    assert "the step was not booked" in failed.value.__notes__[0]
+    assert not method.ledger.entries
+
+
+def test_the_trial_reads_no_record_and_draws_no_public_number():
+    torch.manual_seed(0)
+    method, seen = Method(two_layers(nn.Tanh())), []
+    exact = coins(method.network)
+
+    def clipped_sum(examples, norm):
+        seen.append(examples[0])
+        return exact(examples, norm)
+
+    states = torch.get_rng_state(), np.random.get_state()[1], random.getstate()
+    method.dpsgd.dry_run(
+        clipped_sum, dict(method.network.named_parameters()), (torch.full((6, 3), torch.nan),)
+    )
+    assert len(seen) == 1 and seen[0].isfinite().all()
+    assert torch.equal(states[0], torch.get_rng_state())
+    assert (states[1] == np.random.get_state()[1]).all()
+    assert states[2] == random.getstate()
+    records = torch.rand(6, 3)
+    for _ in range(2):  # a run tries a sum once
+        method.step(clipped_sum, (records,))
+    assert [tensor is records for tensor in seen] == [False, True, True]
+    method.dpsgd.begin(method)
+    method.step(clipped_sum, (records,))
+    assert len(seen) == 5
+
+
+@pytest.mark.parametrize("allowed", [0, 1])
+def test_sums_that_do_not_take_every_value_pass(allowed):
+    """A table with one row has the index 0 only, and no sequence has the length 0."""
+    weight = nn.Parameter(torch.rand(2))
+
+    def clipped_sum(numbers, norm):
+        if (numbers != allowed).any():
+            raise IndexError("out of range")
+        return {"weight": weight.detach().double()}
+
+    method = Method(nn.Tanh())
+    method.step(clipped_sum, torch.full((4,), allowed), {"weight": weight})
+    assert len(method.ledger.entries) == 1
+
+
+def test_rows_alone_are_parameters_enough():
+    torch.manual_seed(0)
+    table = nn.Parameter(torch.rand(5, 2))
+    records = torch.tensor([[0, 1], [1, 1], [4, 2]])
+
+    def clipped_sum(edges, norm):
+        rows = Rows(table, edges)
+        return clipped_gradient_sum(lambda _, ends: ends.prod(0).sum(), {}, (), norm, rows=rows)
+
+    expected = torch.zeros(5, 2, dtype=torch.double)
+    for edge in records:
+        (gradient,) = torch.autograd.grad(table[edge].prod(0).sum(), table)
+        expected += gradient * min(1.0, 0.5 / float(gradient.norm()))
+    torch.testing.assert_close(clipped_sum(records, 0.5)["rows"], expected, rtol=1e-6, atol=1e-7)
+    method = Method(nn.Tanh())
+    method.step(clipped_sum, records, {"rows": table})
+    assert len(method.ledger.entries) == 1
+    assert table.grad.shape == table.shape
+    with pytest.raises(Refusal, match="no parameter to train"):
+        method.step(clipped_sum, records, {})
+    assert len(method.ledger.entries) == 1

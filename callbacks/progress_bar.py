@@ -1,5 +1,6 @@
 """A progress bar that shows the budget."""
 
+import contextlib
 import math
 import sys
 from typing import Any
@@ -12,7 +13,35 @@ from lightning_dpg.privacy.budget import digits_up
 
 
 class PrivacyProgressBar(TQDMProgressBar):
-    """Progress bar with the epsilon spent and the budget, such as ``eps=1.37/2``; it is rounded up."""
+    """Progress bar with the epsilon spent and the budget, such as ``eps=1.37/2``; it is rounded up.
+
+    It is drawn on stderr, since the lines at the end of a run are the output of a command.
+    """
+
+    def init_sanity_tqdm(self) -> Tqdm:
+        """Make the bar of the sanity check."""
+        with contextlib.redirect_stdout(sys.stderr):  # which Lightning passes to the bar
+            return super().init_sanity_tqdm()
+
+    def init_train_tqdm(self) -> Tqdm:
+        """Make the bar of the training."""
+        with contextlib.redirect_stdout(sys.stderr):
+            return super().init_train_tqdm()
+
+    def init_validation_tqdm(self) -> Tqdm:
+        """Make the bar of the validation."""
+        with contextlib.redirect_stdout(sys.stderr):
+            return super().init_validation_tqdm()
+
+    def init_test_tqdm(self) -> Tqdm:
+        """Make the bar of the test."""
+        with contextlib.redirect_stdout(sys.stderr):
+            return super().init_test_tqdm()
+
+    def init_predict_tqdm(self) -> Tqdm:
+        """Make the bar of the prediction."""
+        with contextlib.redirect_stdout(sys.stderr):
+            return super().init_predict_tqdm()
 
     def get_metrics(self, trainer: Trainer, pl_module: Any) -> dict[str, Any]:
         """Return the metrics at the end of the bar."""

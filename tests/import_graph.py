@@ -1,6 +1,7 @@
 """Imports between modules of the package, read from the sources."""
 
 import ast
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,6 +85,38 @@ def _imports_of(module, path):
                 yield Import(
                     path, node.lineno, module, target, node in inside, node in for_types, comment
                 )
+
+
+class ForeignImport(NamedTuple):
+    """One package of others that a module imports."""
+
+    place: str
+    """File and line."""
+    package: str
+    """Name that is imported, without what is below it."""
+    is_needed: bool
+    """Whether it is imported with the module; else in a function, or for types only."""
+
+
+def foreign_imports():
+    """All imports of packages of others."""
+    return [found for path in modules().values() for found in _foreign_imports_of(path)]
+
+
+def _foreign_imports_of(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            top = name.partition(".")[0]
+            if top != "lightning_dpg" and top not in sys.stdlib_module_names:
+                place = f"{path.relative_to(ROOT)}:{node.lineno}"
+                yield ForeignImport(place, top, node in tree.body)
 
 
 def _below(tree, is_wanted):

@@ -7,12 +7,15 @@ import sys
 import tomllib
 import zipfile
 from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from setuptools import find_namespace_packages
 
-from tests.import_graph import imports, modules
+from tests.import_graph import foreign_imports, imports, modules
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -124,6 +127,43 @@ def test_every_room_has_a_rule(capsys):
     tops = {name.partition(".")[0] for name in modules()}
     assert tops <= set(ARROWS)
     assert set(ARROWS) - tops <= {"__version__", "interfaces"}
+
+
+# Parts of Ibis and Spark that the engines of tables call where these packages are in use.
+OF_ENGINES = {"psycopg", "py4j", "sqlglot"}
+
+
+def declared(requirements):
+    """Names of the modules of declared distributions, by the names of the distributions."""
+    shipped = {}
+    for module, names in packages_distributions().items():
+        for name in names:
+            shipped.setdefault(canonicalize_name(name), set()).add(module)
+    names = {canonicalize_name(Requirement(line).name) for line in requirements}
+    # Distributions of extras that are not installed are called as their modules.
+    return {name: shipped.get(name, {name.replace("-", "_")}) for name in names}
+
+
+def test_imports_and_declared_dependencies_agree():
+    project = PROJECT["project"]
+    hard = declared(project["dependencies"])
+    extras = declared(line for lines in project["optional-dependencies"].values() for line in lines)
+    always = set().union(*hard.values())
+    sometimes = always.union(OF_ENGINES, *extras.values())
+    found = foreign_imports()
+    wrong = [
+        f"{each.place} imports {each.package}, which is no "
+        + ("dependency" if each.is_needed else "dependency, nor one of an extra")
+        for each in found
+        if each.package not in (always if each.is_needed else sometimes)
+    ]
+    imported = {each.package for each in found}
+    wrong += [
+        f"{name} is declared, and no module imports it"
+        for name, modules in hard.items()
+        if not modules & imported
+    ]
+    assert not wrong, "\n" + "\n".join(wrong)
 
 
 def test_every_package_on_disk_is_shipped():

@@ -5,7 +5,7 @@ import os
 import socket
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from jsonargparse import Namespace
@@ -13,8 +13,18 @@ from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities import rank_zero_info
 
 from lightning_dpg.errors import CommandError
+from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.privacy.budget import Budget
 
 TIMEOUT_S = 3.0
+
+TrackingMode: TypeAlias = Literal["offline", "online"]
+"""Values of the option ``--wandb``: files for ``wandb sync``, or an upload in the run."""
+
+
+def wandb_arguments(mode: TrackingMode) -> Namespace:
+    """Arguments of the logger that a mode asks for."""
+    return Namespace(offline=mode == "offline", project="lightning_dpg", log_model=False)
 
 
 def describe_run(logger: WandbLogger, facts: dict[str, Any]) -> None:
@@ -62,6 +72,23 @@ def prepare_wandb(arguments: Namespace, folder: str) -> None:
     if reason is not None:
         arguments.offline, arguments.log_model = True, False
         rank_zero_info(f"wandb: {reason}; offline run in {folder}, see `wandb sync`")
+
+
+def run_facts(method: PrivateModule, source: Any, budget: Budget) -> dict[str, Any]:
+    """Public facts that describe a run.
+
+    Args:
+        method: The method.
+        source: Name of the graph, or path of its file.
+        budget: Budget of the run.
+    """
+    return {
+        "method": type(method).__name__,
+        "graph": public_name(source),
+        "epsilon": budget.epsilon,
+        "delta": budget.delta,
+        "relation": method.relation.value,
+    }
 
 
 def public_name(source: Any) -> str:

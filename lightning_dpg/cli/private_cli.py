@@ -32,10 +32,17 @@ from lightning_dpg.cli.distinct_keys import load_distinct_keys
 from lightning_dpg.cli.earlier_names import with_names_of_today
 from lightning_dpg.cli.ends import early_end, farewell
 from lightning_dpg.cli.hint import better_method
-from lightning_dpg.cli.loggers import describe_run, prepare_wandb, public_name, refuse_uploads
+from lightning_dpg.cli.loggers import (
+    TrackingMode,
+    describe_run,
+    prepare_wandb,
+    refuse_uploads,
+    run_facts,
+    wandb_arguments,
+)
 from lightning_dpg.cli.method_arguments import fill_num_nodes, move_sample_rate
 from lightning_dpg.cli.parser import PrivateParser
-from lightning_dpg.cli.quiet import silence_lightning
+from lightning_dpg.cli.quiet import at_terminal, silence_lightning
 from lightning_dpg.cli.run_folder import RunFolder, folder_name, is_other_rank
 from lightning_dpg.errors import INTERRUPTED, CommandError, explain, is_interrupt
 from lightning_dpg.interfaces import serves_records
@@ -59,6 +66,7 @@ class PrivateCLI(LightningCLI):
         self._checkpoint_hparams: dict[str, Any] = {}
         self._checkpoint_ledger = PrivacyLedger(Relation.EDGE)
         self._folder: RunFolder | None = None
+        self._wandb: Namespace | None = None  # arguments of the logger that --wandb adds
         try:
             self._run(args)
         except BaseException as error:
@@ -90,9 +98,15 @@ class PrivateCLI(LightningCLI):
         )
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        """Require a budget in every configuration, and take the owner's texts."""
+        """Require a budget in every configuration; take the owner's texts, and a tracker."""
         parser.add_lightning_class_args(PrivacyAccountant, "privacy")
         parser.add_class_arguments(Card, "card", instantiate=False)
+        parser.add_argument(
+            "--wandb",
+            type=TrackingMode | None,
+            help="also send the curves to Weights & Biases, or keep them for `wandb sync`; nothing "
+            "with the prefix nonprivate/ unless privacy.upload_nonprivate is true",
+        )
 
     def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
         """Parse without Lightning's warning about arguments given from Python."""
@@ -172,6 +186,8 @@ class PrivateCLI(LightningCLI):
         """Add the parts of every run: a CSV log, a release, and a progress bar with the budget."""
         settings = self._get(self.config_init, "trainer")
         configured: list[Logger] = settings.logger if isinstance(settings.logger, list) else []
+        if self._wandb is not None:
+            configured = [*configured, WandbLogger(**vars(self._wandb))]
         for logger in configured:
             if isinstance(logger, WandbLogger):
                 describe_run(logger, self._facts())
@@ -179,8 +195,12 @@ class PrivateCLI(LightningCLI):
         callbacks: list[Callback] = list(given) if isinstance(given, list) else [given]
         callbacks = with_release_writer(callbacks, self._settings.card.as_dict())
         has_bar = any(isinstance(callback, ProgressBar) for callback in callbacks)
-        if settings.enable_progress_bar is not False and not has_bar:
+        wants_bar = settings.enable_progress_bar
+        if wants_bar is None:
+            wants_bar = has_bar or at_terminal()
+        if wants_bar and not has_bar:
             callbacks.append(PrivacyProgressBar())
+        kwargs["enable_progress_bar"] = wants_bar
         assert self._folder is not None  # reserved before any file is written
         loggers = [self._folder.logger, *configured]
         summaries = [each for each in callbacks if isinstance(each, ModelSummary)]
@@ -198,13 +218,7 @@ class PrivateCLI(LightningCLI):
         """Public facts of the run."""
         data, budget = self._settings.data, PrivacyAccountant(**self._settings.privacy).budget
         source = data.get("init_args", {}).get("name", data.class_path.rpartition(".")[2])
-        return {
-            "method": type(self.model).__name__,
-            "graph": public_name(source),
-            "epsilon": budget.epsilon,
-            "delta": budget.delta,
-            "relation": self.model.relation.value,
-        }
+        return run_facts(self.model, source, budget)
 
     def before_fit(self) -> None:
         """Report the data, and name a simpler method that is known to do better.
@@ -310,7 +324,13 @@ class PrivateCLI(LightningCLI):
             for logger in trainer.logger
             if logger.class_path.endswith(".WandbLogger")
         ]
+        mode: TrackingMode | None = self._settings.wandb
+        if mode is not None and not tracked:
+            self._wandb = wandb_arguments(mode)
+            tracked = [self._wandb]
         for arguments in tracked:
+            if mode is not None:
+                arguments.offline = mode == "offline"
             refuse_uploads(arguments, self._settings.privacy.upload_nonprivate)
         self._folder = RunFolder(
             trainer.default_root_dir or ".",

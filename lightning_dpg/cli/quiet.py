@@ -3,6 +3,7 @@
 import contextlib
 import io
 import logging
+import sys
 import warnings
 from collections.abc import Iterator
 
@@ -10,6 +11,11 @@ _UNWANTED = (
     "💡 Tip: For seamless cloud",  # a product without use here
     "Detected KeyboardInterrupt",  # the end of the run reports it better
 )
+
+
+def at_terminal() -> bool:
+    """Return whether a person reads stderr, and no cron mail or log collector."""
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def silence_lightning() -> None:

@@ -124,7 +124,7 @@ class _BareFit(PrivateCLI):
     def before_instantiate_classes(self) -> None:
         """Drop the parts that only a user's run needs."""
         trainer = self._settings.trainer
-        trainer.callbacks, trainer.logger = None, False
+        trainer.callbacks, trainer.logger, self._settings.wandb = None, False, None
         trainer.enable_checkpointing = trainer.enable_progress_bar = False
         trainer.enable_model_summary = False
         super().before_instantiate_classes()

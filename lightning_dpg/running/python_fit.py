@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytorch_lightning as pl
 import yaml
 from pytorch_lightning.callbacks import Callback
-from pytorch_lightning.loggers import CSVLogger
+from pytorch_lightning.loggers import CSVLogger, WandbLogger
 from pytorch_lightning.utilities.seed import isolate_rng
 
 from lightning_dpg.callbacks import Card, PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
@@ -24,8 +24,15 @@ from lightning_dpg.callbacks.journal import JOURNAL
 from lightning_dpg.callbacks.release_writer import check_settings
 from lightning_dpg.callbacks.trainer_check import check_trainer
 from lightning_dpg.cli.ends import spent_so_far, spent_too_early
+from lightning_dpg.cli.loggers import (
+    TrackingMode,
+    describe_run,
+    prepare_wandb,
+    run_facts,
+    wandb_arguments,
+)
 from lightning_dpg.cli.parser import PrivateParser
-from lightning_dpg.cli.quiet import mute_known_warnings, quiet, without_messages
+from lightning_dpg.cli.quiet import at_terminal, mute_known_warnings, quiet, without_messages
 from lightning_dpg.errors import CommandError, is_interrupt
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
@@ -46,7 +53,8 @@ def fit(
     trainer: pl.Trainer | None = None,
     out: str | Path | None = None,
     card: Mapping[str, str] | None = None,
-    progress: bool = True,
+    progress: bool | None = None,
+    wandb: TrackingMode | None = None,
     book: str | None = None,
     dataset: str | None = None,
     **settings: Any,
@@ -70,7 +78,11 @@ def fit(
             run leaves no files.
         card: Texts of the owner for the model card by name, such as ``operator``, ``purpose`` and
             ``contact``. They are published with the release.
-        progress: Whether to show a progress bar of a method that trains.
+        progress: Whether to show a progress bar of a method that trains, on stderr; by default in a
+            terminal.
+        wandb: ``"offline"`` tracks the curves by Weights & Biases into ``out``, for ``wandb sync``;
+            ``"online"`` also sends them, or says why it cannot. What reads the private graph is left
+            out. By default nothing is tracked.
         book: URL of the budget book that adds up all runs on the data, such as
             ``sqlite:///book.db``; by default that of the environment variable
             ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
@@ -105,6 +117,8 @@ def fit(
             epsilon, chosen.delta(delta, epsilon), book=book, dataset=dataset
         )
         config = chosen.configuration(epsilon, delta, seed) | _stated_source(data, chosen)
+        if wandb is not None:
+            _check_tracking(wandb, out, trainer)
         if trainer is not None:
             if out is not None:
                 raise CommandError(
@@ -121,19 +135,27 @@ def fit(
         module = data_module(data, chosen)
         made = chosen.build(module)
         check_settings(made)
-        shows_bar = progress and made.is_trained
+        is_silent = progress is False or not made.is_trained
+        shows_bar = not is_silent and (at_terminal() if progress is None else progress)
         with _run_folder(out) as folder:
             if out is not None:
                 plain = json.loads(json.dumps(config))  # YAML refuses the float64 of numpy
                 text = yaml.safe_dump(plain, sort_keys=False)
                 (folder / "config.yaml").write_text(text, encoding="utf-8")
-            with without_messages() if shows_bar else quiet():
+            tracker = None if wandb is None else _tracker(wandb, folder, data, made, budget)
+            with quiet() if is_silent else without_messages():
                 callbacks = [budget, _Quietly(writer)]
                 own = _trainer(config["trainer"], folder, out is not None, callbacks, shows_bar)
+                if tracker is not None:
+                    own.loggers = [*own.loggers, tracker]
                 # Said before what the callbacks lack, as by the command line.
                 if not made.adds_noise:
                     budget.check_run(own, made)
-                _run(own, made, module)
+                try:
+                    _run(own, made, module)
+                finally:
+                    if tracker is not None and tracker._experiment is not None:
+                        tracker.experiment.finish()
             release = replace(open_release(folder, type(made)), configuration=config)
         if out is None:
             weakref.finalize(release, shutil.rmtree, folder, ignore_errors=True)
@@ -146,6 +168,31 @@ def _check_numbers(**numbers: float | None) -> None:
         is_default = name == "delta" and value is None
         if not is_default and (isinstance(value, bool) or not isinstance(value, Real)):
             raise CommandError(f"{name} must be a number, got {value!r}")
+
+
+def _check_tracking(mode: str, out: str | Path | None, trainer: pl.Trainer | None) -> None:
+    """Refuse a mode that is none, and tracking without a folder that keeps its files."""
+    if mode not in get_args(TrackingMode):
+        raise CommandError(f'wandb must be "offline" or "online", got {mode!r}')
+    if trainer is not None:
+        raise CommandError(
+            "wandb: the trainer has loggers of its own\n"
+            "leave wandb away, and give a WandbLogger to the trainer"
+        )
+    if out is None:
+        raise CommandError("wandb needs a folder for its files: give out, the folder of the run")
+
+
+def _tracker(
+    mode: TrackingMode, folder: Path, data: Any, method: PrivateModule, budget: PrivacyAccountant
+) -> WandbLogger:
+    """Tracker into the folder of a run, with the public facts of the run."""
+    arguments = wandb_arguments(mode)
+    prepare_wandb(arguments, str(folder))
+    logger = WandbLogger(**vars(arguments))
+    source = data if isinstance(data, str | Path) else type(data).__name__
+    describe_run(logger, run_facts(method, source, budget.budget))
+    return logger
 
 
 def _fit_with(

@@ -7,11 +7,14 @@ import struct
 import sys
 import time
 import zlib
+from pathlib import Path
 
 import pytest
 import yaml
 
+import lightning_dpg as dpg
 from lightning_dpg.cli import loggers as tracking
+from lightning_dpg.errors import CommandError
 from lightning_dpg.main import main
 
 BLOCK = 32768
@@ -79,13 +82,19 @@ def fit(folder, monkeypatch, config):
 
 
 def likelihood_and_pictures(nonprivate=True, **privacy):
-    """A run whose method, held-out edges and figures all read the private graph."""
+    """A run whose method, held-out edges and figures all read the private graph; one option tracks."""
     statistics = {"class_path": "GraphStatistics", "init_args": {"nonprivate": nonprivate}}
     return {
         "model": {"class_path": "HRG"},
         "data": {"class_path": "EdgeListDataModule", "init_args": {"val_fraction": 0.1}},
         # With a bar: it shows the same figures, and wandb can record the terminal.
-        "trainer": CONFIG["trainer"] | {"callbacks": [statistics], "enable_progress_bar": True},
+        "trainer": {
+            "max_epochs": 1,
+            "accelerator": "cpu",
+            "callbacks": [statistics],
+            "enable_progress_bar": True,
+        },
+        "wandb": "offline",
         "privacy": {"epsilon": 8.0, "delta": 0.0} | privacy,
     }
 
@@ -194,13 +203,40 @@ def test_online_without_a_key_falls_back_with_one_line(tmp_path, monkeypatch, ca
     monkeypatch.delenv("WANDB_MODE", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("NETRC", raising=False)
-    online = {"class_path": "WandbLogger", "init_args": {"offline": False, "log_model": True}}
+    # The option replaces the mode of a logger of the configuration, and keeps its other settings.
+    logger = {"class_path": "WandbLogger", "init_args": {"offline": True, "log_model": True}}
     privacy = CONFIG["privacy"] | {"upload_nonprivate": True}  # log_model asks for it
-    config = CONFIG | {"trainer": CONFIG["trainer"] | {"logger": online}, "privacy": privacy}
+    trainer = CONFIG["trainer"] | {"logger": logger}
+    config = CONFIG | {"trainer": trainer, "privacy": privacy, "wandb": "online"}
     place = fit(tmp_path, monkeypatch, config)
     assert list(place.glob("wandb/offline-run-*/run-*.wandb"))
     (line,) = [message for message in caplog.messages if message.startswith("wandb: ")]
     assert "no API key" in line
+
+
+def test_from_python_one_argument_tracks_as_the_command_line(tmp_path, monkeypatch):
+    import wandb
+
+    monkeypatch.chdir(tmp_path)
+    dpg.fit("les_miserables", "chung_lu", epsilon=2.0, wandb="offline", out="run")
+    wandb.teardown()
+    (path,) = Path("run").glob("wandb/offline-run-*/run-*.wandb")
+    name, said = settings_of(path)
+    assert name == "ChungLu les_miserables epsilon=2 delta=0 edge"
+    assert said["relation"] == "edge"
+    assert b"privacy/epsilon" in tracked(Path("run"))[0]
+    assert b"nonprivate/" not in tracked(Path("run"))[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [({"wandb": "offline"}, "give out"), ({"wandb": "yes", "out": "run"}, "got 'yes'")],
+)
+def test_tracking_needs_a_mode_and_a_folder(given, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CommandError, match=message):
+        dpg.fit("les_miserables", "chung_lu", epsilon=2.0, **given)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.fixture

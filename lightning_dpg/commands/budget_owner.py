@@ -258,5 +258,6 @@ def _option(argument: str) -> str:
 def _with_options_of_register(text: str) -> str:
     """A message on data whose advice names the options of this command in place of those of fit."""
     text = text.replace("--data.undirected true", "--undirected")
+    text = text.replace("--data.kind bipartite, or ", "")  # the message names both
     known = "|".join(("kind", *_OF_ONE_GRAPH))
     return re.sub(rf"--data\.({known})\b", lambda found: _option(found[1]), text)

@@ -86,7 +86,7 @@ def bipartite(origin: str | Path) -> GraphFormatError:
     """Build the error that refuses a bipartite graph with a numbering of each side."""
     return GraphFormatError(
         f"{origin}: the graph is bipartite ('% bip'), and each side has a numbering of its own\n"
-        "set kind to bipartite (--data.kind bipartite)"
+        "set kind to bipartite (--data.kind bipartite, or --kind bipartite)"
     )
 
 

@@ -193,12 +193,14 @@ def test_numbered_nodes_raise_no_false_alarm(place, capsys):
             ("--kind", "bipartite", "--nodes", "ids.txt"),
             "(--left-nodes FILE --right-nodes FILE)",
         ),
+        ("out.bip", (), "set kind to bipartite (--kind bipartite)"),
         ("planted_sets", ("--nodes", "table.csv"), "its own nodes: leave out --nodes"),
     ],
 )
 def test_messages_on_data_name_the_options_of_register(place, data, more, message, capsys):
     both = [(f"p{a}", f"p{b}") for a, b in EDGES]
     write(place / "both.txt", [*both, *((b, a) for a, b in both[:40])])
+    (place / "out.bip").write_text("% bip unweighted\n1 1\n2 1\n")
     (place / "four.csv").write_text("x,y,z,w\nann,bob,eve,dan\n")
     (place / "ids.txt").write_text("".join(f"p{each}\n" for each in range(34)))
     (place / "table.csv").write_text("id,name\np1,Ann\n")

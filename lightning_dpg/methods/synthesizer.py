@@ -50,7 +50,7 @@ class Synthesizer(PrivateModule):
         self.node_attributes: NodeAttributes | None = None
         self.kind: Kind = "undirected"
         self.num_left: int | None = None
-        self._links: LinkMetrics | None = None  # of the validation or the test that runs
+        self._link_metrics: LinkMetrics | None = None  # of the validation or the test that runs
         self._control: tuple[Tensor, Score] | None = None  # attributes, and their score alone
         self._data_state: dict[str, Any] | None = None  # split and numbering (private)
 
@@ -177,11 +177,11 @@ class Synthesizer(PrivateModule):
 
     def on_validation_epoch_start(self) -> None:
         """Forget pairs of an epoch that an error has ended."""
-        self._links = None
+        self._link_metrics = None
 
     def on_test_epoch_start(self) -> None:
         """Forget pairs of an epoch that an error has ended."""
-        self._links = None
+        self._link_metrics = None
 
     def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
         """Link prediction on held-out edges (reads the private graph)."""
@@ -204,13 +204,13 @@ class Synthesizer(PrivateModule):
     ) -> None:
         """Add a batch of pairs to the figures of the epoch."""
         scores = {"": self.score} | baselines
-        if self._links is None:
-            self._links = LinkMetrics(scores, others).to(self.device)
-        self._links.add(scores, edges, others)
+        if self._link_metrics is None:
+            self._link_metrics = LinkMetrics(scores, others).to(self.device)
+        self._link_metrics.add(scores, edges, others)
 
     def _found_links(self) -> dict[str, Tensor]:
         """Return the figures of the epoch, and forget its pairs; nothing without a batch."""
-        links, self._links = self._links, None
+        links, self._link_metrics = self._link_metrics, None
         return {} if links is None else links.compute()
 
     def _attribute_baseline(self) -> dict[str, Score]:

@@ -24,7 +24,8 @@ TrackingMode: TypeAlias = Literal["offline", "online"]
 
 def wandb_arguments(mode: TrackingMode) -> Namespace:
     """Arguments of the logger that a mode asks for."""
-    return Namespace(offline=mode == "offline", project="lightning_dpg", log_model=False)
+    settings = {"offline": mode == "offline", "project": "lightning_dpg", "log_model": False}
+    return Namespace(settings)  # type: ignore[no-untyped-call]
 
 
 def describe_run(logger: WandbLogger, facts: dict[str, Any]) -> None:

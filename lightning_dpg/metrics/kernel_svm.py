@@ -43,6 +43,24 @@ class Accuracy(NamedTuple):
     """Mean over the folds of each repetition, shape ``(R,)``."""
 
 
+class Predictions(NamedTuple):
+    """Labels that repeated cross-validation predicts for G graphs, in R repetitions."""
+
+    labels: NDArray[np.int64]
+    """Predicted labels, each by machines that did not learn the label of the graph: ``(R, G)``."""
+    folds: NDArray[np.int64]
+    """Number of the fold of each graph, ``(R, G)``."""
+
+    def accuracy(self, labels: NDArray[np.int64]) -> Accuracy:
+        """Return the mean over the folds, for the labels of the graphs, shape ``(G,)``."""
+        accuracies = []
+        for found, fold_of in zip(self.labels, self.folds, strict=True):
+            right = found == labels
+            parts = [right[fold_of == fold].mean() for fold in range(fold_of.max() + 1)]
+            accuracies.append(float(np.mean(parts)))
+        return _summary(iter(accuracies))
+
+
 def cross_validated_accuracy(
     grams: NDArray[np.float64] | Sequence[NDArray[np.float64]],
     labels: ArrayLike,
@@ -51,7 +69,22 @@ def cross_validated_accuracy(
     repetitions: int = 10,
     seed: int = 0,
 ) -> Accuracy:
-    """Return the accuracy of support vector machines on one kernel, or on the best of several.
+    """Return the accuracy of :func:`cross_validated_predictions`, with the same arguments."""
+    found = cross_validated_predictions(
+        grams, labels, folds=folds, repetitions=repetitions, seed=seed
+    )
+    return found.accuracy(np.asarray(labels))
+
+
+def cross_validated_predictions(
+    grams: NDArray[np.float64] | Sequence[NDArray[np.float64]],
+    labels: ArrayLike,
+    *,
+    folds: int = 10,
+    repetitions: int = 10,
+    seed: int = 0,
+) -> Predictions:
+    """Predict labels by support vector machines on one kernel, or on the best of several.
 
     For each tested fold, the machines that choose C and the kernel learn from all other folds but
     one, and are compared on this one. This is done twice: with the fold before and the fold after
@@ -76,10 +109,12 @@ def cross_validated_accuracy(
     candidates = [_scaled(gram, len(classes)) for gram in _as_list(grams)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return _summary(
-            _machines_accuracy(candidates, classes, parts)
+        found = [
+            _machines_predictions(candidates, classes, parts)
             for parts in _folds(classes, folds, repetitions, seed)
-        )
+        ]
+    labels_found, fold_of = (np.stack(rows) for rows in zip(*found, strict=True))
+    return Predictions(labels_found, fold_of)
 
 
 def predicted_labels(
@@ -251,24 +286,24 @@ def _without(parts: Sequence[NDArray[np.int64]], *left_out: int) -> NDArray[np.i
     return np.concatenate([part for i, part in enumerate(parts) if i not in left_out])
 
 
-def _machines_accuracy(
+def _machines_predictions(
     grams: Sequence[NDArray[np.float64]],
     labels: NDArray[np.int64],
     parts: Sequence[NDArray[np.int64]],
-) -> float:
-    """Return the mean accuracy over folds of the machine chosen without the fold."""
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Predict each fold by the machine chosen without it; return labels, and numbers of folds."""
     found = np.zeros((len(parts), len(grams) * len(_COSTS)))
     for fold in range(len(parts)):
         pair = [fold, (fold + 1) % len(parts)]
         # Each of the two folds is the validation fold of the other one.
         others = [parts[i] for i in reversed(pair)]
         found[pair] += _trials(grams, labels, _without(parts, *pair), others)
-    accuracies = []
+    predicted, fold_of = np.empty_like(labels), np.empty(len(labels), dtype=np.int64)
     for fold, choice in enumerate(found.argmax(axis=1)):
         gram, machine = _fitted(grams, labels, _without(parts, fold), int(choice))
-        right = machine.predict(gram[parts[fold]]) == labels[parts[fold]]
-        accuracies.append(right.mean())
-    return float(np.mean(accuracies))
+        predicted[parts[fold]] = machine.predict(gram[parts[fold]])
+        fold_of[parts[fold]] = fold
+    return predicted, fold_of
 
 
 def _trials(

@@ -24,10 +24,10 @@ class LinkAUC(BinaryAUROC):
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Keep scores, and classes that are 1 for edges, both of shape ``(P,)``; P may be 0."""
         # The ancestor puts scores outside of [0, 1] through a sigmoid, which ties the large ones.
-        self.preds.append(preds)  # type: ignore[union-attr, operator]  # lists, by their constructor
-        self.target.append(target)  # type: ignore[union-attr, operator]
+        self.preds.append(preds)
+        self.target.append(target)
 
-    def compute(self) -> Tensor:
+    def compute(self) -> Tensor:  # type: ignore[override]  # as that of the ancestor
         """Return the area over all batches and processes."""
         return _of_ranks(binary_auroc, dim_zero_cat(self.preds), dim_zero_cat(self.target))
 
@@ -37,10 +37,10 @@ class LinkAP(BinaryAveragePrecision):
 
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Keep scores and classes, as :meth:`LinkAUC.update`."""
-        self.preds.append(preds)  # type: ignore[union-attr, operator]
-        self.target.append(target)  # type: ignore[union-attr, operator]
+        self.preds.append(preds)
+        self.target.append(target)
 
-    def compute(self) -> Tensor:
+    def compute(self) -> Tensor:  # type: ignore[override]  # as that of the ancestor
         """Return the average precision over all batches and processes."""
         preds, target = dim_zero_cat(self.preds), dim_zero_cat(self.target)
         return _of_ranks(binary_average_precision, preds, target)

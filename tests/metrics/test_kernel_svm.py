@@ -3,9 +3,11 @@
 import networkx as nx
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.metrics import f1_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import PredefinedSplit, RepeatedStratifiedKFold, cross_val_score
 from sklearn.preprocessing import StandardScaler
@@ -16,10 +18,12 @@ from lightning_dpg.metrics import kernel_svm
 from lightning_dpg.metrics.kernel_svm import (
     clip_spectrum,
     cross_validated_accuracy,
+    cross_validated_predictions,
     feature_kernels,
     gin_cross_validated,
     predicted_labels,
 )
+from lightning_dpg.metrics.label_prediction import label_metrics
 
 COSTS = [0.001, 0.01, 0.1, 1, 10, 100, 1000]
 
@@ -65,6 +69,24 @@ def test_protocol_is_that_written_out(folds, classes):
     assert found.mean == pytest.approx(accuracy_by_hand(grams, labels, folds, 3))
     assert 0.5 < found.mean < 1
     assert np.isnan(found.sd)
+
+
+def test_figures_of_batches_are_those_of_all_graphs():
+    """Folds of unequal sizes, graphs in unequal batches, one of them empty."""
+    x, labels = blobs(43, 3, spread=2)
+    found = cross_validated_predictions(x @ x.T, labels, folds=4, repetitions=3)
+    expected = cross_validated_accuracy(x @ x.T, labels, folds=4, repetitions=3)
+    metrics = label_metrics(3, 4, 3)
+    order = torch.randperm(43, generator=torch.Generator().manual_seed(0))
+    predicted, folds = (torch.from_numpy(each) for each in found)
+    for batch in order.split([5, 0, 38]):
+        target = torch.from_numpy(labels)[batch].expand(3, -1)
+        metrics.update(preds=predicted[:, batch], target=target, folds=folds[:, batch])
+    values = metrics.compute()
+    assert float(values["test_accuracy"]) == pytest.approx(expected.mean, abs=1e-12)
+    assert float(values["test_accuracy_sd"]) == pytest.approx(expected.sd, abs=1e-12)
+    macro = f1_score(np.tile(labels, 3), found.labels.flatten(), average="macro")
+    assert float(values["test_macro_f1"]) == pytest.approx(macro)
 
 
 def test_takes_the_kernel_that_predicts_the_labels():

@@ -133,7 +133,7 @@ def test_a_forked_process_cannot_repeat_the_noise_of_its_parent():
         try:
             source.normal(1, 1.0)
             os._exit(0)
-        except RuntimeError as error:
+        except ValueError as error:
             os._exit(7 if "forked" in str(error) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     assert source.normal(3, 1.0).any()

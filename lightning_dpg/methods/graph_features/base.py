@@ -8,10 +8,17 @@ import torch
 from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
+from torchmetrics import MetricCollection
 
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.metrics.kernel_svm import Accuracy, cross_validated_accuracy, predicted_labels
+from lightning_dpg.metrics.kernel_svm import (
+    Accuracy,
+    Predictions,
+    cross_validated_predictions,
+    predicted_labels,
+)
+from lightning_dpg.metrics.label_prediction import label_metrics
 from lightning_dpg.nn.resized_buffers import resized
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.ledger import PrivacyLedger
@@ -41,6 +48,11 @@ class GraphFeatureRelease(PrivateModule):
 
     def __init__(self) -> None:
         super().__init__()
+        # Of the test that runs: predictions and their folds, classes, and places among the tested.
+        self._predictions: tuple[Tensor, Tensor]
+        self._classes: Tensor
+        self._places: Tensor
+        self._figures: MetricCollection
         # Lightning counts the steps, and keeps the checkpoints, of automatic optimization only.
         self.automatic_optimization = True
         self.max_occurrences = 1
@@ -94,9 +106,23 @@ class GraphFeatureRelease(PrivateModule):
         Raises:
             MisconfigurationException: If the graphs have no labels.
         """
+        labels = self.labels.cpu().numpy()[self.test_mask]
+        return self.predictions(folds, repetitions, seed).accuracy(labels)
+
+    def predictions(self, folds: int = 10, repetitions: int = 10, seed: int = 0) -> Predictions:
+        """Labels that repeated cross-validation predicts for the graphs of :attr:`test_mask`.
+
+        Args:
+            folds: Number of folds.
+            repetitions: Number of random divisions into folds.
+            seed: Public seed of the folds.
+
+        Raises:
+            MisconfigurationException: If the graphs have no labels.
+        """
         self._check_labels()
         tested = self.test_mask
-        return cross_validated_accuracy(
+        return cross_validated_predictions(
             [kernel[np.ix_(tested, tested)] for kernel in self.kernels(self.embedding, self.sizes)],
             self.labels.cpu().numpy()[tested],
             folds=folds,
@@ -149,22 +175,35 @@ class GraphFeatureRelease(PrivateModule):
     def validation_step(self, batch: Tensor, batch_idx: int) -> None:
         """Do nothing: no graph is held out."""
 
+    def on_test_epoch_start(self) -> None:
+        """Predict the labels of all graphs, in each process alike."""
+        found = self.predictions()
+        names, labels = np.unique(self.labels.cpu().numpy(), return_inverse=True)
+        places = np.full(len(labels), -1)
+        places[self.test_mask] = np.arange(int(self.test_mask.sum()))
+        arrays = (np.searchsorted(names, found.labels), found.folds, labels, places)
+        predicted, folds, self._classes, self._places = (
+            torch.from_numpy(np.asarray(each)).to(self.device) for each in arrays
+        )
+        self._predictions = predicted, folds
+        self._figures = label_metrics(len(folds), int(folds.max()) + 1, len(names)).to(self.device)
+
     def test_step(self, batch: Tensor, batch_idx: int) -> None:
+        """Count the predictions of the graphs of a batch, by their numbers, shape ``(P,)``."""
+        numbers = batch[self._places[batch] >= 0]
+        predicted, folds = (each[:, self._places[numbers]] for each in self._predictions)
+        target = self._classes[numbers].expand(len(predicted), -1)
+        self._figures.update(preds=predicted, target=target, folds=folds)
+
+    def on_test_epoch_end(self) -> None:
         """Log the accuracy of the release, beside the share of the most frequent label.
 
-        The step reads nothing else: the accuracy is public for a private release. The tables of
+        It reads nothing else: the accuracy is public for a private release. The tables of
         ``compare`` hold the accuracies of numbers of nodes and edges, and of other kernels.
         """
-        found = self.accuracy()
-        majority = torch.bincount(self.labels).max() / len(self.labels)
-        self.log_dict(
-            {
-                "test_accuracy": found.mean,
-                "test_accuracy_sd": found.sd,
-                "test_accuracy_of_majority": majority,
-            },
-            batch_size=1,
-        )
+        values = self._figures.compute()
+        values["test_accuracy_of_majority"] = self._classes.bincount().max() / len(self._classes)
+        self.log_dict(values, sync_dist=True)  # equal in all processes
 
     def on_predict_start(self) -> None:
         """Start a fresh ledger: graphs to predict are another data set than the training graphs.

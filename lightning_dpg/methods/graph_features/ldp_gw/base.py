@@ -242,18 +242,18 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         mask: NDArray[np.bool_] = (~self.train_mask).cpu().numpy()
         return mask
 
-    def test_step(self, batch: Tensor, batch_idx: int) -> None:
+    def on_test_epoch_end(self) -> None:
         """Also log the accuracy of nearest neighbors, and how well clusters match the labels.
 
         Both use only graphs outside of the encoder's training set, and are as public as the
         release.
         """
-        super().test_step(batch, batch_idx)
+        super().on_test_epoch_end()
         found, labels = self.discrepancies.cpu().numpy(), self.labels.cpu().numpy()
         tested = np.flatnonzero(self.test_mask)
         spaces = row_spaces(self.embedding["features"], self.sizes, self.hparams["distance"])
         values = comparison_scores(found, labels, spaces, tested)
-        self.log_dict(values, batch_size=1)
+        self.log_dict(values, sync_dist=True)  # equal in all processes
 
     def released_arrays(self) -> dict[str, NDArray[Any]]:
         """Also return the discrepancies of all graphs, and the mask of the training graphs."""

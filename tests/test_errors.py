@@ -59,6 +59,7 @@ def config(tmp_path):
         ("--privacy.delta", "null", ["privacy.delta is missing"]),
         ("--privacy.delta", "0", ["privacy.delta 0", "pure epsilon"]),
         ("--model.init_args.degree_share", "1.5", ["degree_share must be in [0, 1), got 1.5"]),
+        ("--seed_everything", "-1", ["seed_everything: -1 is not in bounds"]),
         ("--privacy.epsilon", "0", ["privacy.epsilon must be positive"]),
         ("--privacy.epsilon", "lots", ["privacy.epsilon", "lots"]),
         ("--ckpt_path", "none.ckpt", ["none.ckpt", "no such file"]),

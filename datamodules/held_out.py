@@ -1,6 +1,7 @@
 """Choice of held-out edges: by a public coin per pair of nodes, or by a published split."""
 
 import hashlib
+import zipfile
 from collections.abc import Sequence
 
 import numpy as np
@@ -72,10 +73,16 @@ def read_split(split: str, nodes: Tensor) -> dict[str, Tensor]:
             f"{root / 'npz' if root else '$LIGHTNING_DPG_DATA/npz, which is not set'}"
         )
     keys = ("train_ones", "val_ones", "val_zeros", "test_ones", "test_zeros")
-    with np.load(path, allow_pickle=False) as archive:
-        missing = [key for key in keys if key not in archive.files]
-        if missing:
-            raise Refusal(f"{path} holds no {', '.join(missing)}; a split needs {keys}")
-        pairs = {key: torch.from_numpy(archive[key].astype(np.int64)) for key in keys}
-    in_file = {key: undirected_edges(make_graph(pairs[key], len(nodes))) for key in keys}
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if missing := [key for key in keys if key not in archive.files]:
+                raise Refusal(f"{path} holds no {', '.join(missing)}; a split needs {keys}")
+            pairs = {key: torch.from_numpy(archive[key].astype(np.int64)) for key in keys}
+        in_file = {key: undirected_edges(make_graph(pairs[key], len(nodes))) for key in keys}
+    except Refusal:
+        raise
+    except (ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        raise Refusal(
+            f"{path}: no split of this graph\nexpected an archive of pairs of node numbers: {keys}"
+        ) from error
     return {key: undirected_edges(make_graph(nodes[in_file[key]], len(nodes))) for key in keys}

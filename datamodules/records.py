@@ -11,7 +11,6 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.batches import PoissonRecords
-from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
 from lightning_dpg.privacy.sampling import PoissonBatch
 
@@ -48,10 +47,10 @@ class EdgeRecords(PoissonRecords):
         else:
             record, form, is_pair = space.record, f"a {space.kind} pair", _are_pairs(edges, space)
         if not bool(is_pair.all()):
-            raise Refusal(f"edges must hold each {record} once, as {form}")
+            raise ValueError(f"edges must hold each {record} once, as {form}")
         keys = (edges[:, 0] * 2**31 + edges[:, 1]).sort().values  # one number per pair
         if bool((keys[1:] == keys[:-1]).any()):
-            raise Refusal(f"edges must hold each {record} once, but a row is repeated")
+            raise ValueError(f"edges must hold each {record} once, but a row is repeated")
         self.edges = edges
         self.sample_rate = sample_rate
 

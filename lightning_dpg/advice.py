@@ -52,7 +52,9 @@ class Facts:
     has_attributes: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a goal of other data."""
+        """Refuse a goal of other data, and a budget that is none."""
+        if not self.epsilon > 0:
+            raise Refusal(f"epsilon must be positive, got {self.epsilon:g}")
         if (self.goal in OF_SETS) != (self.kind == "set"):
             fitting = [goal for goal in GOALS if (goal in OF_SETS) == (self.kind == "set")]
             data = "a set of graphs" if self.kind == "set" else "one graph"

@@ -215,6 +215,8 @@ def test_plan_and_list_print_the_rule(capsys):
     assert hint(Facts("graphs", 2.0, kind="set")) in capsys.readouterr().out
     assert main(["plan", *options, "--nodes", "99", "--goal", "graphs", "--kind", "directed"]) == 2
     assert "graphs is no goal of one graph" in capsys.readouterr().err
+    assert main(["plan", "--epsilon", "0", "--goal", "links", "--nodes", "99"]) == 2
+    assert "epsilon must be positive, got 0" in capsys.readouterr().err
     assert main(["list"]) == 0
     listed = capsys.readouterr().out
     assert all(f"{words}: {', '.join(choices(goal))}" in listed for goal, words in GOALS.items())

@@ -1,15 +1,19 @@
 """Each user error gives its message and exit code 2, and leaves no files."""
 
+import errno
 import os
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
 import yaml
 
 from lightning_dpg.cli.distinct_keys import refuse_repeated_keys
-from lightning_dpg.main import main
+from lightning_dpg.cli.private_cli import PrivateCLI
+from lightning_dpg.errors import REPORT, Refusal, explain
+from lightning_dpg.main import OWN_COMMANDS, main, run
 
 CONFIG = {
     "model": {"class_path": "DPNetGAN", "init_args": {"num_samples": 100}},
@@ -55,6 +59,7 @@ def config(tmp_path):
         ("--privacy.delta", "null", ["privacy.delta is missing"]),
         ("--privacy.delta", "0", ["privacy.delta 0", "pure epsilon"]),
         ("--model.init_args.degree_share", "1.5", ["degree_share must be in [0, 1), got 1.5"]),
+        ("--seed_everything", "-1", ["seed_everything: -1 is not in bounds"]),
         ("--privacy.epsilon", "0", ["privacy.epsilon must be positive"]),
         ("--privacy.epsilon", "lots", ["privacy.epsilon", "lots"]),
         ("--ckpt_path", "none.ckpt", ["none.ckpt", "no such file"]),
@@ -300,8 +305,190 @@ def test_evaluation_needs_a_checkpoint(fails, config):
     assert "--ckpt_path" in fails("predict", "--config", str(config))
 
 
-def test_faults_of_the_program_keep_their_traceback(config, monkeypatch, tmp_path):
+FAULTS = """\
+import torch
+from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.methods import DPNetGAN, ErdosRenyi
+class Stacks(DPNetGAN):
+    def training_step(self, batch, batch_idx):
+        torch.stack([])
+class Casts(ErdosRenyi):
+    def training_step(self, batch, batch_idx):
+        raise ValueError("no message for users")
+class Wide(ErdosRenyi):
+    def __init__(self, width: int, num_nodes: int | None = None):
+        if width < 0:
+            raise ValueError("width must be 0 or more")
+        torch.zeros(width - 3)
+        super().__init__(num_nodes)
+class Few(EdgeListDataModule):
+    def __init__(self, name: str, most: int = -1):
+        raise ValueError("most must be 0 or more")
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """Classes of a user in a file of the current folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.delitem(sys.modules, "faults", raising=False)
+    (tmp_path / "faults.py").write_text(FAULTS)
+    return tmp_path / "faults.py"
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "kind", "line", "notes"),
+    [
+        ("dp_netgan", ["--model", "faults.Stacks"], RuntimeError, 6, ["spent for good"]),
+        ("erdos_renyi", ["--model", "faults.Casts"], ValueError, 9, []),
+        ("erdos_renyi", ["--model", "faults.Wide", "--model.width=2"], RuntimeError, 14, []),
+    ],
+)
+def test_faults_keep_file_and_line_and_ask_for_a_report(own, config, options, kind, line, notes):
+    with pytest.raises(kind) as fault:
+        main(["fit", "--config", config, *options, "--privacy.epsilon", "4"])
+    place = traceback.extract_tb(fault.value.__traceback__)[-1]
+    assert (place.filename, place.lineno) == (str(own), line)
+    *before, last = fault.value.__notes__
+    assert last == REPORT and len(last.splitlines()) == 1
+    assert len(before) == len(notes) and all(map(str.__contains__, before, notes))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--model", "faults.Wide", "--model.width=-1"], ["width must be 0 or more", "line 13"]),
+        (["--data", "faults.Few"], ["most must be 0 or more", "line 18"]),
+    ],
+)
+def test_a_constructor_refuses_its_settings_in_a_line(own, fails, options, said):
+    message = fails("fit", "--config", "erdos_renyi", *options, "--privacy.epsilon", "1")
+    assert all(part in message for part in [*said, "faults.py"]), message
+
+
+def test_a_fault_has_an_exit_code_of_its_own(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["lightning_dpg", "list"])
+    monkeypatch.setitem(OWN_COMMANDS, "list", lambda _: [].pop())
+    with pytest.raises(SystemExit) as stop:
+        run()
+    said = capsys.readouterr().err.splitlines()
+    assert stop.value.code == 70
+    assert said[0].startswith("Traceback") and said[-2:] == [
+        "IndexError: pop from empty list",
+        REPORT,
+    ]
+
+
+def test_messages_keep_their_traceback_on_demand(config, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LIGHTNING_DPG_DEBUG", "1")
-    with pytest.raises(Exception, match="positive"):
+    with pytest.raises(Refusal, match="positive"):
         main(["fit", "--config", str(config), "--privacy.epsilon", "-1"])
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            OSError(errno.EROFS, "Read-only file system", "runs"),
+            ["runs: Read-only", "another folder"],
+        ),
+        (
+            OSError(errno.ENOSPC, "No space left", "/tmp/x"),
+            ["/tmp/x: No space", "bytes are free in"],
+        ),
+        (OSError(errno.ENAMETOOLONG, "File name too long", "x" * 3000), ["give a shorter path"]),
+        (OSError("a message"), ["a message"]),
+        (RuntimeError("No space left on device (os error 28)"), ["bytes are free in"]),
+        (Refusal("y" * 3000), ["error: yyy"]),
+    ],
+)
+def test_errors_of_the_system_name_the_place_and_the_way_out(error, said):
+    text = explain(error)
+    assert all(part in text for part in said), text
+    assert len(text.splitlines()) <= 5 and max(map(len, text.splitlines())) < 700
+    assert "Errno" not in text
+
+
+NASTY = [
+    *(
+        "",
+        '"',
+        "'",
+        "{",
+        "[",
+        "|",
+        ">",
+        "!!python/name:os.system",
+        "&a",
+        "*a",
+        "%",
+        "@",
+        "`",
+        "- a",
+    ),
+    *(
+        "x" * 3000,
+        "[" * 3000,
+        "\U0001f600\u00e9",
+        "3 GB",
+        "1e400",
+        "nan",
+        "null",
+        "true",
+        "{{a: {b: }",
+    ),
+    *(
+        "a: b: c",
+        "{? [a]: b}",
+        "{1: 2}",
+        "{a: 1, a: 2}",
+        "2024-13-45",
+        '"Amount (EUR)" > 10',
+        "\ufeff",
+    ),
+]
+
+
+class ParserMadeError(Exception):
+    """The parser is made; nothing is run."""
+
+
+def test_no_value_of_an_option_gives_a_traceback(tmp_path, monkeypatch):
+    """All options with some values, and options of each sort with all of them; one parser serves."""
+    monkeypatch.chdir(tmp_path)
+    parsers = []
+
+    class Parsed(PrivateCLI):
+        def parse_arguments(self, parser, args):
+            parsers.append(parser)
+            raise ParserMadeError
+
+    with pytest.raises(ParserMadeError):
+        Parsed(["fit"])
+    (parser,) = parsers
+    actions = parser._subcommands_action._name_parser_map["fit"]._actions
+    names = [each.option_strings[-1] for each in actions if each.option_strings]
+    names = [name for name in names if not name.endswith(("help", "print_config"))]
+    tried = {(name, NASTY[place % len(NASTY)]) for place, name in enumerate(names)}
+    for name, value in sorted(tried | {("--data", value) for value in NASTY}):
+        try:
+            parser.parse_args(["fit", name, value])
+        except Exception as error:  # noqa: BLE001  any kind may come
+            text = explain(error)
+            assert text is not None, (name, value)
+            assert len(text.splitlines()) <= 5, text
+    table = ["--data", "EdgeTableDataModule", "--data.source", "a.csv"]
+    args = ["fit", *table, "--privacy.epsilon", "1", "--model", "BTER"]
+    for value in [
+        "&a",
+        "*a",
+        "# a",
+        "2024-13-45",
+        "'a' = b",
+        '"Amount (EUR)" > 10',
+    ]:
+        data = parser.parse_args([*args, "--data.where", value, "--data.table", value]).fit.data
+        assert data.init_args.where == data.init_args.table == value

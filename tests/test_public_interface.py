@@ -126,6 +126,22 @@ def test_a_saved_release_is_complete_and_replaces_only_a_release(release, tmp_pa
         release.save(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (lambda release: release.sample("a"), "seed must be a whole number .*, got 'a'"),
+        (lambda release: release.sample(10**30), "seed must be a whole number .*, got 1000"),
+        (lambda release: release.to_networkx(0.5), "seed must be a whole number .*, got 0.5"),
+        (lambda release: release.sample_many("2"), "n must be a positive whole number, got '2'"),
+        (lambda release: release.save("/proc/xyz"), "^/proc/xyz: it cannot be written"),
+        (lambda release: release.save("x" * 3000), "^x{100}: it cannot be written .File name too"),
+    ],
+)
+def test_arguments_of_a_release_are_named(release, call, why):
+    with pytest.raises(dpg.CommandError, match=why):
+        call(release)
+
+
 def test_the_page_of_a_release_escapes_names(release):
     odd = dpg.Release(release.method, {**release.statement, "guarantee": "<script>1</script>"})
     page = odd._repr_html_()
@@ -164,6 +180,13 @@ def test_a_run_folder_holds_no_object(tmp_path, monkeypatch):
         ({"num_nodes": 5}, "num_nodes is 5, but the graph has 34 nodes"),
         ({"undirected": True}, r"EdgeListDataModule\(data, undirected=...\)"),
         ({"data": nx.DiGraph([(0, 1)])}, "undirected=True of EdgeListDataModule"),
+        ({"data": nx.DiGraph([(0, 1)])}, 'set kind="directed" of EdgeListDataModule, or'),
+        ({"data": [("a", "b"), ("c", None)]}, 'set missing_ids="drop" of EdgeListDataModule to'),
+        ({"data": "x" * 3000}, "x{60}...: File name too long"),
+        ({"data": Path("x" * 3000)}, "x{60}...: File name too long"),
+        ({"data": "~no_such_user/x.csv"}, "home directory"),
+        ({"data": "https://a.b/x.csv"}, "a file of another machine.*\ndownload it first"),
+        ({"data": "s3://me:secret@b/x"}, "^s3://...: a file of another machine"),
         ({"epsilon": -1}, "epsilon must be positive"),
         ({"epsilon": None}, "epsilon must be a number, got None"),
         ({"method": "netgan"}, "NetGAN protects nothing"),
@@ -183,6 +206,7 @@ def test_bad_input_gets_one_message_and_leaves_no_folder(arguments, why, tmp_pat
     with pytest.raises(dpg.CommandError, match=why) as caught:
         dpg.fit(**good | arguments)
     assert len(str(caught.value).splitlines()) <= 5
+    assert "--data" not in str(caught.value)  # an option of the command line
     assert not list(tmp_path.iterdir())
 
 

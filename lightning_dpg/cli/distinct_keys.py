@@ -8,6 +8,8 @@ import yaml
 
 from lightning_dpg.errors import CommandError
 
+_NULLS = ("", "null", "~")
+
 
 def read_yaml(path: Path) -> Any:
     """Read a YAML file with distinct keys."""
@@ -67,7 +69,9 @@ def load_distinct_keys() -> None:
 
     def load_distinct(text: str) -> Any:
         refuse_repeated_keys(text, "YAML of an option or of a file that a configuration names")
-        return load(text)
+        loaded = load(text)
+        # A comment or an anchor alone is no null that a user means.
+        return text if loaded is None and text.strip().lower() not in _NULLS else loaded
 
     # Text that is no YAML, such as a condition on a quoted column, is plain text.
     set_loader("yaml", load_distinct, exceptions=(yaml.YAMLError, RecursionError))

@@ -97,6 +97,13 @@ class PrivateCLI(LightningCLI):
             },
         )
 
+    def _set_seed(self) -> None:
+        """Seed as Lightning does; it refuses numbers of more than 32 bits."""
+        try:
+            super()._set_seed()
+        except ValueError as error:
+            raise CommandError(f"seed_everything: {error}") from error
+
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         """Require a budget in every configuration; take the owner's texts, and a tracker."""
         parser.add_lightning_class_args(PrivacyAccountant, "privacy")

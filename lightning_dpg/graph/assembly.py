@@ -5,8 +5,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.errors import Refusal
-
 
 def assemble(pairs: Tensor, num_nodes: int, num_edges: int, generator: torch.Generator) -> Tensor:
     r"""Choose the edges of a graph by how often they were generated.
@@ -31,11 +29,11 @@ def assemble(pairs: Tensor, num_nodes: int, num_edges: int, generator: torch.Gen
         Bojchevski et al., "NetGAN: Generating Graphs via Random Walks", 2018.
     """
     if pairs.ndim != 2 or pairs.size(1) != 2:
-        raise Refusal(f"pairs must have shape (S, 2), got {tuple(pairs.shape)}")
+        raise ValueError(f"pairs must have shape (S, 2), got {tuple(pairs.shape)}")
     if num_edges < 0:
-        raise Refusal(f"num_edges must be 0 or more, got {num_edges}")
+        raise ValueError(f"num_edges must be 0 or more, got {num_edges}")
     if pairs.numel() and not (0 <= int(pairs.min()) and int(pairs.max()) < num_nodes):
-        raise Refusal(f"pairs must hold node numbers from 0 to {num_nodes - 1}")
+        raise ValueError(f"pairs must hold node numbers from 0 to {num_nodes - 1}")
     if num_edges == 0:
         return torch.empty(0, 2, dtype=torch.long)
     edges, scores = _scores(pairs.cpu().long().numpy(), num_nodes)

@@ -14,8 +14,6 @@ from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.errors import Refusal
-
 
 def make_graph(edges: Tensor, num_nodes: int, node_names: Sequence[str] | None = None) -> Data:
     """Build a graph from pairs of nodes.
@@ -27,18 +25,18 @@ def make_graph(edges: Tensor, num_nodes: int, node_names: Sequence[str] | None =
         node_names: One distinct name per node, the node's number by default.
     """
     if edges.ndim != 2 or edges.size(1) != 2:
-        raise Refusal(f"edges must have shape (P, 2), got {tuple(edges.shape)}")
+        raise ValueError(f"edges must have shape (P, 2), got {tuple(edges.shape)}")
     edges = edges.to(device="cpu", dtype=torch.long)
     if edges.numel() and not (0 <= int(edges.min()) and int(edges.max()) < num_nodes):
-        raise Refusal(
+        raise ValueError(
             f"edges must hold node numbers from 0 to {num_nodes - 1}, "
             f"got {int(edges.min())} to {int(edges.max())}"
         )
     names = [str(i) for i in range(num_nodes)] if node_names is None else list(node_names)
     if len(names) != num_nodes:
-        raise Refusal(f"node_names must hold {num_nodes} names, got {len(names)}")
+        raise ValueError(f"node_names must hold {num_nodes} names, got {len(names)}")
     if node_names is not None and len(set(names)) < num_nodes:
-        raise Refusal(f"node_names must differ, but {_first_repeated(names)!r} occurs twice")
+        raise ValueError(f"node_names must differ, but {_first_repeated(names)!r} occurs twice")
     first, second = edges[edges[:, 0] != edges[:, 1]].numpy().T
     # A pair is one number, so that sorting and merging need a single array. Sorting and comparing
     # neighbors is much faster than unique().

@@ -259,7 +259,7 @@ class BipartitePairs(PairSpace):
         edges = edges.cpu().long()
         is_right = edges >= self._left
         if bool((is_right[:, 0] == is_right[:, 1]).any()):
-            raise Refusal("edges of a bipartite graph must link a left node and a right node")
+            raise ValueError("edges of a bipartite graph must link a left node and a right node")
         graph = make_graph(edges, self.num_nodes, node_names)
         graph.kind = self.kind
         graph.sides = (torch.arange(self.num_nodes) >= self._left).long()

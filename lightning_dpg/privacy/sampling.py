@@ -50,13 +50,13 @@ class PoissonSampler(Sampler[Tensor]):
         """Check the arguments, without any draw."""
         # Zero is valid: a refusal would reveal that the graph has lost its last edge.
         if num_records < 0:
-            raise Refusal(f"num_records must be 0 or more, got {num_records}")
+            raise ValueError(f"num_records must be 0 or more, got {num_records}")
         if not 0 < sample_rate <= 1:
             raise Refusal(f"sample_rate must lie in (0, 1], got {sample_rate}")
         if steps < 1:
             raise Refusal(f"steps must be positive, got {steps}")
         if not 0 <= rank < world_size:
-            raise Refusal(f"rank must lie in [0, {world_size}), got {rank}")
+            raise ValueError(f"rank must lie in [0, {world_size}), got {rank}")
         self.num_records = num_records
         self.sample_rate = sample_rate
         self.steps = steps

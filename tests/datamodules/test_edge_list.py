@@ -17,6 +17,7 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.held_out import public_coin
 from lightning_dpg.datamodules.loading import load_graph
 from lightning_dpg.datamodules.records import EdgeRecords
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs
 from lightning_dpg.methods import ChungLu
@@ -205,9 +206,16 @@ def test_published_split_of_a_file_with_attributes(data_root):
         assert by_name == {frozenset((kept[i], kept[j])) for i, j in theirs.tolist()}
 
 
-def test_split_that_is_not_there():
-    with pytest.raises(ValueError, match="'nowhere' is neither a file"):
+def test_split_that_is_not_there(tmp_path):
+    with pytest.raises(Refusal, match="'nowhere' is neither a file"):
         set_up("karate", split="nowhere")
+    (tmp_path / "text.npz").write_text("1 2\n")
+    pair = np.array([[0, 99]])  # of a graph of 34 nodes
+    keys = ("train_ones", "val_ones", "val_zeros", "test_ones", "test_zeros")
+    np.savez(tmp_path / "other.npz", **dict.fromkeys(keys, pair))
+    for name in ("text.npz", "other.npz"):
+        with pytest.raises(Refusal, match=f"{name}: no split of this graph"):
+            set_up("karate", split=str(tmp_path / name))
 
 
 def test_largest_component_is_an_assumption():

@@ -100,7 +100,11 @@ RECORDS = [{"from": u, "to": v} for u, v in EDGES]
         ("e.txt", json.dumps(RECORDS), ["line 1", "JSON"]),
         ("e.txt", "\n".join(map(json.dumps, RECORDS)), ["line 1", "JSON"]),
         ("e.txt", "<graphml/>", ["line 1", "XML"]),
-        ("e.csv", "0.50,C-1,C-2\n10.50,C-2,C-3\n", ["line 1", "column 1 is an amount", "source_column"]),
+        (
+            "e.csv",
+            "0.50,C-1,C-2\n10.50,C-2,C-3\n",
+            ["line 1", "column 1 is an amount", "source_column"],
+        ),
         ("e.csv", "2024-01-01,C-1,C-2\n", ["line 1", "or a date", "source_column"]),
         ("e.csv", "customer,shop\nC-1,C-2\nC-2,C-3\n", ["line 1", "header", "source_column"]),
         ("e.csv", "C-1,C-2\nNaN,C-3\n", ["1 of 2 rows", "in line 2, column 1"]),
@@ -163,10 +167,13 @@ def test_ids_beside_the_node_list(read_text):
     rows = table(["from", "to"], EDGES)
     graph = read_text(rows, nodes=nodes).graph
     assert graph.node_names == nodes and names_of(graph) == {*map(frozenset, EDGES)}
-    with pytest.raises(GraphFormatError, match=r"not among the 3 ids of nodes: 1, .* line 4, column 2"):
+    with pytest.raises(
+        GraphFormatError, match=r"not among the 3 ids of nodes: 1, .* line 4, column 2"
+    ):
         read_text("from,to\nC-1,C-2\nC-2,C-3\nC-3,C-10\n", nodes=nodes[:3])
     with pytest.raises(
-        GraphFormatError, match=r"2 ids of nodes: 1, the first in line 3, column 2(.*\n)+.*--data\.nodes"
+        GraphFormatError,
+        match=r"2 ids of nodes: 1, the first in line 3, column 2(.*\n)+.*--data\.nodes",
     ):
         read_text("0 1\n# comment\n1 7\n", nodes=["0", "1"])
     assert read_text("2 1\n", nodes=["0", "1", "2"]).graph.edge_index.tolist() == [[1, 2], [2, 1]]

@@ -190,8 +190,12 @@ def test_rows_without_an_id_are_dropped_and_counted(rows, form, tmp_path):
     given = source(rows, tmp_path / f"gaps{form}")
     dropped = load_reading(given, missing_ids="drop")
     expected = load_reading(source(whole, tmp_path / f"whole{form}"))
-    assert named(dropped) == named(expected) and dropped.graph.node_names == expected.graph.node_names
+    assert (
+        named(dropped) == named(expected) and dropped.graph.node_names == expected.graph.node_names
+    )
     count = len(rows) - len(whole)
     assert f"; {count} rows without an id" in dropped.summary
-    with pytest.raises(GraphFormatError, match=rf"{count} of {len(rows)} rows lack an id, the first"):
+    with pytest.raises(
+        GraphFormatError, match=rf"{count} of {len(rows)} rows lack an id, the first"
+    ):
         load_reading(given)

@@ -208,8 +208,8 @@ class PrivacyAccountant(Callback):
         if self.lost_steps is not None:
             if checkpoint is None or self.lost_steps < 0:
                 raise MisconfigurationException(
-                    f"privacy.lost_steps {self.lost_steps} is a number of steps that a resumed run "
-                    "has lost\nleave it out of a new run"
+                    f"privacy.lost_steps {self.lost_steps}: the setting applies only to a resumed run, "
+                    "and must be 0 or more\nleave it out of a new run"
                 )
             return
         # An empty ledger was written before the first release, or edited.

@@ -263,7 +263,7 @@ def classes_of_nodes():
         ("results/sets/README.md", "not reach the paper's LCC and GINI", another_original),
         ("docs/choosing.md", "has the smallest error of all private methods here", shape),
         ("results/shape/README.md", "on 12 of the 13 queries", published),
-        ("docs/choosing.md", "where it is best from epsilon .5 on", communities),
+        ("docs/choosing.md", "| yes; the best method from epsilon .5 on | no |", communities),
         ("results/communities/README.md", "where it is best from .5 on", communities),
         ("docs/choosing.md", "beyond `node_kernel` by more than a point", sizes_of_dd),
         ("docs/choosing.md", "at no epsilon up to 10,000", local),

@@ -54,7 +54,7 @@ def config(tmp_path):
         ("--trainer.callbacks+", "LearningRateFinder", ["LearningRateFinder", "remove it"]),
         ("--trainer.max_epochs", "0", ["max_epochs 0 makes no step"]),
         ("--trainer.limit_train_batches", "0", ["limit_train_batches 0 makes no step"]),
-        ("--privacy.lost_steps", "2", ["lost_steps 2", "leave it out of a new run"]),
+        ("--privacy.lost_steps", "2", ["lost_steps 2: ", "applies only to a resumed run"]),
         ("--privacy.delta", "0.004", ["1e-04 or less", "public"]),
         ("--privacy.delta", "null", ["privacy.delta is missing"]),
         ("--privacy.delta", "0", ["privacy.delta 0", "pure epsilon"]),

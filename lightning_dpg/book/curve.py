@@ -46,7 +46,7 @@ def spent_curve(book: Book, name: str, most: int = MOST_POINTS) -> list[Point]:
 def curve(
     known: DataSet, runs: Sequence[Run], log: Iterable[Line], most: int = MOST_POINTS
 ) -> list[Point]:
-    """The same of what was read from a book.
+    """Spent epsilon after each booking, from rows that were read before; see :func:`spent_curve`.
 
     Args:
         known: The data set.
@@ -67,7 +67,7 @@ def curve(
 
 
 class _Change(NamedTuple):
-    """Steps that a line of the log books: at one place more, or at all places in all."""
+    """Steps that a line of the log books: further ones at one place, or the sum at every place."""
 
     time: str
     run: int

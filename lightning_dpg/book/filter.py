@@ -66,11 +66,11 @@ _UP = 1 + 2.0**-51  # more than products and their sum lose by rounding
 
 
 class Spending(NamedTuple):
-    """What one run counts.
+    """Cost of one run against a total.
 
     Attributes:
-        budget: What its ledger holds it to.
-        entries: Its whole plan while it goes on, and what it booked when it is closed.
+        budget: Budget of its ledger.
+        entries: Its whole plan while it is open, and its booked releases once it is closed.
         plan: Its whole plan, which was fixed before its first release; by default the entries.
     """
 
@@ -112,7 +112,7 @@ def beyond(entries: Sequence[LedgerEntry], made: Sequence[LedgerEntry]) -> list[
 
 
 class Together(NamedTuple):
-    """What several runs count together, with equal releases merged: each run is read once.
+    """Cost of several runs together, with equal releases merged: each run is read once.
 
     Attributes:
         epsilons: Epsilon that the sum counts for each run.
@@ -125,7 +125,7 @@ class Together(NamedTuple):
     steps: Counter[Event]
 
     def plus(self, run: Spending, times: int = 1) -> "Together":
-        """These runs and some equal ones more."""
+        """Cost of these runs and of further equal ones."""
         steps, cost = Counter(self.steps), run.cost
         for entry in run.counted:
             steps[entry.event] += times * entry.steps
@@ -144,7 +144,7 @@ class Together(NamedTuple):
 
 
 def together(runs: Iterable[Spending]) -> Together:
-    """What runs count together."""
+    """Cost of runs together."""
     found = Together([], [], Counter())
     for run in runs:
         cost = run.cost

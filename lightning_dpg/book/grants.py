@@ -24,7 +24,7 @@ _ROUNDING = 1 + 1e-12  # shares of a grant add up to it but for the last digit
 
 
 class Grant(NamedTuple):
-    """What one user may spend on a data set.
+    """Budget of one user for a data set.
 
     Attributes:
         number: Its number in the book.
@@ -63,7 +63,7 @@ def pays(known: DataSet, grant: Grant) -> bool:
 
 
 def granted(known: DataSet, made: Sequence[Grant]) -> dict[str, Budget]:
-    """What each user may spend: the last grant in force.
+    """Budget of each user: the last grant in force.
 
     Args:
         known: The data set.
@@ -120,7 +120,7 @@ def check_approval(database: Database, number: int, user: str) -> DataSet:
 
 
 def spent_by(earlier: Sequence[Run], user: str) -> dict[int, Spending]:
-    """What counts against a user's grant, by family.
+    """Costs against a user's grant, by family.
 
     A family in which several users have runs counts in full for each of them.
 

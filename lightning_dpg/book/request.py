@@ -1,4 +1,4 @@
-"""What a run asks of a book, and whether it is let in."""
+"""Requests of runs to a book, and the rule that accepts them."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -31,12 +31,12 @@ class Request(NamedTuple):
     Attributes:
         method: Name of its method.
         settings: Digest of the method's settings.
-        budget: What its ledger is held to.
+        budget: Budget of its ledger.
         plan: All releases of the run, as a function of its budget.
         edges: Fingerprint of its edges.
         folder: Folder of the run, if any.
         journal: Its journal, if any.
-        before: What the ledger of a resumed run holds at its start.
+        before: Entries of a resumed run's ledger at its start.
         previous: Journal of the run that this one continues, if any.
         condition: Condition of its guarantee; None if it always holds.
         in_any_case: Pure epsilon of all its releases that holds without the condition; None if none
@@ -57,7 +57,7 @@ class Request(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What a request counts if it is let in.
+    """Cost of an accepted request against the total.
 
     Attributes:
         spending: Its own budget, and the releases to reserve.
@@ -75,7 +75,7 @@ class Asked(NamedTuple):
 
 
 def asked(earlier: Sequence[Run], request: Request) -> Asked:
-    """What a request counts.
+    """Cost of a request against the total.
 
     A resumed run shares the budget of the run that it continues if both together release no more than
     that one planned: the plan was fixed before the first of these releases. Where the budget or the
@@ -114,13 +114,13 @@ def asked(earlier: Sequence[Run], request: Request) -> Asked:
 
 
 def continued(earlier: Sequence[Run], request: Request) -> Run | None:
-    """The run on the same data that a request continues: the last one with its journal."""
+    """Find the run that a request continues: the last one on the same data with its journal."""
     previous = None if request.previous is None else str(request.previous.absolute())
     return next((run for run in reversed(earlier) if previous and run.journal == previous), None)
 
 
 def largest_epsilon(known: DataSet, earlier: Sequence[Run], request: Request) -> float:
-    """Largest epsilon found at which a run is let in, of four digits; 0 if there is none.
+    """Largest epsilon, of four digits, at which a run is accepted; 0 if there is none.
 
     Args:
         known: The data set.
@@ -150,7 +150,7 @@ def largest_epsilon(known: DataSet, earlier: Sequence[Run], request: Request) ->
 
 
 def pure_left(known: DataSet, counted: Together) -> float:
-    """Largest epsilon of one more pure release that is let in.
+    """Largest epsilon at which one more pure release is accepted.
 
     Args:
         known: The data set.
@@ -193,7 +193,7 @@ def check(known: DataSet, request: Request, entries: Sequence[LedgerEntry]) -> N
 
 
 def rule_of(known: DataSet, earlier: Sequence[Run], one: Asked) -> Rule | None:
-    """Rule by which a run is let in; None if it is not.
+    """Rule that accepts a run; None if no rule does.
 
     Args:
         known: The data set.
@@ -206,7 +206,7 @@ def rule_of(known: DataSet, earlier: Sequence[Run], one: Asked) -> Rule | None:
 def rule_beside(
     known: DataSet, own: Spending | None, others: Together, asked: Spending, times: int = 1
 ) -> Rule | None:
-    """Rule by which one or several equal runs are let in; None if they are not.
+    """Rule that accepts one or several equal runs; None if no rule does.
 
     Costs only grow: if the last run passes, so do all between it and the first, whose rule is that of
     all.

@@ -32,7 +32,7 @@ class DataSet:
         rule: Rule of its filter; ``split`` until a run has chosen.
         created: When it was registered, in UTC.
         part_of: Group of disjoint data sets that it is a part of, as the owner declares; empty if none.
-        closed: When it was closed, after which no run is let in.
+        closed: Time when it was closed. From then on no run is accepted.
         closed_by: User who closed it.
     """
 
@@ -125,26 +125,26 @@ class Run:
 
     @property
     def plan(self) -> list[LedgerEntry]:
-        """What it reserved."""
+        """Releases that it reserved."""
         return [each.entry for each in self.planned]
 
     @property
     def booked(self) -> list[LedgerEntry]:
-        """What it has released."""
+        """Releases that it has made."""
         return [each.released for each in self.planned if each.booked]
 
     @property
     def counted(self) -> list[LedgerEntry]:
-        """What it counts: its whole plan while it is open, and what it booked afterwards."""
+        """Releases that it counts: its whole plan while it is open, and its booked ones afterwards."""
         return self.plan if self.is_open else self.booked
 
 
 def spendings(runs: Sequence[Run], *, is_released: bool = False) -> dict[int, Spending]:
-    """What runs count, by family: a run and those that continue it share one budget.
+    """Costs of runs by family: a run and the runs that continue it share one budget.
 
     Args:
         runs: Runs on one data set.
-        is_released: Whether to count what was released only.
+        is_released: Whether to count only releases that were made.
     """
     found: dict[int, Spending] = {}
     for run in runs:
@@ -156,11 +156,11 @@ def spendings(runs: Sequence[Run], *, is_released: bool = False) -> dict[int, Sp
 
 
 def counted(runs: Sequence[Run], *, is_released: bool = False) -> Together:
-    """What runs on one data set count together.
+    """Cost of all runs on one data set together.
 
     Args:
         runs: The runs.
-        is_released: Whether to count what was released only.
+        is_released: Whether to count only releases that were made.
     """
     return together(spendings(runs, is_released=is_released).values())
 

@@ -33,8 +33,8 @@ class PrivateModule(pl.LightningModule):
         relation: Neighboring relation of the guarantee.
         is_pure: Whether all releases satisfy pure epsilon-DP, so that a delta of 0 suffices.
         adds_noise: Whether the method protects anything.
-        is_trained: Whether training steps change the released tensors, so that a run without a step
-            is an untrained method, and not an empty one.
+        is_trained: Whether training changes the released tensors; if so, a run of zero steps
+            releases an untrained model.
         added_tensors: Released tensors that releases of earlier versions lack; a new object's
             values replace them.
         removed_tensors: Released tensors of earlier versions that the method no longer reads.

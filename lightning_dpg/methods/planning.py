@@ -85,7 +85,7 @@ def prove_steps(ledger: PrivacyLedger, step: LedgerEntry, limit: float) -> None:
 
 
 def check_same_steps(ledger: PrivacyLedger, step: LedgerEntry) -> None:
-    """Refuse to go on with other noise, or another sample rate, than the released steps had.
+    """Refuse a resumed run whose noise or sample rate differs from that of its released steps.
 
     Settings of a resumed run can follow from its releases. Composition of costs that are fixed in
     advance does not cover that; a filter does, such as that of a budget book over several runs.
@@ -106,6 +106,6 @@ def check_same_steps(ledger: PrivacyLedger, step: LedgerEntry) -> None:
                 f"{booked.steps} steps had noise_multiplier {before.noise_multiplier:.15g} and "
                 f"sample_rate {before.sample_rate:.15g}, and the resumed run has "
                 f"{now.noise_multiplier:.15g} and {now.sample_rate:.15g}\n"
-                "costs that are chosen after releases were seen have no proof within one run: set both "
-                "as they were,\nor start a new run, which a budget book adds up"
+                "noise and sample rate cannot change when a run resumes: the guarantee covers only "
+                "costs fixed in advance\nrestore both values, or start a new run"
             )

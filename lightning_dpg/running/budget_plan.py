@@ -89,11 +89,11 @@ def planned_rows(
     releases: int | None = None,
     delta: float | None = None,
 ) -> list[Row]:
-    """The same of what was read from a book.
+    """Plan further releases from rows that were read before.
 
     Args:
         known: The data set.
-        earlier: What its runs count.
+        earlier: Cost of its runs.
         asked: Methods or configurations; none for the usual two kinds of releases.
         releases: Number of releases.
         delta: Delta of each release of a method that needs one.
@@ -127,7 +127,7 @@ class _Planned(NamedTuple):
 def _best(
     known: DataSet, earlier: Together, releases: int, planned: _Planned, deltas: Sequence[float]
 ) -> Share:
-    """The share with the least noise that is let in by any of some deltas."""
+    """Share with the least noise that the book accepts, over some deltas."""
     found = [share(known, earlier, releases, planned.plan, delta) for delta in deltas]
     let_in = [each for each in found if each.budget.epsilon]
     if not let_in:

@@ -166,11 +166,12 @@ def test_the_printed_sentence_names_reads_and_assumptions(tmp_path, capsys):
     )
     trainer.fit(BTER(77), EdgeListDataModule("les_miserables"))
     lines = capsys.readouterr().out.splitlines()
-    assert [line for line in lines if line.startswith("guarantee: ")] == [
+    (said,) = [line for line in lines if line.startswith("guarantee: ")]
+    assert said == (
         "guarantee: edge-level (1, 0)-DP (add/remove one undirected edge), sum of pure epsilons "
         "accountant, 5 reads. Assumed public: the 77 nodes and their names (built-in graph); that "
         "there are fewer than 100000 edges (one over delta: a run on as many is refused)."
-    ]
+    )
 
 
 def test_paper_mode_reports_both_epsilons(tmp_path):

@@ -225,7 +225,7 @@ def test_where_the_nodes_come_from(tmp_path, monkeypatch):
     (tmp_path / "data" / "graphs" / "known.edges.gz").write_text("0 1\n1 5\n2 3\n3 4\n")
     monkeypatch.setenv("LIGHTNING_DPG_DATA", str(tmp_path / "data"))
     for name, nodes, part in [
-        ("karate", None, "the graph is built in"),
+        ("karate", None, "built-in graph"),
         ("g.graphml", None, "the input's own node table"),
         (graph, None, "the input's own node table"),
         ("g.csv", None, "read off the private lines"),

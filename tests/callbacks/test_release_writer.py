@@ -15,7 +15,7 @@ from lightning_dpg.callbacks.release_writer import RECIPE, SCHEMA_VERSION, write
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import read_graph
-from lightning_dpg.methods import DPNetGAN, DPNetGANAsPublished
+from lightning_dpg.methods import BTER, DPNetGAN, DPNetGANAsPublished
 from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.running.releases import open_release
 from tests.training import quiet_trainer
@@ -158,6 +158,20 @@ def test_infinite_epsilon_is_a_word(tmp_path):
     assert statement["epsilon"] == "inf"
     assert statement["guarantee"].startswith("none: ")
     assert statement["noise_source"] == "none"
+
+
+def test_the_printed_sentence_names_reads_and_assumptions(tmp_path, capsys):
+    trainer = quiet_trainer(
+        PrivacyAccountant(1.0, 1e-5), ReleaseWriter(), default_root_dir=tmp_path
+    )
+    trainer.fit(BTER(77), EdgeListDataModule("les_miserables"))
+    lines = capsys.readouterr().out.splitlines()
+    (said,) = [line for line in lines if line.startswith("guarantee: ")]
+    assert said == (
+        "guarantee: edge-level (1, 0)-DP (add/remove one undirected edge), sum of pure epsilons "
+        "accountant, 5 reads. Assumed public: the 77 nodes and their names (built-in graph); that "
+        "there are fewer than 100000 edges (one over delta: a run on as many is refused)."
+    )
 
 
 def test_paper_mode_reports_both_epsilons(tmp_path):

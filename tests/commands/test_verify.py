@@ -5,7 +5,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import opacus
 import pytest
+from opacus.accountants import RDPAccountant
 from pytorch_lightning import Callback
 from safetensors import safe_open
 from safetensors.torch import save_file
@@ -15,9 +17,11 @@ from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.callbacks.card.topics import statement_of
 from lightning_dpg.callbacks.checksums import write_sums
 from lightning_dpg.callbacks.release_writer import RECIPE, write_card
+from lightning_dpg.callbacks.statement import entries_of
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.main import main
 from lightning_dpg.methods import BlockSampler, ChungLu, DPNetGAN
+from lightning_dpg.privacy.second_opinion import second_opinion
 from lightning_dpg.running import verification
 from tests.training import quiet_trainer
 
@@ -346,6 +350,25 @@ def test_an_epsilon_below_the_lower_bound_of_opacus_is_refused(
     code, out = verify(release, capsys)
     assert code == 1
     assert "states epsilon 2.5, but by opacus" in out
+
+
+def test_card_and_verify_say_what_opacus_computes(releases, capsys):
+    content = json.loads((releases["trained"] / "privacy.json").read_text())
+    found = second_opinion(entries_of(content), content["delta"])
+    by_opacus = RDPAccountant()  # without the read of pure epsilon, which it does not know
+    by_opacus.history = [
+        (entry["noise_multiplier"], entry["sample_rate"], entry["steps"])
+        for entry in content["entries"]
+        if entry["mechanism"] == "gaussian"
+    ]
+    assert by_opacus.get_epsilon(delta=content["delta"]) < found.rdp
+    assert content["accounting"]["second_opinion"]["rdp"] == found.rdp
+    assert f"epsilon is {found}." in (releases["trained"] / "MODEL_CARD.md").read_text()
+    assert (
+        f"epsilon by opacus {opacus.__version__}: {found}" in verify(releases["trained"], capsys)[1]
+    )
+    assert "opacus" not in verify(releases["pure"], capsys)[1]
+    assert "opacus" not in (releases["pure"] / "MODEL_CARD.md").read_text()
 
 
 def test_a_method_that_is_not_shipped_is_named_first(releases, tmp_path, capsys):

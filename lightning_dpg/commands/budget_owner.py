@@ -36,6 +36,9 @@ def add_registration(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--node-column", help="its column of ids, as in fit")
     parser.add_argument("--side-column", help="its column of sides, as in fit")
     parser.add_argument(
+        "--missing-ids", choices=["refuse", "drop"], help="rows of edges without an id, as in fit"
+    )
+    parser.add_argument(
         "--max-degree", type=int, help="edges of a node at most (public), for a node-level total"
     )
     parser.add_argument("--words", default="", help="words of the owner")
@@ -224,10 +227,12 @@ def _data(options: argparse.Namespace) -> Any:
     is_set = options.data in BUILT_IN_SETS or Path(options.data).expanduser().is_dir()
     if is_set and options.kind != "undirected":
         raise CommandError(f"{options.data}: graphs of a set are undirected: leave out --kind")
-    of_one_graph = {name: getattr(options, name) for name in _OF_ONE_GRAPH}
-    if is_set and (unused := [name for name in of_one_graph if of_one_graph[name] is not None]):
+    given = {name: getattr(options, name) for name in _OF_ONE_GRAPH}
+    of_one_graph = {name: value for name, value in given.items() if value is not None}
+    if is_set and of_one_graph:
         raise CommandError(
-            f"{options.data}: a set of graphs has its own nodes: leave out {_option(unused[0])}"
+            f"{options.data}: a set of graphs has its own nodes: leave out "
+            f"{_option(next(iter(of_one_graph)))}"
         )
     if options.data in BUILT_IN_SETS:
         data = GraphSetDataModule(options.data, undirected=options.undirected)
@@ -246,7 +251,7 @@ def _data(options: argparse.Namespace) -> Any:
 
 _OF_ONE_GRAPH = (
     *("source_column", "target_column", "nodes", "node_column"),
-    *("left_nodes", "right_nodes", "side_column"),
+    *("left_nodes", "right_nodes", "side_column", "missing_ids"),
 )
 """Arguments of the data module of one graph that are options here, too."""
 

@@ -5,6 +5,7 @@ not certain here passes, such as an option of a user's own class: Lightning's pa
 """
 
 import ast
+import contextlib
 import importlib.util
 import os
 import re
@@ -12,8 +13,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Optional, Union
 
+import yaml
 from jsonargparse import ArgumentError, ArgumentParser, get_loader
 
+from lightning_dpg.cli.distinct_keys import load_distinct_keys
 from lightning_dpg.cli.parser_messages import (
     MISSING,
     explain_parsing,
@@ -30,7 +33,7 @@ _NO_OPTIONS = ("model", "datamodule", "dataloaders", "train_dataloaders", "val_d
 # Help, words behind the end of the options, and a file that is glued to its -c.
 _UNCERTAIN = re.compile(r"-h|--help|--\S+\.help(=.*)?|--|-c.+")
 _FOREIGN_CLASS = re.compile(r"'(?!lightning_dpg\.|pytorch_lightning\.)[a-zA-Z_]\w*\.[\w.]+'")
-_PLAIN: dict[str, Any] = {"int": int, "float": float, "bool": bool, "str": str}
+_PLAIN: dict[str, Any] = {"int": int, "float": float, "bool": bool}
 _PLAIN |= {"Optional": Optional, "Union": Union, "Literal": Literal}
 
 
@@ -54,6 +57,7 @@ def refuse_mistakes(command: str, args: Sequence[str]) -> None:
     Raises:
         CommandError: If the command would refuse them too; the message is the same.
     """
+    load_distinct_keys()  # values are read as the parser of the command reads them
     settings = list(_settings(args))
     sections = {setting.section for setting in settings}
     if "config" in sections or any(_UNCERTAIN.fullmatch(word) for word in args):
@@ -161,13 +165,14 @@ def _check_value(key: str, kind: Any, value: Any, *, is_word: bool) -> None:
     parser = ArgumentParser(exit_on_error=False)
     parser.add_argument(f"--{key}", type=kind)
     outer, _, inner = key.partition(".")
-    try:
-        if is_word:
-            parser.parse_args([f"--{key}={value}"])
-        else:
-            parser.parse_object({outer: {inner: value} if inner else value})
-    except ArgumentError as error:
-        raise CommandError(explain_parsing(str(error), ())) from error
+    with contextlib.suppress(yaml.YAMLError):  # left to the parser of the command
+        try:
+            if is_word:
+                parser.parse_args([f"--{key}={value}"])
+            else:
+                parser.parse_object({outer: {inner: value} if inner else value})
+        except ArgumentError as error:
+            raise CommandError(explain_parsing(str(error), ())) from error
 
 
 def _check_file(name: str) -> None:
@@ -191,7 +196,9 @@ def group_options(command: str) -> dict[str, Any]:
     callbacks = source_folder("callbacks")
     accountant = classes_of(callbacks / "privacy_accountant.py")["PrivacyAccountant"]
     card = classes_of(callbacks / "card" / "texts.py")["Card"]
-    options: dict[str, Any] = dict.fromkeys((*_FLAGS, *_GROUPS, *_CLASSES), Any)
+    command_line = (source_folder("cli") / "private_cli.py").read_text(encoding="utf-8")
+    ours = re.findall(r'parser\.add_argument\(\s*"--([\w.-]+)"', command_line)
+    options: dict[str, Any] = dict.fromkeys((*_FLAGS, *_GROUPS, *_CLASSES, *ours), Any)
     options["seed_everything"] = bool | int
     for group, cls in zip(_GROUPS, (trainer, accountant, card), strict=True):
         options |= {f"{group}.{name}": kind for name, kind in _parameters([cls]).items()}

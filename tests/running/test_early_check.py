@@ -140,6 +140,7 @@ def test_a_mistake_has_the_message_of_the_parser(options, is_early, fails, tmp_p
         ["--trainer.strategy.init_args.anything", "1"],
         ["--trainer.logger+=CSVLogger", "--trainer.logger.anything", "1"],
         ["--card.purpose", "--anything=two words"],
+        ["--data.names", '"a" > b'],
         ["--config", "dotted.yaml", "--model.num_samples", "1"],
         ["--config", "nested.yaml", "--model.num_samples", "1"],
     ],

@@ -69,6 +69,13 @@ class SecondOpinion(NamedTuple):
             return ""
         return f"Epsilon {epsilon:g} is more than opacus proves by RDP: it could be stated lower."
 
+    def is_near(self, other: "SecondOpinion") -> bool:
+        """Whether both say the same but for rounding errors, which machines make differently."""
+        ours, theirs = ([each.rdp, *(each.prv or ())] for each in (self, other))
+        return len(ours) == len(theirs) and bool(
+            np.allclose(ours, theirs, rtol=1e-3, atol=_TOLERANCE)
+        )
+
     def lower_bound(self) -> float:
         """Epsilon that the reads cost at least, as far as opacus can say."""
         return 0.0 if self.prv is None else self.prv[0]

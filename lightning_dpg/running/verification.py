@@ -225,7 +225,7 @@ def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
         yield f"{STATEMENT}: its guarantee does not say {claim!r}"
     yield from _faults_of_condition(statement, sentence)
     if has_topics(content):
-        yield from _faults_of_topics(content)
+        yield from _faults_of_topics(content, opinion)
     if with_cards:
         if not (_is_first(content) and not has_topics(content) and not (release / CARD).exists()):
             yield from _faults_of_card(release / CARD, sentence, assumptions)
@@ -276,7 +276,7 @@ def has_topics(content: dict[str, Any]) -> bool:
     return content.get("schema_version", 1) >= WITH_TOPICS or not content.keys().isdisjoint(TOPICS)
 
 
-def _faults_of_topics(content: dict[str, Any]) -> Iterator[str]:
+def _faults_of_topics(content: dict[str, Any], opinion: SecondOpinion | None) -> Iterator[str]:
     """Find contradictions between the statement and the topics."""
     try:
         parameters, assumed = content["privacy_parameters"], content["exposure"]
@@ -284,6 +284,11 @@ def _faults_of_topics(content: dict[str, Any]) -> Iterator[str]:
             yield f"{STATEMENT}: its privacy_parameters are not those of its epsilon and delta"
         if assumed["unprotected_quantities"] != content["assumptions"]:
             yield f"{STATEMENT}: its unprotected_quantities are not its assumptions"
+        recorded = content["accounting"].get("second_opinion")
+        if recorded is not None and recorded["by"] == OPACUS:  # another version may say otherwise
+            said = SecondOpinion(recorded["rdp"], recorded["prv"], recorded["is_part"])
+            if opinion is None or not said.is_near(opinion):
+                yield f"{STATEMENT}: it says {said} by {OPACUS}, which computes {opinion}"
         pages(content)
     except _INCOMPLETE as error:
         missing = [topic for topic in TOPICS if topic not in content]

@@ -168,6 +168,10 @@ def assumption(content):
     content["exposure"]["unprotected_quantities"] = ["Nothing is public."]
 
 
+def opinion(content):
+    content["accounting"]["second_opinion"]["rdp"] = 0.5
+
+
 def no_unit(content):
     del content["privacy_unit"]
 
@@ -176,12 +180,15 @@ def no_unit(content):
     ("edit", "said"),
     [
         (belief, "its privacy_parameters are not those of its epsilon and delta"),
+        (opinion, "it says 0.5 (RDP), "),
         (operator, "the page of this content is not the page in the folder"),
         (assumption, "its unprotected_quantities are not its assumptions"),
         (no_unit, "its topics are incomplete (no privacy_unit)"),
     ],
 )
-def test_edited_topics_are_named_even_under_new_checksums(release, capsys, edit, said):
+def test_edited_topics_are_named_even_under_new_checksums(releases, release, capsys, edit, said):
+    if edit is opinion:
+        shutil.copytree(releases["trained"], release, dirs_exist_ok=True)
     path = release / "privacy.json"
     content = json.loads(path.read_text())
     edit(content)

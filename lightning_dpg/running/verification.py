@@ -286,9 +286,9 @@ def _faults_of_topics(content: dict[str, Any], opinion: SecondOpinion | None) ->
             yield f"{STATEMENT}: its unprotected_quantities are not its assumptions"
         recorded = content["accounting"].get("second_opinion")
         if recorded is not None and recorded["by"] == OPACUS:  # another version may say otherwise
-            said = SecondOpinion(recorded["rdp"], recorded["prv"], recorded["is_part"])
-            if opinion is None or not said.is_near(opinion):
-                yield f"{STATEMENT}: it says {said} by {OPACUS}, which computes {opinion}"
+            on_card = SecondOpinion(recorded["rdp"], recorded["prv"], recorded["is_part"])
+            if opinion is None or not on_card.is_near(opinion):
+                yield f"{STATEMENT}: it says {on_card} by {OPACUS}, which computes {opinion}"
         pages(content)
     except _INCOMPLETE as error:
         missing = [topic for topic in TOPICS if topic not in content]

@@ -96,7 +96,7 @@ def test_nothing_is_released_beyond_the_budget():
     method = paths()
     method.ledger.budget = Budget(1.0, 0.0)
     method.release_num_edges_per_graph(torch.tensor([[0, 1]]), 0.9)
-    with pytest.raises(RuntimeError, match="the budget is 0"):
+    with pytest.raises(ValueError, match="the budget is 0"):
         method.release_num_edges_per_graph(torch.tensor([[0, 1]]), 0.2)
 
 

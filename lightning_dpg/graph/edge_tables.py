@@ -56,9 +56,9 @@ def read_table(
     first, second = chosen_columns("table", names, columns)
     if names.count(names[first]) > 1 or names.count(names[second]) > 1:
         raise GraphFormatError(f"table: two columns have one name\nthe columns are {shown(names)}")
-    ends = [np.asarray(table[labels[place]]) for place in (first, second)]
+    one, other = (np.asarray(table[labels[place]]) for place in (first, second))
     form = f"table; columns {names[first]!r} and {names[second]!r} of {len(names)}"
-    ids, pairs, missing = _numbered(*ends, "table", drop_missing)
+    ids, pairs, missing = _numbered(one, other, "table", drop_missing)
     for label in (labels[first], labels[second]):
         if columns is None and isinstance(label, str) and label in ids:
             raise GraphFormatError(

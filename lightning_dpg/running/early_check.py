@@ -177,9 +177,10 @@ def _check_value(key: str, kind: Any, value: Any, *, is_word: bool) -> None:
 
 def _check_file(name: str) -> None:
     """Refuse the path of a graph that does not exist."""
-    path, root = Path(name).expanduser(), Path(os.environ.get("LIGHTNING_DPG_DATA") or ".")
+    path, root = Path(os.path.expanduser(name)), Path(os.environ.get("LIGHTNING_DPG_DATA") or ".")
     data_sets = root / "graphs" / f"{name}.edges.gz", root / "npz" / f"{name}.npz"
-    if path.suffix and ":/" not in name and not any(file.exists() for file in (path, *data_sets)):
+    is_url_or_odd = ":/" in name or str(path).startswith("~") or len(path.name) > 255
+    if path.suffix and not is_url_or_odd and not any(map(os.path.exists, (path, *data_sets))):
         form = "an edge list, .npz, .graphml, .gexf or .gml file"
         raise CommandError(f"{path}: no such file\nexpected {form}")
 

@@ -43,6 +43,7 @@ from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.run_folder import NOT_PRIVATE
 from lightning_dpg.running.releases import open_release
 from lightning_dpg.running.settings import shipped_configs
 from lightning_dpg.running.verification import faults
@@ -672,11 +673,11 @@ def test_apart_from_the_mechanisms_nothing_knows_which_graph_it_was(case, monkey
         changes = {"folder": folder} | ({} if case in SETS else {"val_fraction": val_fraction})
         graph = from_networkx(nx.gnm_random_graph(N, size, seed=seed))
         fit(case, graph, extra=[state, writer], noise_seed=1, **changes)
-        files = {path.name: path.read_bytes() for path in (folder / "release").iterdir()}
+        files = {path.name: path.read_bytes() for path in (folder / NOT_PRIVATE).iterdir()}
         ends.append(state.known | files)
     assert len(transcript.first) == len(transcript.second)
     num_files = 6 if case in LEARNERS else 11
-    num_files += (folder / "release" / "node_attributes.npz").is_file()
+    num_files += (folder / NOT_PRIVATE / "node_attributes.npz").is_file()
     assert len(ends[0]) == 5 + num_files
     different = [name for name in ends[0] if ends[0][name] != ends[1][name]]
     assert not different

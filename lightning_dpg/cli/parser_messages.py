@@ -55,7 +55,7 @@ def explain_parsing(message: str, options: Iterable[str]) -> str:
     if where and expected and value is not None:
         path = where if where == first else f"{first}.{where}"
         choices = re.findall(r"'([^']+)'", " ".join(expected))
-        return f"{path}: expected {' or '.join(expected)}, got {value!r}{nearest(value, choices)}"
+        return f"{path}: expected {' or '.join(sorted(expected))}, got {value!r}{nearest(value, choices)}"
     return message
 
 

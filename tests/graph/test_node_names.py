@@ -111,8 +111,9 @@ def test_graphml_with_edges_at_nodes_that_its_table_lacks(tmp_path):
     text = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="undirected">'
     text += '<node id="a"/><node id="b"/><edge source="a" target="SECRET"/></graph></graphml>'
     (tmp_path / "g.graphml").write_text(text)
-    with pytest.raises(GraphFormatError, match="'SECRET', which is not in the file's node table"):
+    with pytest.raises(GraphFormatError, match="not in the file's node table: 1") as error:
         read_graph(tmp_path / "g.graphml")
+    assert "SECRET" not in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -267,8 +267,9 @@ def test_a_plan_that_is_copied_keeps_its_budget():
     lines = str(found).splitlines()
     noise = float(lines[2].removeprefix("noise multiplier: ").split()[0])
     assert fits([entry(noise_multiplier=noise, steps=3)], Budget(1.0, 1e-6))
-    columns = [int(word) for word in lines[7].split()]
-    for line in lines[8:]:
+    start = 1 + next(i for i, line in enumerate(lines) if line.startswith("epsilon by noise"))
+    columns = [int(word) for word in lines[start].split()]
+    for line in lines[start + 1 :]:
         sigma, *epsilons = map(float, line.split())
         for steps, epsilon in zip(columns, epsilons, strict=True):
             assert headline([entry(noise_multiplier=sigma, steps=steps)], 1e-6)[0] <= epsilon

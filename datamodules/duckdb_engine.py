@@ -96,7 +96,8 @@ class DuckDBEngine(TableEngine):
             "destination type INT64": "expected numbers below 2^63\nmake a view that casts the ids "
             "to text, and read the view",
             "not utf-8 encoded": "save it as UTF-8",
-            "Cannot compare values": 'a cast compares them, such as: where "CAST(id AS BIGINT) > 5"',
+            "Cannot compare values": "a column of text needs a cast, as all columns of CSV files do: "
+            "where 'CAST(\"the column\" AS DOUBLE) > 5'",
             "Schema mismatch": "expected files with the same columns",
             "Could not set lock": "another program has it open: close that one first",
         }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -121,8 +122,8 @@ def fit(place, *args):
 
 
 def statement(out, place):
-    (line,) = [line for line in out.splitlines() if line.startswith("release: ")]
-    return json.loads((place / line.removeprefix("release: ") / "privacy.json").read_text())
+    (folder,) = re.findall(r"^(?:release|not private): (.*)$", out, re.MULTILINE)
+    return json.loads((place / folder / "privacy.json").read_text())
 
 
 @pytest.mark.parametrize("config", [CONFIG, SET_CONFIG], ids=["DPNetGAN", "DPGGAN"])

@@ -48,7 +48,8 @@ def without_messages() -> Iterator[None]:
 
 def mute_known_warnings() -> None:
     """Drop warnings for developers, and warnings about intended settings."""
-    # For developers of Lightning and of its loggers.
+    # For developers of Lightning, of its loggers, and of PyTorch Geometric (from torch 2.14 on).
+    warnings.filterwarnings("ignore", r"`torch\.jit\.script` is deprecated", Warning)
     warnings.filterwarnings("ignore", r".*LeafSpec.*deprecated", FutureWarning)
     warnings.filterwarnings("ignore", r".*does not have many workers", UserWarning)
     warnings.filterwarnings("ignore", r"Experiment logs directory .* exists", UserWarning)

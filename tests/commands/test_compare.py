@@ -39,7 +39,8 @@ def folder(tmp_path_factory):
 
 def command(folder, *options):
     methods = ["--methods", str(folder / "broken.yaml"), "--graphs", "karate"]
-    rest = ["--epsilons", "1", "--runs", "2", "--out", str(folder / "out")]
+    # At 1 the noisy number of edges is 0 in one fit of a hundred, and no file holds such a graph.
+    rest = ["--epsilons", "4", "--runs", "2", "--out", str(folder / "out")]
     return ["compare", *methods, *rest, *options]
 
 
@@ -91,7 +92,7 @@ def test_results_are_those_of_the_kept_graphs(folder):
         assert [row["query"] for row in mine] == list(expected)
         for row, answer in zip(mine, expected.values(), strict=True):
             assert float(row["error"] or "nan") == pytest.approx(answer.score, nan_ok=True)
-            assert float(row["spent_epsilon"]) <= 1 + 1e-9
+            assert float(row["spent_epsilon"]) <= 4 + 1e-9
             assert (row["role"], row["private"], row["relation"]) == ("baseline", "True", "edge")
             assert float(row["fit_seconds"]) > float(row["draw_seconds"]) > 0
 

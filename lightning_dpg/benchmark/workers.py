@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ThreadPoolExecutor
 from functools import partial
@@ -27,6 +28,8 @@ P = ParamSpec("P")
 
 # A call redirects the output of its process and sets its seeds: calls of one process take turns.
 _ALONE = threading.Lock()
+
+_POLL = 1e-3  # seconds
 
 
 class ProcessDiedError(Exception):
@@ -77,6 +80,9 @@ class SeparateProcesses(ThreadPoolExecutor):
                 raise CancelledError
             pool = self._pool()
             outcome: Future[R] = pool.submit(call)
+            # A pool that is shut down before it has taken its call prints a traceback.
+            while not (outcome.running() or outcome.done()):
+                time.sleep(_POLL)
         try:
             return outcome.result()
         except BrokenExecutor as error:

@@ -7,11 +7,13 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
 
 import pytest
+from joblib.externals.loky import process_executor
 
 from lightning_dpg.benchmark.jobs import Job, run_jobs
 from lightning_dpg.benchmark.workers import ProcessDiedError, SeparateProcesses, run_logged
@@ -170,6 +172,24 @@ def test_a_shutdown_ends_calls_that_run_and_cancels_those_that_wait():
     with SeparateProcesses(1) as executor:
         calls = [executor.submit(time.sleep, 600) for _ in range(2)]
     assert all(call.cancelled() or call.exception() for call in calls)
+
+
+def test_a_shutdown_right_after_a_call_was_given_prints_nothing(monkeypatch):
+    manager = process_executor._ExecutorManagerThread
+    wait, failures = manager.wait_result_broken_or_wakeup, []
+
+    def slow_wait(self):
+        outcome = wait(self)
+        time.sleep(0.3)  # a shutdown falls between the wakeup by a call and its start
+        return outcome
+
+    with SeparateProcesses(1) as executor:
+        monkeypatch.setattr(threading, "excepthook", failures.append)
+        monkeypatch.setattr(manager, "wait_result_broken_or_wakeup", slow_wait)
+        executor.submit(int).result()
+        executor.submit(time.sleep, 600)
+        time.sleep(0.1)
+    assert not failures
 
 
 def test_output_goes_to_the_log_and_afterwards_to_the_terminal_again(tmp_path, capfd):

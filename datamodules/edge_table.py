@@ -48,12 +48,12 @@ class TableGraph:
     @property
     def holds_edges(self) -> bool:
         """Whether the edges have been read."""
-        return "edges" in vars(self)
+        return "edges" in vars(self.statistics)
 
-    @cached_property
+    @property
     def edges(self) -> Tensor:
         """Records of shape ``(M, 2)`` in lexicographic order."""
-        return self._table.read_edges()
+        return self.statistics.edges
 
     @cached_property
     def graph(self) -> Data:

@@ -1,5 +1,6 @@
 """Counts of the edges of a table, one Ibis expression each: only counts leave the engine."""
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,11 @@ class TableStatistics:
 
     def __init__(self, table: EdgeTable) -> None:
         self._table = table
+
+    @cached_property
+    def edges(self) -> Tensor:
+        """Records of shape ``(M, 2)`` in lexicographic order."""
+        return self._table.read_edges()
 
     def num_edges(self) -> int:
         """Count the edges."""

@@ -16,26 +16,29 @@ class EdgeStatistics:
     Args:
         edges: Records of shape ``(M, 2)`` (private).
         space: Pairs of nodes that may be linked (public).
+
+    Attributes:
+        edges: The records.
     """
 
     def __init__(self, edges: Tensor, space: PairSpace) -> None:
-        self._edges, self._space = edges, space
+        self.edges, self._space = edges, space
 
     def num_edges(self) -> int:
         """Count the edges."""
-        return len(self._edges)
+        return len(self.edges)
 
     def degrees(self) -> Tensor:
         """Count the edges at each entry of the degree vector, shape ``(num_ends,)``."""
-        return self._space.degrees(self._edges)
+        return self._space.degrees(self.edges)
 
     def mixing(self, classes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Count edges by the classes of their ends, see :func:`count_links`: shape ``(K, K)``."""
-        return count_links(classes, self._edges.numpy())
+        return count_links(classes, self.edges.numpy())
 
     def joint_degrees(self, largest_two: int) -> NDArray[np.int64]:
         """Count edges by the degrees of their ends, see :func:`joint_degrees`: ``(C,)``."""
-        return joint_degrees(self._edges.numpy(), self.degrees().numpy(), largest_two)
+        return joint_degrees(self.edges.numpy(), self.degrees().numpy(), largest_two)
 
     def wedges(
         self,
@@ -45,4 +48,4 @@ class EdgeStatistics:
         seed: int,
     ) -> NDArray[np.int64]:
         """Count chosen wedges and closed wedges, see :func:`count_wedges`: shape ``(2, K)``."""
-        return count_wedges(self._edges.numpy(), slots, classes, closures_per_edge, seed)
+        return count_wedges(self.edges.numpy(), slots, classes, closures_per_edge, seed)

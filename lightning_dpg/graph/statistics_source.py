@@ -12,6 +12,10 @@ class GraphStatisticsSource(Protocol):
     Sensitivities are those of the counts; a source adds no noise, books nothing and rounds nothing.
     """
 
+    @property
+    def edges(self) -> Tensor:
+        """All edges, shape ``(M, 2)`` in ascending order; those of a table are read into memory."""
+
     def num_edges(self) -> int:
         """Number of edges M."""
 

@@ -1,7 +1,8 @@
 """Base class of all methods: each owns a ledger, and plans what it spends."""
 
 import math
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
 
 import pytorch_lightning as pl
 import torch
@@ -21,8 +22,12 @@ from lightning_dpg.methods.planning import check_plan, check_same_steps, prove_s
 from lightning_dpg.metrics.curves import mean_curves
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.dpsgd import accumulate
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.events import LedgerEntry, NonPrivate, Relation
+from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.pay import pay
+
+V = TypeVar("V")
 
 
 class PrivateModule(pl.LightningModule):
@@ -203,13 +208,23 @@ class PrivateModule(pl.LightningModule):
             )
         return int(steps)
 
-    def unprotected(self, name: str, why: str) -> LedgerEntry:
+    def pay(
+        self,
+        read: LedgerEntry,
+        value: V,
+        law: Callable[[V, NoiseSource], Tensor] | None = None,
+    ) -> Tensor:
+        """Book a planned read, draw its noise and publish it, see :func:`lightning_dpg.privacy.pay.pay`."""
+        return pay(read, value, self.ledger, self.noise, law)
+
+    def unprotected(self, key: str, name: str, why: str) -> LedgerEntry:
         """Build the entry of a read without noise, which only an infinite budget allows."""
         return LedgerEntry(
+            key=key,
             name=name,
             relation=self.relation,
-            mechanism="non_private",
-            sensitivity=float("inf"),
+            event=NonPrivate(),
+            sensitivity=math.inf,
             proof=why,
         )
 

@@ -1,11 +1,14 @@
 """Noisy sums of neighbors' rows, hop by hop: released once, with free later reads."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
-from lightning_dpg.privacy.mechanisms import gaussian
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.pay import pay
 from lightning_dpg.privacy.sensitivity import aggregation_sensitivity
 
 
@@ -24,14 +27,26 @@ def aggregate(edges: Tensor, rows: Tensor) -> Tensor:
     return sums.index_add_(0, edges[:, 1], rows[edges[:, 0]])
 
 
+def aggregation_entries(hops: int, noise_multiplier: float, relation: Relation) -> list[LedgerEntry]:
+    """Entries of :func:`noisy_aggregation`, one for each hop, all with the same noise."""
+    return [
+        LedgerEntry.proved(
+            f"neighbor_sums_{hop}",
+            f"sums over neighbors, hop {hop}",
+            Gaussian(noise_multiplier),
+            aggregation_sensitivity,
+            relation=relation,
+        )
+        for hop in range(1, hops + 1)
+    ]
+
+
 def noisy_aggregation(
     edges: Tensor,
     features: Tensor,
-    hops: int,
+    reads: Sequence[LedgerEntry],
     ledger: PrivacyLedger,
     noise: NoiseSource,
-    *,
-    noise_multiplier: float,
 ) -> Tensor:
     r"""Release :math:`H_1 = A X + N` and :math:`H_k = A\,\mathrm{norm}(H_{k-1}) + N` (noisy).
 
@@ -42,10 +57,9 @@ def noisy_aggregation(
     Args:
         edges: Undirected edges of shape ``(M, 2)``, each once (private).
         features: Public rows X of shape ``(N, d)``; longer ones are scaled to norm 1.
-        hops: Number of hops; each is a release of its own.
+        reads: Entry of each hop, see :func:`aggregation_entries`.
         ledger: Ledger that pays for each hop.
         noise: Secret source of the noise.
-        noise_multiplier: Standard deviation of the noise over the sensitivity.
 
     Returns:
         All hops side by side, shape ``(N, hops * d)``.
@@ -53,17 +67,8 @@ def noisy_aggregation(
     rows = features.double()
     rows = rows / rows.norm(dim=1, keepdim=True).clamp(min=1)
     released = []
-    for hop in range(1, hops + 1):
-        noisy = gaussian(
-            aggregate(edges, rows),
-            ledger,
-            noise,
-            key=f"neighbor_sums_{hop}",
-            name=f"sums over neighbors, hop {hop}",
-            sensitivity=aggregation_sensitivity(),
-            noise_multiplier=noise_multiplier,
-            proof="aggregation_sensitivity",
-        )
+    for read in reads:
+        noisy = pay(read, aggregate(edges, rows), ledger, noise)
         released.append(noisy)
         rows = torch.nn.functional.normalize(noisy)
     return torch.cat(released, 1).to(features.dtype)

@@ -16,8 +16,6 @@ privacy", 2015). It composes as a pure one, and delta is added to that of all re
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 
@@ -49,14 +47,14 @@ def costs(entries: Sequence[LedgerEntry]) -> Counter[Event]:
 
 def entry_of(event: Event, steps: int) -> LedgerEntry:
     """An entry of an event, to compose and not to book; a price is that of any relation."""
-    values: dict[str, Any] = {"proof": "none: nothing is released", **asdict(event)}
     return LedgerEntry(
+        key="planned",
         name="planned",
         relation=Relation.EDGE,
-        mechanism=event.mechanism,
+        event=event,
         sensitivity=1.0,
+        proof="none: nothing is released",
         steps=steps,
-        **values,
     )
 
 
@@ -108,7 +106,7 @@ def tight_delta(entries: Sequence[LedgerEntry], epsilon: float, resolution: floa
     for event, steps in costs(entries).items():
         if math.isinf(event.pure_epsilon + event.squared_mu):
             return 1.0
-        if isinstance(event, Gaussian) and event.sample_rate < 1:
+        if isinstance(event, Gaussian) and event.is_sampled:
             noise = min(event.noise_multiplier, _MOST_NOISE)
             sampled.append((noise, event.sample_rate, steps))
         elif isinstance(event, Gaussian):
@@ -130,7 +128,7 @@ def fits(entries: Sequence[LedgerEntry], budget: Budget) -> bool:
     epsilon, delta = budget
     if math.isinf(epsilon):
         return True
-    if not any(entry.sample_rate < 1 for entry in entries):
+    if not any(entry.event.is_sampled for entry in entries):
         if quick_delta(entries, epsilon) <= delta:
             return True
         is_open = delta and _has_noise(entries)
@@ -173,7 +171,7 @@ def _has_noise(entries: Sequence[LedgerEntry]) -> bool:
 
 def _without_sampling(entries: Sequence[LedgerEntry]) -> tuple[float, float] | None:
     """Gaussian-DP parameter and sum of epsilons, or None if an entry is sampled."""
-    if any(entry.sample_rate < 1 for entry in entries):
+    if any(entry.event.is_sampled for entry in entries):
         return None
     mu = math.sqrt(sum(entry.squared_mu for entry in entries))
     return mu, math.fsum(entry.pure_epsilon for entry in entries)

@@ -1,15 +1,15 @@
 """What the ledger books: entries, each a read of the private data under one relation.
 
 An event is one step of a mechanism. Each mechanism has a class of its own, which knows what a step
-costs. An entry adds what is released, under which relation and how often. Journals, checkpoints and
-statements hold entries as flat values, whose names stay readable for later versions.
+costs. An entry holds its event, and adds what is read, under which relation and how often. Journals,
+checkpoints and statements hold entries as flat values, whose names stay readable for later versions.
 """
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
-from functools import cached_property
 from typing import Any, ClassVar, Literal, Never
 
 import numpy as np
@@ -39,6 +39,13 @@ class Relation(StrEnum):
         raise Refusal(f"unknown relation {str(value)!r}: this version has {', '.join(cls)}")
 
 
+_RECORDS = {
+    Relation.EDGE: "undirected edge",
+    Relation.NODE: "edges of a node",
+    Relation.LOCAL_GRAPH: "graph of one client",
+}
+
+
 @dataclass(frozen=True)
 class Event(ABC):
     """One step of a mechanism. The fields of a class are the amounts that its cost depends on."""
@@ -48,11 +55,6 @@ class Event(ABC):
     @abstractmethod
     def curve(self) -> Curve:
         """Renyi curve at ``ORDERS``, where the step does not fail."""
-
-    @property
-    @abstractmethod
-    def why_void(self) -> str:
-        """Why the step protects nothing, where it does not."""
 
     @property
     def protects(self) -> bool:
@@ -74,6 +76,11 @@ class Event(ABC):
         """Square of the Gaussian-DP parameter without sampling; 0 for other noise."""
         return 0.0
 
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the protected record is drawn with a probability below 1."""
+        return False
+
 
 @dataclass(frozen=True)
 class Gaussian(Event):
@@ -88,14 +95,21 @@ class Gaussian(Event):
     sample_rate: float = 1.0
     mechanism: ClassVar[Mechanism] = "gaussian"
 
+    def __post_init__(self) -> None:
+        """Refuse what the accountants do not cover."""
+        if not self.noise_multiplier >= 0:
+            raise Refusal(f"noise must not be negative, got {self.noise_multiplier}")
+        if not 0 < self.sample_rate <= 1:
+            raise Refusal(f"sample_rate must be in (0, 1], got {self.sample_rate}")
+
     def curve(self) -> Curve:
         """Renyi curve of the sampled Gaussian mechanism."""
         return accounting.rdp_gaussian(self.noise_multiplier, self.sample_rate)
 
     @property
-    def why_void(self) -> str:
-        """That the noise is none, or too little for a finite curve."""
-        return f"{self.mechanism} {self.noise_multiplier:g} protects nothing"
+    def is_sampled(self) -> bool:
+        """Whether the sample rate is below 1."""
+        return self.sample_rate < 1
 
     @property
     def squared_mu(self) -> float:
@@ -118,14 +132,14 @@ class Pure(Event):
     epsilon: float
     mechanism: ClassVar[Mechanism] = "pure"
 
+    def __post_init__(self) -> None:
+        """Refuse a negative cost."""
+        if not self.epsilon >= 0:
+            raise Refusal(f"epsilon must not be negative, got {self.epsilon}")
+
     def curve(self) -> Curve:
         """Renyi curve of randomized response, the largest of its epsilon."""
         return accounting.rdp_pure(self.epsilon)
-
-    @property
-    def why_void(self) -> str:
-        """That epsilon is infinite."""
-        return f"{self.mechanism} {self.epsilon:g} protects nothing"
 
     @property
     def pure_epsilon(self) -> float:
@@ -145,6 +159,12 @@ class Approximate(Pure):
     delta: float
     mechanism: ClassVar[Mechanism] = "approximate"
 
+    def __post_init__(self) -> None:
+        """Refuse a negative cost, and a delta that is no probability below 1."""
+        super().__post_init__()
+        if not 0 <= self.delta < 1:
+            raise Refusal(f"delta must be in [0, 1), got {self.delta}")
+
     @property
     def total_delta(self) -> float:
         """Probability at most with which the step fails."""
@@ -153,13 +173,8 @@ class Approximate(Pure):
 
 @dataclass(frozen=True)
 class NonPrivate(Event):
-    """A read without any protection.
+    """A read without any protection; the proof of its entry says why."""
 
-    Attributes:
-        proof: Why the read is not private.
-    """
-
-    proof: str
     mechanism: ClassVar[Mechanism] = "non_private"
 
     def curve(self) -> Curve:
@@ -167,87 +182,119 @@ class NonPrivate(Event):
         return np.full_like(ORDERS, np.inf)
 
     @property
-    def why_void(self) -> str:
-        """The proof, which says it."""
-        return self.proof
-
-    @property
     def pure_epsilon(self) -> float:
         """Infinite."""
         return math.inf
 
 
-_EVENTS = {event.mechanism: event for event in (Gaussian, Pure, Approximate, NonPrivate)}
+_EVENTS: dict[str, type[Event]] = {
+    event.mechanism: event for event in (Gaussian, Pure, Approximate, NonPrivate)
+}
+# Flat values of an entry whose event has no such amount.
+_AMOUNTS = {"noise_multiplier": 0.0, "epsilon": 0.0, "delta": 0.0, "sample_rate": 1.0}
 
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerEntry:
     """One read of the private data, or several equal ones (public).
 
+    A plan holds the entries of a whole run, and the same entries are paid, see
+    :func:`lightning_dpg.privacy.pay.pay`.
+
     Attributes:
-        name: What is released, for people.
+        key: Stable name of the read, by which programs find the entry.
+        name: What is read, for people.
         relation: Neighboring relation of the guarantee.
-        mechanism: Class of the event; ``pure`` is any epsilon-DP mechanism, and ``approximate`` one
-            that is so unless it fails, with probability ``delta``.
-        sensitivity: Largest change of the released value between neighbors (L2 for ``gaussian``).
-        proof: Where the sensitivity is proved, or why the read is not private.
-        noise_multiplier: Standard deviation of ``gaussian`` noise over the sensitivity.
-        epsilon: Cost of one step of a ``pure`` or an ``approximate`` mechanism.
-        delta: Probability with which one step of an ``approximate`` mechanism fails.
-        sample_rate: Probability with which Poisson sampling draws the protected record.
+        event: Mechanism of one step, with its cost.
+        sensitivity: Largest change of the value between neighbors (L2 for Gaussian noise).
+        proof: Name of the function that proves the sensitivity, or why the read is not private.
         steps: Number of times.
-        record: What is one record.
+        record: What is one record; by default it follows from the relation.
         public: Public parameters.
-        key: Stable name of the release, by which programs find the entry. Entries that version 0.1.0
-            wrote have none: theirs follows from ``name``.
     """
 
+    key: str
     name: str
     relation: Relation
-    mechanism: Mechanism
+    event: Event
     sensitivity: float
     proof: str
-    noise_multiplier: float = 0.0
-    epsilon: float = 0.0
-    delta: float = 0.0
-    sample_rate: float = 1.0
     steps: int = 1
-    record: str = "undirected edge"
+    record: str = ""
     public: dict[str, float | int | str] = field(default_factory=dict)
-    key: str = ""
+
+    @classmethod
+    def proved(
+        cls,
+        key: str,
+        name: str,
+        event: Event,
+        proof: Callable[..., float],
+        *arguments: object,
+        relation: Relation = Relation.EDGE,
+        record: str = "",
+        steps: int = 1,
+    ) -> "LedgerEntry":
+        """Build the entry of a read whose sensitivity is ``proof(*arguments)``.
+
+        Args:
+            key: Stable name of the read.
+            name: What is read, for people.
+            event: Mechanism of one step, with its cost.
+            proof: Function that bounds the sensitivity; its docstring proves the bound.
+            *arguments: Arguments of the bound (public).
+            relation: Neighboring relation of the guarantee.
+            record: What is one record; by default it follows from the relation.
+            steps: Number of times.
+        """
+        return cls(
+            key=key,
+            name=name,
+            relation=relation,
+            event=event,
+            sensitivity=proof(*arguments),
+            proof=proof.__name__,
+            record=record,
+            steps=steps,
+        )
 
     def __post_init__(self) -> None:
-        """Settle the key, and refuse what the accountants do not cover."""
-        if not self.key:
-            object.__setattr__(self, "key", key_of_name(self.name))
-        if self.mechanism not in _EVENTS:
-            raise Refusal(
-                f"{self.name}: unknown mechanism {self.mechanism!r}: this version accounts for "
-                f"{', '.join(_EVENTS)}"
-            )
+        """Settle the record, and refuse what the accountants do not cover."""
+        if not self.record:
+            object.__setattr__(self, "record", _RECORDS[self.relation])
         if self.steps < 1:
             raise Refusal(f"{self.name}: steps must be positive, got {self.steps}")
-        if not self.sensitivity >= 0 or not self.noise_multiplier >= 0 or not self.epsilon >= 0:
-            raise Refusal(f"{self.name}: sensitivity, noise and epsilon must not be negative")
-        if not 0 <= self.delta < 1 or self.delta != self.event.total_delta:
-            raise Refusal(f"{self.name}: no delta {self.delta} of mechanism {self.mechanism}")
-        if not 0 < self.sample_rate <= 1:
-            raise Refusal(f"{self.name}: sample_rate must be in (0, 1], got {self.sample_rate}")
-        if self.sample_rate < 1 and isinstance(self.event, Pure):
-            raise Refusal(f"{self.name}: sampling is accounted for Gaussian noise only")
+        if not self.sensitivity >= 0:
+            raise Refusal(f"{self.name}: sensitivity must not be negative, got {self.sensitivity}")
         # A record is in the sample or not: the curve is that of adding or removing one.
-        is_sampled = self.sample_rate < 1 and isinstance(self.event, Gaussian)
-        if is_sampled and self.relation is not Relation.EDGE:
+        if self.event.is_sampled and self.relation is not Relation.EDGE:
             raise Refusal(
                 f"{self.name}: sampling is accounted for adding or removing one record "
                 f"({Relation.EDGE}), not for the relation {self.relation}"
             )
 
-    @cached_property
-    def event(self) -> Event:
-        """One step; its amounts are those of the entry that have the same names."""
-        kind = _EVENTS[self.mechanism]
-        return kind(**{amount.name: getattr(self, amount.name) for amount in fields(kind)})
+    @property
+    def scale(self) -> float:
+        """Scale of the noise that the event adds to the value: of Laplace noise, or of normal noise.
+
+        Raises:
+            Refusal: If the read is not private.
+        """
+        event = self.event
+        if isinstance(event, Gaussian):
+            return self.sensitivity * event.noise_multiplier
+        if isinstance(event, Pure):
+            return 0.0 if math.isinf(event.epsilon) else self.sensitivity / event.epsilon
+        raise Refusal(f"{self.name}: no noise is added")
+
+    @property
+    def why_void(self) -> str:
+        """Why the read protects nothing, where it does not."""
+        event = self.event
+        if isinstance(event, NonPrivate):
+            return self.proof
+        amount = event.noise_multiplier if isinstance(event, Gaussian) else event.pure_epsilon
+        return f"{event.mechanism} {amount:g} protects nothing"
 
     def curve(self) -> Curve:
         """Renyi curve of all steps, where none of them fails."""
@@ -270,7 +317,18 @@ class LedgerEntry:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold."""
-        return asdict(self) | {"relation": self.relation.value}
+        return {
+            "name": self.name,
+            "relation": self.relation.value,
+            "mechanism": self.event.mechanism,
+            "sensitivity": self.sensitivity,
+            "proof": self.proof,
+            **(_AMOUNTS | asdict(self.event)),
+            "steps": self.steps,
+            "record": self.record,
+            "public": dict(self.public),
+            "key": self.key,
+        }
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> "LedgerEntry":
@@ -279,10 +337,32 @@ class LedgerEntry:
         Raises:
             Refusal: If it has a mechanism, a relation or a partition that is not accounted for.
         """
-        values = {key: value for key, value in state.items() if key != "partition"}
+        name, mechanism = state["name"], state["mechanism"]
         if state.get("partition") is not None:  # versions up to 0.1.0 composed parts in parallel
             raise Refusal(
-                f"{state['name']}: this version does not account for parts that compose in "
+                f"{name}: this version does not account for parts that compose in "
                 f"parallel, as those of the partition {state['partition']}"
             )
-        return cls(**values | {"relation": Relation(state["relation"])})
+        if mechanism not in _EVENTS:
+            raise Refusal(
+                f"{name}: unknown mechanism {mechanism!r}: this version accounts for "
+                f"{', '.join(_EVENTS)}"
+            )
+        kind = _EVENTS[mechanism]
+        amounts = {amount: state.get(amount, default) for amount, default in _AMOUNTS.items()}
+        own = {amount.name: amounts.pop(amount.name) for amount in fields(kind)}
+        for amount in ("delta", "sample_rate"):  # which no event may have beside its own
+            if amounts.get(amount, _AMOUNTS[amount]) != _AMOUNTS[amount]:
+                raise Refusal(f"{name}: no {amount} {amounts[amount]} of mechanism {mechanism}")
+        try:
+            event = kind(**own)
+        except Refusal as error:
+            raise Refusal(f"{name}: {error}") from error
+        kept = ("sensitivity", "proof", "steps", "record", "public")
+        return cls(
+            key=state.get("key") or key_of_name(name),
+            name=name,
+            relation=Relation(state["relation"]),
+            event=event,
+            **{value: state[value] for value in kept if value in state},
+        )

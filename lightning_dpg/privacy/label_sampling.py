@@ -1,6 +1,7 @@
 """Labels of nodes by the exponential mechanism, through a Markov chain that moves blocks of nodes."""
 
 import math
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -8,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 
 SWEEPS = "sweeps of the chain"
@@ -54,42 +54,7 @@ class LabelModel(Protocol):
         """Set the labels of the proposed block."""
 
 
-def labels_entry(
-    key: str,
-    name: str,
-    epsilon: float,
-    proof: str,
-    *,
-    sweeps: int,
-    guard: float,
-    sensitivity: int = 1,
-    relation: Relation = Relation.EDGE,
-    record: str = "undirected edge",
-) -> LedgerEntry:
-    """Entry of :func:`sample_labels`, with the epsilon of a guard that stands before it."""
-    public: dict[str, float | int | str] = {SWEEPS: sweeps}
-    if math.isfinite(guard):
-        public[WITHOUT_CHAIN] = guard
-    return LedgerEntry(
-        key=key,
-        name=name,
-        relation=relation,
-        mechanism="pure",
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        proof=proof,
-        record=record,
-        public=public,
-    )
-
-
-def sample_labels(
-    model: LabelModel,
-    ledger: PrivacyLedger,
-    noise: NoiseSource,
-    entry: LedgerEntry,
-    sweeps: int,
-) -> Tensor:
+def sample_labels(sweeps: int) -> Callable[[LabelModel, NoiseSource], Tensor]:
     r"""Draw labels by the exponential mechanism, through a Markov chain.
 
     The stationary law is :math:`P(z) \propto e^{\epsilon u(z)} h(z)`, where the utility u is the number
@@ -105,37 +70,36 @@ def sample_labels(
     sweeps is public and data-independent. Decisions use floating-point numbers, with coins of 53
     bits.
 
-    Args:
-        model: The law, whose edges are private; the chain moves its labels.
-        ledger: Ledger that pays for the labels.
-        noise: Secret source of the chain.
-        entry: Entry to book, see :func:`labels_entry`.
-        sweeps: Number of sweeps over all blocks.
+    The law reads a model, whose edges are private, and moves its labels. The released value holds
+    the labels of all nodes, shape ``(N,)``.
 
-    Returns:
-        Labels of all nodes, shape ``(N,)``.
+    Args:
+        sweeps: Number of sweeps over all blocks.
 
     References:
         McSherry, Talwar, "Mechanism design via differential privacy", 2007.
         Hastings, "Monte Carlo sampling methods using Markov chains and their applications", 1970.
     """
-    ledger.spend(entry)
-    model.reset(noise.integers(model.num_labels, model.num_nodes))
-    for sweep in range(sweeps):
-        power = min(1.0, (sweep + 1) / (_WARM_SHARE * sweeps))
-        coins = _uniform(noise, model.num_nodes)
-        # As many as nodes: the number of blocks depends on the edges, and what is drawn must not.
-        decisions = _uniform(noise, model.num_nodes)[: len(model.blocks)]
-        start = 0
-        for block, decision in enumerate(decisions.tolist()):
-            cumulative = model.propose(block, power)
-            stop = start + len(cumulative)
-            wanted = coins[start:stop, None] * cumulative[:, -1:]
-            new = np.minimum((cumulative < wanted).sum(axis=1), model.num_labels - 1)
-            if math.log(decision) <= model.log_ratio(new):
-                model.move(new)
-            start = stop
-    return ledger.publish(entry.key, torch.from_numpy(model.labels.copy()))
+
+    def draw(model: LabelModel, noise: NoiseSource) -> Tensor:
+        model.reset(noise.integers(model.num_labels, model.num_nodes))
+        for sweep in range(sweeps):
+            power = min(1.0, (sweep + 1) / (_WARM_SHARE * sweeps))
+            coins = _uniform(noise, model.num_nodes)
+            # As many as nodes: the number of blocks depends on the edges, and what is drawn must not.
+            decisions = _uniform(noise, model.num_nodes)[: len(model.blocks)]
+            start = 0
+            for block, decision in enumerate(decisions.tolist()):
+                cumulative = model.propose(block, power)
+                stop = start + len(cumulative)
+                wanted = coins[start:stop, None] * cumulative[:, -1:]
+                new = np.minimum((cumulative < wanted).sum(axis=1), model.num_labels - 1)
+                if math.log(decision) <= model.log_ratio(new):
+                    model.move(new)
+                start = stop
+        return torch.from_numpy(model.labels.copy())
+
+    return draw
 
 
 def _uniform(noise: NoiseSource, size: int) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.accounting import Curve
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.composition import PURE
-from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
+from lightning_dpg.privacy.events import Event, Gaussian, LedgerEntry, Relation
 
 __all__ = ["PURE", "Budget", "LedgerEntry", "PrivacyBudgetExceeded", "PrivacyLedger", "Relation"]
 
@@ -36,14 +36,20 @@ class PrivacyLedger:
     need a filter, as in :mod:`lightning_dpg.book.filter`: at (1, 1e-5), one of two plans that fit,
     chosen by a first release of epsilon 0.5, has had a delta of 1.32e-5.
 
+    Entries of different relations are never added. A read that costs several relations has an entry
+    for each, and they are booked together or not at all.
+
     Attributes:
-        relation: The one neighboring relation of all entries.
+        relation: Neighboring relation of the guarantee.
         entries: What was released so far; equal successive releases under one key are one entry.
-        budget: What may be spent; None refuses nothing.
+        budget: What may be spent under ``relation``; None refuses nothing.
+        beside: Budgets of further relations, which protect something else in the same data. Entries
+            of all other relations are refused.
         journal: File to which each release is written before it is booked, so that a run that was
             killed still knows what it released. A new file starts with what was booked before.
-        account: Function that gets each release before it is written and made, and that may refuse
-            it: that of a budget book, which adds up runs.
+        account: Function that gets the entries of each read before they are written and paid, and
+            that may refuse them: that of a budget book, which adds up runs. It may keep entries of a
+            read that is refused in the end: a book knows no less than a run.
         observer: Receives the key and the noisy value of each release, for an audit.
     """
 
@@ -52,10 +58,11 @@ class PrivacyLedger:
         self.relation = Relation(relation)
         self.entries: list[LedgerEntry] = []
         self.budget: Budget | None = None
-        self._proved: tuple[Budget | None, Counter[Any]] = None, Counter()
+        self.beside: dict[Relation, Budget] = {}
+        self._proved: dict[Relation, tuple[Budget, Counter[Event]]] = {}
         self.journal: Path | None = None
         self._written: tuple[Path, int, int] | None = None
-        self.account: Callable[[LedgerEntry], None] | None = None
+        self.account: Callable[[*tuple[LedgerEntry, ...]], None] | None = None
         self.observer: Callable[[str, Tensor], None] | None = None
 
     @property
@@ -64,33 +71,44 @@ class PrivacyLedger:
         return sum(
             entry.steps
             for entry in self.entries
-            if isinstance(entry.event, Gaussian) and (entry.sample_rate < 1 or entry.steps > 1)
+            if isinstance(entry.event, Gaussian) and (entry.event.is_sampled or entry.steps > 1)
         )
 
     @property
     def reasons(self) -> list[str]:
         """Why the guarantee is void; empty when it is not."""
         return [
-            f"{entry.name}: {entry.event.why_void}"
+            f"{entry.name}: {entry.why_void}"
             for entry in self.entries
             if not entry.event.protects
         ]
 
-    def spend(self, entry: LedgerEntry) -> None:
-        """Book a release that is about to be made.
+    def of(self, relation: Relation) -> list[LedgerEntry]:
+        """Entries of one relation, which compose with each other only."""
+        return [entry for entry in self.entries if entry.relation is relation]
+
+    def spend(self, *entries: LedgerEntry) -> None:
+        """Book what is about to be read: all entries, or none.
 
         Raises:
-            PrivacyBudgetExceeded: If the budget does not afford it; then nothing is booked.
-            Refusal: If its relation is another one.
+            PrivacyBudgetExceeded: If a budget does not afford them; then nothing is booked.
+            Refusal: If a relation has no place in this ledger.
         """
-        if not self.affords(entry) and self.budget is not None:
-            epsilon, delta = self.budget
-            raise PrivacyBudgetExceeded(
-                f"{entry.name!r} would raise delta at epsilon={epsilon:g} from "
-                f"{self.delta(epsilon):.3g} to {self.delta(epsilon, entry):.3g}; "
-                f"the budget is {delta:.3g}"
-            )
-        self._record(entry)
+        self._check(entries)
+        for relation, budget in self._budgets().items():
+            asked = [entry for entry in entries if entry.relation is relation]
+            if not self._affords(relation, budget, asked):
+                booked, (epsilon, delta) = self.of(relation), budget
+                names = " and ".join(repr(entry.name) for entry in asked)
+                raise PrivacyBudgetExceeded(
+                    f"{names} would raise delta at epsilon={epsilon:g} from "
+                    f"{self._delta(relation, booked, epsilon):.3g} to "
+                    f"{self._delta(relation, [*booked, *asked], epsilon):.3g}; "
+                    f"the budget is {delta:.3g}"
+                )
+        if self.account is not None:  # first: a budget book then never knows less than the journal
+            self.account(*entries)
+        self._keep(*entries)
 
     def publish(self, key: str, noisy: Tensor) -> Tensor:
         """Return the noisy value of a paid release, after the observer, if any, has received it."""
@@ -110,48 +128,38 @@ class PrivacyLedger:
         raise KeyError(key)
 
     def affords(self, *entries: LedgerEntry) -> bool:
-        """Whether all of ``entries`` together still fit the budget.
+        """Whether all of ``entries`` together still fit the budgets.
 
         Releases that were found to fit are remembered, and a part of them is not composed again: it
         costs no more. So a run whose plan was checked looks at each step in no time.
         """
         self._check(entries)
-        if self.budget is None or math.isinf(self.budget.epsilon):
-            return True
-        asked = [*self.entries, *entries]
-        if self._is_proved(asked):
-            return True
-        if not composition.fits(asked, self.budget):
-            return False
-        self._proved = self.budget, composition.costs(asked)
-        return True
+        return all(
+            self._affords(relation, budget, [e for e in entries if e.relation is relation])
+            for relation, budget in self._budgets().items()
+        )
 
     def rdp(self, *extra: LedgerEntry) -> Curve:
-        """Renyi curve at ``ORDERS`` of all releases and ``extra`` ones."""
-        self._check(extra)
-        return composition.rdp([*self.entries, *extra])
+        """Renyi curve at ``ORDERS`` of all releases and ``extra`` ones under ``relation``."""
+        return composition.rdp(self._with(extra))
 
     def delta(self, epsilon: float, *extra: LedgerEntry) -> float:
         """Delta at ``epsilon`` of all releases and ``extra`` ones, by what is computed at once.
 
         It is that of Renyi or Gaussian DP, or the budget's where that was found to be kept.
         """
-        self._check(extra)
-        entries = [*self.entries, *extra]
-        delta = composition.quick_delta(entries, epsilon)
-        if self._is_proved(entries) and self.budget is not None and epsilon >= self.budget.epsilon:
-            delta = min(delta, self.budget.delta)
-        return delta
+        return self._delta(self.relation, self._with(extra), epsilon)
 
     def epsilon(self, delta: float, *extra: LedgerEntry) -> float:
         """Epsilon at ``delta`` of all releases and ``extra`` ones, by what is computed at once.
 
         It is that of Renyi or Gaussian DP, or the budget's where that was found to be kept.
         """
-        entries = [*self.entries, *extra]
+        entries = self._with(extra)
         epsilon = composition.quick_epsilon(entries, delta)
-        if self._is_proved(entries) and self.budget is not None and delta >= self.budget.delta:
-            epsilon = min(epsilon, self.budget.epsilon)
+        budget = self.budget
+        if budget is not None and delta >= budget.delta and self._is_proved(self.relation, entries):
+            epsilon = min(epsilon, budget.epsilon)
         return epsilon
 
     def headline(self, delta: float) -> tuple[float, str]:
@@ -159,7 +167,7 @@ class PrivacyLedger:
 
         It is searched for up to a tolerance, and is the budget's where that is kept and less.
         """
-        epsilon, name = composition.headline(self.entries, delta)
+        epsilon, name = composition.headline(self.of(self.relation), delta)
         budget = self.budget
         if budget is not None and delta >= budget.delta and epsilon > budget.epsilon:
             epsilon = budget.epsilon if self.affords() else epsilon
@@ -186,8 +194,7 @@ class PrivacyLedger:
         For a run that was killed after its last checkpoint: its journal knows of releases that the
         checkpoint does not.
         """
-        shown = PrivacyLedger(self.relation)
-        shown.load_state_dict(state)
+        shown = self._shown(state)
         for entry in {json.dumps(_kind(e).to_dict()): _kind(e) for e in shown.entries}.values():
             missing = _total_steps(shown.entries, entry) - _total_steps(self.entries, entry)
             if missing > 0:
@@ -202,8 +209,7 @@ class PrivacyLedger:
 
     def is_part_of(self, state: dict[str, Any]) -> bool:
         """Whether ``state`` shows every step of this ledger."""
-        shown = PrivacyLedger(self.relation)
-        shown.load_state_dict(state)
+        shown = self._shown(state)
         return all(
             _total_steps(self.entries, kind) <= _total_steps(shown.entries, kind)
             for kind in map(_kind, self.entries)
@@ -224,25 +230,55 @@ class PrivacyLedger:
             ledger._book(LedgerEntry.from_dict(line))
         return ledger.state_dict()
 
+    def _shown(self, state: dict[str, Any]) -> "PrivacyLedger":
+        """Ledger of the same relations that holds the releases of ``state``."""
+        shown = PrivacyLedger(self.relation)
+        shown.beside = self.beside
+        shown.load_state_dict(state)
+        return shown
+
     def _check(self, entries: Sequence[LedgerEntry]) -> None:
         for entry in entries:
-            if entry.relation is not self.relation:
+            if entry.relation is not self.relation and entry.relation not in self.beside:
                 raise Refusal(
                     f"{entry.name!r} protects the relation {entry.relation.value!r}, which cannot "
                     f"be added to a ledger of {self.relation.value!r}"
                 )
 
-    def _record(self, entry: LedgerEntry) -> None:
-        """Tell the budget book first, which then never knows less than the journal."""
-        if self.account is not None:
-            self.account(entry)
-        self._keep(entry)
+    def _budgets(self) -> dict[Relation, Budget]:
+        """What may be spent under each relation that is limited."""
+        own = {} if self.budget is None else {self.relation: self.budget}
+        return own | self.beside
 
-    def _keep(self, entry: LedgerEntry) -> None:
-        """Write an entry to the journal, and book it."""
+    def _with(self, extra: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+        self._check(extra)
+        return [*self.of(self.relation), *(e for e in extra if e.relation is self.relation)]
+
+    def _affords(
+        self, relation: Relation, budget: Budget, entries: Sequence[LedgerEntry]
+    ) -> bool:
+        """Whether entries of one relation still fit its budget."""
+        asked = [*self.of(relation), *entries]
+        if math.isinf(budget.epsilon) or self._is_proved(relation, asked):
+            return True
+        if not composition.fits(asked, budget):
+            return False
+        self._proved[relation] = budget, composition.costs(asked)
+        return True
+
+    def _delta(self, relation: Relation, entries: Sequence[LedgerEntry], epsilon: float) -> float:
+        delta = composition.quick_delta(entries, epsilon)
+        budget = self._budgets().get(relation)
+        if budget and epsilon >= budget.epsilon and self._is_proved(relation, entries):
+            delta = min(delta, budget.delta)
+        return delta
+
+    def _keep(self, *entries: LedgerEntry) -> None:
+        """Write the entries of a read to the journal, and book them."""
         if self.journal is not None:
-            self._write(self.journal, entry)
-        self._book(entry)
+            self._write(self.journal, entries)
+        for entry in entries:
+            self._book(entry)
 
     def _book(self, entry: LedgerEntry) -> None:
         for i in reversed(range(len(self.entries))):
@@ -254,20 +290,21 @@ class PrivacyLedger:
                 break
         self.entries.append(entry)
 
-    def _is_proved(self, entries: Sequence[LedgerEntry]) -> bool:
-        """Whether ``entries`` are a part of what was found to fit the budget."""
-        budget, costs = self._proved
-        return budget == self.budget and composition.costs(entries) <= costs
+    def _is_proved(self, relation: Relation, entries: Sequence[LedgerEntry]) -> bool:
+        """Whether ``entries`` are a part of what was found to fit the budget of a relation."""
+        budget, costs = self._proved.get(relation, (None, Counter[Event]()))
+        is_same = budget is not None and budget == self._budgets().get(relation)
+        return is_same and composition.costs(entries) <= costs
 
-    def _write(self, journal: Path, entry: LedgerEntry) -> None:
-        lines = [entry]
+    def _write(self, journal: Path, entries: Sequence[LedgerEntry]) -> None:
+        lines = list(entries)
         self._refuse_other_writer(journal)
         if journal.exists():
             _drop_torn_line(journal)
         if not journal.exists() or journal.stat().st_size == 0:
-            lines = [*self.entries, entry]
+            lines = [*self.entries, *entries]
         with journal.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(line.to_dict()) + "\n" for line in lines)
+            file.write("".join(json.dumps(line.to_dict()) + "\n" for line in lines))
         self._written = _facts(journal)
 
     def _refuse_other_writer(self, journal: Path) -> None:
@@ -286,8 +323,7 @@ class PrivacyLedger:
         """Whether a journal shows more than this ledger."""
         if b"\n" not in journal.read_bytes():
             return False
-        shown = PrivacyLedger(self.relation)
-        shown.load_state_dict(self.replay(journal))
+        shown = self._shown(self.replay(journal))
         return not shown.is_part_of(self.state_dict())
 
 

@@ -1,6 +1,7 @@
-"""Mechanisms: noisy outputs of private values, paid for before the noise is drawn."""
+"""Laws of noise: each draws a released value from a private one, see :mod:`lightning_dpg.privacy.pay`."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.noise import NoiseSource
 
 # Rates of integer noise are rounded down to whole multiples of one over this: a power of two that
@@ -17,116 +18,81 @@ RATE_DENOMINATOR = 2**40
 _MOST_EPSILON = 1e290  # more would overflow, and adds no noise either
 
 
-def gaussian(
-    value: Tensor,
-    ledger: PrivacyLedger,
-    noise: NoiseSource,
-    *,
-    key: str,
-    name: str,
-    sensitivity: float,
-    noise_multiplier: float,
-    proof: str,
-    record: str = "undirected edge",
-) -> Tensor:
-    """Add independent normal noise to each element (noisy).
+def normal_noise(read: LedgerEntry) -> Callable[[Tensor, NoiseSource], Tensor]:
+    """Law that adds independent normal noise to each element.
+
+    The result has the type of the value if that is a floating-point one. A value of sensitivity 0 is
+    public, and gets no noise.
 
     Args:
-        value: Value to release, of any shape (private).
-        ledger: Ledger that pays for the release.
-        noise: Secret source of the noise.
-        key: Name of the release for programs, which finds its ledger entry.
-        name: Name of the release in the ledger.
-        sensitivity: Largest L2 change of ``value`` between neighbors, finite; a value of
-            sensitivity 0 is public, and released without noise.
-        noise_multiplier: Standard deviation of the noise over the sensitivity.
-        proof: Function whose docstring proves the sensitivity.
-        record: Unit of protection in words.
+        read: Read with a :class:`Gaussian` event, whose sensitivity is an L2 norm.
 
-    Returns:
-        Noisy value of the same shape; of the same type if that is a floating-point one.
+    Raises:
+        Refusal: If the sensitivity is infinite.
     """
-    if not 0 <= sensitivity < math.inf:
-        raise Refusal(f"{name}: no noise covers a sensitivity of {sensitivity}")
-    ledger.spend(
-        LedgerEntry(
-            key=key,
-            name=name,
-            relation=ledger.relation,
-            mechanism="gaussian",
-            sensitivity=sensitivity,
-            noise_multiplier=noise_multiplier,
-            proof=proof,
-            record=record,
-        )
-    )
-    std = noise_multiplier * sensitivity
-    draws = noise.normal(tuple(value.shape), std, dtype=torch.float64, device=value.device)
-    dtype = value.dtype if value.is_floating_point() else torch.float64
-    return ledger.publish(key, (value.double() + draws).to(dtype))
+    if math.isinf(read.sensitivity):
+        raise Refusal(f"{read.name}: no noise covers a sensitivity of {read.sensitivity}")
+    std = read.scale
+
+    def draw(value: Tensor, noise: NoiseSource) -> Tensor:
+        draws = noise.normal(tuple(value.shape), std, dtype=torch.float64, device=value.device)
+        dtype = value.dtype if value.is_floating_point() else torch.float64
+        return (value.double() + draws).to(dtype)
+
+    return draw
 
 
-def discrete_laplace(
-    value: Tensor,
-    ledger: PrivacyLedger,
-    noise: NoiseSource,
-    *,
-    key: str,
-    name: str,
-    epsilon: float,
-    sensitivity: int = 1,
-    scales: Tensor | None = None,
-    delta: float = 0.0,
-    cost: float | None = None,
-    proof: str,
-    record: str = "undirected edge",
-) -> Tensor:
-    r"""Add integer noise with :math:`P(k) \propto e^{-|k| \epsilon / \Delta}` to each element (noisy).
+def integer_noise(
+    read: LedgerEntry, *, scales: Tensor | None = None, epsilon: float | None = None
+) -> Callable[[Tensor, NoiseSource], Tensor]:
+    r"""Law that adds integer noise with :math:`P(k) \propto e^{-|k| \epsilon / \Delta}` to each element.
 
-    It is booked as ``pure``: at sensitivity 1 its privacy loss is that of randomized response, the
+    Its event is ``Pure``: at sensitivity 1 its privacy loss is that of randomized response, the
     worst of all epsilon-DP mechanisms, and not the smaller one of continuous Laplace noise.
 
     Element i may have noise that is :math:`s_i` times as large, :math:`P(k) \propto e^{-|k| \epsilon /
     (s_i \Delta)}`. A change by :math:`t_i` of each element then changes no probability by more than
     a factor :math:`e^{\epsilon \sum_i |t_i| / (s_i \Delta)}`.
 
-    Args:
-        value: Integers to release, of any shape (private).
-        ledger: Ledger that pays for the release.
-        noise: Secret source of the noise.
-        key: Name of the release for programs, which finds its ledger entry.
-        name: Name of the release in the ledger.
-        epsilon: Cost, positive; an infinite one adds no noise and protects nothing.
-        sensitivity: Largest L1 change :math:`\Delta` of ``value`` between neighbors, each element
-            divided by its scale. It is public or a function of earlier releases.
-        scales: Positive integers :math:`s_i` of the shape of ``value``, public or functions of
-            earlier releases; None is 1 for all.
-        delta: Probability at most with which this value makes the sensitivity or the scales of a
-            later release too small for this graph; 0 where no later one rests on it. It is booked
-            here, where it is decided, and not with the release that then fails.
-        cost: Booked cost in place of ``epsilon`` if ``value`` was computed from a secret sample of
-            the records; ``proof`` then derives this smaller cost.
-        proof: Function whose docstring proves the sensitivity.
-        record: Unit of protection in words.
+    Where the sensitivity or the scales of a later read rest on this one, and are too small for the
+    graph with the probability delta, its event is ``Approximate``: delta is booked here, where it is
+    decided, and not with the read that then fails.
 
-    Returns:
-        Noisy integers of the same shape.
+    Args:
+        read: Read whose sensitivity :math:`\Delta` is an integer, the largest L1 change of the value
+            between neighbors, each element divided by its scale. It is public or a function of
+            earlier reads. An infinite epsilon adds no noise and protects nothing.
+        scales: Positive integers :math:`s_i` of the shape of the value, public or functions of
+            earlier reads; None is 1 for all.
+        epsilon: Epsilon of the noise, if the value is computed from a secret sample of the records,
+            so that the read costs less; its proof derives this smaller cost.
+
+    Raises:
+        Refusal: If the noise cannot be drawn.
     """
-    if not epsilon > 0 or sensitivity <= 0:
-        raise Refusal(f"epsilon and sensitivity must be positive: {epsilon}, {sensitivity}")
-    booked = epsilon if cost is None else cost
-    if math.isinf(epsilon):  # no sample of the records makes up for missing noise
-        spend_pure(ledger, key, name, epsilon, sensitivity, proof, record, delta)
-        return ledger.publish(key, value.clone())
-    rate = integer_rate(epsilon, sensitivity)
-    rates = np.full(value.numel(), rate, dtype=np.int64)
-    if scales is not None:
-        rates //= scales.flatten().numpy()
-    if rates.min(initial=rate) <= 0:
-        raise Refusal(f"epsilon {epsilon:g} is too small for integer noise")
-    spend_pure(ledger, key, name, booked, sensitivity, proof, record, delta)
-    draws = torch.from_numpy(_draw_discrete_laplace(noise, rates))
-    return ledger.publish(key, value + draws.view_as(value))
+    cost, sensitivity = read.event.pure_epsilon, int(read.sensitivity)
+    if not cost > 0 or sensitivity <= 0 or sensitivity != read.sensitivity:
+        raise Refusal(
+            f"epsilon and sensitivity must be positive, the latter an integer: {cost}, "
+            f"{read.sensitivity}"
+        )
+    if math.isinf(cost):
+        return lambda value, noise: value.clone()
+    own = cost if epsilon is None else epsilon
+    if not 0 < own < math.inf:  # no sample of the records makes up for missing noise
+        raise Refusal(f"the epsilon of noise must be positive and finite, got {own}")
+    rate = integer_rate(own, sensitivity)
+    smallest = rate if scales is None else rate // int(scales.max()) if scales.numel() else rate
+    if smallest <= 0:
+        raise Refusal(f"epsilon {own:g} is too small for integer noise")
+
+    def draw(value: Tensor, noise: NoiseSource) -> Tensor:
+        rates = np.full(value.numel(), rate, dtype=np.int64)
+        if scales is not None:
+            rates //= scales.flatten().numpy()
+        return value + torch.from_numpy(_draw_discrete_laplace(noise, rates)).view_as(value)
+
+    return draw
 
 
 def integer_rate(epsilon: float, sensitivity: int) -> int:
@@ -140,19 +106,9 @@ def integer_rate(epsilon: float, sensitivity: int) -> int:
 
 
 def randomized_response(
-    present: Tensor,
-    num_bits: int,
-    ledger: PrivacyLedger,
-    noise: NoiseSource,
-    *,
-    key: str,
-    name: str,
-    epsilon: float,
-    thinning: float = 1.0,
-    proof: str,
-    record: str = "undirected edge",
-) -> Tensor:
-    r"""Report which of ``num_bits`` bits are 1, each one flipped at random (noisy).
+    read: LedgerEntry, num_bits: int, thinning: float = 1.0
+) -> Callable[[Tensor, NoiseSource], Tensor]:
+    r"""Law that reports which of ``num_bits`` bits are 1, each one flipped at random.
 
     A 1 is reported with probability :math:`s e^\epsilon / (1 + e^\epsilon)` and a 0 with
     :math:`s / (1 + e^\epsilon)`, independently. That is Warner's randomized response followed by
@@ -163,30 +119,34 @@ def randomized_response(
     report that is nearly certain, the small probability of no report is drawn: the difference of a
     large one and 1 would have lost its digits, and from epsilon 37 on all of them.
 
-    Args:
-        present: Numbers of the bits that are 1, shape ``(M,)``, ascending and different (private).
-        num_bits: Number of bits (public).
-        ledger: Ledger that pays for the release.
-        noise: Secret source of the flips.
-        key: Name of the release for programs, which finds its ledger entry.
-        name: Name of the release in the ledger.
-        epsilon: Cost, positive; an infinite one flips nothing and protects nothing.
-        thinning: Probability s that a reported bit is kept, a function of public values.
-        proof: Function whose docstring proves that neighbors differ in one bit.
-        record: Unit of protection in words.
+    The private value holds the numbers of the bits that are 1, shape ``(M,)``, ascending and
+    different. The released one holds those of the reported bits, shape ``(K,)``, ascending.
 
-    Returns:
-        Numbers of the reported bits, shape ``(K,)``, ascending.
+    Args:
+        read: Read whose proof says that neighbors differ in one bit; an infinite epsilon flips
+            nothing and protects nothing.
+        num_bits: Number of bits (public).
+        thinning: Probability s that a reported bit is kept, a function of public values.
+
+    Raises:
+        Refusal: If an argument is out of range.
     """
-    if not epsilon > 0 or not 0 <= thinning <= 1:
-        raise Refusal(f"epsilon must be positive, thinning in [0, 1]: {epsilon}, {thinning}")
-    spend_pure(ledger, key, name, epsilon, 1, proof, record)
+    epsilon = read.event.pure_epsilon
+    if not epsilon > 0 or read.sensitivity != 1 or not 0 <= thinning <= 1:
+        raise Refusal(
+            "epsilon must be positive, the sensitivity 1, thinning in [0, 1]: "
+            f"{epsilon}, {read.sensitivity}, {thinning}"
+        )
     true_rate, false_rate = response_rates(epsilon, thinning)
-    kept = present[_likely(noise, len(present), true_rate, _missing_rate(epsilon, thinning))]
-    # The r-th of the zeros has as many ones before it as ones have at most r zeros before them.
-    zeros = noise.bernoulli(num_bits - len(present), false_rate)
-    zeros += torch.searchsorted(present - torch.arange(len(present)), zeros, right=True)
-    return ledger.publish(key, torch.cat([kept, zeros]).sort().values)
+
+    def draw(present: Tensor, noise: NoiseSource) -> Tensor:
+        kept = present[_likely(noise, len(present), true_rate, _missing_rate(epsilon, thinning))]
+        # The r-th of the zeros has as many ones before it as ones have at most r zeros before them.
+        zeros = noise.bernoulli(num_bits - len(present), false_rate)
+        zeros += torch.searchsorted(present - torch.arange(len(present)), zeros, right=True)
+        return torch.cat([kept, zeros]).sort().values
+
+    return draw
 
 
 def response_rates(epsilon: float, thinning: float = 1.0) -> tuple[float, float]:
@@ -207,55 +167,6 @@ def _likely(noise: NoiseSource, n: int, p: float, rest: float) -> Tensor:
     kept = torch.ones(n, dtype=torch.bool)
     kept[noise.bernoulli(n, rest)] = False
     return kept.nonzero().flatten()
-
-
-def spend_pure(
-    ledger: PrivacyLedger,
-    key: str,
-    name: str,
-    epsilon: float,
-    sensitivity: float,
-    proof: str,
-    record: str,
-    delta: float = 0.0,
-) -> None:
-    """Book a release of pure epsilon, except for an event of probability ``delta``."""
-    entry = pure_entry(
-        key,
-        name,
-        epsilon,
-        sensitivity,
-        proof,
-        relation=ledger.relation,
-        record=record,
-        delta=delta,
-    )
-    ledger.spend(entry)
-
-
-def pure_entry(
-    key: str,
-    name: str,
-    epsilon: float,
-    sensitivity: float,
-    proof: str,
-    *,
-    relation: Relation = Relation.EDGE,
-    record: str = "undirected edge",
-    delta: float = 0.0,
-) -> LedgerEntry:
-    """Entry of a release of pure epsilon, except for an event of probability ``delta``."""
-    return LedgerEntry(
-        key=key,
-        name=name,
-        relation=relation,
-        mechanism="approximate" if delta else "pure",
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        delta=delta,
-        proof=proof,
-        record=record,
-    )
 
 
 def _draw_discrete_laplace(noise: NoiseSource, rates: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,6 +1,7 @@
 """Multi-bit encoder: report randomized signs of a few entries per row."""
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -8,8 +9,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
-from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, spend_pure
+from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
+from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR
 from lightning_dpg.privacy.noise import NoiseSource
 
 
@@ -37,18 +38,15 @@ def cost_of_reports(num_reports: int, each: float) -> float:
 
 
 def multi_bit(
-    values: Tensor,
+    read: LedgerEntry,
+    shape: Sequence[int],
     sizes: Tensor,
-    ledger: PrivacyLedger,
-    noise: NoiseSource,
     *,
-    key: str,
-    name: str,
     epsilon: Tensor,
     reports_per_row: int,
     bounds: tuple[float, float],
-) -> Tensor:
-    r"""Report the signs of m random entries of each row, for all clients at once (noisy).
+) -> Callable[[Tensor, NoiseSource], Tensor]:
+    r"""Law that reports the signs of m random entries of each row, for all clients at once.
 
     Client k spends :math:`b = \epsilon_k / (m n_k)` on each entry. Jin and Chen, "Gromov-Wasserstein
     discrepancy with local differential privacy for distributed structural graphs", 2022, Algorithm
@@ -58,38 +56,59 @@ def multi_bit(
     second call is a second release and costs as much again: a caller that needs the reports twice
     keeps them.
 
+    The private value holds the rows of all clients in their order, shape ``(N, h)``. A value out of
+    bounds is moved to the nearer bound, and NaN to the middle. The released signs have the same shape
+    and type int8; unreported entries are 0.
+
     Args:
-        values: Rows of all clients in their order, shape ``(N, h)`` (private). A value out of
-            bounds is moved to the nearer bound, and NaN to the middle.
+        read: Read of one client's graph, see :func:`reports_entry`.
+        shape: Shape ``(N, h)`` of the values (public).
         sizes: Number of rows :math:`n_k` of each client (public), shape ``(G,)``.
-        ledger: Ledger that pays for the release; its relation is that of one client's graph.
-        noise: Secret source of places and signs.
-        key: Name of the release for programs, which finds its ledger entry.
-        name: Name of the release in the ledger.
         epsilon: Cost for each client, public, positive and finite, shape ``(G,)``.
         reports_per_row: Number m of reported entries of each row.
         bounds: Ends :math:`\alpha < \beta` of the range of the values, public constants.
 
-    Returns:
-        Signs of shape ``(N, h)``, of type int8, 0 for unreported entries.
-
     Raises:
-        Refusal: If an argument is out of range or the ledger protects something else.
+        Refusal: If an argument is out of range, or if the read says less than the reports cost.
     """
-    _check(values, sizes, ledger, epsilon, reports_per_row, bounds)
+    _check(shape, sizes, epsilon, reports_per_row, bounds)
     per_report = (epsilon.double() / (reports_per_row * sizes)).repeat_interleave(sizes)
     least = least_rate(per_report)
-    reports = int(sizes.max()) * reports_per_row
-    largest = float(epsilon.max())
-    spend_pure(ledger, key, name, largest, reports, "cost_of_reports", "graph of one client")
-    places = _draw_places(noise, len(values), values.shape[1], reports_per_row)
+    if read != reports_entry(read.key, read.name, float(epsilon.max()), sizes, reports_per_row):
+        raise Refusal(f"{read.name}: the entry is not that of these reports")
     low, high = bounds
-    told = values.double().nan_to_num(nan=(low + high) / 2).clamp(low, high).gather(1, places)
-    rates = report_rate((told - low) / (high - low), least[:, None])
-    draws = noise.integers(RATE_DENOMINATOR, rates.numel()).reshape(rates.shape)
-    signs = torch.from_numpy(np.where(draws < rates.numpy(), 1, -1).astype(np.int8))
-    reported = torch.zeros(values.shape, dtype=torch.int8).scatter_(1, places, signs)
-    return ledger.publish(key, reported)
+
+    def draw(values: Tensor, noise: NoiseSource) -> Tensor:
+        places = _draw_places(noise, len(values), values.shape[1], reports_per_row)
+        told = values.double().nan_to_num(nan=(low + high) / 2).clamp(low, high).gather(1, places)
+        rates = report_rate((told - low) / (high - low), least[:, None])
+        draws = noise.integers(RATE_DENOMINATOR, rates.numel()).reshape(rates.shape)
+        signs = torch.from_numpy(np.where(draws < rates.numpy(), 1, -1).astype(np.int8))
+        return torch.zeros(values.shape, dtype=torch.int8).scatter_(1, places, signs)
+
+    return draw
+
+
+def reports_entry(
+    key: str, name: str, epsilon: float, sizes: Tensor, reports_per_row: int
+) -> LedgerEntry:
+    """Entry of the reports of all clients.
+
+    Args:
+        key: Stable name of the read.
+        name: What is read, for people.
+        epsilon: Largest cost for a client.
+        sizes: Number of rows of each client (public), shape ``(G,)``.
+        reports_per_row: Number of reported entries of each row.
+    """
+    return LedgerEntry(
+        key=key,
+        name=name,
+        relation=Relation.LOCAL_GRAPH,
+        event=Pure(epsilon),
+        sensitivity=int(sizes.max()) * reports_per_row,
+        proof=cost_of_reports.__name__,
+    )
 
 
 def least_rate(report_epsilon: Tensor) -> Tensor:
@@ -155,28 +174,22 @@ def best_reports_per_row(epsilon: float, num_rows: int, width: int) -> int:
 
 
 def _check(
-    values: Tensor,
+    shape: Sequence[int],
     sizes: Tensor,
-    ledger: PrivacyLedger,
     epsilon: Tensor,
     reports_per_row: int,
     bounds: tuple[float, float],
 ) -> None:
-    if ledger.relation is not Relation.LOCAL_GRAPH:
+    if shape[0] != int(sizes.sum()) or len(epsilon) != len(sizes):
         raise Refusal(
-            f"the multi-bit encoder protects the relation {Relation.LOCAL_GRAPH.value!r}, and the "
-            f"ledger is one of {ledger.relation.value!r}"
-        )
-    if len(values) != int(sizes.sum()) or len(epsilon) != len(sizes):
-        raise Refusal(
-            f"{len(values)} rows and {len(epsilon)} epsilons for {len(sizes)} clients with "
+            f"{shape[0]} rows and {len(epsilon)} epsilons for {len(sizes)} clients with "
             f"{int(sizes.sum())} rows"
         )
     if not bool(((epsilon > 0) & epsilon.isfinite()).all()):
         raise Refusal(f"epsilon must be positive and finite, got {epsilon.tolist()}")
-    if not 1 <= reports_per_row <= values.shape[1]:
+    if not 1 <= reports_per_row <= shape[1]:
         raise Refusal(
-            f"reports_per_row must lie between 1 and {values.shape[1]}, got {reports_per_row}"
+            f"reports_per_row must lie between 1 and {shape[1]}, got {reports_per_row}"
         )
     if not bounds[0] < bounds[1]:
         raise Refusal(f"the lower bound must be less than the upper one, got {bounds}")

@@ -1,14 +1,15 @@
 """Piecewise mechanism: report numbers of a bounded range with local differential privacy."""
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
-from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, spend_pure
+from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
+from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR
 from lightning_dpg.privacy.noise import NoiseSource
 
 CELLS = 2**20
@@ -127,54 +128,53 @@ def cost_of_piecewise(num_reports: int, each: float) -> float:
     return num_reports * each
 
 
-def piecewise(
-    shares: Tensor,
-    ledger: PrivacyLedger,
-    noise: NoiseSource,
-    *,
-    key: str,
-    name: str,
-    epsilon: float,
-    cells: int = CELLS,
-) -> Tensor:
-    """Report F numbers of each client, each at the cost epsilon / F (noisy).
+def piecewise(read: LedgerEntry, cells: int = CELLS) -> Callable[[Tensor, NoiseSource], Tensor]:
+    """Law that reports F numbers of each client, each at the cost epsilon / F.
 
     Wang et al., "Collecting and analyzing multidimensional data with local differential privacy",
     2019, Algorithm 2, on a grid of cells. The clients hold disjoint data, so that the ledger books
     the cost of one of them. A second call is a second release.
 
+    The private value holds positions of the numbers in their public ranges, from 0 to 1, shape
+    ``(G, F)``. A value out of range is moved to the nearer end, and NaN to the middle. The released
+    value holds cells of the same shape, from 0 to ``cells`` - 1.
+
     Args:
-        shares: Positions of the numbers in their public ranges, from 0 to 1, shape ``(G, F)``
-            (private). A value out of range is moved to the nearer end, and NaN to the middle.
-        ledger: Ledger that pays for the release; its relation is that of one client's graph.
-        noise: Secret source of the reports.
-        key: Name of the release for programs, which finds its ledger entry.
-        name: Name of the release in the ledger.
-        epsilon: Cost for each client, positive and finite.
+        read: Read of one client's graph, see :func:`piecewise_entry`, of finite epsilon.
         cells: Number of cells of a range.
 
-    Returns:
-        Reported cells of shape ``(G, F)``, from 0 to ``cells`` - 1.
-
     Raises:
-        Refusal: If an argument is out of range or the ledger protects something else.
+        Refusal: If an argument is out of range, or if the read protects something else.
     """
-    if ledger.relation is not Relation.LOCAL_GRAPH:
+    if read.relation is not Relation.LOCAL_GRAPH:
         raise Refusal(
             f"the piecewise mechanism protects the relation {Relation.LOCAL_GRAPH.value!r}, and "
-            f"the ledger is one of {ledger.relation.value!r}"
+            f"the read is of {read.relation.value!r}"
         )
-    count = shares.shape[1]
-    law = piecewise_law(epsilon / count, cells)
-    spend_pure(ledger, key, name, epsilon, count, "cost_of_piecewise", "graph of one client")
-    first = law.starts_of(shares).cpu()
-    size = first.numel()
-    is_inside = torch.from_numpy(noise.integers(RATE_DENOMINATOR, size) < law.rate)
-    inside = first.flatten() + torch.from_numpy(noise.integers(law.width, size))
-    outside = torch.from_numpy(noise.integers(law.starts, size))
-    outside += law.width * (outside >= first.flatten())
-    reports = torch.where(is_inside, inside, outside).view_as(first)
-    return ledger.publish(key, reports)
+    law = piecewise_law(read.event.pure_epsilon / int(read.sensitivity), cells)
+
+    def draw(shares: Tensor, noise: NoiseSource) -> Tensor:
+        first = law.starts_of(shares).cpu()
+        size = first.numel()
+        is_inside = torch.from_numpy(noise.integers(RATE_DENOMINATOR, size) < law.rate)
+        inside = first.flatten() + torch.from_numpy(noise.integers(law.width, size))
+        outside = torch.from_numpy(noise.integers(law.starts, size))
+        outside += law.width * (outside >= first.flatten())
+        return torch.where(is_inside, inside, outside).view_as(first)
+
+    return draw
+
+
+def piecewise_entry(key: str, name: str, epsilon: float, count: int) -> LedgerEntry:
+    """Entry of the reports of ``count`` numbers of each client, at the joint cost epsilon."""
+    return LedgerEntry(
+        key=key,
+        name=name,
+        relation=Relation.LOCAL_GRAPH,
+        event=Pure(epsilon),
+        sensitivity=count,
+        proof=cost_of_piecewise.__name__,
+    )
 
 
 def _sigmoid(x: float) -> float:

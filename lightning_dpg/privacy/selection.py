@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
-from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, coins_exp, spend_pure
+from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, coins_exp
 from lightning_dpg.privacy.noise import NoiseSource
 
 Utilities = Callable[[Tensor, int], tuple[Tensor, Tensor]]
@@ -44,19 +44,8 @@ class Candidate(Protocol):
 
 
 def choose_in_turns(
-    first: Tensor,
-    stops: Sequence[int],
-    utilities: Utilities,
-    ledger: PrivacyLedger,
-    noise: NoiseSource,
-    *,
-    key: str,
-    name: str,
-    epsilon: float,
-    sensitivity: int = 1,
-    proof: str,
-    record: str = "undirected edge",
-) -> Tensor:
+    read: LedgerEntry, stops: Sequence[int], utilities: Utilities
+) -> Callable[[Tensor, NoiseSource], Tensor]:
     r"""Select a candidate for each node, in turns, by utilities that may use earlier selections.
 
     A node walks through its candidates in random order and takes candidate c with probability
@@ -72,24 +61,20 @@ def choose_in_turns(
     without the factor 2 of utilities that change by up to :math:`\Delta` each. Given equal earlier
     choices the same holds for the choices of all turns together.
 
+    The law maps the public choices of the first nodes, shape ``(S,)``, to the choices of all nodes,
+    shape ``(stops[-1],)``, the first ones included.
+
     Args:
-        first: Public choices of the first nodes, shape ``(S,)``.
+        read: Read whose sensitivity :math:`\Delta` is the largest L1 change of the counts of all
+            turns together, given equal choices before each turn. An infinite epsilon takes a best
+            candidate.
         stops: Numbers of nodes that have chosen after each turn, ascending.
         utilities: From the choices of the first ``a`` nodes and a stop ``b`` to the utilities of
             nodes a to b - 1: integer counts of shape ``(b - a, C)`` (private), cut to the number
             of nodes, and what is added to them, a function of public and released values.
-        ledger: Ledger that pays for the selections.
-        noise: Secret source of the noise.
-        key: Name of the release for programs, which finds its ledger entry.
-        name: Name of the release in the ledger.
-        epsilon: Cost of all choices, positive; an infinite one takes a best candidate.
-        sensitivity: Largest L1 change :math:`\Delta` of the counts of all turns together, given
-            equal choices before each turn.
-        proof: Function whose docstring proves the sensitivity.
-        record: Unit of protection in words.
 
-    Returns:
-        Choices of all nodes, shape ``(stops[-1],)``, the first ones included.
+    Raises:
+        Refusal: If epsilon or the sensitivity is not positive.
 
     References:
         McKenna, Sheldon, "Permute-and-flip: a new mechanism for differentially private selection",
@@ -97,33 +82,26 @@ def choose_in_turns(
         Ding et al., "The permute-and-flip mechanism is identical to report-noisy-max with
         exponential noise", 2021.
     """
+    epsilon, sensitivity = read.event.pure_epsilon, read.sensitivity
     if not epsilon > 0 or sensitivity <= 0:
         raise Refusal(f"epsilon and sensitivity must be positive: {epsilon}, {sensitivity}")
-    spend_pure(ledger, key, name, epsilon, sensitivity, proof, record)
-    chosen = first.clone()
-    for stop in stops:
-        counts, offsets = utilities(chosen, stop)
-        multiple = _rate_multiple(epsilon / sensitivity, stops[-1] + float(offsets.abs().max()))
-        cut = counts.clamp(0, stops[-1])
-        new = _permute_and_flip(cut.numpy(), offsets.numpy(), multiple, noise)
-        chosen = torch.cat([chosen, torch.from_numpy(new)])
-    return ledger.publish(key, chosen)
+
+    def draw(first: Tensor, noise: NoiseSource) -> Tensor:
+        chosen = first.clone()
+        for stop in stops:
+            counts, offsets = utilities(chosen, stop)
+            multiple = _rate_multiple(epsilon / sensitivity, stops[-1] + float(offsets.abs().max()))
+            cut = counts.clamp(0, stops[-1])
+            new = _permute_and_flip(cut.numpy(), offsets.numpy(), multiple, noise)
+            chosen = torch.cat([chosen, torch.from_numpy(new)])
+        return chosen
+
+    return draw
 
 
 def choose_by_chain(
-    candidate: Candidate,
-    steps: int,
-    ledger: PrivacyLedger,
-    noise: NoiseSource,
-    *,
-    key: str,
-    name: str,
-    epsilon: float,
-    sensitivity: float,
-    proof: str,
-    record: str = "undirected edge",
-    watch: Callable[[int, float], None] | None = None,
-) -> Tensor:
+    read: LedgerEntry, steps: int, watch: Callable[[int, float], None] | None = None
+) -> Callable[[Candidate, NoiseSource], Tensor]:
     r"""Select a candidate by the exponential mechanism, through a Markov chain.
 
     Each step draws a random move and makes it with probability :math:`\min(1, e^{r g})`, where g
@@ -136,54 +114,42 @@ def choose_by_chain(
     unknown distance: callers state this as a condition. The number of steps is public and
     data-independent. Decisions use floating-point numbers, with coins of 53 bits.
 
+    The law maps the start of the chain, a public choice that the chain moves, to the state of the
+    last candidate.
+
     Args:
-        candidate: Start of the chain, a public choice; the chain moves it.
+        read: Read whose sensitivity :math:`\Delta` is the largest change of a candidate's utility
+            between neighbors. An infinite epsilon makes all moves without a loss.
         steps: Number of steps.
-        ledger: Ledger that pays for the selection.
-        noise: Secret source of the moves.
-        key: Name of the release for programs, which finds its ledger entry.
-        name: Name of the release in the ledger.
-        epsilon: Cost of the selection, positive; an infinite one makes all moves without a loss.
-        sensitivity: Largest change :math:`\Delta` of a candidate's utility between neighbors.
-        proof: Function whose docstring proves the sensitivity.
-        record: Unit of protection in words.
         watch: Function that receives steps and utility (private) during the run of the chain.
 
-    Returns:
-        State of the last candidate.
+    Raises:
+        Refusal: If epsilon is not positive.
 
     References:
         McSherry, Talwar, "Mechanism design via differential privacy", 2007.
     """
-    if not epsilon > 0 or sensitivity < 0:
-        raise Refusal(f"epsilon must be positive, no sensitivity less: {epsilon}, {sensitivity}")
-    ledger.spend(
-        LedgerEntry(
-            key=key,
-            name=name,
-            relation=ledger.relation,
-            mechanism="pure",
-            sensitivity=sensitivity,
-            epsilon=epsilon,
-            proof=proof,
-            record=record,
-            public={"steps of the chain": steps},
-        )
-    )
+    epsilon, sensitivity = read.event.pure_epsilon, read.sensitivity
+    if not epsilon > 0:
+        raise Refusal(f"epsilon must be positive, got {epsilon}")
     rate = epsilon / (2 * sensitivity) if sensitivity else math.inf
-    gain, make = candidate.gain, candidate.make
-    for start in range(0, steps if candidate.num_moves else 0, _BLOCK):
-        size = min(_BLOCK, steps - start)
-        moves = noise.integers(candidate.num_moves, size)
-        # A loss is accepted if an exponential variate of that rate exceeds it.
-        uniform = (noise.integers(2**53, size) + 1) * 2.0**-53
-        borne = np.log(uniform) / rate
-        for move, least in zip(moves.tolist(), borne.tolist(), strict=True):
-            if gain(move) >= least:
-                make()
-        if watch is not None:
-            watch(start + size, candidate.utility)
-    return ledger.publish(key, candidate.state())
+
+    def draw(candidate: Candidate, noise: NoiseSource) -> Tensor:
+        gain, make = candidate.gain, candidate.make
+        for start in range(0, steps if candidate.num_moves else 0, _BLOCK):
+            size = min(_BLOCK, steps - start)
+            moves = noise.integers(candidate.num_moves, size)
+            # A loss is accepted if an exponential variate of that rate exceeds it.
+            uniform = (noise.integers(2**53, size) + 1) * 2.0**-53
+            borne = np.log(uniform) / rate
+            for move, least in zip(moves.tolist(), borne.tolist(), strict=True):
+                if gain(move) >= least:
+                    make()
+            if watch is not None:
+                watch(start + size, candidate.utility)
+        return candidate.state()
+
+    return draw
 
 
 def _rate_multiple(rate: float, largest: float) -> int:

@@ -1,8 +1,8 @@
 """Synthesizers that read the graph once, without gradient descent."""
 
 from abc import abstractmethod
-from collections.abc import MutableMapping
-from typing import Any, ClassVar, Protocol
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -13,45 +13,14 @@ from lightning_dpg.graph.pair_space import PairSpace, UndirectedPairs
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource, HoldsStatistics
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
-from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
-from lightning_dpg.privacy.noise import NoiseSource
-from lightning_dpg.privacy.sensitivity import edge_count_sensitivity
+from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
+from lightning_dpg.privacy.sensitivity import (
+    edge_count_sensitivity,
+    node_edge_count_sensitivity,
+)
 
-Counted = Tensor | GraphStatisticsSource
-"""Edges of shape ``(M, 2)`` in memory, or a source of their counts (both private)."""
-
-
-def statistics_of(edges: Counted, space: PairSpace) -> GraphStatisticsSource:
-    """Return the source of counts of edges in memory, or the given source."""
-    return EdgeStatistics(edges, space) if isinstance(edges, Tensor) else edges
-
-
-class Pays(Protocol):
-    """A method that pays for noise."""
-
-    ledger: PrivacyLedger
-
-    @property
-    def noise(self) -> NoiseSource:
-        """The secret noise source."""
-
-    @property
-    def hparams(self) -> MutableMapping[str, Any]:
-        """Settings, with the number of nodes among them."""
-
-    @property
-    def space(self) -> PairSpace:
-        """Pairs of nodes that may be linked (public)."""
-
-
-class CountsEdges(Pays, Protocol):
-    """A method that has released the number of edges, or will."""
-
-    num_edges: Tensor
-
-    def release_num_edges(self, edges: Counted, epsilon: float) -> None:
-        """Release the number of edges (private) into ``num_edges``."""
+Reads = Mapping[str, LedgerEntry]
+"""Planned reads of a run by their keys."""
 
 
 class OneShotSynthesizer(Synthesizer):
@@ -60,13 +29,8 @@ class OneShotSynthesizer(Synthesizer):
     All buffers and parameters of a subclass are released tensors, or functions of released tensors.
     The batch of the step contains all records. Each of several devices makes the same releases with
     the shared secret noise. An infinite budget adds no noise.
-
-    Attributes:
-        reads_counts: Whether ``release`` takes a :class:`GraphStatisticsSource` in place of edges,
-            so that the edges of a table stay where they are.
     """
 
-    reads_counts: ClassVar[bool] = False
     is_pure: ClassVar[bool] = True
     is_trained: ClassVar[bool] = False
     records: GraphRecords
@@ -82,22 +46,20 @@ class OneShotSynthesizer(Synthesizer):
         self.register_load_state_dict_pre_hook(_resize_buffers)  # type: ignore[no-untyped-call]
 
     @abstractmethod
-    def release(self, edges: Tensor, epsilon: float) -> None:
-        """Make all releases and keep them in buffers.
+    def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
+        """Pay for all planned reads, and keep what they release in buffers.
 
         Args:
-            edges: Training records of shape ``(M, 2)`` in ascending order (private).
-            epsilon: Joint cost of all releases; infinite for no noise.
+            source: Counts of the training records (private). A method that asks for no ``edges``
+                leaves those of a table where they are.
+            reads: The entries of :meth:`plan`, by key.
         """
 
     def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
         """Make the releases, unless a resumed run has made them."""
         if not self.is_released:
-            if self.reads_counts and isinstance(batch, HoldsStatistics):
-                # Its release takes edges or counts, as reads_counts says.
-                self.release(batch.statistics, self.budget.epsilon)  # type: ignore[arg-type]
-            else:
-                self.release(batch.edges, self.budget.epsilon)
+            reads = {read.key: read for read in self.plan(self.budget, 1)}
+            self.release(statistics_of(batch, self.space), reads)
             self.is_released.fill_(True)
         self.trainer.should_stop = True
 
@@ -105,51 +67,52 @@ class OneShotSynthesizer(Synthesizer):
         """Return None, since there is no gradient."""
         return None
 
-    def release_num_edges(self, edges: Counted, epsilon: float) -> None:
-        """Release the number of edges (private) into ``num_edges``."""
-        self.num_edges = noisy_num_edges(self, edges, epsilon, record=self.edge_record)
-
     def released_state(self) -> dict[str, Tensor]:
         """All buffers and parameters."""
         return dict(self.state_dict())
 
 
-def noisy_num_edges(
-    method: Pays,
-    edges: Counted,
-    epsilon: float,
-    sensitivity: int = edge_count_sensitivity(),
-    proof: str = "edge_count_sensitivity",
-    record: str = UndirectedPairs.record,
-) -> Tensor:
+def statistics_of(records: GraphRecords, space: PairSpace) -> GraphStatisticsSource:
+    """Return the counts of records: their own, or those of their edges in memory."""
+    if isinstance(records, HoldsStatistics):
+        return records.statistics
+    return EdgeStatistics(records.edges, space)
+
+
+def noisy_num_edges(method: Synthesizer, source: GraphStatisticsSource, reads: Reads) -> Tensor:
     """Release the number of edges, rounded to a possible number of a simple graph.
 
     Args:
-        method: The method, which pays and draws the noise.
-        edges: Training records of shape ``(M, 2)``, or their counts (private).
-        epsilon: Cost of the release.
-        sensitivity: Change of the number by one record.
-        proof: Function whose docstring proves the sensitivity.
-        record: Unit of protection in words.
+        method: The method, which pays.
+        source: Counts of the training records (private).
+        reads: Planned reads, ``num_edges`` among them.
     """
-    noisy = discrete_laplace(
-        torch.tensor(statistics_of(edges, method.space).num_edges()),
-        method.ledger,
-        method.noise,
-        key="num_edges",
-        name="number of edges",
-        epsilon=epsilon,
-        sensitivity=sensitivity,
-        proof=proof,
-        record=record,
-    )
+    noisy = method.pay(reads["num_edges"], torch.tensor(source.num_edges()))
     return noisy.clamp(0, method.space.num_pairs)
 
 
 def num_edges_entry(epsilon: float, record: str = UndirectedPairs.record) -> LedgerEntry:
-    """Plan the release of the number of edges, see ``OneShotSynthesizer.release_num_edges``."""
-    sensitivity, proof = edge_count_sensitivity(), "edge_count_sensitivity"
-    return pure_entry("num_edges", "number of edges", epsilon, sensitivity, proof, record=record)
+    """Plan the read of :func:`noisy_num_edges` under the relation of edges."""
+    return LedgerEntry.proved(
+        "num_edges", "number of edges", Pure(epsilon), edge_count_sensitivity, record=record
+    )
+
+
+def node_num_edges_entry(epsilon: float, max_degree: int) -> LedgerEntry:
+    """Plan the read of :func:`noisy_num_edges` under the relation of nodes.
+
+    Args:
+        epsilon: Cost of the read.
+        max_degree: Largest degree D (public, assumed).
+    """
+    return LedgerEntry.proved(
+        "num_edges",
+        "number of edges",
+        Pure(epsilon),
+        node_edge_count_sensitivity,
+        max_degree,
+        relation=Relation.NODE,
+    )
 
 
 def _resize_buffers(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: Any) -> None:

@@ -11,19 +11,22 @@ from torch import Tensor
 
 from lightning_dpg.graph.affinity_blocks import block_edges, block_starts
 from lightning_dpg.graph.edge_pieces import sorted_blocks
+from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.expected_degrees import MANY_EDGES
-from lightning_dpg.graph.pair_space import UndirectedPairs
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_lacking, stub_mixing
-from lightning_dpg.methods.single_graph.base import Counted, OneShotSynthesizer, statistics_of
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, Reads
 from lightning_dpg.methods.single_graph.degree_release import (
     check_shares,
     degree_entries,
     release_degrees,
 )
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry
-from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry, Pure
 from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity, wedge_sensitivity
+
+WedgeCounts = Callable[[GraphStatisticsSource], NDArray[np.int64]]
+"""From the counts of a graph to wedges and closed wedges of each group, shape ``(2, G)``."""
 
 # Public seed of the choice of wedges, and of the graphs that fit the densities.
 _PUBLIC_SEED = 0
@@ -98,7 +101,6 @@ class BTER(OneShotSynthesizer):
         clustering_share: Share of the budget for the wedges; the degree of each node gets the rest.
     """
 
-    reads_counts = True
     added_tensors: ClassVar[frozenset[str]] = frozenset({"spread"})
 
     def __init__(
@@ -128,87 +130,52 @@ class BTER(OneShotSynthesizer):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan degrees, mixing and wedges; the number of steps has no effect."""
-        parts = self._parts(budget.epsilon)
-        degrees = degree_entries(parts["degrees"].epsilon, **self._degree_shares)
-        mixing = pure_entry(
-            "degree_mixing",
-            "edges between classes of degrees",
-            parts["mixing"].epsilon,
-            edge_partition_sensitivity(),
-            "edge_partition_sensitivity",
-        )
-        wedges = pure_entry(
-            "wedges",
-            "wedges and closed wedges by degree",
-            parts["clustering"].epsilon,
-            wedge_sensitivity(_CLOSURES_PER_EDGE),
-            "wedge_sensitivity",
-        )
-        return [*degrees, mixing, wedges]
+        h = self.hparams
+        mixing, clustering = h["mixing_share"], h["clustering_share"]
+        rest = 1 - mixing - clustering
+        parts = budget.split(degrees=rest, mixing=mixing, clustering=clustering)
+        shares = {name: h[name] / rest for name in ("count_share", "sequence_share")}
+        return [
+            *degree_entries(parts["degrees"], **shares),
+            LedgerEntry.proved(
+                "degree_mixing",
+                "edges between classes of degrees",
+                Pure(parts["mixing"].epsilon),
+                edge_partition_sensitivity,
+            ),
+            LedgerEntry.proved(
+                "wedges",
+                "wedges and closed wedges by degree",
+                Pure(parts["clustering"].epsilon),
+                wedge_sensitivity,
+                _CLOSURES_PER_EDGE,
+            ),
+        ]
 
-    def _parts(self, epsilon: float) -> dict[str, Budget]:
-        """Shares of the degrees, of the mixing and of the clustering."""
-        mixing, clustering = self.hparams["mixing_share"], self.hparams["clustering_share"]
-        return Budget(epsilon, 0.0).split(
-            degrees=1 - mixing - clustering, mixing=mixing, clustering=clustering
-        )
-
-    @property
-    def _degree_shares(self) -> dict[str, float]:
-        """Shares of the budget for the degrees."""
-        degrees = 1 - self.hparams["mixing_share"] - self.hparams["clustering_share"]
-        names = ("count_share", "sequence_share")
-        return {name: self.hparams[name] / degrees for name in names}
-
-    def release(self, edges: Counted, epsilon: float) -> None:
+    def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Release degrees, mixing and clustering, and fit the densities of blocks."""
-        edges = statistics_of(edges, self.space)
-        parts = self._parts(epsilon)
-        self.degrees = release_degrees(self, edges, parts["degrees"].epsilon, **self._degree_shares)
-        self._release_mixing(edges, parts["mixing"].epsilon)
-        mixing_scale = edge_partition_sensitivity() / parts["mixing"].epsilon
-        self._release_clustering(edges, parts["clustering"].epsilon, mixing_scale)
-
-    def _release_mixing(self, source: GraphStatisticsSource, epsilon: float) -> None:
+        self.num_edges, self.degrees = release_degrees(self, source, reads)
         classes = degree_classes(self.degrees.cpu().numpy())
-        noisy = discrete_laplace(
-            torch.from_numpy(source.mixing(classes)),
-            self.ledger,
-            self.noise,
-            key="degree_mixing",
-            name="edges between classes of degrees",
-            epsilon=epsilon,
-            sensitivity=edge_partition_sensitivity(),
-            proof="edge_partition_sensitivity",
-        )
+        mixing = self.pay(reads["degree_mixing"], torch.from_numpy(source.mixing(classes)))
         # Entries above the diagonal are noise only.
-        self.mixing = noisy.tril().clamp(min=0)
+        self.mixing = mixing.tril().clamp(min=0)
+        counts, groups = wedge_counter(self.degrees.cpu().numpy(), reads["wedges"].scale)
+        wedges = self.pay(reads["wedges"], torch.from_numpy(counts(source)))
+        self._fit_blocks(wedges, counts, groups, reads)
 
-    def _release_clustering(
-        self, source: GraphStatisticsSource, epsilon: float, mixing_scale: float
+    def _fit_blocks(
+        self, noisy: Tensor, counts: WedgeCounts, groups: NDArray[np.int64], reads: Reads
     ) -> None:
-        """Release wedges and closed wedges, and fit blocks to them and to the mixing.
+        """Fit the densities and the order of blocks to the released wedges and mixing.
 
         Args:
-            source: Counts of the training records (private).
-            epsilon: Cost of the release.
-            mixing_scale: Scale of the noise in the released mixing.
+            noisy: Wedges and closed wedges of each group, shape ``(2, G)`` (noisy).
+            counts: Function that counts them in a graph.
+            groups: Group of each class of degrees.
+            reads: Planned reads, whose noise the fit allows for.
         """
-        sensitivity = wedge_sensitivity(_CLOSURES_PER_EDGE)
-        noise_scale = sensitivity / epsilon
-        degrees = self.degrees.cpu().numpy()
-        classes = degree_classes(degrees)
-        counts, groups = wedge_counter(degrees, noise_scale)
-        noisy = discrete_laplace(
-            torch.from_numpy(counts(source)),
-            self.ledger,
-            self.noise,
-            key="wedges",
-            name="wedges and closed wedges by degree",
-            epsilon=epsilon,
-            sensitivity=sensitivity,
-            proof="wedge_sensitivity",
-        )
+        noise_scale, mixing_scale = reads["wedges"].scale, reads["degree_mixing"].scale
+        classes, space = degree_classes(self.degrees.cpu().numpy()), self.space
         target = clustering = closed_shares(noisy.numpy(), noise_scale)
         wedges = noisy[0].clamp(min=0).numpy()
         self.spread.zero_()
@@ -218,7 +185,7 @@ class BTER(OneShotSynthesizer):
                 rank_zero_info(f"BTER: drawing graph {step + 1} of {_FITTING_STEPS} to fit blocks")
             self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
             blocks = self._blocks(rng)
-            drawn = torch.from_numpy(self._completed(blocks, rng))
+            drawn = EdgeStatistics(torch.from_numpy(self._completed(blocks, rng)), space)
             error = target - closed_shares(counts(drawn), noise_scale=0.0)
             # The steps decrease, which averages the randomness of single graphs.
             clustering = np.clip(clustering + error / (1 + step / 2), 0, 1)
@@ -283,7 +250,7 @@ class BTER(OneShotSynthesizer):
 
 def wedge_counter(
     degrees: NDArray[np.int64], noise_scale: float
-) -> tuple[Callable[[Counted], NDArray[np.int64]], NDArray[np.int64]]:
+) -> tuple[WedgeCounts, NDArray[np.int64]]:
     """Build the function that counts wedges from released values.
 
     Args:
@@ -291,16 +258,15 @@ def wedge_counter(
         noise_scale: Scale of the Laplace noise in the counts.
 
     Returns:
-        Function from edges of shape ``(M, 2)``, or from their source, to wedges and closed wedges
-        of each group, shape ``(2, G)``, and the group of each class of degrees.
+        Function from the counts of a graph to wedges and closed wedges of each group, shape ``(2,
+        G)``, and the group of each class of degrees.
     """
     slots = np.where(degrees > 1, -(-degrees // _DEGREE_PER_SLOT), 0)
     classes = degree_classes(degrees)
     sizes = np.bincount(classes, slots).astype(np.float64)
     groups = merged_classes(sizes, _SLOTS_PER_NOISE * noise_scale)
 
-    def counts(edges: Counted) -> NDArray[np.int64]:
-        source = statistics_of(edges, UndirectedPairs(len(degrees)))
+    def counts(source: GraphStatisticsSource) -> NDArray[np.int64]:
         return source.wedges(slots, groups[classes], _CLOSURES_PER_EDGE, _PUBLIC_SEED)
 
     return counts, groups

@@ -53,7 +53,6 @@ class ChungLu(OneShotSynthesizer):
     """
 
     kinds = frozenset({"undirected", "directed", "bipartite"})
-    reads_counts = True
 
     def __init__(
         self,
@@ -69,15 +68,12 @@ class ChungLu(OneShotSynthesizer):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the degrees; the number of steps has no effect."""
-        return degree_entries(budget.epsilon, self.edge_record, **self._shares)
+        shares = {name: self.hparams[name] for name in ("count_share", "sequence_share")}
+        return degree_entries(budget, self.edge_record, **shares)
 
-    def release(self, edges: Counted, epsilon: float) -> None:
+    def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Release the degrees with the whole budget."""
-        self.degrees = release_degrees(self, edges, epsilon, **self._shares)
-
-    @property
-    def _shares(self) -> dict[str, float]:
-        return {name: self.hparams[name] for name in ("count_share", "sequence_share")}
+        self.num_edges, self.degrees = release_degrees(self, source, reads)
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw ``num_edges`` edges in proportion to the products of degrees."""

@@ -9,15 +9,11 @@ from torch import Tensor
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.counts import fitting_counts
-from lightning_dpg.graph.pair_space import UndirectedPairs
-from lightning_dpg.methods.single_graph.base import (
-    Counted,
-    CountsEdges,
-    num_edges_entry,
-    statistics_of,
-)
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry
-from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.methods.single_graph.base import Reads, noisy_num_edges, num_edges_entry
+from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry, Pure
 from lightning_dpg.privacy.sensitivity import degree_l1_sensitivity
 
 # Public seed that orders nodes of equal noisy degrees.
@@ -43,34 +39,35 @@ def check_shares(**shares: float) -> None:
 
 
 def degree_entries(
-    epsilon: float,
-    record: str = UndirectedPairs.record,
-    /,
-    *,
-    count_share: float,
-    sequence_share: float,
+    budget: Budget, record: str = "", /, *, count_share: float, sequence_share: float
 ) -> list[LedgerEntry]:
-    """Plan the entries of :func:`release_degrees` for the same arguments: count, order, nodes."""
+    """Plan the reads of :func:`release_degrees`, which spend a whole epsilon.
+
+    Args:
+        budget: Budget of these reads.
+        record: Unit of protection in words; by default an undirected edge.
+        count_share: Share of the number of edges, positive.
+        sequence_share: Share of the ordered degrees, positive. The rest, for the degree of each
+            node, must be positive, too.
+    """
     check_shares(count_share=count_share, sequence_share=sequence_share)
     node_share = 1 - count_share - sequence_share
-    parts = Budget(epsilon, 0.0).split(count=count_share, order=sequence_share, nodes=node_share)
-    sensitivity, proof = degree_l1_sensitivity(), "degree_l1_sensitivity"
-    order = ("ordered_degrees", "ordered degrees", parts["order"].epsilon)
-    nodes = ("degrees", "degree of each node", parts["nodes"].epsilon)
+    parts = budget.split(count=count_share, order=sequence_share, nodes=node_share)
+    degrees = {"order": ("ordered_degrees", "ordered degrees"), "nodes": ("degrees", "degree of each node")}
     return [
         num_edges_entry(parts["count"].epsilon, record),
-        *(pure_entry(*one, sensitivity, proof, record=record) for one in (order, nodes)),
+        *(
+            LedgerEntry.proved(
+                *words, Pure(parts[part].epsilon), degree_l1_sensitivity, record=record
+            )
+            for part, words in degrees.items()
+        ),
     ]
 
 
 def release_degrees(
-    method: CountsEdges,
-    edges: Counted,
-    epsilon: float,
-    *,
-    count_share: float,
-    sequence_share: float,
-) -> Tensor:
+    method: Synthesizer, source: GraphStatisticsSource, reads: Reads
+) -> tuple[Tensor, Tensor]:
     """Release the number of edges, the degrees in descending order, and the degree of each node.
 
     Isotonic regression averages out most noise on the ordered degrees where many nodes share a
@@ -83,59 +80,41 @@ def release_degrees(
     and then treated one by one.
 
     Args:
-        method: The method, which pays and draws the noise; its ``num_edges`` is set.
-        edges: Training records of shape ``(M, 2)``, or their counts (private).
-        epsilon: Joint cost of the three releases.
-        count_share: Share of the number of edges, positive.
-        sequence_share: Share of the ordered degrees, positive. The rest, for the degree of each
-            node, must be positive, too.
+        method: The method, which pays.
+        source: Counts of the training records (private).
+        reads: Planned reads, those of :func:`degree_entries` among them.
 
     Returns:
-        Integers of shape ``(num_ends,)`` from 0 to the largest possible degrees (noisy). Of an
-        undirected graph their sum is twice ``num_edges``; otherwise each part has that sum.
+        The number of edges, and integers of shape ``(num_ends,)`` from 0 to the largest possible
+        degrees (noisy). Of an undirected graph their sum is twice the number of edges; otherwise
+        each part has that sum.
 
     References:
         Hay, Li, Miklau, Jensen, "Accurate estimation of the degree distribution of private
         networks", 2009, for the ordered degrees.
     """
-    space = method.space
-    shares = {"count_share": count_share, "sequence_share": sequence_share}
-    planned = degree_entries(epsilon, space.record, **shares)
-    method.release_num_edges(edges, planned[0].epsilon)
-    degrees = statistics_of(edges, space).degrees()
+    space, num_edges = method.space, noisy_num_edges(method, source, reads)
+    degrees = source.degrees()
     slices = [slice(part.start, part.stop) for part in space.parts]
     in_order = torch.cat([degrees[part].sort(descending=True).values for part in slices])
-    ordered, by_node = (
-        discrete_laplace(
-            value,
-            method.ledger,
-            method.noise,
-            key=entry.key,
-            name=entry.name,
-            epsilon=entry.epsilon,
-            sensitivity=degree_l1_sensitivity(),
-            proof=entry.proof,
-            record=entry.record,
-        )
-        for entry, value in zip(planned[1:], (in_order, degrees), strict=True)
-    )
-    scales = [degree_l1_sensitivity() / entry.epsilon for entry in planned[1:]]
+    of_order, of_nodes = reads["ordered_degrees"], reads["degrees"]
+    ordered, by_node = method.pay(of_order, in_order), method.pay(of_nodes, degrees)
     released = []
     for part, entries in zip(space.parts, slices, strict=True):
-        of_nodes, total = by_node[entries], part.ends_per_edge * int(method.num_edges)
-        ties = torch.randperm(len(of_nodes), generator=torch.Generator().manual_seed(_TIE_SEED))
-        nodes = ties[of_nodes[ties].argsort(descending=True, stable=True)]
+        noisy, total = by_node[entries], part.ends_per_edge * int(num_edges)
+        ties = torch.randperm(len(noisy), generator=torch.Generator().manual_seed(_TIE_SEED))
+        nodes = ties[noisy[ties].argsort(descending=True, stable=True)]
         sequence = descending_degrees(
             ordered[entries].numpy(),
-            scales[0],
-            of_nodes[nodes].numpy(),
-            scales[1],
+            of_order.scale,
+            noisy[nodes].numpy(),
+            of_nodes.scale,
             total,
             part.largest,
         )
-        released.append(degrees.new_empty(len(of_nodes)))
+        released.append(degrees.new_empty(len(noisy)))
         released[-1][nodes] = torch.from_numpy(sequence)
-    return torch.cat(released)
+    return num_edges, torch.cat(released)
 
 
 def descending_degrees(

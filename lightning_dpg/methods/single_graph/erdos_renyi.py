@@ -35,7 +35,6 @@ class ErdosRenyi(OneShotSynthesizer):
     """
 
     kinds = frozenset({"undirected", "directed", "bipartite"})
-    reads_counts = True
 
     def __init__(self, num_nodes: int | None = None) -> None:
         super().__init__()
@@ -45,9 +44,9 @@ class ErdosRenyi(OneShotSynthesizer):
         """Plan the number of edges; the number of steps has no effect."""
         return [num_edges_entry(budget.epsilon, self.edge_record)]
 
-    def release(self, edges: Counted, epsilon: float) -> None:
+    def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Release the number of edges with the whole budget."""
-        self.release_num_edges(edges, epsilon)
+        self.num_edges = noisy_num_edges(self, source, reads)
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw one of the equally likely sets of ``num_edges`` pairs."""

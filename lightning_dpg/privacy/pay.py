@@ -1,0 +1,69 @@
+"""Paying for a read: book it, draw its noise, publish it. There is no other way to noise.
+
+A law draws a released value from a private one. It is built from the entry of its read, and refuses
+what it cannot draw, before anything is booked.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from torch import Tensor
+
+from lightning_dpg.errors import Refusal
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Pure
+from lightning_dpg.privacy.ledger import PrivacyLedger
+from lightning_dpg.privacy.mechanisms import integer_noise, normal_noise
+from lightning_dpg.privacy.noise import NoiseSource
+
+V = TypeVar("V")
+
+
+def pay(
+    read: LedgerEntry,
+    value: V,
+    ledger: PrivacyLedger,
+    noise: NoiseSource,
+    law: Callable[[V, NoiseSource], Tensor] | None = None,
+    *,
+    also: Sequence[LedgerEntry] = (),
+) -> Tensor:
+    """Book a read, draw its value by a law, and publish it (noisy).
+
+    Args:
+        read: The read, as it was planned.
+        value: What the law reads (private), for instance exact counts.
+        ledger: Ledger that pays; a refused read draws nothing.
+        noise: Secret source of the noise.
+        law: Law of the released value, built from ``read``; by default that of :func:`noise_of`,
+            for which the value is a tensor.
+        also: What the same read costs under other relations. All are booked, or none.
+
+    Returns:
+        The released value.
+
+    Raises:
+        PrivacyBudgetExceeded: If the budget does not cover it; nothing is booked then.
+        Refusal: If the noise of the read cannot be drawn; nothing is booked then.
+    """
+    if law is not None:
+        draw = partial(law, value)
+    elif isinstance(value, Tensor):
+        draw = partial(noise_of(read), value)
+    else:
+        raise TypeError(f"{read.name}: noise is added to a tensor, not to {type(value).__name__}")
+    ledger.spend(read, *also)
+    return ledger.publish(read.key, draw(noise))
+
+
+def noise_of(read: LedgerEntry) -> Callable[[Tensor, NoiseSource], Tensor]:
+    """Law that adds the noise of a read: normal noise, or discrete Laplace noise to integers.
+
+    Raises:
+        Refusal: If the read is not private, or if its noise cannot be drawn.
+    """
+    if isinstance(read.event, Gaussian):
+        return normal_noise(read)
+    if isinstance(read.event, Pure):
+        return integer_noise(read)
+    raise Refusal(f"{read.name}: no noise is added")

@@ -233,7 +233,7 @@ class LedgerEntry:
         *arguments: object,
         relation: Relation = Relation.EDGE,
         record: str = "",
-        steps: int = 1,
+        public: dict[str, float | int | str] | None = None,
     ) -> "LedgerEntry":
         """Build the entry of a read whose sensitivity is ``proof(*arguments)``.
 
@@ -245,7 +245,7 @@ class LedgerEntry:
             *arguments: Arguments of the bound (public).
             relation: Neighboring relation of the guarantee.
             record: What is one record; by default it follows from the relation.
-            steps: Number of times.
+            public: Public parameters.
         """
         return cls(
             key=key,
@@ -255,7 +255,7 @@ class LedgerEntry:
             sensitivity=proof(*arguments),
             proof=proof.__name__,
             record=record,
-            steps=steps,
+            public=public or {},
         )
 
     def __post_init__(self) -> None:

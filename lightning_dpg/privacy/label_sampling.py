@@ -54,6 +54,12 @@ class LabelModel(Protocol):
         """Set the labels of the proposed block."""
 
 
+def chain_facts(sweeps: int, guard: float) -> dict[str, float | int | str]:
+    """Public facts of an entry of labels: its sweeps, and the epsilon of a guard before it."""
+    facts: dict[str, float | int | str] = {SWEEPS: sweeps}
+    return facts | ({WITHOUT_CHAIN: guard} if math.isfinite(guard) else {})
+
+
 def sample_labels(sweeps: int) -> Callable[[LabelModel, NoiseSource], Tensor]:
     r"""Draw labels by the exponential mechanism, through a Markov chain.
 

@@ -2,39 +2,30 @@
 
 import math
 
-import torch
 from torch import Tensor
 
-from lightning_dpg.graph.block_rates import fewer_degrees
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.methods.single_graph.base import Reads
 from lightning_dpg.methods.single_graph.degree_release import (
     check_shares,
     degree_entries,
     release_degrees,
 )
 from lightning_dpg.methods.single_graph.label_groups import (
+    GUARD,
+    LabelSampler,
     check_sampler,
-    group_scores,
-    guard_entry,
-    guard_of,
-    guarded_edges,
     is_paid_by_guard,
-    label_law,
-    linked_groups,
-    release_links,
-    sampler_parts,
 )
-from lightning_dpg.privacy.guard import flip_rate
-from lightning_dpg.privacy.label_sampling import labels_entry, sample_labels
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry
-from lightning_dpg.privacy.mechanisms import pure_entry
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry, Pure
+from lightning_dpg.privacy.label_sampling import chain_facts
 from lightning_dpg.privacy.sensitivity import (
     edge_partition_sensitivity,
     label_utility_sensitivity,
     pair_bit_sensitivity,
 )
 
-_LINKS = "edges within and between communities"
 _DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
 # Numbers of communities, tuned on Citeseer and synthetic graphs.
 _FEW, _MORE, _MANY = 8, 16, 32
@@ -42,7 +33,7 @@ _DENSE = 20.0
 _LARGE_EPSILON = 4.0
 
 
-class BlockSampler(OneShotSynthesizer):
+class BlockSampler(LabelSampler):
     r"""Graphs from one draw of the labels of all nodes: the posterior of a block model, tempered.
 
     1. Flips each pair of nodes with probability :math:`1 / (1 + e^g)`: the guard. All that follows
@@ -104,17 +95,6 @@ class BlockSampler(OneShotSynthesizer):
         check_shares(degree_share=degree_share, block_share=block_share)
         check_sampler(num_communities, sweeps, guard_epsilon)
         self.save_hyperparameters()
-        self.degrees: Tensor
-        self.communities: Tensor
-        self.links: Tensor
-        self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
-        self.register_buffer("communities", torch.empty(0, dtype=torch.long))
-        self.register_buffer("links", torch.empty(0, 0, dtype=torch.long))
-
-    @property
-    def guard(self) -> float:
-        """Epsilon of the guard."""
-        return guard_of(self.hparams["guard_epsilon"], self.hparams["num_nodes"])
 
     def condition(self) -> str | None:
         """Condition of the guarantee, with the one that holds in any case; None if that is as good."""
@@ -139,91 +119,44 @@ class BlockSampler(OneShotSynthesizer):
         )
         return None if is_off else self.guard
 
-    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Plan degrees, labels and the edges between groups, or the guard; the steps have no effect."""
-        if is_paid_by_guard(self.guard, budget.epsilon):
-            return [self._guard_entry()]
-        parts = self._parts(budget.epsilon)
-        degrees = degree_entries(parts["degrees"].epsilon, **_DEGREE_SHARES)
-        labels, links = (
-            self._labels(parts["labels"].epsilon),
-            self._links(parts["blocks"].epsilon),
-        )
-        return [*degrees, labels, links]
+    def guard_entry(self) -> LedgerEntry:
+        """Cost of the guard for one edge."""
+        return LedgerEntry.proved(GUARD, "edges", Pure(self.guard), pair_bit_sensitivity)
 
-    def _guard_entry(self) -> LedgerEntry:
-        sensitivity, proof = pair_bit_sensitivity(), "pair_bit_sensitivity"
-        return guard_entry(self.guard, sensitivity, proof, self.relation, "undirected edge")
+    def reads_behind(self, budget: Budget) -> list[LedgerEntry]:
+        """Plan degrees, labels and the edges between groups."""
+        degrees, blocks = self.hparams["degree_share"], self.hparams["block_share"]
+        parts = budget.split(degrees=degrees, blocks=blocks, labels=1 - degrees - blocks)
+        return [
+            *degree_entries(parts["degrees"], **_DEGREE_SHARES),
+            LedgerEntry.proved(
+                "block_labels",
+                "labels of nodes",
+                Pure(parts["labels"].epsilon),
+                label_utility_sensitivity,
+                public=chain_facts(self.hparams["sweeps"], self.guard),
+            ),
+            LedgerEntry.proved(
+                "community_links",
+                "edges within and between communities",
+                Pure(parts["blocks"].epsilon),
+                edge_partition_sensitivity,
+            ),
+        ]
 
-    def _labels(self, epsilon: float) -> LedgerEntry:
-        return labels_entry(
-            "block_labels",
-            "labels of nodes",
-            epsilon,
-            "label_utility_sensitivity",
-            sweeps=self.hparams["sweeps"],
-            guard=self.guard,
-            sensitivity=label_utility_sensitivity(),
-        )
+    def release_degrees(
+        self, source: GraphStatisticsSource, reads: Reads
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Release the number of edges and the degree of each node."""
+        num_edges, degrees = release_degrees(self, source, reads)
+        return num_edges, degrees, degrees
 
-    def _links(self, epsilon: float) -> LedgerEntry:
-        sensitivity, proof = edge_partition_sensitivity(), "edge_partition_sensitivity"
-        return pure_entry("community_links", _LINKS, epsilon, sensitivity, proof)
-
-    def _parts(self, epsilon: float) -> dict[str, Budget]:
-        return sampler_parts(epsilon, self.hparams["degree_share"], self.hparams["block_share"])
-
-    def release(self, edges: Tensor, epsilon: float) -> None:
-        """Release degrees, labels, and the edges between groups of a graph behind the guard."""
-        guard = math.inf if math.isinf(epsilon) else self.guard
-        entry = self._guard_entry() if is_paid_by_guard(guard, epsilon) else None
-        with guarded_edges(self, edges, guard, entry) as known:
-            self._release_behind(known, epsilon, flip_rate(guard))
-
-    def _release_behind(self, known: Tensor, epsilon: float, false: float) -> None:
-        """Release all from a graph behind a guard that flips pairs with the probability ``false``."""
-        parts = self._parts(epsilon)
-        self.degrees = release_degrees(self, known, parts["degrees"].epsilon, **_DEGREE_SHARES)
-        self._release_labels(known, parts["labels"].epsilon, epsilon)
-        degrees, num_edges = fewer_degrees(self.degrees.numpy(), int(self.num_edges), false)
-        self.degrees, self.num_edges = torch.from_numpy(degrees), torch.tensor(num_edges)
-        self.links = release_links(
-            self,
-            known,
-            self._links(parts["blocks"].epsilon),
-            self.communities,
-            self.degrees,
-            num_edges,
-            false,
-        )
-
-    def _release_labels(self, edges: Tensor, epsilon: float, budget: float) -> None:
-        """Release the label of each node.
-
-        Args:
-            edges: Edges of shape ``(M, 2)`` behind the guard (private).
-            epsilon: Cost of the labels.
-            budget: Epsilon that sets the default number of groups.
-        """
-        size, count = self._num_labels(budget), int(self.num_edges)
-        model = label_law(edges.numpy(), self.degrees, size, count, epsilon)
-        entry, sweeps = self._labels(epsilon), self.hparams["sweeps"]
-        self.communities = sample_labels(model, self.ledger, self.noise, entry, sweeps)
-
-    def _num_labels(self, epsilon: float) -> int:
+    def num_labels(self) -> int:
         """Number of groups, by public and released values."""
-        wanted = self.hparams["num_communities"]
+        wanted, epsilon = self.hparams["num_communities"], self.budget.epsilon
         if wanted is None:
             mean_degree = 2 * int(self.num_edges) / self.hparams["num_nodes"]
             wanted = _MORE if epsilon >= _LARGE_EPSILON else _FEW
             if mean_degree >= _DENSE and epsilon >= 1:
                 wanted = _MANY
         return min(wanted, self.hparams["num_nodes"])
-
-    def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """Link half-edges of the released degrees at random, by the edge counts of groups."""
-        return linked_groups(self.space, self.communities, self.degrees, self.links, generator)
-
-    def score(self, pairs: Tensor) -> Tensor:
-        """Expected number of edges of pairs ``(P, 2)``, see :func:`group_scores`."""
-        return group_scores(pairs, self.communities, self.degrees, self.links)

@@ -1,5 +1,8 @@
 """Joint degrees of dK-2 in released cells, and graphs with released joint degrees."""
 
+from abc import abstractmethod
+from dataclasses import replace
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -7,8 +10,12 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
 from lightning_dpg.graph.communities import untangle
-from lightning_dpg.graph.joint_degrees import degree_cells, joint_degrees, num_cells
+from lightning_dpg.graph.joint_degrees import degree_cells, fitted_links, num_cells
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.graph.stubs import fill_links, link_pairs, pair_stubs, stub_mixing
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.mechanisms import integer_noise
 
 DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
 """Parts of the share of the degrees, as in PrivGraph."""
@@ -41,42 +48,71 @@ def has_too_many_cells(largest_two: int, num_nodes: int) -> bool:
     return num_cells(largest_two, num_nodes - 1) > _MOST_CELLS
 
 
-def counted_cells(edges: NDArray[np.int64], largest_two: int, num_nodes: int) -> NDArray[np.int64]:
-    """Numbers of edges of shape ``(M, 2)`` (private) by the cell of the degrees of both ends."""
-    return joint_degrees(edges, np.bincount(edges.ravel(), minlength=num_nodes), largest_two)
+class JointDegreeSynthesizer(OneShotSynthesizer):
+    """Graphs with private degrees and private joint degrees (dK-2).
 
-
-def linked_edges(degrees: Tensor, links: Tensor, generator: torch.Generator) -> Tensor:
-    """Link half-edges of released degrees at random, in proportion to released joint degrees.
-
-    Args:
-        degrees: Degrees of shape ``(N,)``.
-        links: Fitted joint degrees, by classes of degrees.
-        generator: Source of the draw.
+    A subclass chooses the cells that are counted, and their noise.
     """
-    rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
-    classes, totals = _classes(degrees)
-    mixing = stub_mixing(links.cpu().numpy(), totals)
-    mixing[np.diag_indices(len(mixing))] /= 2
-    wanted = np.tril(np.rint(mixing).astype(np.int64))
-    stubs = np.repeat(np.arange(len(degrees)), degrees.cpu().numpy())
-    pairs, is_used = fill_links(stubs, classes[stubs], wanted, rng)
-    # Random draws decide on fractions of a link.
-    left, rest = stubs[~is_used], np.maximum(np.tril(mixing) - wanted, 0)
-    pairs = np.concatenate([pairs, pair_stubs(left, classes[left], rest, rng)])
-    pairs = untangle(pairs, classes, rng)
-    nothing = np.empty((0, 2), dtype=np.int64)
-    return torch.from_numpy(link_pairs(pairs, nothing, len(degrees), rng))
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.degrees: Tensor
+        self.links: Tensor
+        self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
+        self.register_buffer("links", torch.empty(0, 0, dtype=torch.double))
+        self.largest_two = 0
 
-def expected_edges(degrees: Tensor, links: Tensor, pairs: Tensor) -> Tensor:
-    """Expected number of edges of pairs ``(P, 2)``, repeated edges allowed: ``(P,)``."""
-    classes, totals = _classes(degrees)
-    mixing = stub_mixing(links.cpu().numpy(), totals)
-    share = degrees.cpu().numpy() / np.maximum(totals[classes], 1)
-    first, second = pairs.cpu().numpy().T
-    both = mixing[classes[first], classes[second]]
-    return torch.from_numpy(both * share[first] * share[second])
+    @abstractmethod
+    def calibration(self, cells: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
+        """Sensitivity of the joint degrees, and the scale of the noise of each cell.
+
+        Args:
+            cells: Pairs of degrees, shape ``(C, 2)``.
+        """
+
+    def release_links(
+        self, source: GraphStatisticsSource, read: LedgerEntry, largest_two: int
+    ) -> None:
+        """Release the joint degrees of all pairs of degrees whose sum is at most T.
+
+        Args:
+            source: Counts of the training records (private).
+            read: Planned read, whose sensitivity follows from T.
+            largest_two: T (released).
+        """
+        self.largest_two = largest_two
+        cells = cells_up_to(largest_two, self.hparams["num_nodes"])
+        sensitivity, scales = self.calibration(cells)
+        read = replace(read, sensitivity=sensitivity)
+        law = integer_noise(read, scales=torch.from_numpy(scales))
+        noisy = self.pay(read, torch.from_numpy(source.joint_degrees(largest_two)), law)
+        links = fitted_links(noisy.numpy(), cells, scales * read.scale, self.degrees.numpy())
+        self.links = torch.from_numpy(links)
+
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Link half-edges of the released degrees at random, by the joint degrees."""
+        rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
+        classes, totals = _classes(self.degrees)
+        mixing = stub_mixing(self.links.cpu().numpy(), totals)
+        mixing[np.diag_indices(len(mixing))] /= 2
+        wanted = np.tril(np.rint(mixing).astype(np.int64))
+        stubs = np.repeat(np.arange(len(classes)), self.degrees.cpu().numpy())
+        pairs, is_used = fill_links(stubs, classes[stubs], wanted, rng)
+        # Random draws decide on fractions of a link.
+        left, rest = stubs[~is_used], np.maximum(np.tril(mixing) - wanted, 0)
+        pairs = np.concatenate([pairs, pair_stubs(left, classes[left], rest, rng)])
+        pairs = untangle(pairs, classes, rng)
+        nothing = np.empty((0, 2), dtype=np.int64)
+        return torch.from_numpy(link_pairs(pairs, nothing, len(classes), rng))
+
+    def score(self, pairs: Tensor) -> Tensor:
+        """Expected number of edges of pairs ``(P, 2)``, repeated edges allowed: ``(P,)``."""
+        classes, totals = _classes(self.degrees)
+        mixing = stub_mixing(self.links.cpu().numpy(), totals)
+        share = self.degrees.cpu().numpy() / np.maximum(totals[classes], 1)
+        first, second = pairs.cpu().numpy().T
+        both = mixing[classes[first], classes[second]]
+        return torch.from_numpy(both * share[first] * share[second])
 
 
 def _classes(degrees: Tensor) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,10 +1,13 @@
 """The Markov chain over dendrograms, and graphs from the selected dendrogram."""
 
 import math
+from abc import abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 import torch
 from pytorch_lightning.loggers import Logger
+from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
@@ -19,13 +22,22 @@ from lightning_dpg.graph.dendrogram import (
     dividing_branch,
     draw_branches,
 )
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger
-from lightning_dpg.privacy.mechanisms import pure_entry
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.interfaces import GraphRecords
+from lightning_dpg.methods.single_graph.base import (
+    OneShotSynthesizer,
+    Reads,
+    noisy_num_edges,
+    num_edges_entry,
+)
+from lightning_dpg.methods.single_graph.degree_release import check_shares
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import Event, LedgerEntry, Pure
 from lightning_dpg.privacy.noise import NoiseSource
-from lightning_dpg.privacy.selection import choose_by_chain
-from lightning_dpg.privacy.sensitivity import log_likelihood_sensitivity
+from lightning_dpg.privacy.selection import Candidate, choose_by_chain
+from lightning_dpg.privacy.sensitivity import branch_sensitivity, log_likelihood_sensitivity
 
-BRANCHES = "edges divided by each branch"
+_BRANCHES = "edges divided by each branch"
 # Public seed of the dendrogram at the start of the chain.
 _PUBLIC_SEED = 0
 _STEPS_PER_NODE = 1000
@@ -122,33 +134,24 @@ class DendrogramChain:
         )
 
     def planned(self, epsilon: float) -> LedgerEntry:
-        """Entry of :meth:`choose`."""
-        moved, proof = log_likelihood_sensitivity(self.num_nodes), "log_likelihood_sensitivity"
-        return pure_entry("dendrogram", "dendrogram", epsilon, moved, proof)
+        """Plan the choice of a dendrogram."""
+        return LedgerEntry.proved(
+            "dendrogram",
+            "dendrogram",
+            Pure(epsilon),
+            log_likelihood_sensitivity,
+            self.num_nodes,
+            public={"steps of the chain": self.steps},
+        )
 
-    def choose(
-        self, edges: Tensor, ledger: PrivacyLedger, noise: NoiseSource, epsilon: float
-    ) -> Tensor:
-        """Release a dendrogram, shape ``(N, 3)``.
+    def start(self, edges: Tensor) -> Dendrogram:
+        """A public dendrogram, which the chain moves by the edges of shape ``(M, 2)`` (private)."""
+        return Dendrogram(edges.numpy(), self.num_nodes, np.random.default_rng(_PUBLIC_SEED))
 
-        Args:
-            edges: Training records of shape ``(M, 2)`` (private).
-            ledger: Ledger that pays for it.
-            noise: Secret source of the chain.
-            epsilon: Cost of the selection.
-        """
-        start = Dendrogram(edges.numpy(), self.num_nodes, np.random.default_rng(_PUBLIC_SEED))
+    def law(self, read: LedgerEntry) -> Callable[[Candidate, NoiseSource], Tensor]:
+        """Law of the chosen dendrogram, shape ``(N, 3)``; it traces the chain."""
         return choose_by_chain(
-            start,
-            self.steps,
-            ledger,
-            noise,
-            key="dendrogram",
-            name="dendrogram",
-            epsilon=epsilon,
-            sensitivity=log_likelihood_sensitivity(self.num_nodes),
-            proof="log_likelihood_sensitivity",
-            watch=lambda step, value: self.trace.append((step, value)),
+            read, self.steps, watch=lambda step, value: self.trace.append((step, value))
         )
 
     def log(self, loggers: list[Logger]) -> None:
@@ -158,31 +161,95 @@ class DendrogramChain:
                 logger.log_metrics({"nonprivate/log_likelihood": value}, step=step)
 
 
-def hrg_parts(epsilon: float, count_share: float, dendrogram_share: float) -> dict[str, Budget]:
-    """Parts of an epsilon for the number of edges, the dendrogram and the branches."""
-    rest = 1 - count_share - dendrogram_share
-    return Budget(epsilon, 0.0).split(count=count_share, dendrogram=dendrogram_share, branches=rest)
+class DendrogramSynthesizer(OneShotSynthesizer):
+    """Graphs from a private dendrogram and private numbers of edges of its branches.
 
+    A subclass chooses the noise of these numbers.
+    """
 
-def divided_edges(dendrogram: Tensor, edges: Tensor) -> Tensor:
-    """Number of edges ``(M, 2)`` (private) that each branch divides: ``(N,)``."""
-    return torch.from_numpy(branch_edges(dendrogram.numpy(), edges.numpy()))
+    def __init__(
+        self,
+        num_nodes: int | None = None,
+        steps_per_node: int | None = None,
+        count_share: float = 0.05,
+        dendrogram_share: float = 0.5,
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        check_shares(count_share=count_share, dendrogram_share=dendrogram_share)
+        self.chain = DendrogramChain(num_nodes, steps_per_node)
+        self.dendrogram: Tensor
+        self.counts: Tensor
+        self.register_buffer("dendrogram", torch.empty(0, 3, dtype=torch.long))
+        self.register_buffer("counts", torch.empty(0, dtype=torch.long))
 
+    @abstractmethod
+    def branch_noise(self, budget: Budget) -> Event:
+        """Noise of the numbers of edges of branches.
 
-def fitted_counts(dendrogram: Tensor, noisy: Tensor, num_edges: int) -> Tensor:
-    """Round noisy branch counts to the nearest possible counts of a released sum: ``(N,)``."""
-    pairs = branch_pairs(dendrogram.numpy())
-    return torch.from_numpy(fitting_counts(noisy.double().numpy(), pairs, num_edges))
+        Args:
+            budget: Their share of epsilon, and the whole delta of the run.
+        """
 
+    def take_num_nodes(self, num_nodes: int) -> None:
+        """Keep the public number of nodes, also for the chain."""
+        super().take_num_nodes(num_nodes)
+        self.chain = DendrogramChain(num_nodes, self.hparams["steps_per_node"])
 
-def placed_edges(dendrogram: Tensor, counts: Tensor, generator: torch.Generator) -> Tensor:
-    """Place numbers of edges at random between the sides of their branches."""
-    rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
-    return torch.from_numpy(draw_branches(dendrogram.cpu().numpy(), counts.cpu().numpy(), rng))
+    def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
+        """Make the releases, and log the progress of the chain (private)."""
+        super().training_step(batch, batch_idx)
+        self.chain.log(self.trainer.loggers)
 
+    def on_fit_start(self) -> None:
+        """Copy the public facts of the data; report the chain's memory of its start."""
+        super().on_fit_start()
+        line = self.chain.memory()
+        if not self.is_released:
+            rank_zero_info(line)
+        said = f"that {line[0].lower()}{line[1:].removesuffix('.')}"
+        self.assumptions.append(f"{said} (edges may slow it down, which is not checked)")
 
-def edge_shares(dendrogram: Tensor, counts: Tensor, pairs: Tensor) -> Tensor:
-    """Share of the pairs of a branch that are edges, for pairs of shape ``(P, 2)``: ``(P,)``."""
-    tree = dendrogram.cpu().numpy()
-    shares = counts.cpu().numpy() / np.maximum(branch_pairs(tree), 1)
-    return torch.from_numpy(shares[dividing_branch(tree, pairs.cpu().numpy())])
+    def condition(self) -> str:
+        """Condition of the guarantee: the chain is stationary."""
+        return self.chain.condition()
+
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+        """Also refuse a short chain; a release of 0.1.0 with a short chain still opens."""
+        super().check_budget(budget, steps)
+        self.chain.check()
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Plan the number of edges, a dendrogram and its branch counts, for any steps."""
+        count, dendrogram = self.hparams["count_share"], self.hparams["dendrogram_share"]
+        rest = 1 - count - dendrogram
+        parts = budget.split(count=count, dendrogram=dendrogram, branches=rest)
+        noise = self.branch_noise(Budget(parts["branches"].epsilon, budget.delta))
+        return [
+            num_edges_entry(parts["count"].epsilon),
+            self.chain.planned(parts["dendrogram"].epsilon),
+            LedgerEntry.proved("branch_edges", _BRANCHES, noise, branch_sensitivity),
+        ]
+
+    def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
+        """Release the number of edges, a dendrogram, and the edge counts of its branches."""
+        self.num_edges = noisy_num_edges(self, source, reads)
+        start, law = self.chain.start(source.edges), self.chain.law(reads["dendrogram"])
+        self.dendrogram = self.pay(reads["dendrogram"], start, law)
+        tree = self.dendrogram.numpy()
+        divided = torch.from_numpy(branch_edges(tree, source.edges.numpy()))
+        noisy = self.pay(reads["branch_edges"], divided).double().numpy()
+        counts = fitting_counts(noisy, branch_pairs(tree), int(self.num_edges))
+        self.counts = torch.from_numpy(counts)
+
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Place the released numbers of edges at random between the sides of their branches."""
+        rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
+        tree, counts = self.dendrogram.cpu().numpy(), self.counts.cpu().numpy()
+        return torch.from_numpy(draw_branches(tree, counts, rng))
+
+    def score(self, pairs: Tensor) -> Tensor:
+        """Share of the pairs of a branch that are edges, for pairs of shape ``(P, 2)``: ``(P,)``."""
+        tree = self.dendrogram.cpu().numpy()
+        shares = self.counts.cpu().numpy() / np.maximum(branch_pairs(tree), 1)
+        return torch.from_numpy(shares[dividing_branch(tree, pairs.cpu().numpy())])

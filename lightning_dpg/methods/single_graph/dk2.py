@@ -1,33 +1,22 @@
 """dK-2: private joint degrees, and graphs with these joint degrees."""
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from lightning_dpg.graph.joint_degrees import fitted_links
-from lightning_dpg.methods.single_graph.base import (
-    Counted,
-    OneShotSynthesizer,
-    statistics_of,
-)
-from lightning_dpg.methods.single_graph.degree_mixing import (
-    DEGREE_SHARES,
-    cells_up_to,
-    expected_edges,
-    linked_edges,
-)
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.methods.single_graph.base import Reads
+from lightning_dpg.methods.single_graph.degree_mixing import DEGREE_SHARES, JointDegreeSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import (
     check_shares,
     degree_entries,
     release_degrees,
 )
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry
-from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry, Pure
 from lightning_dpg.privacy.sensitivity import weighted_joint_degree_sensitivity
 
 
-class DK2(OneShotSynthesizer):
+class DK2(JointDegreeSynthesizer):
     """Graphs with private counts of edges by degrees of both ends (dK-2), noise by degree.
 
     1. Releases the number of edges and the degree of each node, see :func:`release_degrees`.
@@ -73,65 +62,29 @@ class DK2(OneShotSynthesizer):
             get the rest.
     """
 
-    reads_counts = True
-
     def __init__(self, num_nodes: int | None = None, degree_share: float = 0.25) -> None:
         super().__init__()
         self.save_hyperparameters()
         check_shares(degree_share=degree_share)
-        self.degrees: Tensor
-        self.links: Tensor
-        self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
-        self.register_buffer("links", torch.empty(0, 0, dtype=torch.double))
-        self.largest_two = 0
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan degrees and joint degrees; the number of steps has no effect."""
-        parts = self._parts(budget.epsilon)
-        joint = pure_entry(
+        share = self.hparams["degree_share"]
+        parts = budget.split(degrees=share, joint=1 - share)
+        joint = LedgerEntry.proved(
             "joint_degrees",
             "joint degrees",
-            parts["joint"].epsilon,
-            weighted_joint_degree_sensitivity(),
-            "weighted_joint_degree_sensitivity",
+            Pure(parts["joint"].epsilon),
+            weighted_joint_degree_sensitivity,
         )
-        return [*degree_entries(parts["degrees"].epsilon, **DEGREE_SHARES), joint]
+        return [*degree_entries(parts["degrees"], **DEGREE_SHARES), joint]
 
-    def _parts(self, epsilon: float) -> dict[str, Budget]:
-        share = self.hparams["degree_share"]
-        return Budget(epsilon, 0.0).split(degrees=share, joint=1 - share)
-
-    def release(self, edges: Counted, epsilon: float) -> None:
+    def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Release degrees, then joint degrees."""
-        parts, num_nodes = self._parts(epsilon), self.hparams["num_nodes"]
-        self.degrees = release_degrees(self, edges, parts["degrees"].epsilon, **DEGREE_SHARES)
+        self.num_edges, self.degrees = release_degrees(self, source, reads)
         largest_two = self.degrees.topk(min(2, len(self.degrees))).values.sum()
-        self.largest_two = max(int(largest_two), 2)
-        cells = cells_up_to(self.largest_two, num_nodes)
-        sensitivity, scales = self.calibration(cells)
-        noisy = discrete_laplace(
-            torch.from_numpy(statistics_of(edges, self.space).joint_degrees(self.largest_two)),
-            self.ledger,
-            self.noise,
-            key="joint_degrees",
-            name="joint degrees",
-            epsilon=parts["joint"].epsilon,
-            sensitivity=sensitivity,
-            scales=torch.from_numpy(scales),
-            proof="weighted_joint_degree_sensitivity",
-        )
-        noise_scales = scales * sensitivity / parts["joint"].epsilon
-        links = fitted_links(noisy.numpy(), cells, noise_scales, self.degrees.numpy())
-        self.links = torch.from_numpy(links)
+        self.release_links(source, reads["joint_degrees"], max(int(largest_two), 2))
 
     def calibration(self, cells: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
         """Sensitivity of the joint degrees, and the scale of the noise of each cell."""
         return weighted_joint_degree_sensitivity(), cells[:, 1]
-
-    def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """Link half-edges of the released degrees at random, by the joint degrees."""
-        return linked_edges(self.degrees, self.links, generator)
-
-    def score(self, pairs: Tensor) -> Tensor:
-        """Expected number of edges of pairs ``(P, 2)``, repeated edges allowed: ``(P,)``."""
-        return expected_edges(self.degrees, self.links, pairs)

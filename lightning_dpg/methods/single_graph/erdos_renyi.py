@@ -3,12 +3,15 @@
 import torch
 from torch import Tensor
 
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.methods.single_graph.base import (
-    Counted,
     OneShotSynthesizer,
+    Reads,
+    noisy_num_edges,
     num_edges_entry,
 )
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry
 
 
 class ErdosRenyi(OneShotSynthesizer):

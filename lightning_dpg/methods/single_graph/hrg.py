@@ -1,27 +1,11 @@
 """HRG: a private dendrogram, and private numbers of edges of its branches."""
 
-import torch
-from pytorch_lightning.utilities import rank_zero_info
-from torch import Tensor
-
-from lightning_dpg.interfaces import GraphRecords
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
-from lightning_dpg.methods.single_graph.degree_release import check_shares
-from lightning_dpg.methods.single_graph.dendrogram_chain import (
-    BRANCHES,
-    DendrogramChain,
-    divided_edges,
-    edge_shares,
-    fitted_counts,
-    hrg_parts,
-    placed_edges,
-)
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry
-from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
-from lightning_dpg.privacy.sensitivity import branch_sensitivity
+from lightning_dpg.methods.single_graph.dendrogram_chain import DendrogramSynthesizer
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import Pure
 
 
-class HRG(OneShotSynthesizer):
+class HRG(DendrogramSynthesizer):
     r"""Graphs from a privately selected binary tree of the nodes: hierarchical random graph (HRG).
 
     1. Releases the number of edges.
@@ -73,87 +57,6 @@ class HRG(OneShotSynthesizer):
             get the rest.
     """
 
-    def __init__(
-        self,
-        num_nodes: int | None = None,
-        steps_per_node: int | None = None,
-        count_share: float = 0.05,
-        dendrogram_share: float = 0.5,
-    ) -> None:
-        super().__init__()
-        self.save_hyperparameters()
-        check_shares(count_share=count_share, dendrogram_share=dendrogram_share)
-        self.chain = DendrogramChain(num_nodes, steps_per_node)
-        self.dendrogram: Tensor
-        self.counts: Tensor
-        self.register_buffer("dendrogram", torch.empty(0, 3, dtype=torch.long))
-        self.register_buffer("counts", torch.empty(0, dtype=torch.long))
-
-    def take_num_nodes(self, num_nodes: int) -> None:
-        """Keep the public number of nodes, also for the chain."""
-        super().take_num_nodes(num_nodes)
-        self.chain = DendrogramChain(num_nodes, self.hparams["steps_per_node"])
-
-    def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
-        """Make the releases, and log the progress of the chain (private)."""
-        super().training_step(batch, batch_idx)
-        self.chain.log(self.trainer.loggers)
-
-    def on_fit_start(self) -> None:
-        """Copy the public facts of the data; report the chain's memory of its start."""
-        super().on_fit_start()
-        line = self.chain.memory()
-        if not self.is_released:
-            rank_zero_info(line)
-        said = f"that {line[0].lower()}{line[1:].removesuffix('.')}"
-        self.assumptions.append(f"{said} (edges may slow it down, which is not checked)")
-
-    def condition(self) -> str:
-        """Condition of the guarantee: the chain is stationary."""
-        return self.chain.condition()
-
-    def check_budget(self, budget: Budget, steps: int = 1) -> None:
-        """Also refuse a short chain; a release of 0.1.0 with a short chain still opens."""
-        super().check_budget(budget, steps)
-        self.chain.check()
-
-    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Plan the number of edges, a dendrogram and its branch counts, for any steps."""
-        parts = self._parts(budget.epsilon)
-        moved, proof = branch_sensitivity(), "branch_sensitivity"
-        branches = pure_entry("branch_edges", BRANCHES, parts["branches"].epsilon, moved, proof)
-        return [
-            num_edges_entry(parts["count"].epsilon),
-            self.chain.planned(parts["dendrogram"].epsilon),
-            branches,
-        ]
-
-    def _parts(self, epsilon: float) -> dict[str, Budget]:
-        return hrg_parts(epsilon, self.hparams["count_share"], self.hparams["dendrogram_share"])
-
-    def release(self, edges: Tensor, epsilon: float) -> None:
-        """Release the number of edges, a dendrogram, and the edge counts of its branches."""
-        parts = self._parts(epsilon)
-        self.release_num_edges(edges, parts["count"].epsilon)
-        self.dendrogram = self.chain.choose(
-            edges, self.ledger, self.noise, parts["dendrogram"].epsilon
-        )
-        noisy = discrete_laplace(
-            divided_edges(self.dendrogram, edges),
-            self.ledger,
-            self.noise,
-            key="branch_edges",
-            name=BRANCHES,
-            epsilon=parts["branches"].epsilon,
-            sensitivity=branch_sensitivity(),
-            proof="branch_sensitivity",
-        )
-        self.counts = fitted_counts(self.dendrogram, noisy, int(self.num_edges))
-
-    def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """Place the released numbers of edges at random between the sides of their branches."""
-        return placed_edges(self.dendrogram, self.counts, generator)
-
-    def score(self, pairs: Tensor) -> Tensor:
-        """Share of the pairs of a branch that are edges, for pairs of shape ``(P, 2)``: ``(P,)``."""
-        return edge_shares(self.dendrogram, self.counts, pairs)
+    def branch_noise(self, budget: Budget) -> Pure:
+        """Discrete Laplace noise of their share of epsilon."""
+        return Pure(budget.epsilon)

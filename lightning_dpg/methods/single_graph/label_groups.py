@@ -1,8 +1,7 @@
 """Law of labels, links and drawn edges of block samplers, at the level of edges and of nodes."""
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from abc import abstractmethod
 
 import numpy as np
 import torch
@@ -11,15 +10,22 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.block_rates import expected_links, true_links
+from lightning_dpg.graph.block_rates import expected_links, fewer_degrees, true_links
 from lightning_dpg.graph.communities import untangle
+from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.label_blocks import GroupedLabels
-from lightning_dpg.graph.pair_space import PairSpace
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
-from lightning_dpg.methods.single_graph.base import Pays
-from lightning_dpg.privacy.guard import check_guard, guard_epsilon, guarded
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger, Relation
-from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, Reads
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.guard import check_guard, flip_rate, guard_epsilon, guarded
+from lightning_dpg.privacy.label_sampling import sample_labels
+from lightning_dpg.privacy.ledger import PrivacyLedger
+from lightning_dpg.privacy.noise import NoiseSource
+
+GUARD = "edge_reports"
+"""Key of a guard that a run pays for."""
 
 # Nodes count in groups by this power of their degrees. Tuned on Citeseer and synthetic graphs.
 _POWER = 0.7
@@ -74,132 +80,120 @@ def is_paid_by_guard(guard: float, epsilon: float) -> bool:
     return guard <= epsilon < math.inf
 
 
-@contextmanager
-def guarded_edges(
-    method: Pays, edges: Tensor, guard: float, entry: LedgerEntry | None
-) -> Iterator[Tensor]:
-    """Put a guard before all reads within the block.
+class LabelSampler(OneShotSynthesizer):
+    """Graphs from one draw of the labels of all nodes, behind a guard.
 
     A guard is either what a run pays for, or stands behind what it pays for. In the first case it is
-    booked before it is drawn, as one release of randomized response, and what is read behind it costs
+    booked before it is drawn, as one read by randomized response, and what is read behind it costs
     nothing more: the ledger gets none of these reads. They were of no use there as entries of their
     own. Their epsilons hold if the chain is stationary only, and neither a run that is stopped between
     them nor a sum over runs may count them one by one without this condition.
 
-    Args:
-        method: The method, whose ledger pays.
-        edges: Edges of shape ``(M, 2)`` (private).
-        guard: Epsilon of the guard for one edge; infinite for none.
-        entry: Entry of the guard if it is what the run pays for; None if the reads pay.
-
-    Yields:
-        Edges of shape ``(M', 2)`` behind the guard (private).
+    A subclass plans the guard and the reads behind it under its relation.
     """
-    if entry is not None:
-        method.ledger.spend(entry)
-    space, ledger = method.space, method.ledger
-    numbers = guarded(space.numbers(edges), space.num_pairs, method.noise, guard)
-    if entry is not None:
-        ledger.publish(entry.key, numbers)
-        method.ledger = PrivacyLedger(ledger.relation)
-    try:
-        yield space.pairs(numbers)
-    finally:
-        method.ledger = ledger
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.degrees: Tensor
+        self.communities: Tensor
+        self.links: Tensor
+        self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
+        self.register_buffer("communities", torch.empty(0, dtype=torch.long))
+        self.register_buffer("links", torch.empty(0, 0, dtype=torch.long))
 
-def guard_entry(
-    epsilon: float, sensitivity: int, proof: str, relation: Relation, record: str
-) -> LedgerEntry:
-    """Entry of a guard that pays for all reads behind it.
+    @property
+    def guard(self) -> float:
+        """Epsilon of the guard, for one edge."""
+        return guard_of(self.hparams["guard_epsilon"], self.hparams["num_nodes"])
 
-    Args:
-        epsilon: Its cost, for the record.
-        sensitivity: Number of pairs of nodes that differ between neighbors.
-        proof: Function whose docstring proves it.
-        relation: Neighboring relation.
-        record: Unit of protection in words.
-    """
-    return pure_entry(
-        "edge_reports", "edges", epsilon, sensitivity, proof, relation=relation, record=record
-    )
+    @abstractmethod
+    def guard_entry(self) -> LedgerEntry:
+        """Cost of the guard for the record of the method."""
 
+    @abstractmethod
+    def reads_behind(self, budget: Budget) -> list[LedgerEntry]:
+        """Plan the reads of the graph behind the guard."""
 
-def sampler_parts(epsilon: float, degree_share: float, block_share: float) -> dict[str, Budget]:
-    """Budgets of the degrees, the blocks and the labels."""
-    rest = 1 - degree_share - block_share
-    return Budget(epsilon, 0.0).split(degrees=degree_share, blocks=block_share, labels=rest)
+    @abstractmethod
+    def release_degrees(
+        self, source: GraphStatisticsSource, reads: Reads
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Release the number of edges and the degrees of the graph behind the guard.
 
+        Returns:
+            The number of edges, the degrees, all 0 if the method releases none, and the degrees that
+            the law of the labels takes, each of the latter of shape ``(N,)``.
+        """
 
-def release_links(
-    method: Pays,
-    edges: Tensor,
-    entry: LedgerEntry,
-    communities: Tensor,
-    degrees: Tensor,
-    num_edges: int,
-    false: float,
-) -> Tensor:
-    """Release the numbers of edges within and between groups of nodes.
+    @abstractmethod
+    def num_labels(self) -> int:
+        """Number of groups, by public and released values."""
 
-    Args:
-        method: The method, which pays and draws the noise.
-        edges: Edges of shape ``(M, 2)`` behind the guard (private).
-        entry: Planned entry of the release.
-        communities: Released group of each node, shape ``(N,)``.
-        degrees: Released degree of each node, shape ``(N,)``, without the guard's false edges.
-        num_edges: Released number of edges, without false ones.
-        false: Probability with which the guard flipped each pair of nodes.
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Plan the reads behind the guard, or the guard alone; the number of steps has no effect."""
+        guard = self.guard_entry()
+        if is_paid_by_guard(guard.event.pure_epsilon, budget.epsilon):
+            return [guard]
+        return self.reads_behind(budget)
 
-    Returns:
-        Numbers of edges of shape ``(K, K)``, in the lower triangle.
-    """
-    classes = communities.numpy()
-    cells = np.tril_indices(classes.max() + 1)
-    counts = count_links(classes, edges.numpy())
-    noisy = discrete_laplace(
-        torch.from_numpy(counts[cells]),
-        method.ledger,
-        method.noise,
-        key=entry.key,
-        name=entry.name,
-        epsilon=entry.epsilon,
-        sensitivity=int(entry.sensitivity),
-        proof=entry.proof,
-        record=entry.record,
-    )
-    expected = expected_links(classes, degrees.numpy())
-    sizes, rate = np.bincount(classes), entry.epsilon / entry.sensitivity
-    counts[cells] = true_links(noisy.numpy(), expected, sizes, false, rate, num_edges)
-    return torch.from_numpy(counts)
+    def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
+        """Release counts, labels, and the edges between groups of a graph behind the guard."""
+        budget, space, ledger = self.budget, self.space, self.ledger
+        guard = math.inf if math.isinf(budget.epsilon) else self.guard
 
+        def flipped(present: Tensor, noise: NoiseSource) -> Tensor:
+            return guarded(present, space.num_pairs, noise, guard)
 
-def linked_groups(
-    space: PairSpace,
-    communities: Tensor,
-    degrees: Tensor,
-    links: Tensor,
-    generator: torch.Generator,
-) -> Tensor:
-    """Link half-edges of the released degrees at random, by the edge counts of groups."""
-    rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
-    classes, size = communities.cpu().numpy(), len(degrees)
-    stubs = np.repeat(np.arange(size), degrees.cpu().numpy())
-    pairs = pair_stubs(stubs, classes[stubs], links.cpu().numpy(), rng)
-    pairs = untangle(pairs, classes, rng)
-    none = np.empty((0, 2), dtype=np.int64)
-    return space.from_ends(torch.from_numpy(link_pairs(pairs, none, size, rng)))
+        numbers = space.numbers(source.edges)
+        if GUARD in reads:
+            numbers = self.pay(reads[GUARD], numbers, flipped)
+            self.ledger = PrivacyLedger(self.relation)
+            reads = {read.key: read for read in self.reads_behind(budget)}
+        else:
+            numbers = flipped(numbers, self.noise)
+        try:
+            behind = EdgeStatistics(space.pairs(numbers), space)
+            self._release_behind(behind, reads, flip_rate(guard))
+        finally:
+            self.ledger = ledger
 
+    def _release_behind(self, source: EdgeStatistics, reads: Reads, false: float) -> None:
+        """Release all from a graph behind a guard that flips pairs with the probability ``false``."""
+        self.num_edges, degrees, self.degrees = self.release_degrees(source, reads)
+        read, count = reads["block_labels"], int(self.num_edges)
+        rate = read.event.pure_epsilon / read.sensitivity
+        model = label_law(source.edges.numpy(), self.degrees, self.num_labels(), count, rate)
+        self.communities = self.pay(read, model, sample_labels(self.hparams["sweeps"]))
+        fewer, count = fewer_degrees(degrees.numpy(), count, false)
+        self.degrees, self.num_edges = torch.from_numpy(fewer), torch.tensor(count)
+        classes, read = self.communities.numpy(), reads["community_links"]
+        cells = np.tril_indices(classes.max() + 1)
+        counts = count_links(classes, source.edges.numpy())
+        noisy = self.pay(read, torch.from_numpy(counts[cells])).numpy()
+        expected, sizes = expected_links(classes, fewer), np.bincount(classes)
+        rate = read.event.pure_epsilon / read.sensitivity
+        counts[cells] = true_links(noisy, expected, sizes, false, rate, count)
+        self.links = torch.from_numpy(counts)
 
-def group_scores(pairs: Tensor, communities: Tensor, degrees: Tensor, links: Tensor) -> Tensor:
-    """Expected number of edges of pairs ``(P, 2)``, repeated edges allowed: ``(P,)``.
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Link half-edges of the released degrees at random, by the edge counts of groups."""
+        rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
+        classes, size = self.communities.cpu().numpy(), len(self.degrees)
+        stubs = np.repeat(np.arange(size), self.degrees.cpu().numpy())
+        pairs = pair_stubs(stubs, classes[stubs], self.links.cpu().numpy(), rng)
+        pairs = untangle(pairs, classes, rng)
+        none = np.empty((0, 2), dtype=np.int64)
+        return self.space.from_ends(torch.from_numpy(link_pairs(pairs, none, size, rng)))
 
-    Nodes of released degree 0 count as of degree 1: noise often makes a small degree 0, and the
-    groups would not order the pairs of such nodes.
-    """
-    classes, degrees = communities.cpu(), degrees.cpu()
-    totals = torch.bincount(classes, degrees, minlength=len(links))
-    mixing = stub_mixing(links.cpu().numpy(), totals.long().numpy())
-    rates = torch.from_numpy(mixing) / torch.outer(totals, totals).clamp(min=1)
-    first, second = classes[pairs].T
-    return rates[first, second] * degrees[pairs].clamp(min=1).double().prod(dim=1)
+    def score(self, pairs: Tensor) -> Tensor:
+        """Expected number of edges of pairs ``(P, 2)``, repeated edges allowed: ``(P,)``.
+
+        Nodes of released degree 0 count as of degree 1: noise often makes a small degree 0, and the
+        groups would not order the pairs of such nodes.
+        """
+        classes, degrees, links = self.communities.cpu(), self.degrees.cpu(), self.links.cpu()
+        totals = torch.bincount(classes, degrees, minlength=len(links))
+        mixing = stub_mixing(links.numpy(), totals.long().numpy())
+        rates = torch.from_numpy(mixing) / torch.outer(totals, totals).clamp(min=1)
+        first, second = classes[pairs].T
+        return rates[first, second] * degrees[pairs].clamp(min=1).double().prod(dim=1)

@@ -2,45 +2,38 @@
 
 import math
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from lightning_dpg.graph.block_rates import fewer_degrees
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, noisy_num_edges
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.methods.single_graph.base import (
+    Reads,
+    node_num_edges_entry,
+    noisy_num_edges,
+)
 from lightning_dpg.methods.single_graph.degree_release import check_shares
 from lightning_dpg.methods.single_graph.label_groups import (
+    GUARD,
+    LabelSampler,
     check_sampler,
-    group_scores,
-    guard_entry,
-    guard_of,
-    guarded_edges,
     is_paid_by_guard,
-    label_law,
-    linked_groups,
-    release_links,
-    sampler_parts,
 )
 from lightning_dpg.methods.single_graph.privcom.max_degree import (
     check_max_degree,
     degree_assumption,
     degree_condition,
 )
-from lightning_dpg.privacy.guard import flip_rate
-from lightning_dpg.privacy.label_sampling import labels_entry, sample_labels
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
-from lightning_dpg.privacy.mechanisms import pure_entry
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
+from lightning_dpg.privacy.label_sampling import chain_facts
 from lightning_dpg.privacy.sensitivity import (
     node_label_utility_sensitivity,
     node_pair_bit_sensitivity,
     node_partition_sensitivity,
 )
-from lightning_dpg.privacy.sensitivity.matrix_products import node_edge_count_sensitivity
-
-_RECORD = "edges of a node"
 
 
-class NodeBlockSampler(OneShotSynthesizer):
+class NodeBlockSampler(LabelSampler):
     r"""Graphs with communities under node-level privacy, by one draw of all labels; experimental.
 
     The steps are those of :class:`BlockSampler` behind its guard, with noise for D edges in place of
@@ -98,17 +91,6 @@ class NodeBlockSampler(OneShotSynthesizer):
         check_sampler(num_communities, sweeps, guard_epsilon)
         check_max_degree(max_degree)
         self.save_hyperparameters()
-        self.degrees: Tensor
-        self.communities: Tensor
-        self.links: Tensor
-        self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
-        self.register_buffer("communities", torch.empty(0, dtype=torch.long))
-        self.register_buffer("links", torch.empty(0, 0, dtype=torch.long))
-
-    @property
-    def guard(self) -> float:
-        """Epsilon of the guard, for one edge."""
-        return guard_of(self.hparams["guard_epsilon"], self.hparams["num_nodes"])
 
     @property
     def _proved(self) -> float:
@@ -138,106 +120,51 @@ class NodeBlockSampler(OneShotSynthesizer):
         bound = self.hparams["max_degree"]
         self.assumptions.append(degree_assumption(self.records.edges, bound))
 
-    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Plan the number of edges, labels and the edges between groups, or the guard.
-
-        The number of steps has no effect.
-        """
-        if is_paid_by_guard(self._proved, budget.epsilon):
-            return [self._guard_entry()]
-        parts = self._parts(budget.epsilon)
-        count = pure_entry(
-            "num_edges",
-            "number of edges",
-            parts["degrees"].epsilon,
-            node_edge_count_sensitivity(self.hparams["max_degree"]),
-            "node_edge_count_sensitivity",
-            relation=self.relation,
-            record=_RECORD,
-        )
-        return [count, self._labels(parts["labels"].epsilon), self._links(parts["blocks"].epsilon)]
-
-    def _guard_entry(self) -> LedgerEntry:
-        sensitivity = node_pair_bit_sensitivity(self.hparams["max_degree"])
-        proof = "node_pair_bit_sensitivity"
-        return guard_entry(self._proved, sensitivity, proof, self.relation, _RECORD)
-
-    def _labels(self, epsilon: float) -> LedgerEntry:
+    def guard_entry(self) -> LedgerEntry:
+        """Cost of the guard for all edges of a node."""
         bound = self.hparams["max_degree"]
-        return labels_entry(
-            "block_labels",
-            "labels of nodes",
-            epsilon,
-            "node_label_utility_sensitivity",
-            sweeps=self.hparams["sweeps"],
-            guard=self._proved,
-            sensitivity=node_label_utility_sensitivity(bound),
+        return LedgerEntry.proved(
+            GUARD,
+            "edges",
+            Pure(self._proved),
+            node_pair_bit_sensitivity,
+            bound,
             relation=self.relation,
-            record=_RECORD,
         )
 
-    def _links(self, epsilon: float) -> LedgerEntry:
-        return pure_entry(
-            "community_links",
-            "edges within and between communities",
-            epsilon,
-            node_partition_sensitivity(self.hparams["max_degree"]),
-            "node_partition_sensitivity",
-            relation=self.relation,
-            record=_RECORD,
-        )
+    def reads_behind(self, budget: Budget) -> list[LedgerEntry]:
+        """Plan the number of edges, labels and the edges between groups."""
+        degrees, blocks = self.hparams["degree_share"], self.hparams["block_share"]
+        parts = budget.split(degrees=degrees, blocks=blocks, labels=1 - degrees - blocks)
+        bound = self.hparams["max_degree"]
+        return [
+            node_num_edges_entry(parts["degrees"].epsilon, bound),
+            LedgerEntry.proved(
+                "block_labels",
+                "labels of nodes",
+                Pure(parts["labels"].epsilon),
+                node_label_utility_sensitivity,
+                bound,
+                relation=self.relation,
+                public=chain_facts(self.hparams["sweeps"], self._proved),
+            ),
+            LedgerEntry.proved(
+                "community_links",
+                "edges within and between communities",
+                Pure(parts["blocks"].epsilon),
+                node_partition_sensitivity,
+                bound,
+                relation=self.relation,
+            ),
+        ]
 
-    def release(self, edges: Tensor, epsilon: float) -> None:
-        """Release the number of edges, labels, and the edges between groups behind the guard."""
-        guard = math.inf if math.isinf(epsilon) else self.guard
-        entry = self._guard_entry() if is_paid_by_guard(self._proved, epsilon) else None
-        with guarded_edges(self, edges, guard, entry) as known:
-            self._release_behind(known, epsilon, flip_rate(guard))
+    def release_degrees(
+        self, source: GraphStatisticsSource, reads: Reads
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Release the number of edges; degrees that are all the same are spread over the nodes."""
+        none = torch.zeros(self.hparams["num_nodes"], dtype=torch.long)
+        return noisy_num_edges(self, source, reads), none, torch.ones_like(none)
 
-    def _release_behind(self, known: Tensor, epsilon: float, false: float) -> None:
-        """Release all from a graph behind a guard that flips pairs with the probability ``false``."""
-        parts = self._parts(epsilon)
-        self.num_edges = noisy_num_edges(
-            self,
-            known,
-            parts["degrees"].epsilon,
-            sensitivity=node_edge_count_sensitivity(self.hparams["max_degree"]),
-            proof="node_edge_count_sensitivity",
-            record=_RECORD,
-        )
-        self.degrees = torch.ones(self.hparams["num_nodes"], dtype=torch.long)
-        self._release_labels(known, parts["labels"].epsilon)
-        # Degrees that are all the same are spread evenly over the nodes.
-        degrees, num_edges = fewer_degrees(
-            np.zeros(self.hparams["num_nodes"], np.int64), int(self.num_edges), false
-        )
-        self.degrees, self.num_edges = torch.from_numpy(degrees), torch.tensor(num_edges)
-        self.links = release_links(
-            self,
-            known,
-            self._links(parts["blocks"].epsilon),
-            self.communities,
-            self.degrees,
-            num_edges,
-            false,
-        )
-
-    def _release_labels(self, edges: Tensor, epsilon: float) -> None:
-        """Release the label of each node, at the cost of an edge in the law of the labels."""
-        entry, count = self._labels(epsilon), int(self.num_edges)
-        rate = epsilon / entry.sensitivity
-        size = min(self.hparams["num_communities"], self.hparams["num_nodes"])
-        model = label_law(edges.numpy(), self.degrees, size, count, rate)
-        sweeps = self.hparams["sweeps"]
-        self.communities = sample_labels(model, self.ledger, self.noise, entry, sweeps)
-
-    def _parts(self, epsilon: float) -> dict[str, Budget]:
-        return sampler_parts(epsilon, self.hparams["degree_share"], self.hparams["block_share"])
-
-    def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """Link half-edges of nearly equal degrees at random, by the edge counts of groups."""
-        return linked_groups(self.space, self.communities, self.degrees, self.links, generator)
-
-    def score(self, pairs: Tensor) -> Tensor:
-        """Expected number of edges of pairs ``(P, 2)``, see :func:`group_scores`."""
-        return group_scores(pairs, self.communities, self.degrees, self.links)
+    def num_labels(self) -> int:
+        """Number of groups."""
+        return min(self.hparams["num_communities"], self.hparams["num_nodes"])

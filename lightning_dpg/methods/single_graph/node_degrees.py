@@ -10,18 +10,17 @@ from torch import Tensor
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.degree_projection import project_degrees
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.graph.stubs import link_pairs, pair_lacking
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, Reads
 from lightning_dpg.methods.single_graph.degree_release import smooth_descent
 from lightning_dpg.methods.single_graph.privcom.max_degree import check_max_degree
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.ledger import LedgerEntry, Relation
-from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
+from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
 from lightning_dpg.privacy.sensitivity import projected_degree_sensitivity
 
 # From this share of the nodes on, the noise of a count is most of what is released.
 _LARGE_NOISE = 0.1
-_RECORD = "edges of a node"
 
 
 class NodeDegrees(OneShotSynthesizer):
@@ -86,14 +85,13 @@ class NodeDegrees(OneShotSynthesizer):
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the counts; the number of steps has no effect."""
         return [
-            pure_entry(
+            LedgerEntry.proved(
                 "degree_counts",
                 "nodes of each degree or more",
-                budget.epsilon,
-                projected_degree_sensitivity(self.degree_bound(budget.epsilon)),
-                "projected_degree_sensitivity",
+                Pure(budget.epsilon),
+                projected_degree_sensitivity,
+                self.degree_bound(budget.epsilon),
                 relation=self.relation,
-                record=_RECORD,
             )
         ]
 
@@ -116,7 +114,8 @@ class NodeDegrees(OneShotSynthesizer):
         super().on_fit_start()
         num_nodes, epsilon = self.hparams["num_nodes"], self.budget.epsilon
         bound = self.degree_bound(epsilon)
-        scale = projected_degree_sensitivity(bound) / epsilon
+        (read,) = self.plan(self.budget, 1)
+        scale = read.scale
         if not self.is_released and scale > _LARGE_NOISE * num_nodes:
             rank_zero_warn(
                 f"each count of nodes has noise of scale {scale:.3g}, beside {num_nodes:,} nodes\n"
@@ -124,25 +123,13 @@ class NodeDegrees(OneShotSynthesizer):
                 f"below {bound}"
             )
 
-    def release(self, edges: Tensor, epsilon: float) -> None:
+    def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Release the counts, and keep the degrees that they say."""
-        num_nodes, bound = self.hparams["num_nodes"], self.degree_bound(epsilon)
-        counts = counts_at_least(edges.numpy(), num_nodes, bound)
-        sensitivity = projected_degree_sensitivity(bound)
-        noisy = discrete_laplace(
-            torch.from_numpy(counts),
-            self.ledger,
-            self.noise,
-            key="degree_counts",
-            name="nodes of each degree or more",
-            epsilon=epsilon,
-            sensitivity=sensitivity,
-            proof="projected_degree_sensitivity",
-            record=_RECORD,
-        )
-        self.degrees = torch.from_numpy(
-            degrees_by_counts(noisy.numpy(), num_nodes, sensitivity / epsilon)
-        )
+        read, num_nodes = reads["degree_counts"], self.hparams["num_nodes"]
+        bound = self.degree_bound(self.budget.epsilon)
+        counts = counts_at_least(source.edges.numpy(), num_nodes, bound)
+        noisy = self.pay(read, torch.from_numpy(counts))
+        self.degrees = torch.from_numpy(degrees_by_counts(noisy.numpy(), num_nodes, read.scale))
         self.num_edges = self.degrees.sum() // 2
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:

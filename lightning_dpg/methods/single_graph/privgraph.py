@@ -21,15 +21,16 @@ from lightning_dpg.graph.end_blocks import (
     no_pairs,
     turn_order,
 )
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, Reads
 from lightning_dpg.methods.single_graph.degree_release import (
     check_shares,
     degree_entries,
     release_degrees,
 )
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry
-from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry, Pure
 from lightning_dpg.privacy.selection import choose_in_turns
 from lightning_dpg.privacy.sensitivity import (
     earlier_neighbor_sensitivity,
@@ -118,50 +119,39 @@ class PrivGraph(OneShotSynthesizer):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan degrees, communities and the edges between these; the steps have no effect."""
-        parts = self._parts(budget.epsilon)
-        communities = pure_entry(
-            "communities",
-            "communities",
-            parts["choices"].epsilon,
-            earlier_neighbor_sensitivity(),
-            "earlier_neighbor_sensitivity",
-            record=self.edge_record,
-        )
-        links = pure_entry(
-            "community_links",
-            "edges within and between communities",
-            parts["blocks"].epsilon,
-            edge_partition_sensitivity(),
-            "edge_partition_sensitivity",
-            record=self.edge_record,
-        )
-        degrees = degree_entries(parts["degrees"].epsilon, self.edge_record, **_DEGREE_SHARES)
-        return [*degrees, communities, links]
-
-    def _parts(self, epsilon: float) -> dict[str, Budget]:
         degrees, blocks = self.hparams["degree_share"], self.hparams["block_share"]
-        return Budget(epsilon, 0.0).split(
-            degrees=degrees, blocks=blocks, choices=1 - degrees - blocks
-        )
+        parts = budget.split(degrees=degrees, blocks=blocks, choices=1 - degrees - blocks)
+        return [
+            *degree_entries(parts["degrees"], self.edge_record, **_DEGREE_SHARES),
+            LedgerEntry.proved(
+                "communities",
+                "communities",
+                Pure(parts["choices"].epsilon),
+                earlier_neighbor_sensitivity,
+                record=self.edge_record,
+            ),
+            LedgerEntry.proved(
+                "community_links",
+                "edges within and between communities",
+                Pure(parts["blocks"].epsilon),
+                edge_partition_sensitivity,
+                record=self.edge_record,
+            ),
+        ]
 
-    def release(self, edges: Tensor, epsilon: float) -> None:
+    def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Release degrees, then communities in their order, then the edges between communities."""
-        parts = self._parts(epsilon)
-        self.degrees = release_degrees(self, edges, parts["degrees"].epsilon, **_DEGREE_SHARES)
-        self.release_communities(edges, parts["choices"].epsilon, epsilon)
-        self.release_links(edges, parts["blocks"].epsilon)
+        self.num_edges, self.degrees = release_degrees(self, source, reads)
+        self.release_communities(source.edges, reads["communities"])
+        self.release_links(source.edges, reads["community_links"])
 
-    def release_communities(self, edges: Tensor, epsilon: float, budget: float) -> None:
-        """Release the community of each node.
-
-        Args:
-            edges: Training records of shape ``(M, 2)`` (private).
-            epsilon: Cost of the selections.
-            budget: Epsilon that sets the default number of communities.
-        """
+    def release_communities(self, edges: Tensor, read: LedgerEntry) -> None:
+        """Release the community of each node, from edges of shape ``(M, 2)`` (private)."""
         wanted = self.hparams["num_communities"]
         if wanted is None:
-            affordable = min(_COMMUNITIES_PER_EPSILON * budget, _MOST_COMMUNITIES)
+            affordable = min(
+                _COMMUNITIES_PER_EPSILON * self.budget.epsilon, _MOST_COMMUNITIES
+            )
             wanted = max(round(affordable), _FEWEST_COMMUNITIES)
         count = min(wanted, self.hparams["num_nodes"])
         order = turn_order(self.space, self.degrees, count)
@@ -174,37 +164,16 @@ class PrivGraph(OneShotSynthesizer):
             return counted, -self.hparams["resolution"] * by_chance
 
         self.communities = torch.empty_like(order)
-        self.communities[order] = choose_in_turns(
-            torch.arange(count),
-            turn_stops(count, len(order), TURN_GROWTH),
-            utilities,
-            self.ledger,
-            self.noise,
-            key="communities",
-            name="communities",
-            epsilon=epsilon,
-            sensitivity=earlier_neighbor_sensitivity(),
-            proof="earlier_neighbor_sensitivity",
-            record=self.edge_record,
-        )
+        law = choose_in_turns(read, turn_stops(count, len(order), TURN_GROWTH), utilities)
+        self.communities[order] = self.pay(read, torch.arange(count), law)
 
-    def release_links(self, edges: Tensor, epsilon: float) -> None:
+    def release_links(self, edges: Tensor, read: LedgerEntry) -> None:
         """Release the edges of shape ``(M, 2)`` (private) within and between communities."""
         ends, cells = self.space.ends(edges).numpy(), class_cells(self.space, self._num_blocks)
         counts = np.zeros((cells[0].max() + 1,) * 2, dtype=np.int64)
         found = count_links(self._classes.numpy(), ends)
         counts[: len(found), : len(found)] = found
-        noisy = discrete_laplace(
-            torch.from_numpy(counts[cells]),
-            self.ledger,
-            self.noise,
-            key="community_links",
-            name="edges within and between communities",
-            epsilon=epsilon,
-            sensitivity=edge_partition_sensitivity(),
-            proof="edge_partition_sensitivity",
-            record=self.edge_record,
-        )
+        noisy = self.pay(read, torch.from_numpy(counts[cells]))
         counts[cells] = nearest_counts(noisy.numpy(), int(self.num_edges))
         self.links = torch.from_numpy(counts)
 

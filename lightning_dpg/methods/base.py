@@ -217,6 +217,10 @@ class PrivateModule(pl.LightningModule):
         """Book a planned read, draw its noise and publish it, see :func:`lightning_dpg.privacy.pay.pay`."""
         return pay(read, value, self.ledger, self.noise, law)
 
+    def unprotected_training(self, why: str) -> LedgerEntry:
+        """Build the entry of a training that protects nothing."""
+        return self.unprotected("training", "training", why)
+
     def unprotected(self, key: str, name: str, why: str) -> LedgerEntry:
         """Build the entry of a read without noise, which only an infinite budget allows."""
         return LedgerEntry(

@@ -27,7 +27,9 @@ def aggregate(edges: Tensor, rows: Tensor) -> Tensor:
     return sums.index_add_(0, edges[:, 1], rows[edges[:, 0]])
 
 
-def aggregation_entries(hops: int, noise_multiplier: float, relation: Relation) -> list[LedgerEntry]:
+def aggregation_entries(
+    hops: int, noise_multiplier: float, relation: Relation
+) -> list[LedgerEntry]:
     """Entries of :func:`noisy_aggregation`, one for each hop, all with the same noise."""
     return [
         LedgerEntry.proved(

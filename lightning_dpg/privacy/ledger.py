@@ -78,9 +78,7 @@ class PrivacyLedger:
     def reasons(self) -> list[str]:
         """Why the guarantee is void; empty when it is not."""
         return [
-            f"{entry.name}: {entry.why_void}"
-            for entry in self.entries
-            if not entry.event.protects
+            f"{entry.name}: {entry.why_void}" for entry in self.entries if not entry.event.protects
         ]
 
     def of(self, relation: Relation) -> list[LedgerEntry]:
@@ -254,9 +252,7 @@ class PrivacyLedger:
         self._check(extra)
         return [*self.of(self.relation), *(e for e in extra if e.relation is self.relation)]
 
-    def _affords(
-        self, relation: Relation, budget: Budget, entries: Sequence[LedgerEntry]
-    ) -> bool:
+    def _affords(self, relation: Relation, budget: Budget, entries: Sequence[LedgerEntry]) -> bool:
         """Whether entries of one relation still fit its budget."""
         asked = [*self.of(relation), *entries]
         if math.isinf(budget.epsilon) or self._is_proved(relation, asked):

@@ -188,9 +188,7 @@ def _check(
     if not bool(((epsilon > 0) & epsilon.isfinite()).all()):
         raise Refusal(f"epsilon must be positive and finite, got {epsilon.tolist()}")
     if not 1 <= reports_per_row <= shape[1]:
-        raise Refusal(
-            f"reports_per_row must lie between 1 and {shape[1]}, got {reports_per_row}"
-        )
+        raise Refusal(f"reports_per_row must lie between 1 and {shape[1]}, got {reports_per_row}")
     if not bounds[0] < bounds[1]:
         raise Refusal(f"the lower bound must be less than the upper one, got {bounds}")
 

@@ -83,7 +83,7 @@ class CELL(Synthesizer):
         """Book that nothing is protected; a finite budget refuses this entry."""
         super().on_fit_start()
         if not self.ledger.reasons:
-            self.ledger.spend(self.unprotected("training", "CELL adds no noise"))
+            self.ledger.spend(self.unprotected_training("CELL adds no noise"))
         self.num_edges.fill_(len(self.records.edges))
 
     def training_step(self, batch: PoissonBatch, batch_idx: int) -> Tensor:

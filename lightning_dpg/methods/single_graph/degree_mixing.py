@@ -86,7 +86,8 @@ class JointDegreeSynthesizer(OneShotSynthesizer):
         read = replace(read, sensitivity=sensitivity)
         law = integer_noise(read, scales=torch.from_numpy(scales))
         noisy = self.pay(read, torch.from_numpy(source.joint_degrees(largest_two)), law)
-        links = fitted_links(noisy.numpy(), cells, scales * read.scale, self.degrees.numpy())
+        noise_scales = scales * sensitivity / read.event.pure_epsilon
+        links = fitted_links(noisy.numpy(), cells, noise_scales, self.degrees.numpy())
         self.links = torch.from_numpy(links)
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:

@@ -53,7 +53,10 @@ def degree_entries(
     check_shares(count_share=count_share, sequence_share=sequence_share)
     node_share = 1 - count_share - sequence_share
     parts = budget.split(count=count_share, order=sequence_share, nodes=node_share)
-    degrees = {"order": ("ordered_degrees", "ordered degrees"), "nodes": ("degrees", "degree of each node")}
+    degrees = {
+        "order": ("ordered_degrees", "ordered degrees"),
+        "nodes": ("degrees", "degree of each node"),
+    }
     return [
         num_edges_entry(parts["count"].epsilon, record),
         *(

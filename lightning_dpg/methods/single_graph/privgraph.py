@@ -149,9 +149,7 @@ class PrivGraph(OneShotSynthesizer):
         """Release the community of each node, from edges of shape ``(M, 2)`` (private)."""
         wanted = self.hparams["num_communities"]
         if wanted is None:
-            affordable = min(
-                _COMMUNITIES_PER_EPSILON * self.budget.epsilon, _MOST_COMMUNITIES
-            )
+            affordable = min(_COMMUNITIES_PER_EPSILON * self.budget.epsilon, _MOST_COMMUNITIES)
             wanted = max(round(affordable), _FEWEST_COMMUNITIES)
         count = min(wanted, self.hparams["num_nodes"])
         order = turn_order(self.space, self.degrees, count)

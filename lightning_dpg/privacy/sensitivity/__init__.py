@@ -28,6 +28,7 @@ from lightning_dpg.privacy.sensitivity.joint_degrees import (
     joint_degree_sensitivity,
     weighted_joint_degree_sensitivity,
 )
+from lightning_dpg.privacy.sensitivity.matrix_products import node_edge_count_sensitivity
 from lightning_dpg.privacy.sensitivity.neighbor_sums import (
     aggregation_sensitivity,
     earlier_neighbor_sensitivity,
@@ -66,6 +67,7 @@ __all__ = [
     "label_utility_sensitivity",
     "largest_degrees_sensitivity",
     "log_likelihood_sensitivity",
+    "node_edge_count_sensitivity",
     "node_label_utility_sensitivity",
     "node_moment_sensitivity",
     "node_pair_bit_sensitivity",

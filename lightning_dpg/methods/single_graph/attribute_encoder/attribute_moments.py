@@ -1,5 +1,6 @@
 """AttributeMoments: links from public node attributes, by one noisy moment over the edges."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import torch
@@ -7,14 +8,15 @@ from torch import Tensor
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.pair_space import Kind
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import AttributedGraphRecords
 from lightning_dpg.methods.single_graph.attribute_encoder.method import DEGREE_SHARES
 from lightning_dpg.methods.single_graph.attribute_encoder.moment_scores import MomentScores
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, Reads
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
-from lightning_dpg.privacy.ledger import LedgerEntry, Relation
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 from lightning_dpg.privacy.sensitivity import edge_moment_sensitivity
 
 _RANK = 64
@@ -89,11 +91,9 @@ class AttributeMoments(OneShotSynthesizer):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the counts and the moment; the number of steps has no effect."""
-        epsilon = count_epsilon(budget.epsilon, self.hparams["degree_share"])
-        counts = degree_entries(epsilon, self.edge_record, **DEGREE_SHARES)
-        sensitivity = edge_moment_sensitivity()
-        moment = moment_entry(budget, counts, sensitivity, "edge_moment_sensitivity")
-        return [*counts, moment]
+        part = budget.split(counts=self.hparams["degree_share"])["counts"]
+        counts = degree_entries(part, self.edge_record, **DEGREE_SHARES)
+        return [*counts, moment_entry(budget, counts, edge_moment_sensitivity)]
 
     def on_fit_start(self) -> None:
         """Compute the public rows."""
@@ -102,12 +102,10 @@ class AttributeMoments(OneShotSynthesizer):
             own = _RANK if self.budget.epsilon >= 1 else _SMALL_RANK
             self.scores.fit(self.records.attributes, self.hparams["rank"] or own)
 
-    def release(self, edges: Tensor, epsilon: float) -> None:
+    def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Release the counts, then the moment."""
-        planned = self.plan(self.budget, 1)[-1]
-        share = count_epsilon(epsilon, self.hparams["degree_share"])
-        self.degrees = release_degrees(self, edges, share, **DEGREE_SHARES)
-        self.scores.release(edges, planned, self)
+        self.num_edges, self.degrees = release_degrees(self, source, reads)
+        self.scores.release(source.edges, reads["attribute_moment"], self)
 
     def score(self, pairs: Tensor) -> Tensor:
         """Score pairs of shape ``(P, 2)``: shape ``(P,)``."""
@@ -140,34 +138,23 @@ def check_settings(rank: int | None, degree_share: float) -> None:
         raise Refusal(f"degree_share must lie in (0, 1), got {degree_share}")
 
 
-def count_epsilon(epsilon: float, share: float) -> float:
-    """Return the part of epsilon that pays for counts."""
-    return Budget(epsilon, 0.0).split(counts=share)["counts"].epsilon
-
-
 def moment_entry(
-    budget: Budget,
-    counts: list[LedgerEntry],
-    sensitivity: float,
-    proof: str,
-    relation: Relation = Relation.EDGE,
+    budget: Budget, counts: list[LedgerEntry], proof: Callable[..., float], *arguments: object
 ) -> LedgerEntry:
     """Plan the moment with the noise that is left beside the counts.
 
     Args:
         budget: Budget of the whole run.
-        counts: Planned costs of the counts, whose record is that of the moment, too.
-        sensitivity: L2 sensitivity of the moment.
-        proof: Function that proves it.
-        relation: Neighboring relation of the guarantee.
+        counts: Planned costs of the counts, whose relation and record are those of the moment, too.
+        proof: Function that proves its L2 sensitivity.
+        *arguments: Arguments of the proof.
     """
-    return LedgerEntry(
-        key="attribute_moment",
-        name="moment of attributes over edges",
-        relation=relation,
-        mechanism="gaussian",
-        sensitivity=sensitivity,
-        proof=proof,
-        noise_multiplier=calibrate_noise_multiplier(budget, other=counts),
+    return LedgerEntry.proved(
+        "attribute_moment",
+        "moment of attributes over edges",
+        Gaussian(calibrate_noise_multiplier(budget, other=counts)),
+        proof,
+        *arguments,
+        relation=counts[0].relation,
         record=counts[0].record,
     )

@@ -17,7 +17,7 @@ from lightning_dpg.graph.scored_swaps import score_of_images, swap_by_scores
 from lightning_dpg.interfaces import AttributedGraphRecords, BatchRequest
 from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.methods.single_graph.attribute_encoder.clipping import clipped_edge_sum
-from lightning_dpg.methods.single_graph.base import Counted, noisy_num_edges
+from lightning_dpg.methods.single_graph.base import statistics_of
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn.attribute_logits import SHARPNESS, AttributeLogits, degree_levels
@@ -29,7 +29,7 @@ from lightning_dpg.nn.sided_rows import (
     rows_of_pairs,
 )
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.ledger import LedgerEntry
+from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.sampling import PoissonBatch
 from lightning_dpg.privacy.sensitivity import edge_gradient_sensitivity
 
@@ -173,17 +173,15 @@ class AttributeEncoder(Synthesizer):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the degrees and the steps, whose number is a setting."""
-        counts = degree_entries(self._degree_epsilon(budget), self.edge_record, **DEGREE_SHARES)
+        counts = self._counts(budget)
         if self.dpsgd.is_noiseless(budget):
-            return [*counts, self.unprotected("training", "no noise is added")]
+            return [*counts, self.unprotected_training("no noise is added")]
         return [*counts, *self.dpsgd.planned(budget, self.hparams["iterations"], counts)]
 
-    def _degree_epsilon(self, budget: Budget) -> float:
-        return (
-            Budget(budget.epsilon, 0.0)
-            .split(degrees=self.hparams["degree_share"])["degrees"]
-            .epsilon
-        )
+    def _counts(self, budget: Budget) -> list[LedgerEntry]:
+        """Plan the number of edges and the degrees."""
+        part = budget.split(degrees=self.hparams["degree_share"])["degrees"]
+        return degree_entries(part, self.edge_record, **DEGREE_SHARES)
 
     def cheaper_settings(self) -> str | None:
         """Fewer degrees, and more noise where it is a number."""
@@ -200,7 +198,7 @@ class AttributeEncoder(Synthesizer):
             self.rows = fit_rows(self.features, self.right_features, attributes, self.num_left)
             if self.right_features is not None:
                 self._start_at(common_directions(self.features, self.right_features))
-            self._release_degrees(self.records.edges)
+            self._release_degrees()
 
     @torch.no_grad()
     def _start_at(self, second: Tensor) -> None:
@@ -209,19 +207,14 @@ class AttributeEncoder(Synthesizer):
             assert isinstance(logits, AttributeLogits)
             logits.weight[len(second) :] = second
 
-    def _release_degrees(self, edges: Tensor) -> None:
-        """Release the degrees of records of shape ``(M, 2)`` (private)."""
-        degrees = release_degrees(
-            self, edges.cpu(), self._degree_epsilon(self.budget), **DEGREE_SHARES
-        )
-        self.degrees = degrees.to(self.device)
-        self.num_edges = self.num_edges.to(self.device)
+    def _release_degrees(self) -> None:
+        """Release the number of edges and the degrees."""
+        source = statistics_of(self.records, self.space)
+        reads = {read.key: read for read in self._counts(self.budget)}
+        num_edges, degrees = release_degrees(self, source, reads)
+        self.num_edges, self.degrees = num_edges.to(self.device), degrees.to(self.device)
         if self.dpsgd.adds_none:
-            self.ledger.spend(self.unprotected("training", "no noise is added"))
-
-    def release_num_edges(self, edges: Counted, epsilon: float) -> None:
-        """Release the number of edges (private) into ``num_edges``."""
-        self.num_edges = noisy_num_edges(self, edges, epsilon, record=self.edge_record)
+            self.ledger.spend(self.unprotected_training("no noise is added"))
 
     def step_entries(self) -> list[LedgerEntry]:
         """One sampled Gaussian per step; nothing without noise."""

@@ -13,12 +13,11 @@ from lightning_dpg.methods.single_graph.attribute_encoder.moments import (
     bilinear_form,
     edge_moment,
 )
-from lightning_dpg.methods.single_graph.base import Pays
+from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn.attribute_rows import AttributeRows
 from lightning_dpg.nn.resized_buffers import resized
 from lightning_dpg.nn.sided_rows import fit_rows, rows_of_pairs
-from lightning_dpg.privacy.ledger import LedgerEntry
-from lightning_dpg.privacy.mechanisms import gaussian
+from lightning_dpg.privacy.events import LedgerEntry
 
 RIDGE = 30.0
 """Ridge of the regression, tuned on Citeseer."""
@@ -72,28 +71,18 @@ class MomentScores(nn.Module):
             self.right_features = AttributeRows(rank).to(device)
         self.rows = fit_rows(self.features, self.right_features, attributes, self.num_left)
 
-    def release(self, edges: Tensor, planned: LedgerEntry, method: Pays) -> None:
+    def release(self, edges: Tensor, read: LedgerEntry, method: Synthesizer) -> None:
         """Release the moment, and keep the weights.
 
         Args:
             edges: Training records of shape ``(M, 2)`` (private).
-            planned: Planned cost of the moment.
-            method: The method, which pays and draws the noise.
+            read: Planned read of the moment.
+            method: The method, which pays.
         """
         rows = self.rows.cpu().double()
         rows = rows / rows.norm(dim=1, keepdim=True).clamp(min=1.0)  # at most 1 long in doubles
         moment = edge_moment(edges, rows, two_sided=self._is_two_sided)
-        noisy = gaussian(
-            moment.flatten() if self._is_two_sided else as_vector(moment),
-            method.ledger,
-            method.noise,
-            key=planned.key,
-            name=planned.name,
-            sensitivity=planned.sensitivity,
-            noise_multiplier=planned.noise_multiplier,
-            proof=planned.proof,
-            record=planned.record,
-        )
+        noisy = method.pay(read, moment.flatten() if self._is_two_sided else as_vector(moment))
         if not self._is_two_sided:
             self.form = bilinear_form(as_matrix(noisy), rows, RIDGE)
             return

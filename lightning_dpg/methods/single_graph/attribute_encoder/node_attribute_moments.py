@@ -5,28 +5,30 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import AttributedGraphRecords
 from lightning_dpg.methods.single_graph.attribute_encoder.attribute_moments import (
     check_settings,
-    count_epsilon,
     moment_entry,
 )
 from lightning_dpg.methods.single_graph.attribute_encoder.moment_scores import MomentScores
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, noisy_num_edges
+from lightning_dpg.methods.single_graph.base import (
+    OneShotSynthesizer,
+    Reads,
+    node_num_edges_entry,
+    noisy_num_edges,
+)
 from lightning_dpg.methods.single_graph.privcom.max_degree import (
     check_max_degree,
     degree_assumption,
     degree_condition,
 )
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.ledger import LedgerEntry, Relation
-from lightning_dpg.privacy.mechanisms import pure_entry
+from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.sensitivity import node_moment_sensitivity
-from lightning_dpg.privacy.sensitivity.matrix_products import node_edge_count_sensitivity
 
 # The noise of a node leaves room for few components.
 _RANK = 16
-_RECORD = "edges of a node"
 
 
 class NodeAttributeMoments(OneShotSynthesizer):
@@ -83,18 +85,10 @@ class NodeAttributeMoments(OneShotSynthesizer):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the number of edges and the moment; the number of steps has no effect."""
+        part = budget.split(counts=self.hparams["degree_share"])["counts"]
         bound = self.hparams["max_degree"]
-        count = pure_entry(
-            "num_edges",
-            "number of edges",
-            count_epsilon(budget.epsilon, self.hparams["degree_share"]),
-            node_edge_count_sensitivity(bound),
-            "node_edge_count_sensitivity",
-            relation=self.relation,
-            record=_RECORD,
-        )
-        sensitivity, proof = node_moment_sensitivity(bound), "node_moment_sensitivity"
-        return [count, moment_entry(budget, [count], sensitivity, proof, self.relation)]
+        count = node_num_edges_entry(part.epsilon, bound)
+        return [count, moment_entry(budget, [count], node_moment_sensitivity, bound)]
 
     def condition(self) -> str:
         """Condition of the guarantee: the bound on the degrees."""
@@ -108,18 +102,10 @@ class NodeAttributeMoments(OneShotSynthesizer):
         bound = self.hparams["max_degree"]
         self.assumptions.append(degree_assumption(self.records.edges, bound))
 
-    def release(self, edges: Tensor, epsilon: float) -> None:
+    def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Release the number of edges, then the moment."""
-        planned = self.plan(self.budget, 1)[-1]
-        self.num_edges = noisy_num_edges(
-            self,
-            edges,
-            count_epsilon(epsilon, self.hparams["degree_share"]),
-            sensitivity=node_edge_count_sensitivity(self.hparams["max_degree"]),
-            proof="node_edge_count_sensitivity",
-            record=_RECORD,
-        )
-        self.scores.release(edges, planned, self)
+        self.num_edges = noisy_num_edges(self, source, reads)
+        self.scores.release(source.edges, reads["attribute_moment"], self)
 
     def score(self, pairs: Tensor) -> Tensor:
         """Score pairs of shape ``(P, 2)``: shape ``(P,)``."""

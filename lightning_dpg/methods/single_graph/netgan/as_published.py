@@ -17,7 +17,8 @@ from lightning_dpg.methods.single_graph.netgan.critic_gradients import (
 )
 from lightning_dpg.methods.single_graph.netgan.dp_netgan import simpler_methods
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry
+from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import secret_generator
 from lightning_dpg.privacy.sampling import PoissonBatch
 
@@ -107,7 +108,7 @@ class DPNetGANAsPublished(WalkGAN):
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the steps; without noise, plan an unprotected entry."""
         if self.dpsgd.is_noiseless(budget):
-            return [self.unprotected("training", "no noise is added")]
+            return [self.unprotected_training("no noise is added")]
         return self.dpsgd.planned(budget, steps)
 
     def cheaper_settings(self) -> str | None:
@@ -135,7 +136,8 @@ class DPNetGANAsPublished(WalkGAN):
         if not self.ledger.steps:
             return None
         entry, claimed = self.dpsgd.entry, PrivacyLedger(self.relation)
-        claimed.spend(replace(entry, sample_rate=entry.sample_rate / 2, steps=self.ledger.steps))
+        halved = Gaussian(float(self.dpsgd.noise_multiplier), self.dpsgd.sample_rate / 2)
+        claimed.spend(replace(entry, event=halved, steps=self.ledger.steps))
         return claimed.headline(delta)[0]
 
     def training_step(self, batch: PoissonBatch, batch_idx: int) -> None:

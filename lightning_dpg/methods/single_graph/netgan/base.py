@@ -66,7 +66,7 @@ class WalkGAN(Synthesizer):
     def _start_without_noise(self, num_edges: int) -> None:
         """Book that nothing is protected; a finite budget refuses this entry."""
         if not self.ledger.reasons:
-            self.ledger.spend(self.unprotected("training", "no noise is added"))
+            self.ledger.spend(self.unprotected_training("no noise is added"))
         self.num_edges.fill_(num_edges)
 
     def _step(self, batch: Tensor) -> None:

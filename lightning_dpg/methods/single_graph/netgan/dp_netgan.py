@@ -10,7 +10,14 @@ from torch import Tensor
 
 from lightning_dpg.advice import Facts, hint
 from lightning_dpg.errors import Refusal
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import BatchRequest
+from lightning_dpg.methods.single_graph.base import (
+    Reads,
+    noisy_num_edges,
+    num_edges_entry,
+    statistics_of,
+)
 from lightning_dpg.methods.single_graph.netgan.base import WalkGAN
 from lightning_dpg.methods.single_graph.netgan.critic_gradients import (
     clipped_parameters,
@@ -21,10 +28,9 @@ from lightning_dpg.methods.single_graph.netgan.critic_gradients import (
 )
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_gaussian
-from lightning_dpg.privacy.ledger import LedgerEntry
-from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 from lightning_dpg.privacy.sampling import PoissonBatch
-from lightning_dpg.privacy.sensitivity import degree_sensitivity, edge_count_sensitivity
+from lightning_dpg.privacy.sensitivity import degree_sensitivity
 
 
 class DPNetGAN(WalkGAN):
@@ -136,11 +142,19 @@ class DPNetGAN(WalkGAN):
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the number of edges, the degrees, and the steps; without noise, unprotected."""
         if self.dpsgd.is_noiseless(budget):
-            return [self.unprotected("training", "no noise is added")]
-        counts = [] if self.hparams["num_edges"] is not None else [self._num_edges_entry()]
-        if self.hparams["degree_share"]:
-            counts.append(self._degree_entry(budget))
+            return [self.unprotected_training("no noise is added")]
+        counts = self._counts(budget)
         return counts + self.dpsgd.planned(budget, steps, counts)
+
+    def _counts(self, budget: Budget) -> list[LedgerEntry]:
+        """Plan the number of edges and the degrees, as far as the settings ask for them."""
+        share, counts = self.hparams["degree_share"], []
+        if self.hparams["num_edges"] is None:
+            counts.append(num_edges_entry(self.hparams["count_epsilon"]))
+        if share:
+            noise = Gaussian(calibrate_gaussian(budget) / share**0.5)
+            counts.append(LedgerEntry.proved("degrees", "degrees", noise, degree_sensitivity))
+        return counts
 
     def check_budget(self, budget: Budget, steps: int = 1) -> None:
         """Also refuse noise under an infinite budget, which has no shares."""
@@ -161,79 +175,28 @@ class DPNetGAN(WalkGAN):
     def on_fit_start(self) -> None:
         """Fix the noise of the steps, then release the number of edges (and degrees)."""
         super().on_fit_start()
-        edges = self.records.edges
-        if self.hparams["num_edges"] is not None:
+        given = self.hparams["num_edges"]
+        if given is not None:
             self.assumptions.append("the number of edges in the configuration")
         is_new = self.dpsgd.begin(self)
         if self.dpsgd.adds_none:
-            self._start_without_noise(len(edges))
+            self._start_without_noise(len(self.records.edges))
             return
         if is_new:
-            self._release(edges)
-        if self.hparams["num_edges"] is not None:
-            self.num_edges.fill_(self.hparams["num_edges"])
+            reads = {read.key: read for read in self._counts(self.budget)}
+            self._release(statistics_of(self.records, self.space), reads)
+        if given is not None:
+            self.num_edges.fill_(given)
 
-    def _release(self, edges: Tensor) -> None:
-        """Release the number of edges, and degrees if requested, of records of shape ``(M, 2)``."""
-        # Without a budget this fails before anything is booked.
-        degrees = self._degree_entry(self.budget) if self.hparams["degree_share"] else None
-        if self.hparams["num_edges"] is None:
-            self._release_num_edges(len(edges))
-        if degrees is not None:
-            self._release_degrees(edges, degrees.noise_multiplier)
-
-    def _num_edges_entry(self) -> LedgerEntry:
-        return LedgerEntry(
-            key="num_edges",
-            name="number of edges",
-            relation=self.relation,
-            mechanism="pure",
-            sensitivity=edge_count_sensitivity(),
-            proof="edge_count_sensitivity",
-            epsilon=self.hparams["count_epsilon"],
-        )
-
-    def _degree_entry(self, budget: Budget) -> LedgerEntry:
-        """Cost of the degrees, a share of a finite budget."""
-        return LedgerEntry(
-            key="degrees",
-            name="degrees",
-            relation=self.relation,
-            mechanism="gaussian",
-            sensitivity=degree_sensitivity(),
-            proof="degree_sensitivity",
-            noise_multiplier=calibrate_gaussian(budget) / self.hparams["degree_share"] ** 0.5,
-        )
-
-    def _release_num_edges(self, num_edges: int) -> None:
-        """Release a noisy number of edges, at least 1, from the exact number (private)."""
-        noisy = discrete_laplace(
-            torch.tensor(num_edges),
-            self.ledger,
-            self.noise,
-            key="num_edges",
-            name="number of edges",
-            epsilon=self.hparams["count_epsilon"],
-            sensitivity=edge_count_sensitivity(),
-            proof="edge_count_sensitivity",
-        )
-        num_pairs = math.comb(self.hparams["num_nodes"], 2)
-        self.num_edges.fill_(min(max(1, int(noisy)), num_pairs))
-
-    def _release_degrees(self, edges: Tensor, noise_multiplier: float) -> None:
-        """Release noisy degrees as the generator's prior, with independent ends of edges."""
-        noisy = gaussian(
-            torch.bincount(edges.flatten(), minlength=self.hparams["num_nodes"]).double(),
-            self.ledger,
-            self.noise,
-            key="degrees",
-            name="degrees",
-            sensitivity=degree_sensitivity(),
-            noise_multiplier=noise_multiplier,
-            proof="degree_sensitivity",
-        )
-        log_degree = noisy.clamp(min=0.5).log()
-        self.generator.prior.copy_(log_degree - log_degree.mean())
+    def _release(self, source: GraphStatisticsSource, reads: Reads) -> None:
+        """Release the number of edges, at least 1, and degrees, as far as they are planned."""
+        if "num_edges" in reads:
+            num_edges = max(1, int(noisy_num_edges(self, source, reads)))
+            self.num_edges.fill_(min(num_edges, self.space.num_pairs))
+        if "degrees" in reads:  # the generator's prior, with independent ends of edges
+            noisy = self.pay(reads["degrees"], source.degrees().double())
+            log_degree = noisy.clamp(min=0.5).log()
+            self.generator.prior.copy_(log_degree - log_degree.mean())
 
     def step_entries(self) -> list[LedgerEntry]:
         """One sampled Gaussian per critic step; nothing without noise."""

@@ -92,7 +92,7 @@ class NetGAN(WalkGAN):
         """Book the unprotected training."""
         super().on_fit_start()
         if not self.ledger.entries:
-            self.ledger.spend(self.unprotected("training", "NetGAN adds no noise"))
+            self.ledger.spend(self.unprotected_training("NetGAN adds no noise"))
         self.num_edges.fill_(len(self.records.edges))
 
     def training_step(self, batch: Tensor, batch_idx: int) -> None:

@@ -1,7 +1,7 @@
 """PrivCom with the published formulas, where they differ from the corrected ones."""
 
 import math
-from typing import ClassVar
+from functools import partial
 
 import torch
 from pytorch_lightning.utilities import rank_zero_warn
@@ -9,11 +9,13 @@ from torch import Tensor
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.katz import heaviest_pairs, laplacian_rows
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.methods.single_graph.base import Reads
 from lightning_dpg.methods.single_graph.privcom.matrix import KatzMatrix
 from lightning_dpg.methods.single_graph.privcom.power_method import NoisyPowerMethod
 from lightning_dpg.nn.oja import Oja
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
-from lightning_dpg.privacy.mechanisms import gaussian
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.sensitivity.matrix_products import paper_sensitivity
 
 _ALPHA = 5e-6  # as printed
@@ -59,7 +61,6 @@ class PrivComAsPublished(NoisyPowerMethod):
     """
 
     relation = Relation.NODE
-    record: ClassVar[str] = "edges of a node"
 
     def __init__(
         self,
@@ -99,13 +100,13 @@ class PrivComAsPublished(NoisyPowerMethod):
             "releases, and what communities they show are those of noise"
         )
 
-    def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
+    def planned_counts(self, budget: Budget) -> list[LedgerEntry]:
         """Plan no counts: the number of edges is assumed public."""
         return []
 
-    def release_counts(self, edges: Tensor, epsilon: float) -> None:
+    def release_counts(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Read the exact number of edges."""
-        self.num_edges.fill_(len(edges))
+        self.num_edges.fill_(source.num_edges())
 
     def calibrated(self, budget: Budget) -> list[float]:
         """Noise multipliers of a step and of each eigenvalue, by equal parts of the budget."""
@@ -121,13 +122,13 @@ class PrivComAsPublished(NoisyPowerMethod):
         """Rows are not shortened."""
         return 1.0
 
-    def product_sensitivity(self, block: Tensor) -> tuple[float, str]:
+    def product_bound(self, block: Tensor) -> "partial[float]":
         """Bound on the difference between any two graphs."""
-        return paper_sensitivity(), "paper_sensitivity"
+        return partial(paper_sensitivity)
 
-    def value_sensitivity(self, basis: Tensor) -> tuple[float, str]:
+    def value_bound(self, basis: Tensor) -> "partial[float]":
         """Bound on the difference between the squares of any two graphs."""
-        return paper_sensitivity(), "paper_sensitivity"
+        return partial(paper_sensitivity)
 
     def direction(self) -> Tensor:
         """Direction of the next step: the noisy product, added to the basis at the printed rate."""
@@ -139,8 +140,8 @@ class PrivComAsPublished(NoisyPowerMethod):
         """Release squared eigenvalues; the radicand of the paper's root may be negative."""
         basis = self.vectors.detach()
         squares = self.times(basis).square().sum(dim=0)
-        terms = self.value_terms(basis, float(self.noise_multipliers[1]))
-        noisy = [gaussian(square, self.ledger, self.noise, **terms) for square in squares]
+        read = self.value_entry(basis, float(self.noise_multipliers[1]))
+        noisy = [self.pay(read, square) for square in squares]
         self.keep_estimate(torch.stack(noisy).clamp(min=0).sqrt())
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:

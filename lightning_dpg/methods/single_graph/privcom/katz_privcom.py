@@ -1,8 +1,12 @@
 """PrivCom on a Katz matrix, for graphs of bounded degrees."""
 
+from functools import partial
+
 from torch import Tensor
 
 from lightning_dpg.errors import Refusal
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.methods.single_graph.base import Reads
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.single_graph.privcom.matrix import bounded_katz
 from lightning_dpg.methods.single_graph.privcom.max_degree import (
@@ -15,7 +19,8 @@ from lightning_dpg.methods.single_graph.privcom.power_method import (
     NoisyPowerMethod,
     check_settings,
 )
-from lightning_dpg.privacy.ledger import LedgerEntry
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.sensitivity.matrix_products import katz_sensitivity
 
 
@@ -91,21 +96,20 @@ class KatzPrivCom(NoisyPowerMethod):
         """Refuse degrees beyond the bound, and state the bound."""
         self.assumptions.append(degree_assumption(edges, self.hparams["max_degree"]))
 
-    def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
-        """The number of edges and the degrees."""
-        return degree_entries(self.hparams["degree_share"] * epsilon, **DEGREE_SHARES)
+    def planned_counts(self, budget: Budget) -> list[LedgerEntry]:
+        """Plan the number of edges and the degrees."""
+        part = budget.split(degrees=self.hparams["degree_share"])["degrees"]
+        return degree_entries(part, **DEGREE_SHARES)
 
-    def release_counts(self, edges: Tensor, epsilon: float) -> None:
+    def release_counts(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Release the number of edges and the degrees."""
-        share = self.hparams["degree_share"]
-        self.degrees = release_degrees(self, edges, share * epsilon, **DEGREE_SHARES)
+        self.num_edges, self.degrees = release_degrees(self, source, reads)
 
-    def product_sensitivity(self, block: Tensor) -> tuple[float, str]:
+    def product_bound(self, block: Tensor) -> "partial[float]":
         """Bound on the change of the product by an edge, for any block."""
-        decay, terms = self.matrix.decay, self.matrix.terms
-        bound = katz_sensitivity(decay, terms, self.hparams["max_degree"], changed_edges=1)
-        return bound, "katz_sensitivity"
+        decay, terms, most = self.matrix.decay, self.matrix.terms, self.hparams["max_degree"]
+        return partial(katz_sensitivity, decay, terms, most, changed_edges=1)
 
-    def value_sensitivity(self, basis: Tensor) -> tuple[float, str]:
+    def value_bound(self, basis: Tensor) -> "partial[float]":
         """Bound on the change of the two-sided product by an edge."""
-        return self.product_sensitivity(basis)
+        return self.product_bound(basis)

@@ -1,14 +1,19 @@
 """PrivCom: private eigenvectors of the adjacency matrix, with noise for single edges."""
 
+from functools import partial
+
 from torch import Tensor
 
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.methods.single_graph.base import Reads
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.single_graph.privcom.power_method import (
     DEGREE_SHARES,
     NoisyPowerMethod,
     check_settings,
 )
-from lightning_dpg.privacy.ledger import LedgerEntry
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.sensitivity.matrix_products import (
     edge_product_sensitivity,
     edge_rayleigh_sensitivity,
@@ -74,19 +79,19 @@ class PrivCom(NoisyPowerMethod):
         self.save_hyperparameters()
         check_settings(clip, degree_share, value_share)
 
-    def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
+    def planned_counts(self, budget: Budget) -> list[LedgerEntry]:
         """Plan the number of edges and the degrees."""
-        return degree_entries(self.hparams["degree_share"] * epsilon, **DEGREE_SHARES)
+        part = budget.split(degrees=self.hparams["degree_share"])["degrees"]
+        return degree_entries(part, **DEGREE_SHARES)
 
-    def release_counts(self, edges: Tensor, epsilon: float) -> None:
+    def release_counts(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Release the number of edges and the degrees."""
-        share = self.hparams["degree_share"]
-        self.degrees = release_degrees(self, edges, share * epsilon, **DEGREE_SHARES)
+        self.num_edges, self.degrees = release_degrees(self, source, reads)
 
-    def product_sensitivity(self, block: Tensor) -> tuple[float, str]:
+    def product_bound(self, block: Tensor) -> "partial[float]":
         """Bound on the change of the product by an edge."""
-        return edge_product_sensitivity(block), "edge_product_sensitivity"
+        return partial(edge_product_sensitivity, block)
 
-    def value_sensitivity(self, basis: Tensor) -> tuple[float, str]:
+    def value_bound(self, basis: Tensor) -> "partial[float]":
         """Bound on the change of the two-sided product by an edge."""
-        return edge_rayleigh_sensitivity(basis), "edge_rayleigh_sensitivity"
+        return partial(edge_rayleigh_sensitivity, basis)

@@ -1,6 +1,6 @@
 """PrivCom with noise for all edges of a node, for graphs of bounded degrees."""
 
-from typing import ClassVar
+from functools import partial
 
 import torch
 from pytorch_lightning.utilities import rank_zero_warn
@@ -8,7 +8,12 @@ from torch import Tensor
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.low_rank_edges import degrees_by_rows
-from lightning_dpg.methods.single_graph.base import noisy_num_edges
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.methods.single_graph.base import (
+    Reads,
+    node_num_edges_entry,
+    noisy_num_edges,
+)
 from lightning_dpg.methods.single_graph.privcom.matrix import bounded_katz
 from lightning_dpg.methods.single_graph.privcom.max_degree import (
     check_max_degree,
@@ -19,11 +24,10 @@ from lightning_dpg.methods.single_graph.privcom.power_method import (
     NoisyPowerMethod,
     check_settings,
 )
-from lightning_dpg.privacy.ledger import LedgerEntry, Relation
-from lightning_dpg.privacy.mechanisms import pure_entry
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.sensitivity.matrix_products import (
     katz_sensitivity,
-    node_edge_count_sensitivity,
     node_product_sensitivity,
     node_rayleigh_sensitivity,
 )
@@ -76,7 +80,6 @@ class NodePrivCom(NoisyPowerMethod):
     """
 
     relation = Relation.NODE
-    record: ClassVar[str] = "edges of a node"
 
     def __init__(
         self,
@@ -121,48 +124,30 @@ class NodePrivCom(NoisyPowerMethod):
             "attributes,\nand NodeBlockSampler finds large groups, under one more condition"
         )
 
-    def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
+    def planned_counts(self, budget: Budget) -> list[LedgerEntry]:
         """Plan the number of edges."""
-        return [
-            pure_entry(
-                "num_edges",
-                "number of edges",
-                self.hparams["degree_share"] * epsilon,
-                node_edge_count_sensitivity(self.hparams["max_degree"]),
-                "node_edge_count_sensitivity",
-                relation=self.relation,
-                record=self.record,
-            )
-        ]
+        part = budget.split(degrees=self.hparams["degree_share"])["degrees"]
+        return [node_num_edges_entry(part.epsilon, self.hparams["max_degree"])]
 
-    def release_counts(self, edges: Tensor, epsilon: float) -> None:
+    def release_counts(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Release the number of edges."""
-        self.num_edges = noisy_num_edges(
-            self,
-            edges,
-            self.hparams["degree_share"] * epsilon,
-            sensitivity=node_edge_count_sensitivity(self.hparams["max_degree"]),
-            proof="node_edge_count_sensitivity",
-            record=self.record,
-        )
+        self.num_edges = noisy_num_edges(self, source, reads)
 
-    def product_sensitivity(self, block: Tensor) -> tuple[float, str]:
+    def product_bound(self, block: Tensor) -> "partial[float]":
         """Bound on the change of the product by the edges of a node."""
-        max_degree = self.hparams["max_degree"]
         if self.matrix.hops:
-            return self._katz_sensitivity(), "katz_sensitivity"
-        return node_product_sensitivity(block, max_degree), "node_product_sensitivity"
+            return self._katz_bound()
+        return partial(node_product_sensitivity, block, self.hparams["max_degree"])
 
-    def value_sensitivity(self, basis: Tensor) -> tuple[float, str]:
+    def value_bound(self, basis: Tensor) -> "partial[float]":
         """Bound on the change of the two-sided product by the edges of a node."""
-        max_degree = self.hparams["max_degree"]
         if self.matrix.hops:
-            return self._katz_sensitivity(), "katz_sensitivity"
-        return node_rayleigh_sensitivity(basis, max_degree), "node_rayleigh_sensitivity"
+            return self._katz_bound()
+        return partial(node_rayleigh_sensitivity, basis, self.hparams["max_degree"])
 
-    def _katz_sensitivity(self) -> float:
-        decay, terms, max_degree = self.matrix.decay, self.matrix.terms, self.hparams["max_degree"]
-        return katz_sensitivity(decay, terms, max_degree, changed_edges=max_degree)
+    def _katz_bound(self) -> "partial[float]":
+        decay, terms, most = self.matrix.decay, self.matrix.terms, self.hparams["max_degree"]
+        return partial(katz_sensitivity, decay, terms, most, changed_edges=most)
 
     @torch.no_grad()
     def release_values(self) -> None:

@@ -2,7 +2,9 @@
 
 import math
 from abc import abstractmethod
-from typing import Any, ClassVar
+from dataclasses import replace
+from functools import partial
+from typing import ClassVar
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -13,15 +15,16 @@ from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.graph.katz import inverse_katz
 from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import BatchRequest, GraphRecords
-from lightning_dpg.methods.single_graph.base import Counted, noisy_num_edges
+from lightning_dpg.methods.single_graph.base import Reads, statistics_of
 from lightning_dpg.methods.single_graph.degree_release import check_shares
 from lightning_dpg.methods.single_graph.privcom.matrix import ADJACENCY, KatzMatrix
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn.oja import Oja, orthonormal
+from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry
-from lightning_dpg.privacy.mechanisms import gaussian
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 from lightning_dpg.privacy.sensitivity.matrix_products import rounded_up
 
 DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
@@ -52,7 +55,6 @@ class NoisyPowerMethod(Synthesizer):
     """
 
     is_trained: ClassVar[bool] = False
-    record: ClassVar[str] = "undirected edge"
     records: GraphRecords
 
     def __init__(self, num_nodes: int | None, rank: int, iterations: int) -> None:
@@ -83,29 +85,20 @@ class NoisyPowerMethod(Synthesizer):
         self._adjacency: csr_array | None = None
 
     @abstractmethod
-    def planned_counts(self, epsilon: float) -> list[LedgerEntry]:
-        """Plan all releases before the steps.
-
-        Args:
-            epsilon: Epsilon of the whole budget.
-        """
+    def planned_counts(self, budget: Budget) -> list[LedgerEntry]:
+        """Plan all reads before the steps, from the whole budget."""
 
     @abstractmethod
-    def release_counts(self, edges: Tensor, epsilon: float) -> None:
-        """Make the releases of :meth:`planned_counts`.
-
-        Args:
-            edges: Training records of shape ``(M, 2)`` (private).
-            epsilon: Epsilon of the whole budget.
-        """
+    def release_counts(self, source: GraphStatisticsSource, reads: Reads) -> None:
+        """Pay for the reads of :meth:`planned_counts`."""
 
     @abstractmethod
-    def product_sensitivity(self, block: Tensor) -> tuple[float, str]:
-        """Sensitivity of the product of the matrix with a public block ``(N, K)``, and its proof."""
+    def product_bound(self, block: Tensor) -> "partial[float]":
+        """Sensitivity of the product of the matrix with a public block ``(N, K)``, not yet called."""
 
     @abstractmethod
-    def value_sensitivity(self, basis: Tensor) -> tuple[float, str]:
-        """Sensitivity of the two-sided product with a public basis ``(N, K)``, and its proof."""
+    def value_bound(self, basis: Tensor) -> "partial[float]":
+        """Sensitivity of the two-sided product with a public basis ``(N, K)``, not yet called."""
 
     def check_records(self, edges: Tensor) -> None:
         """Refuse invalid records, and state assumptions about them, before any release."""
@@ -121,20 +114,16 @@ class NoisyPowerMethod(Synthesizer):
     def on_fit_start(self) -> None:
         """Release the counts, and fix the noise of the steps."""
         super().on_fit_start()
-        edges = self.records.edges
-        self.check_records(edges)
+        self.check_records(self.records.edges)
         if not self.steps_planned:  # a resumed run has released them
             multipliers = self.calibrated(self.budget)
+            reads = {read.key: read for read in self.planned_counts(self.budget)}
             self.steps_planned.fill_(self.hparams["iterations"])
-            self.release_counts(edges, self.budget.epsilon)
+            self.release_counts(statistics_of(self.records, self.space), reads)
             self.noise_multipliers = torch.tensor(multipliers, dtype=torch.double)
         self.announce()
         if not self.is_released and not self.ledger.affords(*self.step_entries()):
             self._finish()  # a killed run may have spent more than its checkpoint records
-
-    def release_num_edges(self, edges: Counted, epsilon: float) -> None:
-        """Release the number of edges (private) into ``num_edges``."""
-        self.num_edges = noisy_num_edges(self, edges, epsilon)
 
     def calibrated(self, budget: Budget) -> list[float]:
         """Noise multipliers of a step and of the eigenvalues, which spend the rest of the budget.
@@ -143,7 +132,7 @@ class NoisyPowerMethod(Synthesizer):
             BudgetTooSmall: If no amount of noise keeps the budget.
         """
         steps, share = self.hparams["iterations"], self.hparams["value_share"]
-        sigma = calibrate_noise_multiplier(budget, other=self.planned_counts(budget.epsilon))
+        sigma = calibrate_noise_multiplier(budget, other=self.planned_counts(budget))
         return [sigma * math.sqrt(steps / (1 - share)), sigma / math.sqrt(share)]
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
@@ -161,12 +150,11 @@ class NoisyPowerMethod(Synthesizer):
         for_product, for_values = self.calibrated(budget)
         longest, whole = (torch.full_like(self.rows, x) for x in (self.longest_row, 1.0))
         scale = self.rows.shape[1] ** -0.5
-        products = self.product_terms(longest * scale, for_product)
-        values = self.value_terms(whole * scale, for_values)
+        products = self.product_entry(longest * scale, for_product)
         return [
-            *self.planned_counts(budget.epsilon),
-            self._entry(products, self.hparams["iterations"]),
-            self._entry(values, self.num_values),
+            *self.planned_counts(budget),
+            replace(products, steps=self.hparams["iterations"]),
+            replace(self.value_entry(whole * scale, for_values), steps=self.num_values),
         ]
 
     def step_entries(self) -> list[LedgerEntry]:
@@ -174,9 +162,11 @@ class NoisyPowerMethod(Synthesizer):
         if self.is_released:
             return []
         for_product, for_values = self.noise_multipliers.tolist()
-        products = self.product_terms(self.shown_block(), for_product)
-        values = self.value_terms(self.vectors.detach(), for_values)
-        return [self._entry(products), self._entry(values, self.num_values)]
+        values = self.value_entry(self.vectors.detach(), for_values)
+        return [
+            self.product_entry(self.shown_block(), for_product),
+            replace(values, steps=self.num_values),
+        ]
 
     @property
     def longest_row(self) -> float:
@@ -189,36 +179,30 @@ class NoisyPowerMethod(Synthesizer):
         """Number of releases for the eigenvalues."""
         return 1
 
-    def _entry(self, terms: dict[str, Any], steps: int = 1) -> LedgerEntry:
-        return LedgerEntry(relation=self.relation, mechanism="gaussian", steps=steps, **terms)
+    def product_entry(self, block: Tensor, noise_multiplier: float) -> LedgerEntry:
+        """Cost of the product with a public block of shape ``(N, K)``."""
+        return self._entry("products", self.product_bound(block), noise_multiplier)
 
-    def product_terms(self, block: Tensor, noise_multiplier: float) -> dict[str, Any]:
-        """Terms of the release of the product with a public block of shape ``(N, K)``."""
-        return self._terms("products", *self.product_sensitivity(block), noise_multiplier)
+    def value_entry(self, basis: Tensor, noise_multiplier: float) -> LedgerEntry:
+        """Cost of the two-sided product with a public basis."""
+        return self._entry("eigenvalues", self.value_bound(basis), noise_multiplier)
 
-    def value_terms(self, basis: Tensor, noise_multiplier: float) -> dict[str, Any]:
-        """Terms of the release of the two-sided product with a public basis."""
-        return self._terms("eigenvalues", *self.value_sensitivity(basis), noise_multiplier)
-
-    def _terms(
-        self, name: str, sensitivity: float, proof: str, noise_multiplier: float
-    ) -> dict[str, Any]:
-        return {
-            "key": name,
-            "name": name,
-            "sensitivity": rounded_up(sensitivity),
-            "proof": proof,
-            "noise_multiplier": noise_multiplier,
-            "record": self.record,
-        }
+    def _entry(self, key: str, bound: "partial[float]", noise_multiplier: float) -> LedgerEntry:
+        return LedgerEntry(
+            key=key,
+            name=key,
+            relation=self.relation,
+            event=Gaussian(noise_multiplier),
+            sensitivity=rounded_up(bound()),
+            proof=bound.func.__name__,
+        )
 
     def announce(self) -> None:
         """Report the noise before the first step, from public numbers only."""
 
     def product_std(self) -> float:
         """Standard deviation of the noise in the next product (public)."""
-        terms = self.product_terms(self.shown_block(), float(self.noise_multipliers[0]))
-        return float(terms["sensitivity"] * terms["noise_multiplier"])
+        return self.product_entry(self.shown_block(), float(self.noise_multipliers[0])).scale
 
     def shown_block(self) -> Tensor:
         """The basis with its rows shortened (public), shape ``(N, K)``."""
@@ -245,8 +229,8 @@ class NoisyPowerMethod(Synthesizer):
     def direction(self) -> Tensor:
         """Direction of the next step, ``(N, K)``: the product with :meth:`shown_block` (noisy)."""
         shown = self.shown_block()
-        terms = self.product_terms(shown, float(self.noise_multipliers[0]))
-        return gaussian(self.times(shown), self.ledger, self.noise, **terms)
+        read = self.product_entry(shown, float(self.noise_multipliers[0]))
+        return self.pay(read, self.times(shown))
 
     def _finish(self) -> None:
         """Release the eigenvalues and drop the graph."""
@@ -260,8 +244,7 @@ class NoisyPowerMethod(Synthesizer):
         """Release the two-sided product; rotate V and the rows to its eigenvectors."""
         basis = self.vectors.detach()
         product = basis.T @ self.times(basis)
-        terms = self.value_terms(basis, float(self.noise_multipliers[1]))
-        noisy = gaussian(product, self.ledger, self.noise, **terms)
+        noisy = self.pay(self.value_entry(basis, float(self.noise_multipliers[1])), product)
         values, turn = torch.linalg.eigh((noisy + noisy.T) / 2)
         values, turn = values.flip(0), turn.flip(1)
         self.vectors.copy_(basis @ turn)

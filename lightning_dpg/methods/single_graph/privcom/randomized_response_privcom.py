@@ -10,7 +10,8 @@ from lightning_dpg.advice import MAX_REPORT_NODES, excess_of_reports
 from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
 from lightning_dpg.graph.spectral import noise_scale, shrunken, spectrum
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, Reads
 from lightning_dpg.methods.single_graph.degree_release import (
     check_shares,
     degree_entries,
@@ -20,8 +21,10 @@ from lightning_dpg.methods.single_graph.privcom.power_method import (
     DEGREE_SHARES,
     checked_num_nodes,
 )
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry
-from lightning_dpg.privacy.mechanisms import pure_entry, randomized_response, response_rates
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry, Pure
+from lightning_dpg.privacy.mechanisms import randomized_response, response_rates
+from lightning_dpg.privacy.sensitivity import pair_bit_sensitivity
 
 
 class RandomizedResponsePrivCom(OneShotSynthesizer):
@@ -85,11 +88,12 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the number of edges, the degrees and the reports."""
-        parts = self._parts(budget.epsilon)
-        reports = parts["reports"].epsilon
+        share = self.hparams["degree_share"]
+        parts = budget.split(counts=share, reports=1 - share)
+        reports = Pure(parts["reports"].epsilon)
         return [
-            *degree_entries(parts["counts"].epsilon, **DEGREE_SHARES),
-            pure_entry("edge_reports", "edges", reports, 1, "pair_bit_sensitivity"),
+            *degree_entries(parts["counts"], **DEGREE_SHARES),
+            LedgerEntry.proved("edge_reports", "edges", reports, pair_bit_sensitivity),
         ]
 
     def check_budget(self, budget: Budget, steps: int = 1) -> None:
@@ -99,26 +103,13 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
         if excess is not None:
             raise MisconfigurationException(f"{excess}, or take PrivCom or PrivGraph")
 
-    def _parts(self, epsilon: float) -> dict[str, Budget]:
-        share = self.hparams["degree_share"]
-        return Budget(epsilon, 0.0).split(counts=share, reports=1 - share)
-
-    def release(self, edges: Tensor, epsilon: float) -> None:
+    def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Release the number of edges, the degrees and the reports; keep their eigenvectors."""
-        parts, (size, rank) = self._parts(epsilon), self.rows.shape
-        self.degrees = release_degrees(self, edges, parts["counts"].epsilon, **DEGREE_SHARES)
-        report_epsilon = parts["reports"].epsilon
-        numbers = randomized_response(
-            pair_numbers(edges, size),
-            num_pairs(size),
-            self.ledger,
-            self.noise,
-            key="edge_reports",
-            name="edges",
-            epsilon=report_epsilon,
-            proof="pair_bit_sensitivity",
-        )
-        rates = response_rates(report_epsilon)
+        read, (size, rank) = reads["edge_reports"], self.rows.shape
+        self.num_edges, self.degrees = release_degrees(self, source, reads)
+        law = randomized_response(read, num_pairs(size))
+        numbers = self.pay(read, pair_numbers(source.edges, size), law)
+        rates = response_rates(read.event.pure_epsilon)
         scale = noise_scale(self.degrees, *rates)
         found = spectrum(numbered_pairs(numbers, size), size, rank, *rates, scale=scale)
         padding = (0, rank - len(found.values))

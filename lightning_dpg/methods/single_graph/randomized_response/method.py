@@ -11,7 +11,13 @@ from lightning_dpg.advice import MAX_REPORT_NODES, Facts, cases, excess_of_repor
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.edge_sampling import MAX_NODES, draw_posterior
 from lightning_dpg.graph.spectral import shrunken
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, num_edges_entry
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.methods.single_graph.base import (
+    OneShotSynthesizer,
+    Reads,
+    noisy_num_edges,
+    num_edges_entry,
+)
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.single_graph.randomized_response.prior import prior_probabilities
 from lightning_dpg.methods.single_graph.randomized_response.spectral_structure import (
@@ -26,8 +32,10 @@ from lightning_dpg.methods.single_graph.randomized_response.spectral_structure i
 )
 from lightning_dpg.nn import InnerProductDecoder, LowRankLogits
 from lightning_dpg.nn.low_rank import WEIGHT_DECAY
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry
-from lightning_dpg.privacy.mechanisms import pure_entry, randomized_response, response_rates
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry, Pure
+from lightning_dpg.privacy.mechanisms import randomized_response, response_rates
+from lightning_dpg.privacy.sensitivity import pair_bit_sensitivity
 
 _LEAST_DEGREE = 0.5
 # Part of the reports that validates the fit to the others, selected by public coins.
@@ -150,15 +158,24 @@ class RandomizedResponse(OneShotSynthesizer):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the number of edges or the degrees, and the reports; the steps have no effect."""
-        parts = self._parts(budget.epsilon)
+        h = self.hparams
+        share = h["count_share"] + h["degree_share"]
+        parts = budget.split(counts=share, reports=1 - share)
         counts = [num_edges_entry(parts["counts"].epsilon, self.edge_record)]
-        if self.hparams["degree_share"]:
-            counts = degree_entries(parts["counts"].epsilon, **self._degree_shares)
-        reports = parts["reports"].epsilon
-        bits = pure_entry(
-            "edge_reports", "edges", reports, 1, "pair_bit_sensitivity", record=self.edge_record
+        if h["degree_share"]:
+            own = {
+                "count_share": h["count_share"] / share,
+                "sequence_share": h["degree_share"] / share / 4,
+            }
+            counts = degree_entries(parts["counts"], self.edge_record, **own)
+        reports = LedgerEntry.proved(
+            "edge_reports",
+            "edges",
+            Pure(parts["reports"].epsilon),
+            pair_bit_sensitivity,
+            record=self.edge_record,
         )
-        return [*counts, bits]
+        return [*counts, reports]
 
     def check_budget(self, budget: Budget, steps: int = 1) -> None:
         """Refuse a budget whose false reports are too many for a model, by public facts alone."""
@@ -168,39 +185,17 @@ class RandomizedResponse(OneShotSynthesizer):
         if self.model is not None and excess is not None:
             raise MisconfigurationException(f"{excess}, or take ChungLu or PrivGraph")
 
-    def _parts(self, epsilon: float) -> dict[str, Budget]:
-        counts = self.hparams["count_share"] + self.hparams["degree_share"]
-        return Budget(epsilon, 0.0).split(counts=counts, reports=1 - counts)
-
-    @property
-    def _degree_shares(self) -> dict[str, float]:
-        """Shares of the budget outside of the reports."""
-        share = self.hparams["count_share"] + self.hparams["degree_share"]
-        return {
-            "count_share": self.hparams["count_share"] / share,
-            "sequence_share": self.hparams["degree_share"] / share / 4,
-        }
-
-    def release(self, edges: Tensor, epsilon: float) -> None:
+    def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Release the number of edges, optional degrees, and the reports; fit a model to them."""
-        space, parts = self.space, self._parts(epsilon)
+        space, read = self.space, reads["edge_reports"]
         if self.hparams["degree_share"]:
-            self._release_degrees(edges, parts["counts"].epsilon)
+            self.num_edges, degrees = release_degrees(self, source, reads)
+            self.degrees = degrees.float().clamp(min=_LEAST_DEGREE)
         else:
-            self.release_num_edges(edges, parts["counts"].epsilon)
-        self.report_epsilon.fill_(parts["reports"].epsilon)
-        numbers = randomized_response(
-            space.numbers(edges),
-            space.num_pairs,
-            self.ledger,
-            self.noise,
-            key="edge_reports",
-            name="edges",
-            epsilon=float(self.report_epsilon),
-            thinning=self.thinning,
-            proof="pair_bit_sensitivity",
-            record=space.record,
-        )
+            self.num_edges = noisy_num_edges(self, source, reads)
+        self.report_epsilon.fill_(read.event.pure_epsilon)
+        law = randomized_response(read, space.num_pairs, self.thinning)
+        numbers = self.pay(read, space.numbers(source.edges), law)
         self.reported = space.pairs(numbers).int()  # half the size in memory and in a release
         if not self.hparams["degree_share"]:
             self._count_degrees()
@@ -260,10 +255,6 @@ class RandomizedResponse(OneShotSynthesizer):
         expected = true_rate * int(self.num_edges) + false_rate * others
         # Neither is above 0 if there is no pair.
         return min(1.0, int(self.num_edges) / expected) if expected else 1.0
-
-    def _release_degrees(self, edges: Tensor, epsilon: float) -> None:
-        degrees = release_degrees(self, edges, epsilon, **self._degree_shares)
-        self.degrees = degrees.float().clamp(min=_LEAST_DEGREE)
 
     def _count_degrees(self) -> None:
         """Estimate degrees from the reports."""

@@ -1,7 +1,6 @@
 """BTER: private degrees, private clustering by degree, and blocks that reproduce both."""
 
 from collections.abc import Callable, Iterator
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -99,7 +98,6 @@ class BTER(OneShotSynthesizer):
     """
 
     reads_counts = True
-    added_tensors: ClassVar[frozenset[str]] = frozenset({"spread"})
 
     def __init__(
         self,

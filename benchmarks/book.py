@@ -16,7 +16,7 @@ from lightning_dpg.book.request import Request
 from lightning_dpg.book.sqlite_file import SQLite
 from lightning_dpg.book.verification import faults
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
 
 COST = 1e-6
 
@@ -126,9 +126,9 @@ def _request(steps: int, releases: int = 1) -> Request:
 def _plan(steps: int, releases: int = 1) -> list[LedgerEntry]:
     return [
         LedgerEntry(
+            key=f"release_{number}",
             name=f"release {number}",
-            mechanism="pure",
-            epsilon=(1 + number) * COST,
+            event=Pure((1 + number) * COST),
             steps=steps,
             relation=Relation.EDGE,
             sensitivity=1.0,

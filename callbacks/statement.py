@@ -148,7 +148,8 @@ def _entry(entry: LedgerEntry) -> dict[str, Any]:
     """Return the applicable amounts of an entry, with epsilon cleaned of rounding errors."""
     amounts = {amount.name for amount in fields(entry.event)}
     others = {"noise_multiplier", "epsilon", "delta"} - amounts
-    values = entry.to_dict() | {"epsilon": float(f"{entry.epsilon:.12g}")}
+    values = entry.to_dict()
+    values["epsilon"] = float(f"{values['epsilon']:.12g}")
     return {key: _number(value) for key, value in values.items() if key not in others}
 
 

@@ -214,7 +214,7 @@ def check_loader(trainer: Trainer, method: Released) -> None:
     Raises:
         MisconfigurationException: If a step costs less than what the loader draws.
     """
-    rates = {entry.sample_rate for entry in method.step_entries()}
+    rates = {entry.event.sample_rate for entry in method.step_entries()}
     if not rates or (rates == {1.0} and method.batch_request().kind == "all"):
         return  # no step is booked, or each reads all records whatever the batch holds
     check_rate(check_sampler(trainer.train_dataloader, trainer), rates)

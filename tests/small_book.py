@@ -5,7 +5,7 @@ from lightning_dpg.book.identity import Fingerprint
 from lightning_dpg.book.projection import record
 from lightning_dpg.book.request import Request
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Pure, Relation
 
 EVIL = '<script>alert("x")</script>[red]=1+1'
 
@@ -13,8 +13,8 @@ EVIL = '<script>alert("x")</script>[red]=1+1'
 def entry(epsilon=None, sigma=None, steps=1, relation=Relation.EDGE):
     values = {"relation": relation, "sensitivity": 1.0, "proof": "by hand", "steps": steps}
     if sigma is None:
-        return LedgerEntry(name="counts", mechanism="pure", epsilon=epsilon, **values)
-    return LedgerEntry(name="noise", mechanism="gaussian", noise_multiplier=sigma, **values)
+        return LedgerEntry(key="counts", name="counts", event=Pure(epsilon), **values)
+    return LedgerEntry(key="noise", name="noise", event=Gaussian(sigma), **values)
 
 
 def new_book(url, name="crm", epsilon=2.0, delta=1e-6, **changes):

@@ -89,11 +89,9 @@ def _run(run: Run, condition: Condition | None) -> dict[str, Any]:
 
 def _entry(planned: Planned) -> dict[str, Any]:
     entry = planned.entry
-    values = (
-        *(entry.name, entry.mechanism, entry.epsilon, entry.delta, entry.noise_multiplier),
-        *(entry.sample_rate, entry.sensitivity, entry.steps, planned.booked, entry.proof),
-    )
-    return dict(zip(_OF_ENTRY, values, strict=True))
+    own = {"release": entry.name, "steps_planned": entry.steps, "steps_booked": planned.booked}
+    values = entry.to_dict() | own
+    return {name: values[name] for name in _OF_ENTRY}
 
 
 def _defused(value: Any) -> Any:

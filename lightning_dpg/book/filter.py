@@ -55,7 +55,7 @@ import numpy as np
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.accounting import ORDERS, Curve, rdp_pure
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import Event, Gaussian, LedgerEntry
+from lightning_dpg.privacy.events import Approximate, Event, Gaussian, LedgerEntry
 
 Rule = Literal["split", "sum"]
 """``split`` divides delta between both filters; ``sum`` gives it to the first and ends the second."""
@@ -93,8 +93,11 @@ class Spending(NamedTuple):
     @property
     def counted(self) -> list[LedgerEntry]:
         """The entries and, at no epsilon, what the run owes: planned releases that may fail."""
-        owed = [entry for entry in self.plan if entry.delta] if self.entries else []
-        left = [replace(entry, epsilon=0.0) for entry in beyond(owed, self.entries)]
+        owed = [entry for entry in self.plan if entry.event.total_delta] if self.entries else []
+        left = [
+            replace(entry, event=Approximate(0.0, entry.event.total_delta))
+            for entry in beyond(owed, self.entries)
+        ]
         return [*self.entries, *left]
 
 
@@ -199,7 +202,7 @@ def _renyi_passes(total: Budget, runs: Together) -> bool:
 
 def has_noise(entries: Sequence[LedgerEntry]) -> bool:
     """Whether there is Gaussian noise, which has no pure epsilon."""
-    return any(entry.mechanism == Gaussian.mechanism for entry in entries)
+    return any(isinstance(entry.event, Gaussian) for entry in entries)
 
 
 def _order(total: Budget) -> tuple[int, float]:

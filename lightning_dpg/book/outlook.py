@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import NamedTuple
 
 from lightning_dpg.book.filter import Spending, Together
@@ -88,8 +89,12 @@ def _positive(*deltas: float) -> list[float]:
 
 
 def _noise(entries: Sequence[LedgerEntry]) -> float | None:
-    steps = [entry for entry in entries if isinstance(entry.event, Gaussian)]
-    return max(steps, key=lambda entry: entry.steps).noise_multiplier if steps else None
+    steps = [
+        (entry.steps, entry.event.noise_multiplier)
+        for entry in entries
+        if isinstance(entry.event, Gaussian)
+    ]
+    return max(steps, key=itemgetter(0))[1] if steps else None
 
 
 def _largest(fits: Callable[[float], bool], near: float, digits: int) -> float:

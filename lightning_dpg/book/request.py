@@ -184,7 +184,7 @@ def check(known: DataSet, request: Request, entries: Sequence[LedgerEntry]) -> N
         if not entry.event.protects:
             raise BookError(
                 f"{known.name}: {request.method} reads the data without protection, which no total "
-                f"affords: {entry.event.why_void}"
+                f"affords: {entry.why_void}"
             )
     # The delta of much Gaussian noise is smaller than any number of the machine, and is not 0.
     is_exceeded = request.budget.delta == 0 and has_noise(entries)

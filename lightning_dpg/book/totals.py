@@ -102,11 +102,13 @@ def node_level(entries: Sequence[LedgerEntry], delta: float, degree: int) -> flo
     """
     if not entries:
         return 0.0
-    bound = max((e.epsilon for e in entries if e.key == "largest_degrees"), default=math.inf)
+    bound = max(
+        (e.event.pure_epsilon for e in entries if e.key == "largest_degrees"), default=math.inf
+    )
     late = merged([entry for entry in entries if _rests_on_a_bound(entry)])
     own = merged([entry for entry in entries if not _rests_on_a_bound(entry)])
     entries = [*own, *late]
-    if all(entry.sample_rate == 1 for entry in entries):
+    if all(entry.event.sample_rate == 1 for entry in entries):
         groups = [_of_group(entry, degree) for entry in own]
         groups += [_of_group(entry, degree, bound) for entry in late]
         return composition.headline(groups, delta)[0]
@@ -124,7 +126,7 @@ def node_level(entries: Sequence[LedgerEntry], delta: float, degree: int) -> flo
 
 def _rests_on_a_bound(entry: LedgerEntry) -> bool:
     """Whether these are joint degrees of an earlier version, which fail where T was too small."""
-    return entry.key == "joint_degrees" and entry.delta > 0
+    return entry.key == "joint_degrees" and entry.event.total_delta > 0
 
 
 def _of_group(entry: LedgerEntry, size: int, earlier: float = 0.0) -> LedgerEntry:
@@ -137,8 +139,8 @@ def _of_group(entry: LedgerEntry, size: int, earlier: float = 0.0) -> LedgerEntr
     """
     event = entry.event
     if isinstance(event, Gaussian):
-        return replace(entry, noise_multiplier=event.noise_multiplier / size)
+        return replace(entry, event=Gaussian(event.noise_multiplier / size))
     if isinstance(event, Approximate):
         delta = group_budget(earlier + event.epsilon, event.delta, size).delta
-        return replace(entry, epsilon=size * event.epsilon, delta=min(delta, 1 - 1e-9))
-    return replace(entry, epsilon=size * event.pure_epsilon)
+        return replace(entry, event=Approximate(size * event.epsilon, min(delta, 1 - 1e-9)))
+    return replace(entry, event=Pure(size * event.pure_epsilon))

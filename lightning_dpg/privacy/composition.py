@@ -106,7 +106,7 @@ def tight_delta(entries: Sequence[LedgerEntry], epsilon: float, resolution: floa
     for event, steps in costs(entries).items():
         if math.isinf(event.pure_epsilon + event.squared_mu):
             return 1.0
-        if isinstance(event, Gaussian) and event.is_sampled:
+        if isinstance(event, Gaussian) and event.sample_rate < 1:
             noise = min(event.noise_multiplier, _MOST_NOISE)
             sampled.append((noise, event.sample_rate, steps))
         elif isinstance(event, Gaussian):
@@ -128,7 +128,7 @@ def fits(entries: Sequence[LedgerEntry], budget: Budget) -> bool:
     epsilon, delta = budget
     if math.isinf(epsilon):
         return True
-    if not any(entry.event.is_sampled for entry in entries):
+    if not any(entry.event.sample_rate < 1 for entry in entries):
         if quick_delta(entries, epsilon) <= delta:
             return True
         is_open = delta and _has_noise(entries)
@@ -171,7 +171,7 @@ def _has_noise(entries: Sequence[LedgerEntry]) -> bool:
 
 def _without_sampling(entries: Sequence[LedgerEntry]) -> tuple[float, float] | None:
     """Gaussian-DP parameter and sum of epsilons, or None if an entry is sampled."""
-    if any(entry.event.is_sampled for entry in entries):
+    if any(entry.event.sample_rate < 1 for entry in entries):
         return None
     mu = math.sqrt(sum(entry.squared_mu for entry in entries))
     return mu, math.fsum(entry.pure_epsilon for entry in entries)

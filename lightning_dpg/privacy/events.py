@@ -77,9 +77,9 @@ class Event(ABC):
         return 0.0
 
     @property
-    def is_sampled(self) -> bool:
-        """Whether the protected record is drawn with a probability below 1."""
-        return False
+    def sample_rate(self) -> float:
+        """Probability with which the protected record is drawn."""
+        return 1.0
 
 
 @dataclass(frozen=True)
@@ -105,11 +105,6 @@ class Gaussian(Event):
     def curve(self) -> Curve:
         """Renyi curve of the sampled Gaussian mechanism."""
         return accounting.rdp_gaussian(self.noise_multiplier, self.sample_rate)
-
-    @property
-    def is_sampled(self) -> bool:
-        """Whether the sample rate is below 1."""
-        return self.sample_rate < 1
 
     @property
     def squared_mu(self) -> float:
@@ -267,7 +262,7 @@ class LedgerEntry:
         if not self.sensitivity >= 0:
             raise Refusal(f"{self.name}: sensitivity must not be negative, got {self.sensitivity}")
         # A record is in the sample or not: the curve is that of adding or removing one.
-        if self.event.is_sampled and self.relation is not Relation.EDGE:
+        if self.event.sample_rate < 1 and self.relation is not Relation.EDGE:
             raise Refusal(
                 f"{self.name}: sampling is accounted for adding or removing one record "
                 f"({Relation.EDGE}), not for the relation {self.relation}"

@@ -71,7 +71,8 @@ class PrivacyLedger:
         return sum(
             entry.steps
             for entry in self.entries
-            if isinstance(entry.event, Gaussian) and (entry.event.is_sampled or entry.steps > 1)
+            if isinstance(entry.event, Gaussian)
+            and (entry.event.sample_rate < 1 or entry.steps > 1)
         )
 
     @property

@@ -406,11 +406,11 @@ def _faults_by_the_plan(
         planned = plan.get(entry.key)
         if planned is None:
             continue
-        kind = (entry.mechanism, entry.record, entry.sample_rate)
-        if kind != (planned.mechanism, planned.record, planned.sample_rate):
+        event, least = entry.event, planned.event
+        kind = (event.mechanism, entry.record, event.sample_rate)
+        if kind != (least.mechanism, planned.record, least.sample_rate):
             yield f"{STATEMENT}: its read {entry.key!r} is of another kind than {name} makes it"
             continue
-        event, least = entry.event, planned.event
         is_cheaper = event.pure_epsilon < least.pure_epsilon * (1 - _OF_PLAN)
         is_cheaper |= event.total_delta < least.total_delta * (1 - _OF_PLAN)
         if not (is_solved and entry.key in training):

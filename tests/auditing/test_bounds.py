@@ -17,6 +17,7 @@ from lightning_dpg.auditing.bounds import (
 )
 from lightning_dpg.privacy import dpsgd
 from lightning_dpg.privacy.dpsgd import DPSGD, clipped_gradient_sum
+from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
 from lightning_dpg.privacy.mechanisms import (
     discrete_laplace,
@@ -154,13 +155,12 @@ def train(inserted, noise, *, sigma=1.0, rate=0.5, booked_rate=None, copies=1, s
     seen = torch.zeros(COUNT)
     ledger.observer = lambda _, noisy: seen.add_(noisy)
     entry = LedgerEntry(
+        key="gradient",
         name="gradient",
         relation=Relation.EDGE,
-        mechanism="gaussian",
         sensitivity=1.0,
         proof="edge_gradient_sensitivity",
-        noise_multiplier=sigma,
-        sample_rate=booked_rate or rate,
+        event=Gaussian(sigma, booked_rate or rate),
     )
     records, coins = inserted.nonzero().flatten().repeat(copies), NoiseSource()
 

@@ -10,12 +10,12 @@ from lightning_dpg.book.identity import Fingerprint
 from lightning_dpg.book.request import Request
 from lightning_dpg.interfaces import Identity
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.events import Gaussian, Relation
+from tests.entries import entry
 
 
 def pure(epsilon, steps=1, **changes):
-    values = {"name": "counts", "relation": Relation.EDGE, "sensitivity": 1.0, "proof": "by hand"}
-    return LedgerEntry(mechanism="pure", epsilon=epsilon, steps=steps, **(values | changes))
+    return entry("pure", name="counts", epsilon=epsilon, steps=steps, **changes)
 
 
 def asked(*plan, epsilon=None, delta=0.0, **changes):
@@ -72,7 +72,7 @@ def test_a_release_that_was_not_reserved_is_refused(url):
 
 def test_what_cannot_be_booked_is_refused_and_books_nothing(url):
     book = new(url)
-    noise = replace(pure(0.0), mechanism="gaussian", noise_multiplier=1e3)  # delta underflows
+    noise = replace(pure(0.0), event=Gaussian(1e3))  # delta underflows
     for request, message in [
         (asked(pure(0.5, relation=Relation.NODE)), "relation edge.*relation node"),
         (asked(), "plans no release"),

@@ -7,17 +7,16 @@ from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.request import Request
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_gaussian
-from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from tests.book.test_book import asked, new, pure
+from tests.entries import entry
 
 SIGMA = 10 * calibrate_gaussian(Budget(0.5, 1e-7))  # a hundred steps are (0.5, 1e-7)
 
 
 def steps(number, **changes):
-    values = {"name": "steps", "relation": Relation.EDGE, "sensitivity": 1.0, "proof": "by hand"}
-    noise = {"noise_multiplier": SIGMA} | changes
-    return LedgerEntry(mechanism="gaussian", steps=number, **(values | noise))
+    return entry(**({"name": "steps", "noise_multiplier": SIGMA, "steps": number} | changes))
 
 
 def training(journal, *made, previous=None, epsilon=0.5, plan=None):
@@ -157,8 +156,8 @@ def test_a_block_that_was_lost_is_lost_once(book, stopped, tmp_path):
     run = book.reserve("crm", training(again, steps(30), previous=stopped))
     ledger = PrivacyLedger(Relation.EDGE)
     ledger.journal = again
-    for entry in (steps(30), *run.unseen, steps(20)):  # 10 steps are unseen
-        ledger.spend(entry)
+    for made in (steps(30), *run.unseen, steps(20)):  # 10 steps are unseen
+        ledger.spend(made)
     run.book(steps(20))
     book.close()
     other = Book(book.url)

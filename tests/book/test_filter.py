@@ -14,12 +14,8 @@ from lightning_dpg.privacy.accounting import gdp_delta
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_gaussian
 from lightning_dpg.privacy.composition import fits
-from lightning_dpg.privacy.events import LedgerEntry, Relation
-
-
-def entry(mechanism, **changes):
-    values = {"name": mechanism, "relation": Relation.EDGE, "sensitivity": 1.0, "proof": "by hand"}
-    return LedgerEntry(mechanism=mechanism, **(values | changes))
+from lightning_dpg.privacy.events import Approximate, Pure
+from tests.entries import entry
 
 
 def passes(total, rule, runs):
@@ -115,8 +111,8 @@ def late(epsilon, delta):
     *degrees, bound, joint = UniformDK2(40, bound_share=0.005, degree_share=0.005).plan(
         Budget(epsilon, delta), 1
     )
-    bound = replace(bound, mechanism="pure", delta=0.0)
-    return [*degrees, bound, replace(joint, mechanism="approximate", delta=delta)]
+    bound = replace(bound, event=Pure(bound.event.epsilon))
+    return [*degrees, bound, replace(joint, event=Approximate(joint.event.epsilon, delta))]
 
 
 def now(epsilon, delta):

@@ -8,13 +8,13 @@ from lightning_dpg.book.request import Request, asked, largest_epsilon, rule_of
 from lightning_dpg.book.rows import DataSet, Planned, Run
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.calibration import calibrate_gaussian
-from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.events import Relation
 from tests.book.test_book import pure
+from tests.entries import entry
 
 
 def gaussian(budget):
-    values = {"name": "sums", "relation": Relation.EDGE, "sensitivity": 1.0, "proof": "by hand"}
-    return LedgerEntry(mechanism="gaussian", noise_multiplier=calibrate_gaussian(budget), **values)
+    return entry(name="sums", noise_multiplier=calibrate_gaussian(budget))
 
 
 def known(total, rule="split"):

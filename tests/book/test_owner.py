@@ -13,8 +13,9 @@ from lightning_dpg.book.log import Line, append, lines
 from lightning_dpg.book.refusals import check_record
 from lightning_dpg.book.verification import faults
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.events import Relation
 from tests.book.test_book import asked, new, pure
+from tests.entries import entry
 
 
 @pytest.fixture
@@ -106,8 +107,7 @@ def test_a_resumed_run_counts_once_against_a_grant(file, become, tmp_path):
     """Gaussian releases count by the budget of the run, which a resumed run shares."""
     book = new(file)
     book.grant("crm", "owner", Budget(1.0, 1e-7))
-    values = {"name": "steps", "relation": Relation.EDGE, "sensitivity": 1.0, "proof": "by hand"}
-    noise = LedgerEntry(mechanism="gaussian", noise_multiplier=50.0, **values)
+    noise = entry(name="steps", noise_multiplier=50.0)
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
     values = {"epsilon": 0.75, "delta": 1e-7}
     run = book.reserve("crm", asked(noise, noise, journal=first, **values))

@@ -14,14 +14,13 @@ from lightning_dpg.privacy.accounting import rdp_to_epsilon
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import laplace_tail_bound
 from lightning_dpg.privacy.composition import quick_epsilon
-from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.meaning import group_budget
 from lightning_dpg.privacy.sensitivity import largest_degrees_sensitivity
+from tests.entries import entry
 
 
-def entry(mechanism="pure", **changes):
-    values = {"name": mechanism, "relation": Relation.EDGE, "sensitivity": 1.0, "proof": "by hand"}
-    return LedgerEntry(mechanism=mechanism, **(values | changes))
+def pure(**values):
+    return entry("pure", **values)
 
 
 def run(epsilon, delta, *entries):
@@ -34,16 +33,16 @@ def spent(runs, delta):
 
 # Five runs as their methods book them: BTER, DPNetGAN, PrivCom (noisy Oja), graph kernels, a count.
 FIVE = [
-    run(0.5, 0.0, entry(epsilon=0.25, steps=2)),
+    run(0.5, 0.0, pure(epsilon=0.25, steps=2)),
     run(
         4.0,
         1e-6,
-        entry(epsilon=0.1),
+        pure(epsilon=0.1),
         entry("gaussian", noise_multiplier=4.0, sample_rate=0.05, steps=2000),
     ),
     run(2.0, 1e-6, entry("gaussian", noise_multiplier=8.0, steps=6)),
     run(3.0, 1e-6, entry("gaussian", noise_multiplier=6.0, steps=3)),
-    run(0.2, 0.0, entry(epsilon=0.2)),
+    run(0.2, 0.0, pure(epsilon=0.2)),
 ]
 
 
@@ -77,8 +76,8 @@ def test_five_runs_by_the_accountant_of_others():
 
 
 def test_pure_runs_add_up_and_the_budgets_of_runs_where_that_is_less():
-    pure = [run(0.5, 0.0, entry(epsilon=0.5)), run(0.25, 0.0, entry(epsilon=0.25))]
-    assert spent(pure, 1e-6) == (0.75, "sum of pure epsilons")
+    both = [run(0.5, 0.0, pure(epsilon=0.5)), run(0.25, 0.0, pure(epsilon=0.25))]
+    assert spent(both, 1e-6) == (0.75, "sum of pure epsilons")
     assert spent([], 1e-6)[0] == 0
     # A run whose own ledger holds it to less than this accountant can prove of one entry.
     tight = [run(0.5, 1e-6, entry("gaussian", noise_multiplier=1.0))]
@@ -93,7 +92,7 @@ def test_gaussian_noise_of_a_group_has_the_known_epsilons(size, expected):  # PR
 
 def test_node_level_of_pure_and_of_sampled_releases():
     assert node_level([], 1e-6, 5) == 0
-    assert node_level([entry(epsilon=0.2, steps=2)], 0.0, 5) == pytest.approx(2.0)
+    assert node_level([pure(epsilon=0.2, steps=2)], 0.0, 5) == pytest.approx(2.0)
     sampled = [entry("gaussian", noise_multiplier=4.0, sample_rate=0.05, steps=500)]
     found = node_level(sampled, 1e-5, 3)
     by_hand = []  # the best of many deltas of one edge
@@ -112,7 +111,7 @@ def test_node_level_of_mixed_releases_is_that_of_a_group():
     noisy = distributions.from_gaussian_mechanism(sigma, sensitivity=size).self_compose(3)
     bits = common.DifferentialPrivacyParameters(size * epsilon, 0.0)
     exact = noisy.compose(distributions.from_privacy_parameters(bits))
-    entries = [entry("gaussian", noise_multiplier=sigma, steps=3), entry(epsilon=epsilon)]
+    entries = [entry("gaussian", noise_multiplier=sigma, steps=3), pure(epsilon=epsilon)]
     found = node_level(entries, 1e-6, size)
     assert found == pytest.approx(exact.get_epsilon_for_delta(1e-6), rel=5e-3)
 
@@ -135,7 +134,7 @@ def test_node_level_of_releases_that_may_fail_and_of_randomized_response():
     size, epsilon, delta = 3, 0.4, 1e-4
     yes = 1 / (1 + math.exp(-epsilon))
     truth, lies = yes**size, (1 - yes) ** size
-    assert math.log(truth / lies) == pytest.approx(node_level([entry(epsilon=epsilon)], 0.0, size))
+    assert math.log(truth / lies) == pytest.approx(node_level([pure(epsilon=epsilon)], 0.0, size))
     of_one = entry("approximate", epsilon=epsilon, delta=delta)
     needed = delta * sum(math.exp(k * epsilon) for k in range(size))
     assert node_level([of_one], needed * (1 + 1e-9), size) == pytest.approx(size * epsilon)

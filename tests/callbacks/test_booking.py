@@ -23,7 +23,7 @@ from lightning_dpg.methods import BlockSampler, ChungLu, PrivateGraphKernel
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.composition import fits
-from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
 from tests.training import quiet_trainer
 
 KARATE = nx.karate_club_graph()
@@ -165,11 +165,10 @@ class Steps(PrivateModule):
             key="steps",
             name="steps",
             relation=self.relation,
-            mechanism="gaussian",
             sensitivity=1.0,
-            noise_multiplier=4.0,
             proof="test",
             steps=steps,
+            event=Gaussian(4.0),
         )
         return [entry]
 

@@ -2,6 +2,7 @@
 
 import ast
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,11 @@ import torch
 import lightning_dpg
 from lightning_dpg.callbacks.card.reads import _place, _proof_names, expected_error, read_of
 from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
-from lightning_dpg.privacy.mechanisms import discrete_laplace, gaussian
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.pay import pay
+from tests import entries
 from tests.cards import card_of
 
 SOURCES = Path(lightning_dpg.__file__).parent
@@ -151,21 +154,13 @@ def test_reads_are_told_by_their_mechanisms():
     assert "wrong with probability 0.01." in read_of(reports)["description"]
 
 
-@pytest.mark.parametrize("released", ["discrete_laplace", "gaussian"])
-def test_expected_errors_are_those_of_the_mechanisms(released):
-    ledger, size = PrivacyLedger(Relation.EDGE), 40_000
-    terms = {
-        "key": "degrees",
-        "name": "degrees",
-        "proof": "degree_l1_sensitivity",
-        "sensitivity": 2,
-    }
-    zeros, noise = torch.zeros(size, dtype=torch.long), NoiseSource()
-    if released == "gaussian":
-        drawn = gaussian(zeros, ledger, noise, noise_multiplier=1.3, **terms)
-    else:
-        drawn = discrete_laplace(zeros, ledger, noise, epsilon=0.5, **terms)
-    error = expected_error(ledger.entries[0].to_dict())
+@pytest.mark.parametrize("event", [Pure(0.5), Gaussian(1.3)])
+def test_expected_errors_are_those_of_the_mechanisms(event):
+    read = replace(entries.entry(name="degrees", sensitivity=2, noise_multiplier=1.0), event=event)
+    read = replace(read, proof="degree_l1_sensitivity")
+    zeros = torch.zeros(40_000, dtype=torch.long)
+    drawn = pay(read, zeros, PrivacyLedger(Relation.EDGE), NoiseSource())
+    error = expected_error(read.to_dict())
     assert drawn.abs().double().mean() == pytest.approx(error["mean_absolute_error"], rel=0.05)
     exceeded = (drawn.abs() > error["half_width_95"]).double().mean()
     assert 0.03 < exceeded < 0.06

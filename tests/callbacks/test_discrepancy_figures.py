@@ -11,6 +11,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import DiscrepancyFigures
 from lightning_dpg.callbacks.discrepancy_figures import heat_map, layout_figure
+from lightning_dpg.privacy.events import NonPrivate
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
 from tests.training import quiet_trainer
 
@@ -45,11 +46,12 @@ def test_figures_go_to_the_run_folder_and_to_wandb(tmp_path, monkeypatch, is_exa
     module = Compared()
     if is_exact:
         entry = LedgerEntry(
+            key="embeddings",
             name="embeddings",
             relation=Relation.LOCAL_GRAPH,
-            mechanism="non_private",
             sensitivity=math.inf,
             proof="",
+            event=NonPrivate(),
         )
         module.ledger.spend(entry)
     monkeypatch.setattr(

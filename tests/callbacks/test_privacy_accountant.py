@@ -26,6 +26,7 @@ from lightning_dpg.methods import (
 )
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonSampler
@@ -55,13 +56,12 @@ class Steps(PrivateModule):
     def step_entries(self):
         return [
             LedgerEntry(
+                key="steps",
                 name="steps",
                 relation=self.relation,
-                mechanism="gaussian",
                 sensitivity=1.0,
                 proof="test",
-                noise_multiplier=self.hparams["sigma"],
-                sample_rate=self.hparams["q"],
+                event=Gaussian(self.hparams["sigma"], self.hparams["q"]),
             )
         ]
 
@@ -277,12 +277,12 @@ def ledger_of(*entries):
 
 def pure(name, epsilon):
     return LedgerEntry(
+        key=name,
         name=name,
         relation=PrivateModule.relation,
-        mechanism="pure",
         sensitivity=1,
         proof="test",
-        epsilon=epsilon,
+        event=Pure(epsilon),
     )
 
 

@@ -20,6 +20,7 @@ from lightning_dpg.datamodules.records import EdgeRecords
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods import ChungLu, DPNetGAN
 from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonSampler
@@ -47,13 +48,12 @@ class Reader(PrivateModule):
     def step_entries(self):
         return [
             LedgerEntry(
+                key="steps",
                 name="steps",
                 relation=self.relation,
-                mechanism="gaussian",
                 sensitivity=1.0,
                 proof="test",
-                noise_multiplier=1.0,
-                sample_rate=RATE,
+                event=Gaussian(1.0, RATE),
             )
         ]
 

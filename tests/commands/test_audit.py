@@ -14,7 +14,7 @@ from lightning_dpg.auditing.scores import white_box
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.main import main
-from lightning_dpg.methods.single_graph import base as one_shot
+from lightning_dpg.methods import base
 from lightning_dpg.privacy import mechanisms
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.planting import plant
@@ -118,11 +118,11 @@ def test_missing_integer_noise_is_caught(audit, monkeypatch, view, fits):
 
 
 def test_an_exact_number_of_edges_that_is_called_private_is_caught(audit, monkeypatch):
-    def exact(value, ledger, noise, *, key, name, epsilon, sensitivity, proof, record):
-        mechanisms.spend_pure(ledger, key, name, epsilon, sensitivity, proof, record)
-        return ledger.publish(key, value)
+    def exact(read, value, ledger, noise, law=None):
+        ledger.spend(read)
+        return ledger.publish(read.key, value)
 
-    monkeypatch.setattr(one_shot, "discrete_laplace", exact)
+    monkeypatch.setattr(base, "pay", exact)
     runs = ("--runs", "8", "--confidence", "0.8")
     code, result = audit("--config", "erdos_renyi", "--privacy.epsilon", "0.2", *runs)
     assert code == 1

@@ -27,7 +27,8 @@ from lightning_dpg.methods.graph_set.base import NUM_EDGES
 from lightning_dpg.nn.graph_vae import CONTEXT_DIM
 from lightning_dpg.privacy import aggregation_perturbation as aggregation
 from lightning_dpg.privacy import mechanisms
-from lightning_dpg.privacy.ledger import LedgerEntry, Relation
+from lightning_dpg.privacy.pay import pay
+from tests import entries
 from tests.scoring import scored
 
 # A few steps are enough for all that is released once.
@@ -130,8 +131,7 @@ SIZES = torch.tensor([4, 5])
 
 
 def entry(name, **values):
-    values = {"mechanism": "gaussian", "sensitivity": 1.0, "noise_multiplier": 1.0} | values
-    return LedgerEntry(name=name, relation=Relation.EDGE, proof="test", **values)
+    return entries.entry(name=name, **({"noise_multiplier": 1.0} | values))
 
 
 def worlds(pairs, known, likelihood):
@@ -258,9 +258,9 @@ def test_honest_methods_pass(audit, capsys, config, view):
     assert "verdict: not refuted" in capsys.readouterr().out
 
 
-def without_noise(value, ledger, noise, **booked):
-    """``gaussian`` that takes the money and adds nothing."""
-    return mechanisms.gaussian(value, ledger, silent(), **booked)
+def without_noise(read, value, ledger, noise):
+    """``pay`` that books the read and adds nothing."""
+    return pay(read, value, ledger, silent())
 
 
 def silent():
@@ -271,7 +271,7 @@ def silent():
 
 
 def test_missing_noise_of_the_sums_is_caught(audit, monkeypatch):
-    monkeypatch.setattr(aggregation, "gaussian", without_noise)
+    monkeypatch.setattr(aggregation, "pay", without_noise)
     # Evidence weighs by declared noise: next to nothing is spent on the other releases.
     shares = {"aggregation_share": 0.8, "count_share": 0.01, "noise_multiplier": 1000}
     options = [text for key, value in shares.items() for text in (f"--model.{key}", str(value))]

@@ -23,7 +23,7 @@ from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.dpsgd import clipped_gradient_sum
-from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch
@@ -303,12 +303,12 @@ def test_noise_follows_the_sensitivity_and_not_the_clipping_norm():
 def test_other_releases_are_paid_for_beside_the_rounds():
     budget = Budget(2.0, 1e-5)
     count = LedgerEntry(
+        key="count",
         name="count",
         relation=Relation.LOCAL_GRAPH,
-        mechanism="pure",
         sensitivity=edge_count_sensitivity(),
         proof="edge_count_sensitivity",
-        epsilon=1.5,
+        event=Pure(1.5),
     )
     (alone,), (beside,) = (federated().planned(budget, 8, other) for other in ([], [count]))
     assert alone.steps == beside.steps == 8

@@ -12,6 +12,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 from lightning_dpg.privacy import accounting
 from lightning_dpg.privacy.accounting import ORDERS
+from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
 
 CORA, CITESEER = 2048 / 6784, 2048 / 3118
@@ -43,14 +44,13 @@ def sampled(sigma, q, steps):
     ledger = PrivacyLedger(Relation.EDGE)
     ledger.spend(
         LedgerEntry(
+            key="critic",
             name="critic",
             relation=Relation.EDGE,
-            mechanism="gaussian",
             sensitivity=1.0,
             proof="by hand",
-            noise_multiplier=sigma,
-            sample_rate=q,
             steps=steps,
+            event=Gaussian(sigma, q),
         )
     )
     return ledger

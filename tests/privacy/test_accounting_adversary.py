@@ -14,21 +14,17 @@ from lightning_dpg.privacy.accounting import ORDERS
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall, digits_down
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier, laplace_tail_bound
 from lightning_dpg.privacy.composition import fits, headline
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 from lightning_dpg.privacy.mechanisms import integer_rate
 from lightning_dpg.privacy.multi_bit import least_rate
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.pay import pay
 from lightning_dpg.privacy.piecewise import piecewise_law
 from lightning_dpg.running.plan import plan
+from tests.entries import entry
 
 DELTAS = [0.1, 1e-3, 1e-5, 1e-8, 1e-12]
 RATES = [1e-5, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.9999, 1.0]
-
-
-def entry(mechanism="gaussian", **amounts):
-    return LedgerEntry(
-        name="x", relation=Relation.EDGE, mechanism=mechanism, sensitivity=1, proof="x", **amounts
-    )
 
 
 def optimistic(parts, interval):
@@ -133,8 +129,8 @@ class Coins(NoiseSource):
 def test_reports_of_large_epsilons_keep_them(epsilon):
     noise, ledger = Coins(unsafe_seed=1), PrivacyLedger(Relation.EDGE)
     present = torch.arange(3)
-    terms = {"key": "x", "name": "x", "proof": "x", "epsilon": epsilon}
-    kept = mechanisms.randomized_response(present, 10, ledger, noise, **terms)
+    read = entry("pure", epsilon=epsilon)
+    kept = pay(read, present, ledger, noise, mechanisms.randomized_response(read, 10))
     (n, of_present), (m, of_absent) = noise.asked
     assert (n, m) == (3, 7)
     assert len(kept) == 3  # no coin fell, and coins of present bits are those of their loss
@@ -146,9 +142,12 @@ def test_reports_of_large_epsilons_keep_them(epsilon):
 
 def test_missing_noise_is_not_paid_by_a_sample():
     ledger = PrivacyLedger(Relation.EDGE)
-    terms = {"key": "x", "name": "x", "proof": "x", "epsilon": math.inf, "cost": 1.0}
-    mechanisms.discrete_laplace(torch.tensor([1]), ledger, NoiseSource(), **terms)
+    read = entry("pure", epsilon=math.inf)
+    law = mechanisms.integer_noise(read, epsilon=1.0)
+    assert int(pay(read, torch.tensor(1), ledger, NoiseSource(), law)) == 1
     assert ledger.epsilon(1e-5) == math.inf
+    with pytest.raises(ValueError, match="positive and finite"):
+        mechanisms.integer_noise(entry("pure", epsilon=1.0), epsilon=math.inf)
 
 
 @pytest.mark.parametrize("sensitivity", [1, 3, 2**31, 2**53 + 1])

@@ -5,7 +5,12 @@ import itertools
 import pytest
 import torch
 
-from lightning_dpg.privacy.aggregation_perturbation import aggregate, noisy_aggregation
+from lightning_dpg.privacy.aggregation_perturbation import (
+    aggregate,
+    aggregation_entries,
+    noisy_aggregation,
+)
+from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded, PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import aggregation_sensitivity
@@ -18,11 +23,9 @@ def graphs():
     return torch.tensor(list(itertools.product([False, True], repeat=10)))
 
 
-def release(edges, features, sigma, **options):
-    ledger = PrivacyLedger(Relation.EDGE)
-    noise = NoiseSource(unsafe_seed=0)
-    rows = noisy_aggregation(edges, features, 2, ledger, noise, noise_multiplier=sigma, **options)
-    return rows, ledger
+def release(edges, features, sigma):
+    ledger, reads = PrivacyLedger(Relation.EDGE), aggregation_entries(2, sigma, Relation.EDGE)
+    return noisy_aggregation(edges, features, reads, ledger, NoiseSource(unsafe_seed=0)), ledger
 
 
 def test_one_edge_moves_a_hop_by_exactly_the_square_root_of_two_in_all_graphs_of_five_nodes():
@@ -63,10 +66,8 @@ def test_longer_rows_are_scaled_to_norm_one_and_shorter_ones_stay():
 def test_each_hop_is_booked_and_has_noise_of_its_scale():
     features = torch.nn.functional.normalize(torch.randn(4000, 4))
     rows, ledger = release(torch.empty(0, 2, dtype=torch.long), features, 3.0)
-    booked = [(e.name, e.mechanism, e.sensitivity, e.noise_multiplier) for e in ledger.entries]
-    assert booked == [
-        (f"sums over neighbors, hop {hop}", "gaussian", 2**0.5, 3.0) for hop in (1, 2)
-    ]
+    booked = [(e.name, e.event, e.sensitivity) for e in ledger.entries]
+    assert booked == [(f"sums over neighbors, hop {hop}", Gaussian(3.0), 2**0.5) for hop in (1, 2)]
     # Without an edge there is noise alone: 32,000 draws of standard deviation 3 sqrt(2).
     assert float(rows.std()) == pytest.approx(3 * 2**0.5, rel=0.03)
 
@@ -75,7 +76,6 @@ def test_a_hop_that_the_budget_does_not_cover_is_refused():
     ledger = PrivacyLedger(Relation.EDGE)
     ledger.budget = Budget(1.0, 1e-6)
     with pytest.raises(PrivacyBudgetExceeded, match="hop 1"):
-        noisy_aggregation(
-            PAIRS, torch.eye(5), 2, ledger, NoiseSource(unsafe_seed=0), noise_multiplier=1.0
-        )
+        reads = aggregation_entries(2, 1.0, Relation.EDGE)
+        noisy_aggregation(PAIRS, torch.eye(5), reads, ledger, NoiseSource(unsafe_seed=0))
     assert not ledger.entries

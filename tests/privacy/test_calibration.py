@@ -12,22 +12,12 @@ from lightning_dpg.privacy.calibration import (
     max_steps,
     remaining_noise_multiplier,
 )
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import Budget, PrivacyLedger, Relation
 from tests.characteristic import exact_delta
 from tests.closed_forms import gaussian_sigma
+from tests.entries import entry
 
 CORA = 2048 / 6784
-
-
-def entry(mechanism, **amount):
-    return LedgerEntry(
-        name="x",
-        relation=Relation.EDGE,
-        mechanism=mechanism,
-        sensitivity=1,
-        proof="none",
-        **amount,
-    )
 
 
 def ledger(epsilon, delta, *entries):

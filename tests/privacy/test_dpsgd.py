@@ -12,6 +12,7 @@ from lightning_dpg.privacy.dpsgd import (
     Rows,
     clipped_gradient_sum,
 )
+from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import (
     Budget,
@@ -193,13 +194,12 @@ def spend_one_step(critic, tokens, sigma, budget=None):
     ledger = PrivacyLedger(Relation.EDGE)
     ledger.budget = budget
     entry = LedgerEntry(
+        key="critic_gradient",
         name="critic gradient",
         relation=Relation.EDGE,
-        mechanism="gaussian",
         sensitivity=0.3,
         proof="edge_gradient_sensitivity",
-        noise_multiplier=sigma,
-        sample_rate=0.1,
+        event=Gaussian(sigma, 0.1),
     )
     lstm = {name: p for name, p in critic.named_parameters() if name != "table"}
     DPSGD(sigma, 0.3).backward(

@@ -17,11 +17,7 @@ from lightning_dpg.privacy.ledger import (
     Relation,
 )
 from tests.closed_forms import gaussian_sigma
-
-
-def entry(mechanism="gaussian", **changes):
-    values = {"name": mechanism, "relation": Relation.EDGE, "sensitivity": 1.0, "proof": "by hand"}
-    return LedgerEntry(mechanism=mechanism, **(values | changes))
+from tests.entries import entry
 
 
 def step(sigma=1.0, q=0.01, steps=1, **changes):

@@ -12,16 +12,11 @@ from lightning_dpg.privacy import accounting
 from lightning_dpg.privacy.budget import digits_up, rounded_up
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.composition import fits, headline
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import Budget, PrivacyLedger, Relation
 from lightning_dpg.privacy.loss_distributions import composed_delta, hockey_stick
+from tests.entries import entry
 
 BELOW = 1 - 1e-10
-
-
-def entry(mechanism="gaussian", **amounts):
-    return LedgerEntry(
-        name="x", relation=Relation.EDGE, mechanism=mechanism, sensitivity=1, proof="x", **amounts
-    )
 
 
 def ledger(epsilon, delta, *entries):

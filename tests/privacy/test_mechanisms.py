@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lightning_dpg.privacy.calibration import laplace_tail_bound
+from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ledger import (
     Budget,
     LedgerEntry,
@@ -19,12 +20,12 @@ from lightning_dpg.privacy.ledger import (
     Relation,
 )
 from lightning_dpg.privacy.mechanisms import (
-    discrete_laplace,
-    gaussian,
+    integer_noise,
     randomized_response,
     response_rates,
 )
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.pay import pay
 from lightning_dpg.privacy.sensitivity import (
     degree_l1_sensitivity,
     degree_sensitivity,
@@ -32,19 +33,13 @@ from lightning_dpg.privacy.sensitivity import (
     edge_gradient_sensitivity,
     pair_bit_sensitivity,
 )
+from tests.entries import entry
 
 
 def count(value, epsilon, sensitivity=1, ledger=None, noise=None):
-    return discrete_laplace(
-        torch.as_tensor(value),
-        ledger if ledger is not None else PrivacyLedger(Relation.EDGE),
-        noise or NoiseSource(),
-        key="count",
-        name="count",
-        epsilon=epsilon,
-        sensitivity=sensitivity,
-        proof="edge_count_sensitivity",
-    )
+    read = entry("pure", name="count", epsilon=epsilon, sensitivity=sensitivity)
+    ledger = ledger if ledger is not None else PrivacyLedger(Relation.EDGE)
+    return pay(read, torch.as_tensor(value), ledger, noise or NoiseSource())
 
 
 def pmf(k, rate):
@@ -67,17 +62,10 @@ def test_discrete_laplace_has_its_closed_form_law(epsilon, sensitivity):
 
 def test_each_element_has_noise_of_its_own_scale():
     noise, total, scales = NoiseSource(unsafe_seed=1), 20_000, torch.tensor([1, 2, 5])
-    draws = discrete_laplace(
-        torch.zeros(total, 3, dtype=torch.long),
-        PrivacyLedger(Relation.EDGE),
-        noise,
-        key="count",
-        name="count",
-        epsilon=1.5,
-        sensitivity=2,
-        scales=scales.expand(total, 3),
-        proof="by hand",
-    )
+    read = entry("pure", epsilon=1.5, sensitivity=2)
+    law = integer_noise(read, scales=scales.expand(total, 3))
+    zeros = torch.zeros(total, 3, dtype=torch.long)
+    draws = pay(read, zeros, PrivacyLedger(Relation.EDGE), noise, law)
     for values, scale in zip(draws.T.numpy(), scales.tolist(), strict=True):
         rate = 1.5 / 2 / scale
         expected = [total * pmf(k, rate) for k in range(-3, 4)]
@@ -99,11 +87,10 @@ def test_noise_falls_short_of_the_margin_with_probability_delta(epsilon, sensiti
 
 def test_noise_that_may_be_too_small_is_booked_with_its_delta():
     ledger = PrivacyLedger(Relation.EDGE)
-    terms = {"key": "count", "name": "count", "epsilon": 0.5, "sensitivity": 3, "proof": "by hand"}
-    value = torch.tensor([1, 2])
-    discrete_laplace(value, ledger, NoiseSource(), delta=1e-6, **terms)
-    (entry,) = ledger.entries
-    assert (entry.mechanism, entry.epsilon, entry.delta) == ("approximate", 0.5, 1e-6)
+    read = entry("approximate", epsilon=0.5, delta=1e-6, sensitivity=3)
+    pay(read, torch.tensor([1, 2]), ledger, NoiseSource())
+    assert ledger.entries == [read]
+    assert ledger.delta(0.5) == 1e-6
 
 
 @pytest.mark.parametrize(("epsilon", "sensitivity"), [(1.0, 1), (0.7, 3)])
@@ -137,16 +124,8 @@ def test_discrete_laplace_of_huge_and_tiny_rates():
 def test_gaussian_refuses_what_no_noise_covers_before_it_is_booked(sensitivity):
     ledger = PrivacyLedger(Relation.EDGE)
     with pytest.raises(ValueError, match="sensitivity"):
-        gaussian(
-            torch.zeros(3),
-            ledger,
-            NoiseSource(unsafe_seed=1),
-            key="x",
-            name="x",
-            sensitivity=sensitivity,
-            noise_multiplier=1.0,
-            proof="none",
-        )
+        read = entry(sensitivity=sensitivity, noise_multiplier=1.0)
+        pay(read, torch.zeros(3), ledger, NoiseSource(unsafe_seed=1))
     assert not ledger.entries
 
 
@@ -159,10 +138,9 @@ def test_discrete_laplace_is_booked_before_it_is_drawn():
             key="count",
             name="count",
             relation=Relation.EDGE,
-            mechanism="pure",
             sensitivity=1,
-            epsilon=0.25,
-            proof="edge_count_sensitivity",
+            proof="by hand",
+            event=Pure(0.25),
         )
     ]
     with pytest.raises(PrivacyBudgetExceeded):
@@ -173,16 +151,8 @@ def test_discrete_laplace_is_booked_before_it_is_drawn():
 
 
 def release(value, ledger, noise=None, noise_multiplier=2.0):
-    return gaussian(
-        value,
-        ledger,
-        noise or NoiseSource(),
-        key="degrees",
-        name="degrees",
-        sensitivity=1.5,
-        noise_multiplier=noise_multiplier,
-        proof="by hand",
-    )
+    read = entry(name="degrees", sensitivity=1.5, noise_multiplier=noise_multiplier)
+    return pay(read, value, ledger, noise or NoiseSource())
 
 
 def test_gaussian_noise_has_the_booked_scale():
@@ -192,8 +162,8 @@ def test_gaussian_noise_has_the_booked_scale():
     assert draws.dtype == np.float64
     assert draws.std() == pytest.approx(3.0, rel=0.01)
     assert stats.kstest(draws, stats.norm(0, 3.0).cdf).pvalue > 1e-5
-    (entry,) = ledger.entries
-    assert (entry.sensitivity, entry.noise_multiplier, entry.steps) == (1.5, 2.0, 1)
+    (booked,) = ledger.entries
+    assert (booked.sensitivity, booked.event, booked.steps) == (1.5, Gaussian(2.0), 1)
 
 
 def test_gaussian_spends_before_it_draws_and_keeps_type_and_shape():
@@ -238,17 +208,10 @@ def test_counts_and_degrees_move_by_at_most_their_sensitivity():
 
 
 def respond(present, num_bits, epsilon, ledger=None, noise=None, thinning=1.0):
-    return randomized_response(
-        torch.tensor(present, dtype=torch.long),
-        num_bits,
-        ledger if ledger is not None else PrivacyLedger(Relation.EDGE),
-        noise or NoiseSource(),
-        key="edges",
-        name="edges",
-        epsilon=epsilon,
-        thinning=thinning,
-        proof="pair_bit_sensitivity",
-    )
+    read = entry("pure", name="edges", epsilon=epsilon)
+    ledger = ledger if ledger is not None else PrivacyLedger(Relation.EDGE)
+    law = randomized_response(read, num_bits, thinning)
+    return pay(read, torch.tensor(present, dtype=torch.long), ledger, noise or NoiseSource(), law)
 
 
 @pytest.mark.parametrize("thinning", [1.0, 0.3])

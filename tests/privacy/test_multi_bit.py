@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from lightning_dpg.privacy.events import Pure
 from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded, PrivacyLedger, Relation
 from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR
 from lightning_dpg.privacy.multi_bit import (
@@ -18,23 +19,21 @@ from lightning_dpg.privacy.multi_bit import (
     least_rate,
     multi_bit,
     report_rate,
+    reports_entry,
     unbiased,
 )
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.pay import pay
 
 
 def encode(values, sizes, epsilon, m, bounds=(0.0, 1.0), seed=1, ledger=None):
-    return multi_bit(
-        values,
-        torch.tensor(sizes),
-        ledger or PrivacyLedger(Relation.LOCAL_GRAPH),
-        NoiseSource(unsafe_seed=seed),
-        key="embeddings",
-        name="embeddings",
-        epsilon=torch.as_tensor(epsilon, dtype=torch.float64).expand(len(sizes)),
-        reports_per_row=m,
-        bounds=bounds,
-    )
+    sizes = torch.tensor(sizes)
+    epsilon = torch.as_tensor(epsilon, dtype=torch.float64).expand(len(sizes))
+    read = reports_entry("embeddings", "embeddings", float(epsilon.max()), sizes, m)
+    terms = {"epsilon": epsilon, "reports_per_row": m, "bounds": bounds}
+    law = multi_bit(read, values.shape, sizes, **terms)
+    ledger = ledger or PrivacyLedger(Relation.LOCAL_GRAPH)
+    return pay(read, values, ledger, NoiseSource(unsafe_seed=seed), law)
 
 
 def masks(n, h, m, reading):
@@ -158,7 +157,7 @@ def test_clients_of_different_epsilons_book_the_largest_one():
     ledger = PrivacyLedger(Relation.LOCAL_GRAPH)
     reports = encode(torch.rand(9, 5), [4, 3, 2], torch.tensor([0.5, 2.0, 1.0]), 2, ledger=ledger)
     (entry,) = ledger.entries
-    assert (entry.mechanism, entry.epsilon, entry.sensitivity) == ("pure", 2.0, 8)
+    assert (entry.event, entry.sensitivity) == (Pure(2.0), 8)
     assert (entry.relation, entry.record) == ("local_graph", "graph of one client")
     assert reports.dtype == torch.int8
     assert ledger.epsilon(0.0) == 2.0
@@ -167,18 +166,14 @@ def test_clients_of_different_epsilons_book_the_largest_one():
 def test_a_second_release_is_refused_before_noise_is_drawn():
     ledger, noise = PrivacyLedger(Relation.LOCAL_GRAPH), NoiseSource(unsafe_seed=1)
     ledger.budget = Budget(1.0, 0.0)
-    terms = {
-        "key": "x",
-        "name": "x",
-        "epsilon": torch.tensor([1.0]),
-        "reports_per_row": 1,
-        "bounds": (0, 1),
-    }
-    call = (torch.rand(3, 2), torch.tensor([3]), ledger, noise)
-    multi_bit(*call, **terms)
+    values, sizes = torch.rand(3, 2), torch.tensor([3])
+    read = reports_entry("x", "x", 1.0, sizes, 1)
+    terms = {"epsilon": torch.tensor([1.0]), "reports_per_row": 1, "bounds": (0, 1)}
+    call = (read, values, ledger, noise, multi_bit(read, values.shape, sizes, **terms))
+    pay(*call)
     state = noise._generator.bit_generator.state["state"]["counter"].tolist()
     with pytest.raises(PrivacyBudgetExceeded):
-        multi_bit(*call, **terms)
+        pay(*call)
     assert noise._generator.bit_generator.state["state"]["counter"].tolist() == state
 
 

@@ -11,13 +11,16 @@ import pytest
 import torch
 from scipy import stats
 
+from lightning_dpg.privacy.events import Pure
 from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded, PrivacyLedger, Relation
 from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.pay import pay
 from lightning_dpg.privacy.piecewise import (
     CELLS,
     cost_of_piecewise,
     piecewise,
+    piecewise_entry,
     piecewise_law,
 )
 
@@ -25,15 +28,10 @@ EPSILONS = (1e-3, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 20.0, 60.0)
 
 
 def report(shares, epsilon, cells=CELLS, ledger=None, seed=1):
-    return piecewise(
-        torch.as_tensor(shares, dtype=torch.double),
-        PrivacyLedger(Relation.LOCAL_GRAPH) if ledger is None else ledger,
-        NoiseSource(unsafe_seed=seed),
-        key="scalars",
-        name="scalars",
-        epsilon=epsilon,
-        cells=cells,
-    )
+    shares = torch.as_tensor(shares, dtype=torch.double)
+    read = piecewise_entry("scalars", "scalars", epsilon, shares.shape[1])
+    ledger = PrivacyLedger(Relation.LOCAL_GRAPH) if ledger is None else ledger
+    return pay(read, shares, ledger, NoiseSource(unsafe_seed=seed), piecewise(read, cells))
 
 
 def exact_law(share, law):
@@ -134,7 +132,7 @@ def test_several_numbers_share_the_epsilon():
     ledger = PrivacyLedger(Relation.LOCAL_GRAPH)
     found = report([[0.0, 1.0]] * 5_000, 1.0, 4, ledger)
     (entry,) = ledger.entries
-    assert (entry.mechanism, entry.sensitivity, entry.epsilon, entry.steps) == ("pure", 2, 1.0, 1)
+    assert (entry.event, entry.sensitivity, entry.steps) == (Pure(1.0), 2, 1)
     assert (entry.proof, entry.record) == ("cost_of_piecewise", "graph of one client")
     for column, share in enumerate((0.0, 1.0)):  # at half of the epsilon each
         counts = np.bincount(found[:, column], minlength=4)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from lightning_dpg.privacy.events import Pure
 from lightning_dpg.privacy.ledger import (
     Budget,
     LedgerEntry,
@@ -17,7 +18,9 @@ from lightning_dpg.privacy.ledger import (
     Relation,
 )
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.pay import pay
 from lightning_dpg.privacy.selection import choose_in_turns
+from tests.entries import entry
 from tests.flip_law import flip_law
 
 NO_ONE = torch.empty(0, dtype=torch.long)
@@ -26,18 +29,10 @@ NO_ONE = torch.empty(0, dtype=torch.long)
 def choose(counts, epsilon, offsets=None, sensitivity=1, ledger=None, noise=None):
     counts = torch.as_tensor(counts)
     offsets = torch.zeros(counts.shape) if offsets is None else torch.as_tensor(offsets)
-    return choose_in_turns(
-        NO_ONE,
-        [len(counts)],
-        lambda chosen, stop: (counts, offsets),
-        ledger if ledger is not None else PrivacyLedger(Relation.EDGE),
-        noise or NoiseSource(unsafe_seed=1),
-        key="communities",
-        name="communities",
-        epsilon=epsilon,
-        sensitivity=sensitivity,
-        proof="by hand",
-    )
+    read = entry("pure", name="communities", epsilon=epsilon, sensitivity=sensitivity)
+    law = choose_in_turns(read, [len(counts)], lambda chosen, stop: (counts, offsets))
+    ledger = ledger if ledger is not None else PrivacyLedger(Relation.EDGE)
+    return pay(read, NO_ONE, ledger, noise or NoiseSource(unsafe_seed=1), law)
 
 
 @pytest.mark.parametrize(
@@ -89,10 +84,9 @@ def test_it_is_booked_once_before_it_is_drawn():
             key="communities",
             name="communities",
             relation=Relation.EDGE,
-            mechanism="pure",
             sensitivity=2,
-            epsilon=0.5,
             proof="by hand",
+            event=Pure(0.5),
         )
     ]
     with pytest.raises(PrivacyBudgetExceeded):
@@ -112,17 +106,9 @@ def test_turns_see_earlier_choices_and_keep_the_first_ones():
         counts[:, (chosen[-1] + 1) % 3] = 1
         return counts, torch.zeros(counts.shape)
 
-    chosen = choose_in_turns(
-        torch.tensor([0, 1]),
-        [3, 5],
-        utilities,
-        PrivacyLedger(Relation.EDGE),
-        NoiseSource(),
-        key="communities",
-        name="communities",
-        epsilon=math.inf,
-        proof="by hand",
-    )
+    read = entry("pure", epsilon=math.inf)
+    law = choose_in_turns(read, [3, 5], utilities)
+    chosen = pay(read, torch.tensor([0, 1]), PrivacyLedger(Relation.EDGE), NoiseSource(), law)
     assert chosen.tolist() == [0, 1, 2, 0, 0]
     assert seen == [([0, 1], 3), ([0, 1, 2], 5)]
 

@@ -48,7 +48,7 @@ def attribute_moment_score(
     directions = torch.stack([as_vector(edge_moment(pair[None], rows)) for pair in pairs])
     known_part = as_vector(edge_moment(undirected_edges(known).cpu(), rows))
     rest = noisy.cpu().double() - known_part - directions.sum(0) / 2
-    std = max(entry.sensitivity * entry.noise_multiplier, _LEAST_STD)
+    std = max(entry.scale, _LEAST_STD)
     return inclusion_estimate(rest, directions, std, 0.5)
 
 
@@ -69,7 +69,7 @@ def attribute_gradient_score(
     Returns:
         Approximate log-likelihood ratios of shape ``(P,)``.
     """
-    levels, norm, rate = degree_levels(method.degrees), entry.sensitivity, entry.sample_rate
+    levels, norm, rate = degree_levels(method.degrees), entry.sensitivity, entry.event.sample_rate
     edges, pairs = (ends.to(method.rows.device) for ends in (undirected_edges(known), pairs))
     directions = clipped_edge_gradients(method.model, method.rows[pairs], levels[pairs], norm)
     sums = clipped_edge_sum(method.model, method.rows[edges], levels[edges], norm)
@@ -77,7 +77,7 @@ def attribute_gradient_score(
     rest = noisy.double() - expected - rate / 2 * directions.sum(0)
     # The number of other edges in the batch is unknown: their mean is one more direction.
     both = torch.cat([directions, expected[None]])
-    std = max(entry.sensitivity * entry.noise_multiplier, _LEAST_STD)
+    std = max(entry.scale, _LEAST_STD)
     return rate * inclusion_estimate(rest, both, std, rate / 2)[: len(pairs)].cpu()
 
 
@@ -131,12 +131,12 @@ def _shadow_run(
     source: torch.Generator,
 ) -> AveragedModel:
     """Train once as the method does, on edges of shape ``(M, 2)`` with ordinary random numbers."""
-    settings, rate = method.hparams, entry.sample_rate
+    settings, rate = method.hparams, entry.event.sample_rate
     model = AttributeLogits(rows.shape[1])
     averaged = AveragedModel(model)
     optimizer = Adam(model.parameters(), settings["learning_rate"])
     scheduler = LinearLR(optimizer, 1.0, LAST_RATE, settings["iterations"])
-    std, expected = entry.sensitivity * entry.noise_multiplier, rate * max(1, int(method.num_edges))
+    std, expected = entry.scale, rate * max(1, int(method.num_edges))
     for step in range(1, settings["iterations"] + 1):
         drawn = edges[torch.rand(len(edges), generator=source) < rate]
         sums = clipped_edge_sum(model, rows[drawn], levels[drawn], entry.sensitivity)

@@ -107,7 +107,7 @@ def _released(method: Any, pairs: Tensor, known: Data) -> list[Tensor]:
         parts.append(edge_reports_score(epsilon, share, numbers, pairs, known.num_nodes))
     if hasattr(method, "signs"):
         entry = entries.get("products")
-        std = entry.sensitivity * entry.noise_multiplier if entry else 0.0
+        std = entry.scale if entry else 0.0
         rows, signs, basis = method.rows.cpu(), method.signs.cpu(), method.vectors.detach().cpu()
         parts.append(estimate_score(rows, signs, basis, std, pairs, known))
     if "degrees" in entries:

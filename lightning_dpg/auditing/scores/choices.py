@@ -46,7 +46,7 @@ def communities_score(
     degrees, count = method.degrees[order], int(chosen.max()) + 1
     ends = earlier_first(undirected_edges(known), order)
     earlier, later = order.argsort()[pairs].sort(dim=1).values.T
-    rate, scores = weight(entry.epsilon), torch.zeros(len(pairs), dtype=torch.double)
+    rate, scores = weight(entry.event.pure_epsilon), torch.zeros(len(pairs), dtype=torch.double)
     for start, stop in pairwise([count, *turn_stops(count, len(order), TURN_GROWTH)]):
         by_chance = expected_neighbors(degrees, chosen[:start], stop, count)
         counted = count_neighbors(ends, chosen[:start], stop, count)
@@ -75,7 +75,7 @@ def labels_score(
     """
     labels, (first, second) = chosen.cpu(), pairs.cpu().T
     edges = undirected_edges(known).cpu().numpy()
-    rate = weight(entry.epsilon / entry.sensitivity)
+    rate = weight(entry.event.pure_epsilon / entry.sensitivity)
     model = label_law(edges, method.degrees.cpu(), int(labels.max()) + 1, len(edges), rate)
     model.reset(labels.numpy())
     wanted = torch.from_numpy(model.laws())[first, labels[second]]
@@ -97,7 +97,7 @@ def dendrogram_score(entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known: D
     most = branch_pairs(dendrogram)[branch]
     counts = branch_edges(dendrogram, undirected_edges(known).cpu().numpy())[branch]
     without, with_edge = (log_likelihoods(edges, most) for edges in (counts, counts + 1))
-    rate = weight(entry.epsilon) / max(2 * entry.sensitivity, 1.0)
+    rate = weight(entry.event.pure_epsilon) / max(2 * entry.sensitivity, 1.0)
     return torch.from_numpy(rate * (with_edge - without))
 
 
@@ -119,6 +119,6 @@ def branches_score(
     expected += np.bincount(branch, minlength=len(expected)) / 2
     surplus = (counts.double().cpu() - torch.from_numpy(expected))[torch.from_numpy(branch)]
     if not isinstance(entry.event, Gaussian):
-        return weight(entry.epsilon) * surplus.clamp(-0.5, 0.5)
-    sigma = entry.noise_multiplier
+        return weight(entry.event.pure_epsilon) * surplus.clamp(-0.5, 0.5)
+    sigma = entry.event.noise_multiplier
     return weight(sigma**-2 if sigma else math.inf) * surplus

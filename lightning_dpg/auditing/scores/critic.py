@@ -33,19 +33,19 @@ def critic_gradient_score(
     Returns:
         Approximate log-likelihood ratios of shape ``(P,)``.
     """
-    edges, std = undirected_edges(known), entry.sensitivity * entry.noise_multiplier
+    edges, std = undirected_edges(known), entry.scale
     directions = _clipped_gradients(critic, pairs, entry.sensitivity)
     rest = noisy[: directions.shape[1]].clone()  # omit the rows of a table, which few records share
-    rest -= entry.sample_rate / 2 * directions.sum(0)
+    rest -= entry.event.sample_rate / 2 * directions.sum(0)
     part = edges[:: -(-len(edges) // _MOST_EDGES) or 1]
     both = critic.embed(torch.cat([part, part.flip(1)]))
     sums = ghost_clipped_gradient_sum(critic, lambda x: -critic(x), both, entry.sensitivity)
     by_name = torch.cat([sums[name].flatten() for name in _names(critic)])
-    expected = entry.sample_rate * by_name * len(edges) / max(len(both), 1)
+    expected = entry.event.sample_rate * by_name * len(edges) / max(len(both), 1)
     # The number of other edges in the batch is unknown: their mean is one more direction.
     both_kinds = torch.cat([directions, expected[None]])
-    estimate = inclusion_estimate(rest - expected, both_kinds, std, entry.sample_rate / 2)
-    return entry.sample_rate * estimate[: len(pairs)]
+    estimate = inclusion_estimate(rest - expected, both_kinds, std, entry.event.sample_rate / 2)
+    return entry.event.sample_rate * estimate[: len(pairs)]
 
 
 def _clipped_gradients(critic: WalkCritic, pairs: Tensor, max_grad_norm: float) -> Tensor:

@@ -28,7 +28,7 @@ def num_edges_per_graph_score(method: Any, num_edges: Tensor, pairs: Tensor, kno
         Log-likelihood ratios under discrete Laplace noise, shape ``(P,)``.
     """
     entries = [entry for entry in method.ledger.entries if entry.key == "num_edges_per_graph"]
-    rate = weight(min((e.epsilon / e.sensitivity for e in entries), default=math.inf))
+    rate = weight(min((e.event.pure_epsilon / e.sensitivity for e in entries), default=math.inf))
     size = len(method.sizes)
     graphs = method.graph_of(pairs[:, 0]).cpu()
     canaries = torch.bincount(graphs, minlength=size)

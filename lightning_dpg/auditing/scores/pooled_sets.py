@@ -42,5 +42,5 @@ def pooled_statistics_score(seen: Observation) -> Tensor:
             return pooled_triangles(exact.triangles(), sizes, classes, borders.number)
         return np.array([pooled_components(exact.largest_components(), sizes)])
 
-    rate = weight(seen.entry.epsilon) / seen.entry.sensitivity
+    rate = weight(seen.entry.event.pure_epsilon) / seen.entry.sensitivity
     return counts_score(seen.noisy, counts, seen.pairs, seen.known, rate)

@@ -30,7 +30,7 @@ def product_score(seen: Observation) -> Tensor:
     expected = method.matrix.times(_half_canaries(seen.pairs, seen.known), block)
     surplus = noisy - expected if is_product else block @ (noisy - block.T @ expected)
     change = method.matrix.decay * _change(surplus, block, seen.pairs)
-    std = seen.entry.sensitivity * seen.entry.noise_multiplier
+    std = seen.entry.scale
     return change / max(std, _LEAST_STD) ** 2
 
 

@@ -45,7 +45,7 @@ def sums_score(
     rows = normalize(summed.double().cpu())
     rest = noisy.double().cpu() - aggregate(undirected_edges(known), rows)
     rest -= aggregate(pairs, rows) / 2
-    std = max(entry.sensitivity * entry.noise_multiplier, 1e-6)
+    std = max(entry.scale, 1e-6)
     return (rest[pairs] * rows[pairs.flip(1)]).sum((1, 2)) / std**2
 
 
@@ -73,7 +73,7 @@ def edge_gradient_score(
     Returns:
         Approximate log-likelihood ratios of shape ``(P,)``.
     """
-    edges, rate, norm = undirected_edges(known), entry.sample_rate, entry.sensitivity
+    edges, rate, norm = undirected_edges(known), entry.event.sample_rate, entry.sensitivity
     part = edges[:: -(-len(edges) // _MOST_EDGES) or 1]
     directions = mean_clipped_gradients(networks, rows[pairs], norm)
     others = mean_clipped_gradients(networks, rows[part], norm)
@@ -82,7 +82,7 @@ def edge_gradient_score(
     # The batch of the other edges is unknown as well; their coins have another variance.
     others *= math.sqrt(weight * (1 - rate) / (0.5 - rate / 4))
     both = torch.cat([directions, others])
-    estimate = inclusion_estimate(rest, both, norm * entry.noise_multiplier, rate / 2)
+    estimate = inclusion_estimate(rest, both, entry.scale, rate / 2)
     return rate * estimate[: len(pairs)]
 
 

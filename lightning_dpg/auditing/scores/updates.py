@@ -48,6 +48,6 @@ def updates_score(
         changes[mine] = (updates(torch.cat([edges, pairs[mine]])).double() - without)[owners]
     rest = noisy.double().cpu() - without.sum(0) - changes.sum(0) / 2
     scores = torch.zeros(len(pairs), dtype=torch.double)
-    std = entry.sensitivity * entry.noise_multiplier
+    std = entry.scale
     scores[held] = inclusion_estimate(rest, changes[held], std, 0.5)
     return scores

@@ -75,18 +75,20 @@ def white_box_score(seen: Observation) -> Tensor:
 
 
 def _num_edges(seen: Observation) -> Tensor:
-    rate = seen.entry.epsilon / seen.entry.sensitivity
+    rate = seen.entry.event.pure_epsilon / seen.entry.sensitivity
     return num_edges_score(seen.noisy, seen.pairs, seen.known, rate)
 
 
 def _ordered_degrees(seen: Observation) -> Tensor:
-    return ordered_degrees_score(seen.noisy, seen.pairs, seen.known, seen.entry.epsilon)
+    return ordered_degrees_score(seen.noisy, seen.pairs, seen.known, seen.entry.event.pure_epsilon)
 
 
 def _degrees(seen: Observation) -> Tensor:
     if not isinstance(seen.entry.event, Gaussian):
-        return weight(seen.entry.epsilon) * degrees_score(seen.noisy, seen.pairs, seen.known)
-    std = seen.entry.sensitivity * seen.entry.noise_multiplier
+        return weight(seen.entry.event.pure_epsilon) * degrees_score(
+            seen.noisy, seen.pairs, seen.known
+        )
+    std = seen.entry.scale
     surplus = surplus_degrees(seen.noisy, seen.pairs, seen.known)
     return surplus[seen.pairs].sum(1) / max(std, 1e-6) ** 2
 
@@ -94,18 +96,20 @@ def _degrees(seen: Observation) -> Tensor:
 def _degree_mixing(seen: Observation) -> Tensor:
     classes = torch.from_numpy(degree_classes(seen.method.degrees.cpu().numpy()))
     lower = seen.noisy[*np.tril_indices(len(seen.noisy))]
-    return links_score(lower, classes, seen.pairs, seen.known, weight(seen.entry.epsilon))
+    return links_score(
+        lower, classes, seen.pairs, seen.known, weight(seen.entry.event.pure_epsilon)
+    )
 
 
 def _community_links(seen: Observation) -> Tensor:
-    classes, rate = seen.method.communities, seen.entry.epsilon / seen.entry.sensitivity
+    classes, rate = seen.method.communities, seen.entry.event.pure_epsilon / seen.entry.sensitivity
     return links_score(seen.noisy, classes, seen.pairs, seen.known, rate)
 
 
 def _wedges(seen: Observation) -> Tensor:
     entry, degrees = seen.entry, seen.method.degrees.cpu().numpy()
-    counts, _ = wedge_counter(degrees, entry.sensitivity / entry.epsilon)
-    rate = weight(entry.epsilon) / entry.sensitivity
+    counts, _ = wedge_counter(degrees, entry.scale)
+    rate = weight(entry.event.pure_epsilon) / entry.sensitivity
 
     def counted(edges: np.ndarray) -> np.ndarray:
         return counts(torch.from_numpy(edges))
@@ -116,12 +120,15 @@ def _wedges(seen: Observation) -> Tensor:
 def _degree_counts(seen: Observation) -> Tensor:
     entry, size = seen.entry, seen.known.num_nodes
     counts = partial(counts_at_least, num_nodes=size, max_degree=len(seen.noisy))
-    rate = weight(entry.epsilon) / entry.sensitivity
+    rate = weight(entry.event.pure_epsilon) / entry.sensitivity
     return counts_score(seen.noisy, counts, seen.pairs, seen.known, rate)
 
 
 def _largest_degrees(seen: Observation) -> Tensor:
-    size, rate = seen.known.num_nodes, weight(seen.entry.epsilon) / seen.entry.sensitivity
+    size, rate = (
+        seen.known.num_nodes,
+        weight(seen.entry.event.pure_epsilon) / seen.entry.sensitivity,
+    )
 
     def counts(edges: np.ndarray) -> np.ndarray:
         return np.sort(np.bincount(edges.ravel(), minlength=size))[-2:].sum(keepdims=True)
@@ -132,7 +139,7 @@ def _largest_degrees(seen: Observation) -> Tensor:
 def _joint_degrees(seen: Observation) -> Tensor:
     size, largest_two = seen.known.num_nodes, seen.method.largest_two
     sensitivity, scales = seen.method.calibration(degree_cells(largest_two, size - 1))
-    rates = weight(seen.entry.epsilon) / (scales * sensitivity)
+    rates = weight(seen.entry.event.pure_epsilon) / (scales * sensitivity)
 
     def counts(edges: np.ndarray) -> np.ndarray:
         degrees = np.bincount(edges.ravel(), minlength=size)
@@ -160,7 +167,7 @@ def _branch_edges(seen: Observation) -> Tensor:
 
 def _edge_reports(seen: Observation) -> Tensor:
     size = seen.known.num_nodes
-    epsilon = seen.entry.epsilon / seen.entry.sensitivity  # that of one pair
+    epsilon = seen.entry.event.pure_epsilon / seen.entry.sensitivity  # that of one pair
     return edge_reports_score(epsilon, kept_share(seen.method), seen.noisy, seen.pairs, size)
 
 

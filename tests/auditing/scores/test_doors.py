@@ -9,7 +9,7 @@ from lightning_dpg import methods
 from lightning_dpg.auditing.scores.black_box import black_box_score
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
 from tests.scoring import scored
 
 KNOWN = make_graph(torch.tensor([[0, 1], [1, 2]]), 4)
@@ -31,12 +31,12 @@ class Own(Synthesizer):
         super().__init__()
         self.ledger.spend(
             LedgerEntry(
+                key="my_own_number",
                 name="my own number",
                 relation=Relation.EDGE,
-                mechanism="pure",
                 sensitivity=1,
-                epsilon=1.0,
                 proof="by hand",
+                event=Pure(1.0),
             )
         )
 

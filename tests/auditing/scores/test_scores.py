@@ -11,6 +11,7 @@ from lightning_dpg.auditing.scores.critic import _clipped_gradients, critic_grad
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import ErdosRenyi, PrivGraph, RandomizedResponse
 from lightning_dpg.nn import WalkCritic
+from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
 from tests.scoring import scored
@@ -69,10 +70,9 @@ def test_a_choice_weighs_as_the_likelihood_ratio_of_two_candidates():
             key="communities",
             name="communities",
             relation=Relation.EDGE,
-            mechanism="pure",
             sensitivity=1,
-            epsilon=rate,
             proof="earlier_neighbor_sensitivity",
+            event=Pure(rate),
         )
     )
     method.degrees = torch.tensor([3, 2, 1])
@@ -110,11 +110,9 @@ def test_a_noisy_gradient_speaks_for_the_canary_that_it_holds():
         key="critic_gradient",
         name="critic gradient",
         relation=Relation.EDGE,
-        mechanism="gaussian",
         sensitivity=1.0,
         proof="edge_gradient_sensitivity",
-        noise_multiplier=0.01,
-        sample_rate=0.5,
+        event=Gaussian(0.01, 0.5),
     )
     # Known edges are expected with half their sum, and are in with it.
     known = _clipped_gradients(critic, torch.tensor([[0, 1], [1, 2], [2, 3], [4, 5]]), 1.0).sum(0)

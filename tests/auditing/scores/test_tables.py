@@ -18,6 +18,7 @@ from lightning_dpg.auditing.scores.updates import updates_score
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.graph.wedges import count_wedges
+from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import LedgerEntry, Relation
 
 EDGES = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (5, 6)]
@@ -119,12 +120,12 @@ def test_a_sum_of_updates_tells_the_canaries_of_its_clients():
         return total.index_add(0, graph_of[edges[:, 0]], effects[edges[:, 0], edges[:, 1]])
 
     entry = LedgerEntry(
+        key="client_updates",
         name="sum of client updates",
         relation=Relation.LOCAL_GRAPH,
-        mechanism="gaussian",
         sensitivity=1.0,
-        noise_multiplier=0.1,
         proof="test",
+        event=Gaussian(0.1),
     )
     client_of = graph_of[pairs[:, 0]].clone()
     client_of[3:] = -1  # the last client does not train

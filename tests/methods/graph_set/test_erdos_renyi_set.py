@@ -11,6 +11,7 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.subgraph import SubgraphDataModule
 from lightning_dpg.methods.graph_set.erdos_renyi_set import ErdosRenyiSet
+from lightning_dpg.privacy.events import Pure
 from lightning_dpg.privacy.ledger import LedgerEntry, Relation
 from tests.training import quiet_trainer
 
@@ -32,12 +33,12 @@ def test_one_step_spends_the_budget_on_the_numbers_of_edges(tmp_path):
     trainer = fit(tmp_path, method, GraphSetDataModule(GRAPHS), 2.0)
     assert trainer.global_step == 1
     entry = LedgerEntry(
+        key="num_edges_per_graph",
         name="number of edges of each graph",
         relation=Relation.EDGE,
-        mechanism="pure",
         sensitivity=1,
-        epsilon=2.0,
         proof="edges_per_graph_sensitivity",
+        event=Pure(2.0),
     )
     assert method.ledger.entries == [entry]
     # A resumed run has released already, and its budget has nothing left.

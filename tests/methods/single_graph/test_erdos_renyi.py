@@ -9,6 +9,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.methods import ErdosRenyi
+from lightning_dpg.privacy.events import Pure
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
 from tests.training import quiet_trainer
 
@@ -31,12 +32,12 @@ def test_one_step_spends_the_budget_on_the_number_of_edges(fitted):
     assert fit.global_step == 1
     assert method.ledger.entries == [
         LedgerEntry(
+            key="num_edges",
             name="number of edges",
             relation=Relation.EDGE,
-            mechanism="pure",
             sensitivity=1,
-            epsilon=2.0,
             proof="edge_count_sensitivity",
+            event=Pure(2.0),
         )
     ]
     assert method.ledger.epsilon(0.0) == 2.0

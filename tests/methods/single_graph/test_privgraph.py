@@ -19,6 +19,7 @@ from lightning_dpg.metrics.communities import (
     normalized_mutual_information,
 )
 from lightning_dpg.metrics.functional import degrees, triangles
+from lightning_dpg.privacy.events import Pure
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import (
@@ -114,12 +115,12 @@ def test_ledger_of_one_fit():
     ]
     assert method.ledger.entries == [
         LedgerEntry(
+            key=name,
             name=name,
             relation=Relation.EDGE,
-            mechanism="pure",
             sensitivity=sensitivity,
-            epsilon=entry.epsilon,
             proof=proof,
+            event=Pure(entry.epsilon),
         )
         for entry, (name, _, sensitivity, proof) in zip(
             method.ledger.entries, expected, strict=True

@@ -1,20 +1,28 @@
 """Check of a run's plan against its budget before the first event, with one composition."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall, smallest_epsilon
 from lightning_dpg.privacy.calibration import max_steps
-from lightning_dpg.privacy.events import Gaussian
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry
+from lightning_dpg.privacy.ledger import PrivacyLedger
 
 _MOST_STEPS = 10**9
 
 Plan = Callable[[Budget, int], list[LedgerEntry]]
 """Every event of a whole run, from its budget and the number of its private steps."""
+
+Reads = Mapping[str, LedgerEntry]
+"""Planned reads of a run by their keys, in the order of the plan."""
+
+
+def by_key(plan: Sequence[LedgerEntry]) -> Reads:
+    """Planned reads by their keys."""
+    return {read.key: read for read in plan}
 
 
 def keeps(plan: Plan, budget: Budget, steps: int) -> bool:

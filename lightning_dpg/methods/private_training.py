@@ -11,10 +11,11 @@ from torch import Tensor, nn
 from lightning_dpg.errors import Refusal
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.dry_run import Examples, ExampleSum, dry_run
+from lightning_dpg.methods.planning import by_key
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier, max_steps
 from lightning_dpg.privacy.dpsgd import DPSGD, Parameters
-from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
 from lightning_dpg.privacy.grad_samples import GradSampleSum
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
@@ -31,32 +32,31 @@ class PrivateTraining(nn.Module):
     Args:
         key: Key of the steps in the ledger.
         name: Their name there.
-        proof: Function that proves the sensitivity.
-        sensitivity: L2 sensitivity of the sum, proved for ``max_grad_norm``.
+        proof: Function that bounds the L2 sensitivity of the sum, a function of ``max_grad_norm``;
+            its docstring proves the bound.
+        *arguments: Further arguments of the bound (public).
         noise_multiplier: Standard deviation of the noise over the sensitivity; ``auto`` solves it
             from the budget, the other planned costs, and the number of steps of the run. A number
             is kept, and the run ends when the budget is spent.
         max_grad_norm: Clipping norm C of one record's vector.
         sample_rate: Probability that Poisson sampling draws a record.
         relation: Neighboring relation of the guarantee.
-        record: Unit of protection in words.
 
     Attributes:
         noise_multiplier: The chosen noise, NaN before the run.
+        sample_rate: Probability that Poisson sampling draws a record.
     """
 
     def __init__(
         self,
         key: str,
         name: str,
-        *,
-        proof: str,
-        sensitivity: float,
+        proof: Callable[..., float],
+        *arguments: float,
         noise_multiplier: float | Literal["auto"],
         max_grad_norm: float,
         sample_rate: float = 1.0,
         relation: Relation = Relation.EDGE,
-        record: str = "undirected edge",
     ) -> None:
         super().__init__()
         if noise_multiplier != "auto" and not noise_multiplier >= 0:
@@ -67,26 +67,22 @@ class PrivateTraining(nn.Module):
             raise Refusal(f"sample_rate must lie in (0, 1], got {sample_rate}")
         self.asked = noise_multiplier
         self.max_grad_norm = max_grad_norm
-        self._one_step = LedgerEntry(
-            key=key,
-            name=name,
+        self.sample_rate = sample_rate
+        # One step, whose noise is not chosen yet.
+        self._one_step = LedgerEntry.proved(
+            key,
+            name,
+            Gaussian(0.0, sample_rate),
+            proof,
+            max_grad_norm,
+            *arguments,
             relation=relation,
-            mechanism="gaussian",
-            sensitivity=sensitivity,
-            proof=proof,
-            sample_rate=sample_rate,
-            record=record,
         )
         # The method of the current run, in a list: it is no part of this module. Sums tried in it.
         self._method: list[nn.Module] = [nn.Module()]
         self._tried: set[tuple[str, ...]] = set()
         self.noise_multiplier: Tensor
         self.register_buffer("noise_multiplier", torch.tensor(float("nan"), dtype=torch.float64))
-
-    @property
-    def sample_rate(self) -> float:
-        """Probability that Poisson sampling draws a record."""
-        return self._one_step.sample_rate
 
     def take_record(self, record: str) -> None:
         """Book the steps for another unit of protection, that of the kind of the graph."""
@@ -105,7 +101,11 @@ class PrivateTraining(nn.Module):
     @property
     def entry(self) -> LedgerEntry:
         """Cost of one step with the chosen noise."""
-        return replace(self._one_step, noise_multiplier=float(self.noise_multiplier))
+        return self._steps(float(self.noise_multiplier))
+
+    def _steps(self, noise_multiplier: float, steps: int = 1) -> LedgerEntry:
+        event = Gaussian(noise_multiplier, self.sample_rate)
+        return replace(self._one_step, event=event, steps=steps)
 
     def planned(
         self, budget: Budget, steps: int, others: Sequence[LedgerEntry] = ()
@@ -122,17 +122,13 @@ class PrivateTraining(nn.Module):
         """
         if steps == 0:
             return []
-        step = self._one_step
+        rate = self.sample_rate
         if self.asked == "auto":
-            sigma = calibrate_noise_multiplier(
-                budget, sample_rate=step.sample_rate, steps=steps, other=others
-            )
-            return [replace(step, noise_multiplier=sigma, steps=steps)]
-        fitting = max_steps(
-            budget, self.asked, sample_rate=step.sample_rate, other=others, limit=steps
-        )
+            sigma = calibrate_noise_multiplier(budget, sample_rate=rate, steps=steps, other=others)
+            return [self._steps(sigma, steps)]
+        fitting = max_steps(budget, self.asked, sample_rate=rate, other=others, limit=steps)
         # The ledger refuses a plan whose first step does not fit.
-        return [replace(step, noise_multiplier=self.asked, steps=max(1, fitting))]
+        return [self._steps(self.asked, max(1, fitting))]
 
     def is_noiseless(self, budget: Budget) -> bool:
         """Whether a budget requires no noise."""
@@ -157,8 +153,9 @@ class PrivateTraining(nn.Module):
             self.noise_multiplier.fill_(0.0)
         elif self.noise_multiplier.isnan():
             plan = method.plan(method.budget, method.planned_steps())
-            sigmas = [e.noise_multiplier for e in plan if e.key == self._one_step.key]
-            self.noise_multiplier.fill_(sigmas[0] if sigmas else 1.0)  # any value serves zero steps
+            event = by_key(plan).get(self._one_step.key, self._steps(1.0)).event
+            assert isinstance(event, Gaussian)  # any noise serves zero steps, which are not planned
+            self.noise_multiplier.fill_(event.noise_multiplier)
         return not method.ledger.entries
 
     def drawn(self, batch: PoissonBatch) -> Tensor:
@@ -221,7 +218,7 @@ class PrivateTraining(nn.Module):
         self.dry_run(clipped_sum, parameters, examples)
         entry = self.entry
         per_norm = entry.sensitivity / self.max_grad_norm
-        DPSGD(entry.noise_multiplier * per_norm, self.max_grad_norm).backward(
+        DPSGD(float(self.noise_multiplier) * per_norm, self.max_grad_norm).backward(
             lambda max_grad_norm: dict(clipped_sum(examples, max_grad_norm)),
             parameters,
             ledger=ledger,

@@ -217,7 +217,7 @@ def sample_prior(count: int, width: int, generator: torch.Generator) -> Tensor:
     return normal[torch.randperm(count, generator=generator)]
 
 
-def kl_divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
+def divergence_from_prior(mean: Tensor, log_variance: Tensor) -> Tensor:
     """Return the KL divergence from the standard normal prior: ``(..., k)`` to ``(...)``."""
     return 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).sum(-1)
 

@@ -208,11 +208,11 @@ def test_clipped_gradients_add_up_to_the_sum_of_the_training(max_grad_norm):
     torch.manual_seed(0)
     method = DPGVAE(feature_dim=3, hidden_dim=6, latent_dim=4)
     inputs, normal = torch.randn(5, 2, 3 + CONTEXT_DIM), torch.randn(5, 2, 4)
-    total = method.autoencoder.clipped_sum(inputs, normal, max_grad_norm)
+    total = method.clipped_sum(inputs, normal, max_grad_norm)
     flat = torch.cat(
-        [total[name].flatten() for name, _ in method.autoencoder.networks.named_parameters()]
+        [total[name].flatten() for name, _ in method.networks.named_parameters()]
     )
-    found = clipped_gradients(method.autoencoder.networks, inputs, normal, max_grad_norm)
+    found = clipped_gradients(method.networks, inputs, normal, max_grad_norm)
     torch.testing.assert_close(-found.double().sum(0), flat, rtol=1e-3, atol=1e-4)
 
 
@@ -224,7 +224,7 @@ def test_a_noisy_gradient_speaks_for_the_canary_that_it_holds():
     )
     rows = torch.randn(9, 3 + CONTEXT_DIM)
     booked = entry("", noise_multiplier=0.01, sample_rate=0.5)
-    networks = method.autoencoder.networks
+    networks = method.networks
     known = mean_clipped_gradients(networks, rows[undirected_edges(KNOWN)], 1.0).sum(0)
     directions = mean_clipped_gradients(networks, rows[pairs], 1.0)
     for likelier, direction in enumerate(directions):

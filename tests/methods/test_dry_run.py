@@ -17,6 +17,7 @@ from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.sensitivity import edge_gradient_sensitivity
 
 
 class Method(nn.Module):
@@ -29,8 +30,7 @@ class Method(nn.Module):
         self.dpsgd = PrivateTraining(
             "gradient",
             "gradient of records",
-            proof="edge_gradient_sensitivity",
-            sensitivity=0.5,
+            edge_gradient_sensitivity,
             noise_multiplier=1.0,
             max_grad_norm=0.5,
         )

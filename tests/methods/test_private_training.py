@@ -64,8 +64,7 @@ class EdgeScorer(Synthesizer):
         self.dpsgd = PrivateTraining(
             "edge_gradient",
             "gradient of edges",
-            proof="edge_gradient_sensitivity",
-            sensitivity=edge_gradient_sensitivity(max_grad_norm),
+            edge_gradient_sensitivity,
             noise_multiplier=noise_multiplier,
             max_grad_norm=max_grad_norm,
             sample_rate=sample_rate,
@@ -263,12 +262,11 @@ def federated(noise_multiplier="auto"):
     return PrivateTraining(
         "client_updates",
         "sum of client updates",
-        proof="client_update_sensitivity",
-        sensitivity=client_update_sensitivity(2.0, 0.25),
+        client_update_sensitivity,
+        0.25,
         noise_multiplier=noise_multiplier,
         max_grad_norm=2.0,
         relation=Relation.LOCAL_GRAPH,
-        record="graph of one client",
     )
 
 

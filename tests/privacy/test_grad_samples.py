@@ -18,6 +18,7 @@ from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.grad_samples import GradSampleSum
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.sensitivity import edge_gradient_sensitivity
 
 CLASSES, TOKENS, BOUND = 3, 7, 0.5
 
@@ -301,8 +302,7 @@ def private_steps(sigma):
     training = PrivateTraining(
         "gradient",
         "gradient of records",
-        proof="edge_gradient_sensitivity",
-        sensitivity=BOUND,
+        edge_gradient_sensitivity,
         noise_multiplier=sigma,
         max_grad_norm=BOUND,
     )

@@ -170,9 +170,8 @@ def _critic_gradient(seen: Observation) -> Tensor:
 
 
 def _edge_gradient(seen: Observation) -> Tensor:
-    autoencoder = seen.method.autoencoder
     nodes = torch.arange(seen.known.num_nodes, device=seen.noisy.device)
-    inputs, networks = autoencoder.inputs(nodes), autoencoder.networks
+    inputs, networks = seen.method.inputs(nodes), seen.method.networks
     return edge_gradient_score(networks, inputs, seen.noisy, seen.entry, seen.pairs, seen.known)
 
 

@@ -12,6 +12,7 @@ from torchmetrics import MetricCollection
 
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.metrics.kernel_svm import (
     Accuracy,
     Predictions,
@@ -20,7 +21,7 @@ from lightning_dpg.metrics.kernel_svm import (
 )
 from lightning_dpg.metrics.label_prediction import label_metrics
 from lightning_dpg.nn.resized_buffers import resized
-from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 
 Embedding = dict[str, Tensor]
@@ -68,12 +69,12 @@ class GraphFeatureRelease(PrivateModule):
         self.register_load_state_dict_pre_hook(resized(*names))  # type: ignore[no-untyped-call]
 
     @abstractmethod
-    def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
-        """Release features of all graphs (noisy).
+    def release_features(self, records: GraphSetRecords, reads: Reads) -> Embedding:
+        """Pay for all planned reads, and release features of all graphs (noisy).
 
         Args:
             records: The graphs (private).
-            budget: Joint budget of all releases; an infinite epsilon adds no noise.
+            reads: The entries of :meth:`plan`, by key; under an infinite budget without noise.
         """
 
     @abstractmethod
@@ -151,6 +152,12 @@ class GraphFeatureRelease(PrivateModule):
         """Number of embedding rows of each graph, shape ``(G,)``: by default one per node."""
         return records.sizes
 
+    def assumed(self, records: GraphSetRecords) -> list[str]:
+        """Facts of graphs that the guarantee treats as public."""
+        if self.relation is Relation.LOCAL_GRAPH:
+            return local_assumptions(records)
+        return list(records.assumptions)
+
     def on_fit_start(self) -> None:
         """Copy the public facts of the data."""
         self.check_new()
@@ -159,12 +166,12 @@ class GraphFeatureRelease(PrivateModule):
         self.sizes = self.public_sizes(records).to(self.device)
         if records.labels is not None:
             self.labels = records.labels.to(self.device)
-        self.assumptions = list(records.assumptions)
+        self.assumptions = self.assumed(records)
 
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
         """Make the release, unless a resumed run has made it."""
         if not self.is_released:
-            self._keep(self.release_features(batch, self.budget))
+            self._keep(self._paid_features(batch))
             self.is_released.fill_(True)
         self.trainer.should_stop = True
 
@@ -226,17 +233,20 @@ class GraphFeatureRelease(PrivateModule):
             "that no edge of these graphs is one of the data that the labels were learned from (of "
             "such an edge this is a second release, and the epsilons and deltas of both add up)"
         )
-        self.assumptions = [*records.assumptions, again]
+        self.assumptions = [*self.assumed(records), again]
 
     def predict_step(self, batch: Tensor, batch_idx: int) -> dict[str, NDArray[Any]]:
         """Release features of new graphs by the mechanism of ``fit``, and predict their labels."""
         records = self.records
-        new = self.release_features(records, self.budget)
+        new = self._paid_features(records)
         old = self.embedding
         both = {name: torch.cat([old[name], new[name]]) for name in self.embedding_names}
         kernels = self.kernels(both, torch.cat([self.sizes, records.sizes]))
         labels = predicted_labels(kernels, self.labels.numpy())
         return {"labels": labels} | {name: tensor.numpy() for name, tensor in new.items()}
+
+    def _paid_features(self, records: GraphSetRecords) -> Embedding:
+        return self.release_features(records, by_key(self.plan(self.budget, 1)))
 
     def _keep(self, embedding: Embedding) -> None:
         for name in self.embedding_names:
@@ -248,3 +258,26 @@ class GraphFeatureRelease(PrivateModule):
                 "the graphs have no labels, which a classifier would learn\n"
                 "take a set with NAME_graph_labels.txt, or use features.npz of the release"
             )
+
+
+def local_assumptions(
+    records: GraphSetRecords, max_nodes: int | None = None, *, is_trusted: bool = False
+) -> list[str]:
+    """Assumptions of a guarantee for whole graphs.
+
+    Args:
+        records: The graphs.
+        max_nodes: Public bound on their nodes; None if the numbers of nodes are public.
+        is_trusted: Whether a trusted server adds up updates of clients.
+    """
+    assumed = [
+        "the number of graphs, their labels and the kinds of node features",
+        "the number of nodes of each graph"
+        if max_nodes is None
+        else f"that no graph has more than {max_nodes} nodes",
+    ]
+    if is_trusted:
+        assumed.append("that a trusted server adds up the clients' updates and keeps none")
+    if records.max_occurrences > 1:
+        assumed.append("that what is in several graphs is protected in each of them by itself")
+    return [*assumed, *records.preparation]

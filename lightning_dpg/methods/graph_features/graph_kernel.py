@@ -10,8 +10,10 @@ from torch import Tensor
 from lightning_dpg.errors import Refusal
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
+from lightning_dpg.methods.planning import Reads
 from lightning_dpg.metrics.graph_kernels import shortest_path_kernel, weisfeiler_lehman_kernel
 from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry
 
 
 class GraphKernel(GraphFeatureRelease):
@@ -58,10 +60,15 @@ class GraphKernel(GraphFeatureRelease):
             raise Refusal(f"kernel must be shortest_path or weisfeiler_lehman, got {kernel!r}")
         self.save_hyperparameters()
 
-    def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Plan the unprotected read."""
+        name = "similarities"
+        return [self.unprotected(name, name, "computed from the graphs as they are")]
+
+    def release_features(self, records: GraphSetRecords, reads: Reads) -> Embedding:
         """Similarity of each pair of graphs, shape ``(G, G)``."""
         h = self.hparams
-        self.ledger.spend(self.unprotected("similarities", "computed from the graphs as they are"))
+        self.ledger.spend(*reads.values())
         if h["kernel"] == "shortest_path":
             gram = shortest_path_kernel(records.graphs, labelled=h["labelled"])
         else:

@@ -18,8 +18,10 @@ from lightning_dpg.graph.gromov import (
 )
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
+from lightning_dpg.methods.planning import Reads
 from lightning_dpg.metrics.kernel_svm import clip_spectrum
 from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry
 
 
 class GromovKernel(GraphFeatureRelease):
@@ -57,15 +59,19 @@ class GromovKernel(GraphFeatureRelease):
         super().__init__()
         self.save_hyperparameters()
 
-    def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Plan the unprotected read."""
+        name = "discrepancies"
+        return [self.unprotected(name, name, "computed from the graphs as they are")]
+
+    def release_features(self, records: GraphSetRecords, reads: Reads) -> Embedding:
         """Discrepancy of each pair of graphs, shape ``(G, G)``."""
         fused = self.hparams["fused"]
         if fused and records.graphs[0].x is None:
             raise MisconfigurationException(
                 "fused: true asks for node features, and there are none"
             )
-        name = "discrepancies"
-        self.ledger.spend(self.unprotected(name, "computed from the graphs as they are"))
+        self.ledger.spend(*reads.values())
         spaces = [
             Space(
                 path_distances(undirected_edges(graph).numpy(), graph.num_nodes),
@@ -77,7 +83,7 @@ class GromovKernel(GraphFeatureRelease):
         folder = Path(self.trainer.default_root_dir)
         progress = self.trainer.progress_bar_callback is not None
         found = pairwise_discrepancies(spaces, folder=folder, progress=progress)
-        return {name: torch.from_numpy(found)}
+        return {"discrepancies": torch.from_numpy(found)}
 
     def kernels(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
         """Kernels of the discrepancies, without their negative eigenvalues."""

@@ -13,22 +13,16 @@ from torch import Tensor
 from lightning_dpg.errors import Refusal
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
-from lightning_dpg.methods.graph_features.ldp_gw.reports import report_assumptions
+from lightning_dpg.methods.planning import Reads
 from lightning_dpg.metrics.kernel_svm import feature_kernels
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import LedgerEntry, Relation
-from lightning_dpg.privacy.mechanisms import pure_entry
+from lightning_dpg.privacy.events import LedgerEntry, NonPrivate, Relation
 from lightning_dpg.privacy.piecewise import (
     PiecewiseLaw,
     piecewise,
+    piecewise_entry,
     piecewise_law,
 )
-
-SCALARS_KEY = "scalar_reports"
-"""Key of the release of the piecewise mechanism."""
-
-SCALARS = "scalars of each graph"
-"""Name of the same."""
 
 STATISTICS = ("density", "transitivity")
 """Statistics of a graph from 0 to 1."""
@@ -80,19 +74,11 @@ class LocalScalars(GraphFeatureRelease):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan one report of each statistic, or exact values under an infinite budget."""
+        name = "scalars of each graph"
         if math.isinf(budget.epsilon):
-            return [self.unprotected(SCALARS, "it is released without noise")]
-        return [
-            pure_entry(
-                SCALARS_KEY,
-                SCALARS,
-                budget.epsilon,
-                len(self.hparams["statistics"]),
-                proof="cost_of_piecewise",
-                relation=self.relation,
-                record="graph of one client",
-            )
-        ]
+            return [self.unprotected("scalars_of_each_graph", name, "it is released without noise")]
+        count = len(self.hparams["statistics"])
+        return [piecewise_entry("scalar_reports", name, budget.epsilon, count)]
 
     def check_budget(self, budget: Budget, steps: int = 1) -> None:
         """Also refuse an epsilon that leaves no signal."""
@@ -104,33 +90,16 @@ class LocalScalars(GraphFeatureRelease):
         """Law of the report of one statistic (public)."""
         return piecewise_law(budget.epsilon / len(self.hparams["statistics"]))
 
-    def on_fit_start(self) -> None:
-        """Copy the public facts of the data, and say that sizes are public."""
-        super().on_fit_start()
-        self.assumptions = report_assumptions(self.records, None)
-
-    def on_predict_start(self) -> None:
-        """Start a fresh ledger for new graphs, and say that their sizes are public."""
-        super().on_predict_start()
-        self.assumptions = [*report_assumptions(self.records, None), self.assumptions[-1]]
-
-    def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
+    def release_features(self, records: GraphSetRecords, reads: Reads) -> Embedding:
         """Release an estimate of each statistic of each graph, ``features`` of shape ``(G, F)``."""
         names = self.hparams["statistics"]
         values = graph_scalars(names, records.edges, records.graph_of, records.sizes)
-        (entry,) = self.plan(budget, 1)
-        if math.isinf(budget.epsilon):
-            self.ledger.spend(entry)
+        (read,) = reads.values()
+        if isinstance(read.event, NonPrivate):
+            self.ledger.spend(read)
             return {"features": values}
-        reports = piecewise(
-            values,
-            self.ledger,
-            self.noise,
-            key=entry.key,
-            name=entry.name,
-            epsilon=entry.epsilon,
-        )
-        return {"features": self.law(budget).estimates(reports)}
+        reports = self.pay(read, values, piecewise(read))
+        return {"features": self.law(self.budget).estimates(reports)}
 
     def kernels(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
         """Kernels of the numbers of nodes and the estimates."""

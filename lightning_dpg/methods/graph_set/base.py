@@ -12,12 +12,8 @@ from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.graph_sets import set_differences
 from lightning_dpg.nn.resized_buffers import resized
-from lightning_dpg.privacy.ledger import LedgerEntry
-from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
+from lightning_dpg.privacy.events import LedgerEntry, Pure
 from lightning_dpg.privacy.sensitivity import edges_per_graph_sensitivity
-
-NUM_EDGES = "number of edges of each graph"
-"""Name of the release in the ledger."""
 
 
 class GraphSetSynthesizer(Synthesizer):
@@ -89,34 +85,25 @@ class GraphSetSynthesizer(Synthesizer):
         ends = self.sizes.cumsum(0).to(nodes.device)
         return torch.searchsorted(ends, nodes.contiguous(), right=True)
 
-    def release_num_edges_per_graph(self, edges: Tensor, epsilon: float) -> None:
+    def num_edges_entry(self, epsilon: float) -> LedgerEntry:
+        """Plan the read of :meth:`release_num_edges_per_graph`."""
+        return LedgerEntry.proved(
+            "num_edges_per_graph",
+            "number of edges of each graph",
+            Pure(epsilon),
+            edges_per_graph_sensitivity,
+            self.max_occurrences,
+        )
+
+    def release_num_edges_per_graph(self, edges: Tensor, read: LedgerEntry) -> None:
         """Release the number of edges of each graph into ``num_edges``.
 
         Args:
             edges: Edges of all graphs (private), shape ``(M, 2)``.
-            epsilon: Cost; an infinite epsilon adds no noise.
+            read: The read, see :meth:`num_edges_entry`.
         """
-        counts = torch.bincount(self.graph_of(edges[:, 0]), minlength=len(self.sizes))
-        noisy = discrete_laplace(
-            counts,
-            self.ledger,
-            self.noise,
-            key="num_edges_per_graph",
-            name=NUM_EDGES,
-            epsilon=epsilon,
-            sensitivity=edges_per_graph_sensitivity(self.max_occurrences),
-            proof="edges_per_graph_sensitivity",
-        )
-        noisy = noisy.to(self.sizes.device)
+        noisy = self.pay(read, self._exact_num_edges(edges)).to(self.sizes.device)
         self.num_edges = torch.minimum(noisy.clamp(min=0), self._num_pairs())
-
-    def num_edges_entry(self, epsilon: float) -> LedgerEntry:
-        """Planned ledger entry of :meth:`release_num_edges_per_graph`."""
-        moved, proof = (
-            edges_per_graph_sensitivity(self.max_occurrences),
-            "edges_per_graph_sensitivity",
-        )
-        return pure_entry("num_edges_per_graph", NUM_EDGES, epsilon, moved, proof)
 
     def on_fit_start(self) -> None:
         """Copy the public facts of the data."""
@@ -145,6 +132,10 @@ class GraphSetSynthesizer(Synthesizer):
         size = int(self.sizes[number])
         num_edges = int(self.num_edges[number]) if len(self.num_edges) else None
         return make_graph(self.draw(size, num_edges, generator), size)
+
+    def _exact_num_edges(self, edges: Tensor) -> Tensor:
+        """Number of edges of each graph (private), shape ``(G,)``, of edges of shape ``(M, 2)``."""
+        return torch.bincount(self.graph_of(edges[:, 0]), minlength=len(self.sizes))
 
     def _num_pairs(self) -> Tensor:
         return self.sizes * (self.sizes - 1) // 2

@@ -9,7 +9,8 @@ from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.negative_sampling import uniform_non_edges
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry
 
 
 class ErdosRenyiSet(GraphSetSynthesizer):
@@ -52,7 +53,8 @@ class ErdosRenyiSet(GraphSetSynthesizer):
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
         """Release the numbers of edges with the whole budget, unless a resumed run has done so."""
         if not len(self.num_edges):
-            self.release_num_edges_per_graph(batch.edges, self.budget.epsilon)
+            (read,) = self.plan(self.budget, 1)
+            self.release_num_edges_per_graph(batch.edges, read)
         self.trainer.should_stop = True
 
     def configure_optimizers(self) -> None:

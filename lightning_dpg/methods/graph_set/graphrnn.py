@@ -15,6 +15,8 @@ from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.nn.graphrnn import EdgeMLP, EdgeRNN, RowRNN
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry
 
 _ORDERS = 20
 """Random orders of each graph in which the look-back is measured."""
@@ -98,14 +100,16 @@ class GraphRNN(GraphSetSynthesizer):
         self.hparams["look_back"] = widest
         self._build(widest)
 
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Plan the unprotected training."""
+        return [self.unprotected("training", "training", "GraphRNN adds no noise")]
+
     def on_fit_start(self) -> None:
         """Book that nothing is protected; a finite budget refuses this entry."""
         super().on_fit_start()
         if not self.ledger.reasons:
-            self.ledger.spend(self.unprotected("training", "GraphRNN adds no noise"))
-        data = self.records
-        counts = torch.bincount(data.graph_of[data.edges[:, 0]], minlength=len(data.sizes))
-        self.num_edges = counts.to(self.device)
+            self.ledger.spend(*self.plan(self.budget, 1))
+        self.num_edges = self._exact_num_edges(self.records.edges).to(self.device)
 
     def batch_request(self) -> BatchRequest:
         """Request all graphs at each step; the data module sets the steps per epoch."""

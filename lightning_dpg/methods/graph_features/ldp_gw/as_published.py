@@ -2,19 +2,17 @@
 
 from typing import ClassVar, Literal
 
-import torch
 from torch import Tensor
 
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.base import Embedding
 from lightning_dpg.methods.graph_features.ldp_gw.base import GromovWassersteinRelease
 from lightning_dpg.methods.graph_features.ldp_gw.reports import (
-    choose_reports_per_row,
+    REPORTS_KEY,
+    Reports,
     equal_epsilons,
-    release_signs,
-    report_assumptions,
-    reports_entry,
 )
+from lightning_dpg.methods.planning import Reads
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 
@@ -91,52 +89,27 @@ class LDPGromovWassersteinAsPublished(GromovWassersteinRelease):
         self.save_hyperparameters()
         self.settle_training(("random", "trained"), is_deep=encoder == "gin")
 
-    def publish_update(self, total: Tensor) -> Tensor:
-        """Publish the update without noise, which voids every guarantee."""
-        self.ledger.spend(self.unprotected_updates())
-        return total
-
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the unprotected updates of all rounds, and the reports of all graphs."""
-        rounds = [self.unprotected_updates(self.num_rounds)] if self.num_rounds else []
-        sizes = self.sizes.cpu() if len(self.sizes) else torch.ones(1, dtype=torch.long)
-        epsilons = self._report_epsilons(sizes)
-        num_reports = int(sizes.max()) * self._reports_per_row(epsilons)
-        return [*rounds, reports_entry(float(epsilons.max()), num_reports)]
+        return [*self.planned_rounds(), self._reports().entry]
 
-    def on_fit_start(self) -> None:
-        """Copy the public facts of the data."""
-        super().on_fit_start()
-        self.assumptions = report_assumptions(self.records, None)
-
-    def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
+    def release_features(self, records: GraphSetRecords, reads: Reads) -> Embedding:
         """Release signs of the rows of all graphs, in the order of graphs, as ``features``."""
-        epsilons = self._report_epsilons(records.sizes)
-        signs = release_signs(
-            self.encoded(*self.encoder_inputs(records)),
-            records.sizes,
-            self.ledger,
-            self.noise,
-            epsilons=epsilons,
-            reports_per_row=self._reports_per_row(epsilons),
-        )
+        read, rows = reads[REPORTS_KEY], self.encoded(*self.encoder_inputs(records))
+        signs = self.pay(read, rows, self._reports().law(read, rows.shape))
         return {"features": signs.double()}
 
     def claimed_epsilon(self, delta: float) -> float | None:
         """Epsilon of the paper, which covers the reports and ignores the weights."""
-        return float(self._report_epsilons(self.sizes).max()) if len(self.sizes) else None
+        return float(self._reports().epsilons.max()) if len(self.sizes) else None
 
     def epsilon_per_report(self) -> Tensor:
         """Epsilon of a single report of each graph (public), shape ``(G,)``."""
-        sizes = self.sizes.cpu()
-        epsilons = self._report_epsilons(sizes)
-        return epsilons / (self._reports_per_row(epsilons) * sizes)
+        return self._reports().epsilon_per_report
 
-    def _report_epsilons(self, sizes: Tensor) -> Tensor:
-        """Epsilon of the reports of each graph, shape ``(G,)``."""
-        epsilon = self.hparams["report_epsilon"]
-        return 1 / sizes.double() if epsilon is None else equal_epsilons(epsilon, sizes)
-
-    def _reports_per_row(self, epsilons: Tensor) -> int:
-        h = self.hparams
-        return choose_reports_per_row(h["reports_per_row"], float(epsilons.min()), 1, h["width"])
+    def _reports(self) -> Reports:
+        """Reports of all graphs, as if each row had the whole epsilon of its graph."""
+        h, sizes = self.hparams, self.num_rows
+        epsilon = h["report_epsilon"]
+        epsilons = 1 / sizes.double() if epsilon is None else equal_epsilons(epsilon, sizes)
+        return Reports.chosen(sizes, epsilons, h["reports_per_row"], num_rows=1, width=h["width"])

@@ -1,7 +1,6 @@
 """Shared parts of Gromov-Wasserstein releases: encoder, training, and comparison of graphs."""
 
 import copy
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -39,13 +38,10 @@ from lightning_dpg.metrics.kernel_svm import clip_spectrum
 from lightning_dpg.nn.node_encoders import GCN, GIN, NodeEncoder
 from lightning_dpg.nn.resized_buffers import resized
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.events import LedgerEntry, NonPrivate
 
-UPDATES_KEY = "client_updates"
-"""Key of the releases of the rounds."""
-
-UPDATES = "sum of client updates"
-"""Name of the same."""
+UPDATES = "client_updates", "sum of client updates"
+"""Key and name of the reads of the rounds."""
 
 
 class GromovWassersteinRelease(GraphFeatureRelease):
@@ -102,13 +98,38 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         """Inputs of all nodes, ``(N, d)``, and edges, ``(M, 2)``, of the encoder (private)."""
         return node_inputs(records, records.edges), records.edges
 
-    @abstractmethod
+    def round_entry(self) -> LedgerEntry | None:
+        """Cost of the next round; None if it costs nothing. By default nothing is protected."""
+        return self.unprotected(*UPDATES, "the weights of clients are not protected")
+
+    def planned_rounds(self) -> list[LedgerEntry]:
+        """Plan all rounds as one entry, or no entry without rounds."""
+        entry = self.round_entry()
+        return [replace(entry, steps=self.num_rounds)] if entry and self.num_rounds else []
+
+    def step_entries(self) -> list[LedgerEntry]:
+        """Cost of the next round; the rows are paid at their release."""
+        entry = self.round_entry() if self.rounds_made < self.num_rounds else None
+        return [] if entry is None else [entry]
+
     def publish_update(self, total: Tensor) -> Tensor:
-        """Book the sum of the clients' updates in a round, and add the required noise.
+        """Pay for the sum of the clients' updates in a round, and publish it with the paid noise.
 
         Args:
             total: Sum of all updates, each times the weight of its client, shape ``(K,)`` (private).
         """
+        read = self.round_entry()
+        if read is None:
+            return total
+        if isinstance(read.event, NonPrivate):
+            self.ledger.spend(read)
+            return total
+        return self.pay(read, total)
+
+    @property
+    def num_rows(self) -> Tensor:
+        """Number of rows of each graph (public), ``(G,)``; one row before the graphs are known."""
+        return self.sizes.cpu() if len(self.sizes) else torch.ones(1, dtype=torch.long)
 
     @property
     def update_bound(self) -> float | None:
@@ -255,11 +276,6 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         """Also return the discrepancies of all graphs, and the mask of the training graphs."""
         names = ("discrepancies", "train_mask")
         return super().released_arrays() | {n: getattr(self, n).cpu().numpy() for n in names}
-
-    def unprotected_updates(self, rounds: int = 1) -> LedgerEntry:
-        """Ledger entry of rounds with unprotected updates."""
-        entry = self.unprotected(UPDATES, "the weights of clients are not protected")
-        return replace(entry, steps=rounds)
 
     def shut_down(self) -> None:
         """Stop the clients, and their processes if there are any."""

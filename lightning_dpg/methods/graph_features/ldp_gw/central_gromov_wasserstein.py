@@ -14,13 +14,16 @@ from lightning_dpg.methods.graph_features.ldp_gw.inputs import (
     public_features,
     scaled,
 )
+from lightning_dpg.methods.planning import Reads
 from lightning_dpg.nn.node_encoders import NodeEncoder, RowNet
 from lightning_dpg.nn.resized_buffers import resized
-from lightning_dpg.privacy.aggregation_perturbation import noisy_aggregation
+from lightning_dpg.privacy.aggregation_perturbation import (
+    aggregation_entries,
+    noisy_aggregation,
+)
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import LedgerEntry
-from lightning_dpg.privacy.sensitivity import aggregation_sensitivity
 
 
 class CentralGromovWasserstein(GromovWassersteinRelease):
@@ -105,26 +108,14 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
         """Return the noisy sums, and no edges."""
         return self._scaled_rows(), records.edges[:0]
 
-    def publish_update(self, total: Tensor) -> Tensor:
-        """Publish the update: a function of the noisy sums and of public labels costs nothing."""
-        return total
+    def round_entry(self) -> None:
+        """Return None: functions of the noisy sums and of public labels cost nothing."""
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan one release of sums over neighbors for each hop, all with the same noise."""
         hops = int(self.hparams["hops"])
         multiplier = calibrate_noise_multiplier(budget, steps=hops)
-        return [
-            LedgerEntry(
-                key=f"neighbor_sums_{hop}",
-                name=f"sums over neighbors, hop {hop}",
-                relation=self.relation,
-                mechanism="gaussian",
-                sensitivity=aggregation_sensitivity(),
-                noise_multiplier=multiplier,
-                proof="aggregation_sensitivity",
-            )
-            for hop in range(1, hops + 1)
-        ]
+        return aggregation_entries(hops, multiplier, self.relation)
 
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
         """Release the noisy sums before the first round.
@@ -137,24 +128,16 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
             self.rows = self._noisy_rows(batch).to(self.device)
         super().training_step(batch, batch_idx)
 
-    def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
+    def release_features(self, records: GraphSetRecords, reads: Reads) -> Embedding:
         """Encode the noisy sums of all graphs, in the order of graphs, as ``features``."""
         return {"features": self.encoded(*self.encoder_inputs(records))}
 
     def _noisy_rows(self, records: GraphSetRecords) -> Tensor:
         """Public features and their noisy sums over neighbors, shape ``(N, (1 + hops) d)``."""
-        x, plan = public_features(records), self.plan(self.budget, 1)
-        sums = noisy_aggregation(
-            records.edges,
-            x,
-            len(plan),
-            self.ledger,
-            self.noise,
-            noise_multiplier=plan[0].noise_multiplier,
-        )
+        x, reads = public_features(records), self.plan(self.budget, 1)
+        sums = noisy_aggregation(records.edges, x, reads, self.ledger, self.noise)
         return torch.cat([x, sums], 1)
 
     def _scaled_rows(self) -> Tensor:
-        entry = self.ledger.entries[0]
         width = self.rows.shape[1] // (1 + self.hparams["hops"])
-        return scaled(self.rows.cpu(), width, entry.sensitivity * entry.noise_multiplier)
+        return scaled(self.rows.cpu(), width, self.ledger.entries[0].scale)

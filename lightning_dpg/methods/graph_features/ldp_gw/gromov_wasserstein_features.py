@@ -6,18 +6,11 @@ from torch import Tensor
 
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.base import Embedding
-from lightning_dpg.methods.graph_features.ldp_gw.base import (
-    GromovWassersteinRelease,
-)
-from lightning_dpg.methods.graph_features.ldp_gw.reports import (
-    choose_reports_per_row,
-    equal_epsilons,
-    release_reports,
-    report_assumptions,
-    reports_entry,
-)
+from lightning_dpg.methods.graph_features.ldp_gw.base import GromovWassersteinRelease
+from lightning_dpg.methods.graph_features.ldp_gw.reports import Reports, equal_epsilons
+from lightning_dpg.methods.planning import Reads
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.events import LedgerEntry, NonPrivate, Relation
 
 
 class GromovWassersteinFeatures(GromovWassersteinRelease):
@@ -87,54 +80,31 @@ class GromovWassersteinFeatures(GromovWassersteinRelease):
         self.save_hyperparameters()
         self.settle_training(("random", "trained"), is_deep=encoder == "gin")
 
-    def publish_update(self, total: Tensor) -> Tensor:
-        """Publish the update without noise, which voids every guarantee."""
-        self.ledger.spend(self.unprotected_updates())
-        return total
-
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Plan the updates of all rounds, and the rows, as unprotected reads."""
-        rounds = [self.unprotected_updates(self.num_rounds)] if self.num_rounds else []
-        return [*rounds, self._rows_entry()]
+        """Plan the unprotected updates of all rounds, and the exact rows or their reports."""
+        if self.hparams["report_epsilon"] is not None:
+            return [*self.planned_rounds(), self._reports().entry]
+        name = "embeddings"
+        rows = self.unprotected(name, name, "they are released as they are")
+        return [*self.planned_rounds(), rows]
 
-    def on_fit_start(self) -> None:
-        """Copy the public facts of the data."""
-        super().on_fit_start()
-        self.assumptions = report_assumptions(self.records, None)
-
-    def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
+    def release_features(self, records: GraphSetRecords, reads: Reads) -> Embedding:
         """Release the rows of all graphs, in the order of graphs, as ``features``."""
-        rows, epsilon = self.encoded(*self.encoder_inputs(records)), self.hparams["report_epsilon"]
-        if epsilon is None:
-            self.ledger.spend(self._rows_entry())
+        rows, (*_, read) = self.encoded(*self.encoder_inputs(records)), reads.values()
+        if isinstance(read.event, NonPrivate):
+            self.ledger.spend(read)
             return {"features": rows}
-        reports = release_reports(
-            rows,
-            records.sizes,
-            self.ledger,
-            self.noise,
-            epsilons=equal_epsilons(epsilon, records.sizes),
-            reports_per_row=self._reports_per_row(),
-        )
-        return {"features": reports}
+        reports = self._reports()
+        signs = self.pay(read, rows, reports.law(read, rows.shape))
+        return {"features": reports.estimates(signs)}
 
     def epsilon_per_report(self) -> Tensor:
         """Epsilon of a single report of each graph (public), shape ``(G,)``; of reports only."""
-        total: float = self.hparams["report_epsilon"]
-        return total / (self._reports_per_row() * self.sizes.cpu().double())
+        return self._reports().epsilon_per_report
 
-    def _rows_entry(self) -> LedgerEntry:
-        epsilon = self.hparams["report_epsilon"]
-        if epsilon is None:
-            return self.unprotected("embeddings", "they are released as they are")
-        return reports_entry(epsilon, self._largest() * self._reports_per_row())
-
-    def _largest(self) -> int:
-        """Number of nodes of the largest graph; 1 before the graphs are known."""
-        return int(self.sizes.max()) if len(self.sizes) else 1
-
-    def _reports_per_row(self) -> int:
-        h = self.hparams
-        return choose_reports_per_row(
-            h["reports_per_row"], h["report_epsilon"], self._largest(), h["width"]
-        )
+    def _reports(self) -> Reports:
+        """Reports of all graphs, whose rows share the epsilon."""
+        h, sizes = self.hparams, self.num_rows
+        epsilons, per_row = equal_epsilons(h["report_epsilon"], sizes), h["reports_per_row"]
+        largest = int(sizes.max())
+        return Reports.chosen(sizes, epsilons, per_row, num_rows=largest, width=h["width"])

@@ -1,6 +1,7 @@
 """Local differential privacy of each graph, by one report of the rows of its nodes."""
 
 import math
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import torch
@@ -8,25 +9,22 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
 from lightning_dpg.interfaces import GraphSetRecords
-from lightning_dpg.methods.graph_features.base import Embedding
+from lightning_dpg.methods.graph_features.base import Embedding, local_assumptions
 from lightning_dpg.methods.graph_features.ldp_gw.base import (
     UPDATES,
-    UPDATES_KEY,
     GromovWassersteinRelease,
 )
 from lightning_dpg.methods.graph_features.ldp_gw.clients import client_weight
 from lightning_dpg.methods.graph_features.ldp_gw.reports import (
-    choose_reports_per_row,
+    REPORTS_KEY,
+    Reports,
     equal_epsilons,
-    release_reports,
-    report_assumptions,
-    reports_entry,
 )
+from lightning_dpg.methods.planning import Reads
 from lightning_dpg.nn.node_encoders import padded
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
-from lightning_dpg.privacy.events import LedgerEntry, Relation
-from lightning_dpg.privacy.mechanisms import gaussian
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
 from lightning_dpg.privacy.sensitivity import client_update_sensitivity
 
 
@@ -133,46 +131,33 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the private rounds, if any, and the reports of all graphs."""
-        epsilon, largest = self._report_epsilon(budget), int(self._num_rows().max())
-        reports = reports_entry(epsilon, largest * self._reports_per_row(epsilon))
+        reports = self._reports(self._report_epsilon(budget)).entry
         if not self.num_rounds:
             return [reports]
         multiplier = calibrate_noise_multiplier(budget, steps=self.num_rounds, other=[reports])
-        return [self._update_entry(multiplier, self.num_rounds), reports]
+        return [replace(self._round(multiplier), steps=self.num_rounds), reports]
 
     @property
     def update_bound(self) -> float:
         """Clipping norm of the clients' updates."""
         return float(self.hparams["max_update_norm"])
 
-    def step_entries(self) -> list[LedgerEntry]:
-        """Cost of the next round; the reports are paid at their release."""
-        if self.rounds_made >= self.num_rounds:
-            return []
-        return [self._update_entry(float(self.update_noise), 1)]
+    def round_entry(self) -> LedgerEntry:
+        """Cost of the next round, with the noise that is fixed at the start of a run."""
+        return self._round(float(self.update_noise))
 
-    def publish_update(self, total: Tensor) -> Tensor:
-        """Add Gaussian noise to the sum of the clipped updates."""
-        entry = self._update_entry(float(self.update_noise), 1)
-        return gaussian(
-            total,
-            self.ledger,
-            self.noise,
-            key=entry.key,
-            name=entry.name,
-            sensitivity=entry.sensitivity,
-            noise_multiplier=entry.noise_multiplier,
-            proof=entry.proof,
-            record=entry.record,
-        )
+    def assumed(self, records: GraphSetRecords) -> list[str]:
+        """Facts of graphs that the guarantee treats as public."""
+        is_trusted = bool(self.num_rounds)
+        return local_assumptions(records, self.hparams["max_nodes"], is_trusted=is_trusted)
 
     def on_fit_start(self) -> None:
         """Copy the public facts of the data, and fix the noise of the rounds."""
         super().on_fit_start()
-        bound = self.hparams["max_nodes"]
-        self.assumptions = report_assumptions(self.records, bound, is_trusted=bool(self.num_rounds))
         if self.num_rounds and not self.rounds_made:  # a resumed run keeps its noise
-            self.update_noise.fill_(self.plan(self.budget, self.num_rounds)[0].noise_multiplier)
+            event = self.plan(self.budget, self.num_rounds)[0].event
+            assert isinstance(event, Gaussian)
+            self.update_noise.fill_(event.noise_multiplier)
 
     def public_sizes(self, records: GraphSetRecords) -> Tensor:
         """Number of reported rows of each graph, shape ``(G,)``.
@@ -189,26 +174,19 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
             )
         return torch.full_like(records.sizes, bound)
 
-    def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
+    def release_features(self, records: GraphSetRecords, reads: Reads) -> Embedding:
         """Release reports of the rows of all graphs, in the order of graphs, as ``features``."""
         rows = self.encoded(*self.encoder_inputs(records))
         if self.hparams["max_nodes"] is not None:
             rows = padded(rows, records.sizes, self.hparams["max_nodes"], 1 / rows.shape[1])
-        sizes, epsilon = self.public_sizes(records).cpu(), self._report_epsilon(budget)
-        reports = release_reports(
-            rows,
-            sizes,
-            self.ledger,
-            self.noise,
-            epsilons=equal_epsilons(epsilon, sizes),
-            reports_per_row=self._reports_per_row(epsilon),
-        )
-        return {"features": reports}
+        read = reads[REPORTS_KEY]
+        reports = self._reports(read.event.pure_epsilon)
+        signs = self.pay(read, rows, reports.law(read, rows.shape))
+        return {"features": reports.estimates(signs)}
 
     def epsilon_per_report(self) -> Tensor:
         """Epsilon of a single report of each graph (public), shape ``(G,)``."""
-        epsilon = self._report_epsilon(self.budget)
-        return epsilon / (self._reports_per_row(epsilon) * self.sizes.cpu().double())
+        return self._reports(self._report_epsilon(self.budget)).epsilon_per_report
 
     def _report_epsilon(self, budget: Budget) -> float:
         """Epsilon of the reports of each graph."""
@@ -220,26 +198,22 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
         share = self.hparams["weights_share"] if self.num_rounds else 0.0
         return budget.epsilon * (1 - share)
 
-    def _num_rows(self) -> Tensor:
-        """Numbers of rows of all graphs; one row before the graphs are known."""
-        return self.sizes.cpu() if len(self.sizes) else torch.ones(1, dtype=torch.long)
+    def _reports(self, epsilon: float) -> Reports:
+        """Reports of all graphs, whose rows share the epsilon."""
+        h, sizes = self.hparams, self.num_rows
+        epsilons, largest = equal_epsilons(epsilon, sizes), int(sizes.max())
+        per_row, width = h["reports_per_row"], h["width"]
+        return Reports.chosen(sizes, epsilons, per_row, num_rows=largest, width=width)
 
-    def _reports_per_row(self, epsilon: float) -> int:
-        h, largest = self.hparams, int(self._num_rows().max())
-        return choose_reports_per_row(h["reports_per_row"], epsilon, largest, h["width"])
-
-    def _update_entry(self, noise_multiplier: float, steps: int) -> LedgerEntry:
-        """Ledger entry of rounds; before the graphs are known, one client has all of them."""
+    def _round(self, noise_multiplier: float) -> LedgerEntry:
+        """Cost of a round; before the graphs are known, one client has all of them."""
         parts = self.client_parts() if len(self.train_mask) else []
         largest = max((client_weight(part, parts) for part in parts), default=1.0)
-        return LedgerEntry(
-            key=UPDATES_KEY,
-            name=UPDATES,
+        return LedgerEntry.proved(
+            *UPDATES,
+            Gaussian(noise_multiplier),
+            client_update_sensitivity,
+            self.update_bound,
+            largest,
             relation=self.relation,
-            mechanism="gaussian",
-            sensitivity=client_update_sensitivity(self.update_bound, largest),
-            noise_multiplier=noise_multiplier,
-            steps=steps,
-            proof="client_update_sensitivity",
-            record="graph of one client",
         )

@@ -1,129 +1,97 @@
 """Node rows reported by the multi-bit encoder: local differential privacy of each graph."""
 
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
-from lightning_dpg.interfaces import GraphSetRecords
-from lightning_dpg.privacy.events import LedgerEntry, Relation
-from lightning_dpg.privacy.ledger import PrivacyLedger
-from lightning_dpg.privacy.multi_bit import best_reports_per_row, multi_bit, unbiased
+from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.multi_bit import (
+    best_reports_per_row,
+    multi_bit,
+    reports_entry,
+    unbiased,
+)
 from lightning_dpg.privacy.noise import NoiseSource
 
 REPORTS_KEY = "embedding_reports"
-"""Key of the release of the multi-bit encoder."""
-
-REPORTS = "reports of embeddings"
-"""Name of the same."""
+"""Key of the reports in the ledger."""
 
 BOUNDS = (0.0, 1.0)
 """Of the entries of a softmax."""
 
 
+class Reports(NamedTuple):
+    """How the rows of all graphs are reported (public).
+
+    Attributes:
+        sizes: Number of rows of each graph, shape ``(G,)``.
+        epsilons: Cost for each graph, shape ``(G,)``.
+        per_row: Entries m reported of each row.
+    """
+
+    sizes: Tensor
+    epsilons: Tensor
+    per_row: int
+
+    @classmethod
+    def chosen(
+        cls, sizes: Tensor, epsilons: Tensor, per_row: int | None, *, num_rows: int, width: int
+    ) -> "Reports":
+        """Choose the number of reported entries per row: the setting, or near the optimum.
+
+        Args:
+            sizes: Number of rows of each graph, shape ``(G,)``.
+            epsilons: Cost for each graph, shape ``(G,)``.
+            per_row: The setting; None selects the optimum.
+            num_rows: Number of rows that share the epsilon of a graph.
+            width: Entries of a row.
+        """
+        if per_row is None:
+            per_row = best_reports_per_row(float(epsilons.min()), num_rows, width)
+        return cls(sizes, epsilons, per_row)
+
+    @property
+    def entry(self) -> LedgerEntry:
+        """Read of all reports."""
+        name, largest = "reports of embeddings", float(self.epsilons.max())
+        return reports_entry(REPORTS_KEY, name, largest, self.sizes, self.per_row)
+
+    @property
+    def epsilon_per_report(self) -> Tensor:
+        """Epsilon of a single report of each graph, shape ``(G,)``."""
+        return self.epsilons / (self.per_row * self.sizes)
+
+    def law(
+        self, read: LedgerEntry, shape: Sequence[int]
+    ) -> Callable[[Tensor, NoiseSource], Tensor]:
+        """Law of the signs of a few entries of each row, with 0 for unreported entries.
+
+        Args:
+            read: Read of all reports.
+            shape: Shape ``(N, h)`` of the rows.
+        """
+        return multi_bit(
+            read,
+            shape,
+            self.sizes,
+            epsilon=self.epsilons,
+            reports_per_row=self.per_row,
+            bounds=BOUNDS,
+        )
+
+    def estimates(self, signs: Tensor) -> Tensor:
+        """Unbiased estimates of all rows from the released signs, shape ``(N, h)``."""
+        return unbiased(
+            signs,
+            self.sizes,
+            epsilon=self.epsilons,
+            reports_per_row=self.per_row,
+            bounds=BOUNDS,
+        )
+
+
 def equal_epsilons(epsilon: float, sizes: Tensor) -> Tensor:
     """Equal epsilons for the reports of all graphs, shape ``(G,)``."""
     return torch.full((len(sizes),), epsilon, dtype=torch.double, device=sizes.device)
-
-
-def choose_reports_per_row(given: int | None, epsilon: float, num_rows: int, width: int) -> int:
-    """Choose the number of reported entries per row (public): the setting, or near the optimum.
-
-    Args:
-        given: The setting; None selects the optimum.
-        epsilon: Smallest epsilon of the reports of a graph.
-        num_rows: Number of rows that share the epsilon.
-        width: Entries of a row.
-    """
-    return best_reports_per_row(epsilon, num_rows, width) if given is None else given
-
-
-def reports_entry(epsilon: float, num_reports: int) -> LedgerEntry:
-    """Ledger entry of all reports.
-
-    Args:
-        epsilon: Largest cost for a client.
-        num_reports: Number of reports of the largest client.
-    """
-    return LedgerEntry(
-        key=REPORTS_KEY,
-        name=REPORTS,
-        relation=Relation.LOCAL_GRAPH,
-        mechanism="pure",
-        sensitivity=num_reports,
-        epsilon=epsilon,
-        proof="cost_of_reports",
-        record="graph of one client",
-    )
-
-
-def release_signs(
-    rows: Tensor,
-    sizes: Tensor,
-    ledger: PrivacyLedger,
-    noise: NoiseSource,
-    *,
-    epsilons: Tensor,
-    reports_per_row: int,
-) -> Tensor:
-    """Report random signs of a few entries of each row (noisy).
-
-    Args:
-        rows: Rows of all graphs (private), shape ``(N, h)``, with entries from 0 to 1.
-        sizes: Numbers of rows of the graphs (public), shape ``(G,)``.
-        ledger: Ledger that pays for the release.
-        noise: Secret source of the noise.
-        epsilons: Cost for each graph (public), shape ``(G,)``.
-        reports_per_row: Entries reported of each row.
-
-    Returns:
-        Signs of shape ``(N, h)``, 0 for unreported entries.
-    """
-    return multi_bit(
-        rows,
-        sizes,
-        ledger,
-        noise,
-        key=REPORTS_KEY,
-        name=REPORTS,
-        epsilon=epsilons,
-        reports_per_row=reports_per_row,
-        bounds=BOUNDS,
-    )
-
-
-def release_reports(
-    rows: Tensor,
-    sizes: Tensor,
-    ledger: PrivacyLedger,
-    noise: NoiseSource,
-    *,
-    epsilons: Tensor,
-    reports_per_row: int,
-) -> Tensor:
-    """Release unbiased estimates of all rows (noisy); arguments as in :func:`release_signs`."""
-    signs = release_signs(
-        rows, sizes, ledger, noise, epsilons=epsilons, reports_per_row=reports_per_row
-    )
-    return unbiased(signs, sizes, epsilon=epsilons, reports_per_row=reports_per_row, bounds=BOUNDS)
-
-
-def report_assumptions(
-    records: GraphSetRecords, max_nodes: int | None, *, is_trusted: bool = False
-) -> list[str]:
-    """Assumptions of a guarantee for whole graphs.
-
-    Args:
-        records: The graphs.
-        max_nodes: Public bound on their nodes; None if the numbers of nodes are public.
-        is_trusted: Whether a trusted server adds up updates of clients.
-    """
-    assumed = [
-        "the number of graphs, their labels and the kinds of node features",
-        "the number of nodes of each graph"
-        if max_nodes is None
-        else f"that no graph has more than {max_nodes} nodes",
-    ]
-    if is_trusted:
-        assumed.append("that a trusted server adds up the clients' updates and keeps none")
-    if records.max_occurrences > 1:
-        assumed.append("that what is in several graphs is protected in each of them by itself")
-    return [*assumed, *records.preparation]

@@ -13,7 +13,7 @@ from lightning_dpg.methods.graph_features.private_kernel.base import GraphCounts
 from lightning_dpg.methods.graph_features.private_kernel.counts import Counting, check_choice
 from lightning_dpg.methods.graph_features.private_kernel.sampled_counts import printed_epsilon
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.events import LedgerEntry, Pure
 
 
 class PrivateGraphKernelAsPublished(GraphCounts):
@@ -88,11 +88,8 @@ class PrivateGraphKernelAsPublished(GraphCounts):
             return planned
         proof = "none: the paper's scale, a RS / epsilon"
         return planned + [
-            self.pure_entry(
-                one._replace(key=f"{one.key}_noisy", name=f"{one.name}, noisy"),
-                epsilon,
-                self.num_columns * one.printed,
-                proof,
+            one._replace(key=f"{one.key}_noisy", name=f"{one.name}, noisy").read(
+                Pure(epsilon), self.num_columns * one.printed, proof
             )
             for one in self.counts
         ]
@@ -132,7 +129,7 @@ class PrivateGraphKernelAsPublished(GraphCounts):
             return None
         if self.counting.is_sampled:
             return self._sampled_claim
-        booked = math.fsum(entry.epsilon for entry in self.ledger.entries)
+        booked = math.fsum(entry.event.pure_epsilon for entry in self.ledger.entries)
         return booked / math.fsum(self._unit_costs())
 
     def _unit_costs(self) -> list[float]:

@@ -14,7 +14,6 @@ from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
 from lightning_dpg.methods.graph_features.private_kernel.counts import (
     GRAPHLET_SIZES,
-    Counted,
     Counting,
     check_counting,
     check_magnitude,
@@ -23,10 +22,11 @@ from lightning_dpg.methods.graph_features.private_kernel.counts import (
     planned,
 )
 from lightning_dpg.methods.graph_features.private_kernel.sampled_counts import Estimates, estimates
+from lightning_dpg.methods.planning import Reads
 from lightning_dpg.metrics.kernel_svm import feature_kernels
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import LedgerEntry
-from lightning_dpg.privacy.mechanisms import discrete_laplace
+from lightning_dpg.privacy.entry_keys import key_of_name
+from lightning_dpg.privacy.events import LedgerEntry, NonPrivate, Pure
 
 COUNTS = "counts"
 """Key and name of a release of all counts together."""
@@ -74,7 +74,7 @@ class GraphCounts(GraphFeatureRelease):
 
         Args:
             records: The graphs (private).
-            plan: The result of :meth:`protected_plan`.
+            plan: The entries of :meth:`protected_plan`.
         """
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
@@ -85,27 +85,27 @@ class GraphCounts(GraphFeatureRelease):
             return self.protected_plan(budget)
         sample = "m / s times the counts of a sample"
         why = sample if self.counting.is_sampled else "it is released without noise"
-        return [self.unprotected(one.name, why) for one in self.counts]
+        # Exact numbers of edges have another key than noisy ones.
+        return [self.unprotected(key_of_name(one.name), one.name, why) for one in self.counts]
 
     def check_budget(self, budget: Budget, steps: int = 1) -> None:
         """Also refuse a finite budget if one edge can change counts without bound."""
         check_truncation(self.counting, budget.epsilon)
         super().check_budget(budget, steps)
 
-    def release_features(self, records: GraphSetRecords, budget: Budget) -> Embedding:
+    def release_features(self, records: GraphSetRecords, reads: Reads) -> Embedding:
         """Count and release; ``features`` has a row per graph and a column per count, ``(G, F)``."""
         check_magnitude(self.counting, len(records.graph_of))
-        plan = self.plan(budget, 1)
+        plan = list(reads.values())
         if not self.counts:
-            self.ledger.spend(plan[0])
+            self.ledger.spend(*plan)
             return {"features": torch.empty(len(records.sizes), 0, dtype=torch.double)}
-        if math.isfinite(budget.epsilon):
+        exact = [read for read in plan if isinstance(read.event, NonPrivate)]
+        if not exact:
             return {"features": self.protected_counts(records, plan)}
-        read, noisy = plan[: len(self.counts)], plan[len(self.counts) :]
-        for entry in read:
-            self.ledger.spend(entry)
+        self.ledger.spend(*exact)
         if self.counting.is_sampled:
-            return {"features": self.sampled_counts(records, noisy)}
+            return {"features": self.sampled_counts(records, plan[len(exact) :])}
         return {"features": torch.cat(self.private_counts(records), dim=1).double()}
 
     def private_counts(self, records: GraphSetRecords) -> list[Tensor]:
@@ -134,32 +134,16 @@ class GraphCounts(GraphFeatureRelease):
             num_samples=self.hparams["num_samples"],
         )
 
-    def pure_entry(self, one: Counted, epsilon: float, sensitivity: int, proof: str) -> LedgerEntry:
-        """Entry of a release of pure epsilon."""
-        return LedgerEntry(
-            key=one.key,
-            name=one.name,
-            relation=self.relation,
-            mechanism="pure",
-            sensitivity=sensitivity,
-            epsilon=epsilon,
-            proof=proof,
-        )
-
     def laplace_plan(self, epsilons: Sequence[float]) -> list[LedgerEntry]:
         """Plan releases with discrete Laplace noise, each at its own cost."""
         return [
-            self.pure_entry(one, epsilon, one.sensitivity * self.max_occurrences, one.proof)
+            one.read(Pure(epsilon), one.sensitivity * self.max_occurrences, one.proof)
             for one, epsilon in zip(self.counts, epsilons, strict=True)
         ]
 
     def laplace_counts(self, records: GraphSetRecords, plan: Sequence[LedgerEntry]) -> Tensor:
         """Release exact counts with the discrete Laplace noise of a plan, ``(G, F)``."""
-        scales = [entry.sensitivity / entry.epsilon for entry in plan]
-        columns = [len(one.columns) for one in self.counts]
-        self.noise_scales = torch.tensor(scales, dtype=torch.double).repeat_interleave(
-            torch.tensor(columns)
-        )
+        self._keep_scales([read.scale for read in plan])
         return self.laplace(self.private_counts(records), plan)
 
     def laplace(self, values: Sequence[Tensor], plan: Sequence[LedgerEntry]) -> Tensor:
@@ -167,21 +151,9 @@ class GraphCounts(GraphFeatureRelease):
 
         Args:
             values: Integers of each release (private).
-            plan: Cost, sensitivity and proof of each release.
+            plan: The read of each.
         """
-        noisy = [
-            discrete_laplace(
-                value,
-                self.ledger,
-                self.noise,
-                key=entry.key,
-                name=entry.name,
-                epsilon=entry.epsilon,
-                sensitivity=int(entry.sensitivity),
-                proof=entry.proof,
-            )
-            for entry, value in zip(plan, values, strict=True)
-        ]
+        noisy = [self.pay(read, value) for read, value in zip(plan, values, strict=True)]
         return torch.cat(noisy, dim=1).double()
 
     def kernels(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
@@ -200,13 +172,19 @@ class GraphCounts(GraphFeatureRelease):
         scales = self.noise_scales.cpu().numpy()
         return super().released_arrays() | {"columns": names, "noise_scales": scales}
 
+    def _keep_scales(self, scales: Sequence[float]) -> None:
+        """Keep the scale of the noise of each release for each of its columns."""
+        columns = [len(one.columns) for one in self.counts]
+        kept = torch.tensor(scales, dtype=torch.double)
+        self.noise_scales = kept.repeat_interleave(torch.tensor(columns))
+
     def _nodes_entry(self) -> LedgerEntry:
         """Entry of the public numbers of nodes, at no cost, if nothing else is counted."""
         return LedgerEntry(
             key="num_nodes",
             name="number of nodes",
             relation=self.relation,
-            mechanism="pure",
+            event=Pure(0.0),
             sensitivity=0.0,
             proof="it is public",
         )

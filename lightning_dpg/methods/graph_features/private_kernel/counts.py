@@ -1,7 +1,7 @@
 """Counted features of a private graph kernel, and bounds on their change by one edge."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import torch
@@ -12,12 +12,14 @@ from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graphlets import GRAPHLETS, graphlet_counts
 from lightning_dpg.graph.truncation import drop_high_degree, truncate
 from lightning_dpg.graph.walk_counts import walk_counts
+from lightning_dpg.privacy.events import Event, LedgerEntry, Relation
 from lightning_dpg.privacy.sensitivity import edges_per_graph_sensitivity
 from lightning_dpg.privacy.sensitivity.subgraph_counts import (
     dropping_stretch,
     graphlet_sensitivity,
     printed_graphlet_sensitivity,
     printed_walk_sensitivity,
+    truncated_sensitivity,
     truncation_stretch,
     walk_sensitivity,
 )
@@ -66,38 +68,56 @@ class Counted(NamedTuple):
         name: Name of the release in the ledger.
         columns: Names of the F columns.
         sensitivity: Largest L1 change by one edge of the set.
-        proof: Function whose docstring proves the sensitivity.
+        proofs: Functions whose docstrings prove the sensitivity.
         printed: Change of one count by one edge according to the paper.
     """
 
     key: str
     name: str
     columns: tuple[str, ...]
-    sensitivity: int
-    proof: str
+    sensitivity: float
+    proofs: tuple[Callable[..., float], ...]
     printed: int
+
+    @property
+    def proof(self) -> str:
+        """Names of the proofs."""
+        return ", ".join(proof.__name__ for proof in self.proofs)
+
+    def read(self, event: Event, sensitivity: float, proof: str) -> LedgerEntry:
+        """Entry of the release of these counts by a mechanism."""
+        return LedgerEntry(
+            key=self.key,
+            name=self.name,
+            relation=Relation.EDGE,
+            event=event,
+            sensitivity=sensitivity,
+            proof=proof,
+        )
 
 
 def planned(counting: Counting) -> list[Counted]:
     """Releases of the settings, in the order of the features; all of this is public."""
-    moved_edges, degree = counting.stretch, counting.max_degree or 1
-    plan = []
+    stretch, degree = counting.stretch, counting.max_degree or 1
+    plan: list[Counted] = []
+    proof: tuple[Callable[..., float], ...]
+    moved: float
     for feature in counting.features:
         if feature == "edges":
-            proof, moved = "edges_per_graph_sensitivity", edges_per_graph_sensitivity(1)
+            proof, moved = (edges_per_graph_sensitivity,), edges_per_graph_sensitivity(1)
             plan.append(Counted("edge_counts", "number of edges", ("edges",), moved, proof, 1))
         elif feature in WALKS:
             for length in range(1, counting.length + 1):
                 name = f"walks of length {length}"
-                moved = moved_edges * walk_sensitivity(length, degree)
-                proof = "truncated_sensitivity, walk_sensitivity"
+                moved = truncated_sensitivity(walk_sensitivity(length, degree), stretch)
+                proof = (truncated_sensitivity, walk_sensitivity)
                 printed = printed_walk_sensitivity(length, degree)
                 plan.append(Counted(f"walks_{length}", name, (name,), moved, proof, printed))
         elif feature in GRAPHLET_SIZES:
             size = GRAPHLET_SIZES[feature]
             columns = tuple(f"{size} nodes: {name}" for name in GRAPHLETS[size])
-            moved = moved_edges * graphlet_sensitivity(size, degree)
-            proof = "truncated_sensitivity, graphlet_sensitivity"
+            moved = truncated_sensitivity(graphlet_sensitivity(size, degree), stretch)
+            proof = (truncated_sensitivity, graphlet_sensitivity)
             printed = printed_graphlet_sensitivity(size, degree)
             key, name = f"graphlets_{size}", f"graphlets of {size} nodes"
             plan.append(Counted(key, name, columns, moved, proof, printed))

@@ -13,8 +13,7 @@ from lightning_dpg.methods.graph_features.private_kernel.base import COUNTS, Gra
 from lightning_dpg.methods.graph_features.private_kernel.counts import Counting
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
-from lightning_dpg.privacy.events import LedgerEntry
-from lightning_dpg.privacy.mechanisms import gaussian
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 
 
 class GaussianGraphKernel(GraphCounts):
@@ -79,29 +78,19 @@ class GaussianGraphKernel(GraphCounts):
                 key=COUNTS,
                 name=COUNTS,
                 relation=self.relation,
-                mechanism="gaussian",
+                event=Gaussian(calibrate_noise_multiplier(budget)),
                 sensitivity=moved * self.max_occurrences,
-                noise_multiplier=calibrate_noise_multiplier(budget),
                 proof="; ".join(dict.fromkeys(one.proof for one in self.counts)),
             )
         ]
 
     def protected_counts(self, records: GraphSetRecords, plan: Sequence[LedgerEntry]) -> Tensor:
         """Release counts with Gaussian noise, shape ``(G, F)``."""
-        (entry,) = plan
+        (read,) = plan
         roots = torch.tensor(
             [math.sqrt(one.sensitivity) for one in self.counts for _ in one.columns],
             dtype=torch.double,
         )
-        noisy = gaussian(
-            torch.cat(self.private_counts(records), dim=1) / roots,
-            self.ledger,
-            self.noise,
-            key=entry.key,
-            name=entry.name,
-            sensitivity=entry.sensitivity,
-            noise_multiplier=entry.noise_multiplier,
-            proof=entry.proof,
-        )
-        self.noise_scales = roots * entry.sensitivity * entry.noise_multiplier
+        noisy = self.pay(read, torch.cat(self.private_counts(records), dim=1) / roots)
+        self.noise_scales = roots * read.scale
         return noisy * roots

@@ -15,13 +15,17 @@ from lightning_dpg.methods.graph_features.private_kernel.counts import (
     shares,
 )
 from lightning_dpg.methods.graph_features.private_kernel.sampled_counts import (
-    SampledCount,
-    drawn_counts,
-    poisson_counts,
+    SampleLaw,
+    drawn_law,
+    poisson_law,
 )
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import LedgerEntry
-from lightning_dpg.privacy.sensitivity.subgraph_counts import draw_sensitivity
+from lightning_dpg.privacy.events import LedgerEntry, Pure
+from lightning_dpg.privacy.sensitivity.subgraph_counts import (
+    amplified_epsilon,
+    draw_sensitivity,
+    drawn_epsilon,
+)
 
 
 class PrivateGraphKernel(GraphCounts):
@@ -117,14 +121,16 @@ class PrivateGraphKernel(GraphCounts):
             return self.laplace_plan(epsilons)
         pairs = zip(self.counts, epsilons, strict=True)
         if self.hparams["sampling"] == "poisson":
+            amplified = amplified_epsilon.__name__
             return [
-                self.pure_entry(one, cost, one.sensitivity, f"amplified_epsilon, {one.proof}")
+                one.read(Pure(cost), one.sensitivity, f"{amplified}, {one.proof}")
                 for one, cost in pairs
             ]
-        degree, proof = self.counting.max_degree or 1, "drawn_epsilon, draw_sensitivity"
+        degree = self.counting.max_degree or 1
+        proof = f"{drawn_epsilon.__name__}, {draw_sensitivity.__name__}"
         moved = [draw_sensitivity(size, degree) for size in self.graphlet_sizes]
         return [
-            self.pure_entry(one, cost, sensitivity, proof)
+            one.read(Pure(cost), sensitivity, proof)
             for (one, cost), sensitivity in zip(pairs, moved, strict=True)
         ]
 
@@ -132,38 +138,35 @@ class PrivateGraphKernel(GraphCounts):
         """Release counts with discrete Laplace noise, shape ``(G, F)``."""
         if not self.counting.is_sampled:
             return self.laplace_counts(records, plan)
-        noisy, scales = [], []
-        for one, entry, size in zip(self.counts, plan, self.graphlet_sizes, strict=True):
-            found = self._sampled(records, entry, size)
-            noisy.append(found.noisy)
-            scales += [found.scale] * len(one.columns)
-        self.noise_scales = torch.tensor(scales, dtype=torch.double)
+        laws = [
+            self._sampled(records, read, size)
+            for read, size in zip(plan, self.graphlet_sizes, strict=True)
+        ]
+        self._keep_scales([law.scale for law in laws])
+        noisy = [
+            self.pay(read, records.edges, law.draw) for read, law in zip(plan, laws, strict=True)
+        ]
         return torch.cat(noisy, dim=1).double()
 
-    def _sampled(self, records: GraphSetRecords, entry: LedgerEntry, size: int) -> SampledCount:
-        """Release noisy counts of one size of graphlets in a secret sample of the edges."""
-        if self.hparams["sampling"] == "poisson":
-            return poisson_counts(
-                records.edges,
+    def _sampled(self, records: GraphSetRecords, read: LedgerEntry, size: int) -> SampleLaw:
+        """Law of noisy counts of one size of graphlets in a secret sample of the edges."""
+        h = self.hparams
+        if h["sampling"] == "poisson":
+            return poisson_law(
+                read,
+                self.counting,
                 records.graph_of,
                 len(records.sizes),
-                self.counting,
-                self.ledger,
-                self.noise,
-                entry=entry,
                 size=size,
-                sample_rate=self.hparams["sample_rate"],
+                sample_rate=h["sample_rate"],
                 group_size=self.max_occurrences,
             )
-        return drawn_counts(
-            records.edges,
+        return drawn_law(
+            read,
+            self.counting,
             records.graph_of,
             records.sizes,
-            self.counting,
-            self.ledger,
-            self.noise,
-            entry=entry,
             size=size,
-            num_samples=self.hparams["num_samples"],
+            num_samples=h["num_samples"],
             group_size=self.max_occurrences,
         )

@@ -1,7 +1,7 @@
 """Graphlet counts in a sample of the edges, for ``gk-a*`` of private graph kernels."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,11 +10,10 @@ from scipy.optimize import brentq
 from torch import Tensor
 
 from lightning_dpg.graph.graphlet_samples import rescale, sampled_graphlets
-from lightning_dpg.graph.graphlets import graphlet_counts
+from lightning_dpg.graph.graphlets import GRAPHLETS, graphlet_counts
 from lightning_dpg.methods.graph_features.private_kernel.counts import Counting, truncated
 from lightning_dpg.privacy.events import LedgerEntry
-from lightning_dpg.privacy.ledger import PrivacyLedger
-from lightning_dpg.privacy.mechanisms import discrete_laplace
+from lightning_dpg.privacy.mechanisms import integer_noise
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity.subgraph_counts import (
     drawn_epsilon,
@@ -25,15 +24,16 @@ from lightning_dpg.privacy.sensitivity.subgraph_counts import (
 _RESOLUTION = 1024
 
 
-class SampledCount(NamedTuple):
-    """Noisy counts of graphlets in a sample.
+class SampleLaw(NamedTuple):
+    """Law of noisy counts of graphlets in a secret sample of the edges.
 
     Attributes:
-        noisy: Shape ``(G, F)``.
+        draw: From the edges of all graphs, shape ``(M, 2)`` (private), and a source of sample and
+            noise to integers of shape ``(G, F)``.
         scale: Scale of the noise; if it differs between graphs, that of a graph of median size.
     """
 
-    noisy: Tensor
+    draw: Callable[[Tensor, NoiseSource], Tensor]
     scale: float
 
 
@@ -49,106 +49,82 @@ class Estimates(NamedTuple):
     num_edges: Tensor
 
 
-def poisson_counts(
-    edges: Tensor,
+def poisson_law(
+    read: LedgerEntry,
+    counting: Counting,
     graph_of: Tensor,
     num_graphs: int,
-    counting: Counting,
-    ledger: PrivacyLedger,
-    noise: NoiseSource,
     *,
-    entry: LedgerEntry,
     size: int,
     sample_rate: float,
     group_size: int,
-) -> SampledCount:
-    """Keep each edge with probability q, truncate, count and add noise, see ``amplified_epsilon``.
+) -> SampleLaw:
+    """Law that keeps each edge with probability q, truncates, counts and adds noise.
 
-    If several edges of the set are one private edge, their pure epsilons add up.
+    The proof is that of ``amplified_epsilon``. If several edges of the set are one private edge,
+    their pure epsilons add up.
 
     Args:
-        edges: Edges of all graphs, shape ``(M, 2)`` (private).
+        read: The read: its cost, and its sensitivity in the sample.
+        counting: Truncation of the graphs.
         graph_of: Number of the graph of each node, shape ``(N,)``.
         num_graphs: Number of graphs G.
-        counting: Truncation of the graphs.
-        ledger: Ledger that pays for the release.
-        noise: Secret source of sample and noise.
-        entry: The release: its cost, and its sensitivity in the sample.
         size: Number of nodes of the graphlets.
         sample_rate: q.
         group_size: Largest number of edges of the set that are one private edge.
     """
-    inner = math.log1p(math.expm1(entry.epsilon / group_size) / sample_rate)
-    kept = edges[noise.bernoulli(len(edges), sample_rate)]
-    kept = truncated(counting, kept, len(graph_of))
-    noisy = discrete_laplace(
-        graphlet_counts(kept, graph_of, num_graphs, size),
-        ledger,
-        noise,
-        key=entry.key,
-        name=entry.name,
-        epsilon=inner,
-        sensitivity=int(entry.sensitivity),
-        cost=entry.epsilon,
-        proof=entry.proof,
-    )
-    return SampledCount(noisy, entry.sensitivity / inner)
+    inner = math.log1p(math.expm1(read.event.pure_epsilon / group_size) / sample_rate)
+    add_noise = integer_noise(read, epsilon=inner)
+
+    def draw(edges: Tensor, noise: NoiseSource) -> Tensor:
+        kept = edges[noise.bernoulli(len(edges), sample_rate)]
+        kept = truncated(counting, kept, len(graph_of))
+        return add_noise(graphlet_counts(kept, graph_of, num_graphs, size), noise)
+
+    return SampleLaw(draw, read.sensitivity / inner)
 
 
-def drawn_counts(
-    edges: Tensor,
+def drawn_law(
+    read: LedgerEntry,
+    counting: Counting,
     graph_of: Tensor,
     sizes: Tensor,
-    counting: Counting,
-    ledger: PrivacyLedger,
-    noise: NoiseSource,
     *,
-    entry: LedgerEntry,
     size: int,
     num_samples: int,
     group_size: int,
-) -> SampledCount:
-    """Add up the graphlets at s drawn edges of each truncated graph, see ``drawn_epsilon``.
+) -> SampleLaw:
+    """Law that adds up the graphlets at s drawn edges of each truncated graph, with noise.
 
-    A graph of n nodes has n D / 2 slots for edges, which is public. With fewer slots, a given edge
-    is drawn more often, and the noise is larger.
+    The proof is that of ``drawn_epsilon``. A graph of n nodes has n D / 2 slots for edges, which is
+    public. With fewer slots, a given edge is drawn more often, and the noise is larger.
 
     Args:
-        edges: Edges of all graphs, shape ``(M, 2)`` (private).
+        read: The read: its cost, and its sensitivity in the sample.
+        counting: Truncation of the graphs, with ``max_degree``.
         graph_of: Number of the graph of each node, shape ``(N,)``.
         sizes: Number of nodes of each graph (public), shape ``(G,)``.
-        counting: Truncation of the graphs, with ``max_degree``.
-        ledger: Ledger that pays for the release.
-        noise: Secret source of draws and noise.
-        entry: The release: its cost, and its sensitivity in the sample.
         size: Number of nodes of the graphlets.
         num_samples: Number of draws s.
         group_size: Largest number of edges of the set that are one private edge.
     """
-    degree = counting.max_degree or 1
+    degree, epsilon = counting.max_degree or 1, read.event.pure_epsilon / group_size
     slots = (sizes * degree // 2).clamp(min=1)
-    kept = truncated(counting, edges, len(graph_of))
-    sums = sampled_graphlets(kept, graph_of, len(slots), size, _draws(slots, num_samples, noise))
     inner = np.array(
-        [
-            _draw_epsilon(counting, size, num_samples, slot, entry.epsilon / group_size)
-            for slot in slots.tolist()
-        ]
+        [_draw_epsilon(counting, size, num_samples, slot, epsilon) for slot in slots.tolist()]
     )
-    multiples = np.ceil(_RESOLUTION * inner.max() / inner).astype(np.int64)
-    noisy = discrete_laplace(
-        sums,
-        ledger,
-        noise,
-        key=entry.key,
-        name=entry.name,
+    multiples = torch.from_numpy(np.ceil(_RESOLUTION * inner.max() / inner).astype(np.int64))
+    add_noise = integer_noise(
+        read,
+        scales=multiples[:, None].expand(-1, len(GRAPHLETS[size])),
         epsilon=float(inner.max()) * _RESOLUTION,
-        sensitivity=int(entry.sensitivity),
-        scales=torch.from_numpy(multiples)[:, None].expand_as(sums).contiguous(),
-        cost=entry.epsilon,
-        proof=entry.proof,
     )
-    return SampledCount(noisy, entry.sensitivity / float(np.median(inner)))
+
+    def draw(edges: Tensor, noise: NoiseSource) -> Tensor:
+        kept, draws = truncated(counting, edges, len(graph_of)), _draws(slots, num_samples, noise)
+        return add_noise(sampled_graphlets(kept, graph_of, len(slots), size, draws), noise)
+
+    return SampleLaw(draw, read.sensitivity / float(np.median(inner)))
 
 
 def estimates(

@@ -1,48 +1,39 @@
-"""DPGVAE and DPGGAN as published (Yang et al., 2021, Algorithm 1). Not private."""
+"""DPGVAE and DPGGAN as published (Yang et al., 2021, Algorithm 1). Not private.
 
+The decoder uses clipped and noised gradients of nodes, the encoder gradients without protection.
+One edge changes the gradients of many nodes, each of which is clipped alone.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
-from torch.optim import Optimizer
 
-from lightning_dpg.advice import Facts
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.dense_batch import DenseBatch, dense_adjacency
-from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
-from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
-from lightning_dpg.methods.graph_set.graph_vae.decoding import (
-    draw_pairs,
-    exact_num_edges,
-    optimizers,
-    parameters_but_of,
-    public_features,
-    random_blocks,
-    released_tensors,
-    zeroed_optimizers,
-)
-from lightning_dpg.methods.graph_set.graph_vae.edge_training import simpler_methods
-from lightning_dpg.methods.graph_set.graph_vae.node_clipping import (
-    claimed_epsilon,
-    encoder_loss,
-    node_step,
-    node_sum,
-    posterior,
-)
+from lightning_dpg.graph.dense_batch import DenseBatch
+from lightning_dpg.methods.graph_set.graph_vae.base import DenseAutoencoder
 from lightning_dpg.nn.graph_vae import (
     Discriminator,
     GCNEncoder,
     GCNReadout,
     PairDecoder,
     discriminator_loss,
+    divergence_from_prior,
     generator_loss,
+    reparameterize,
     structure_loss,
 )
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.dpsgd import DPSGD
+from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 
 
-class DPGVAEAsPublished(GraphSetSynthesizer):
+class DPGVAEAsPublished(DenseAutoencoder):
     """Variational autoencoder of a set of graphs, as published (DPGVAE); **not private**.
 
     Algorithm 1, on random graphs of the set with a share q of its nodes in each step.
@@ -75,9 +66,6 @@ class DPGVAEAsPublished(GraphSetSynthesizer):
         learning_rate: Learning rate of Adam.
     """
 
-    adds_noise: ClassVar[bool] = False
-    features: Tensor
-
     def __init__(
         self,
         noise_multiplier: float = 5.0,
@@ -98,39 +86,65 @@ class DPGVAEAsPublished(GraphSetSynthesizer):
         self.offset = nn.Parameter(torch.zeros(()))
         self.encoder = GCNEncoder(feature_dim, hidden_dim, latent_dim)
 
-    def batch_request(self) -> BatchRequest:
-        """Request all graphs at each step; the step samples a share of them."""
-        return BatchRequest("all", self.hparams["sample_rate"])
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Plan the steps, which protect nothing."""
+        return [replace(self._step_entry(), steps=steps)] if steps else []
 
-    def on_fit_start(self) -> None:
-        """Read the exact numbers of edges, as the paper does."""
-        super().on_fit_start()
+    def declare_num_edges(self) -> None:
+        """State that the exact numbers of edges are assumed public, as in the paper."""
         self.assumptions.append("the exact numbers of edges, as the paper takes them")
-        num_nodes = int(self.sizes.sum())
-        self.features = public_features(num_nodes, self.hparams["feature_dim"]).to(self.device)
-        self.num_edges = exact_num_edges(self._edges, self.sizes)
 
-    @property
-    def _edges(self) -> Tensor:
-        """All edges (private), shape ``(M, 2)``."""
-        return self.records.edges.to(self.device)
+    def add_gradients(self) -> None:
+        """Add clipped gradients of the decoder, and unprotected gradients of the encoder."""
+        h = self.hparams
+        blocks, adjacency = self._sampled_graphs()
+        latent, mean, log_variance = self._posterior(blocks, adjacency)
+        max_grad_norm = h["max_grad_norm"] * h["clip_decay"] ** self.current_epoch
+        DPSGD(h["noise_multiplier"], max_grad_norm).backward(
+            partial(self._node_sum, blocks, adjacency, latent.detach()),
+            dict(self.decoder.named_parameters()),
+            ledger=self.ledger,
+            entry=self._step_entry(),
+            noise=self.noise,
+            expected_size=h["sample_rate"] * int(self.sizes.sum()),
+        )
+        rebuilt = self._reconstruction(blocks, adjacency, self.decoder.logits(latent))
+        divergence = divergence_from_prior(mean, log_variance)[blocks.mask].sum()
+        loss = (rebuilt + h["kl_weight"] * divergence) / blocks.mask.sum()
+        self.public_backward(loss, list(self.encoder.parameters()))
 
-    def configure_optimizers(self) -> list[Optimizer]:
-        """Adam for the autoencoder."""
-        return optimizers(self.hparams["learning_rate"], self.parameters())
+    def claimed_epsilon(self, delta: float) -> float | None:
+        r"""Epsilon of the paper's Theorem 1, :math:`2 q \sqrt{T \log(1 / \delta)} / \sigma`."""
+        if not self.ledger.entries:
+            return None
+        h, steps = self.hparams, self.ledger.entries[0].steps
+        root = math.sqrt(steps * math.log(1 / delta))
+        return float(2 * h["sample_rate"] * root / h["noise_multiplier"])
 
-    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
-        """Take one step on random graphs, sampled by a public seed."""
-        (optimizer,) = zeroed_optimizers(self)
-        self._autoencoder_step(*self._graphs())
-        optimizer.step()
+    def _step_entry(self) -> LedgerEntry:
+        """Cost of a step, which states that nothing is protected."""
+        return self.unprotected(
+            "node_gradient",
+            "gradient of nodes",
+            "one edge moves the gradients of many nodes, each of which is clipped alone, and "
+            "networks without noise remember it",
+        )
+
+    def _posterior(self, blocks: DenseBatch, adjacency: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Latent vectors of shape ``(B, n, k)``, with their means and log variances."""
+        mean, log_variance = self.encoder(self.features[blocks.nodes], adjacency)
+        return reparameterize(mean, log_variance, torch.randn_like(mean)), mean, log_variance
 
     def _node_sum(
         self, blocks: DenseBatch, adjacency: Tensor, latent: Tensor, max_grad_norm: float
     ) -> dict[str, Tensor]:
         """Sum the clipped shares of the nodes in the decoder's gradient."""
-        loss = partial(self._reconstruction, blocks, adjacency)
+        loss = partial(self._decoder_loss, blocks, adjacency)
         return node_sum(self.decoder, blocks, latent, loss, max_grad_norm)
+
+    def _decoder_loss(self, blocks: DenseBatch, adjacency: Tensor, logits: Tensor) -> Tensor:
+        """Loss of the decoder: L_rec."""
+        return self._reconstruction(blocks, adjacency, logits)
 
     def _reconstruction(self, blocks: DenseBatch, adjacency: Tensor, logits: Tensor) -> Tensor:
         """L_rec: cross entropy of all pairs in both orders, Eq. (4)."""
@@ -139,50 +153,8 @@ class DPGVAEAsPublished(GraphSetSynthesizer):
             logits[pairs], adjacency[pairs], reduction="sum"
         )
 
-    def _graphs(self) -> tuple[DenseBatch, Tensor]:
-        """Sample graphs of the set, and their adjacency matrices ``(B, n, n)`` (private)."""
-        blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
-        return blocks, dense_adjacency(self._edges, self.sizes, blocks)
 
-    def _autoencoder_step(self, blocks: DenseBatch, adjacency: Tensor) -> None:
-        """Compute clipped gradients of the decoder, and unprotected gradients of the encoder."""
-        h = self.hparams
-        latent, mean, log_variance = posterior(self.encoder, self.features[blocks.nodes], adjacency)
-        node_step(
-            self,
-            self.decoder,
-            partial(self._node_sum, blocks, adjacency, latent.detach()),
-            noise_multiplier=h["noise_multiplier"],
-            max_grad_norm=h["max_grad_norm"] * h["clip_decay"] ** self.current_epoch,
-            expected_size=h["sample_rate"] * int(self.sizes.sum()),
-        )
-        rebuilt = self._reconstruction(blocks, adjacency, self.decoder.logits(latent))
-        loss = encoder_loss(rebuilt, mean, log_variance, blocks, h["kl_weight"])
-        self.public_backward(loss, list(self.encoder.parameters()))
-
-    def claimed_epsilon(self, delta: float) -> float | None:
-        """Epsilon of the paper's Theorem 1, which does not hold."""
-        if not self.ledger.entries:
-            return None
-        h, steps = self.hparams, self.ledger.entries[0].steps
-        return claimed_epsilon(h["sample_rate"], steps, h["noise_multiplier"], delta)
-
-    def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
-        """Draw latent vectors from the prior, and edges by their log odds."""
-        width = self.hparams["latent_dim"]
-        return draw_pairs(self.decoder, self.offset, size, num_edges, generator, latent_dim=width)
-
-    def released_state(self) -> dict[str, Tensor]:
-        """The decoder, and sizes and numbers of edges of the graphs."""
-        return released_tensors(self.state_dict())
-
-    @staticmethod
-    def advice(facts: Facts) -> str | None:
-        """Name a simpler method with better results, in one line."""
-        return simpler_methods(facts)
-
-
-class DPGGANAsPublished(GraphSetSynthesizer):
+class DPGGANAsPublished(DPGVAEAsPublished):
     r"""Autoencoder and discriminator of a set of graphs, as published (DPGGAN); **not private**.
 
     Algorithm 1: the distance :math:`\|g'(A) - g'(A')\|^2` of a graph and its reconstruction
@@ -216,9 +188,6 @@ class DPGGANAsPublished(GraphSetSynthesizer):
         learning_rate: Learning rate of Adam.
     """
 
-    adds_noise: ClassVar[bool] = False
-    features: Tensor
-
     def __init__(
         self,
         noise_multiplier: float = 5.0,
@@ -232,51 +201,28 @@ class DPGGANAsPublished(GraphSetSynthesizer):
         gan_weight: float = 0.1,
         learning_rate: float = 1e-2,
     ) -> None:
-        super().__init__()
-        self.save_hyperparameters()
-        if not noise_multiplier > 0:
-            raise Refusal(f"noise_multiplier must be positive, got {noise_multiplier}")
-        self.decoder = PairDecoder(latent_dim, hidden_dim)
-        self.offset = nn.Parameter(torch.zeros(()))
-        self.encoder = GCNEncoder(feature_dim, hidden_dim, latent_dim)
+        super().__init__(
+            noise_multiplier=noise_multiplier,
+            max_grad_norm=max_grad_norm,
+            clip_decay=clip_decay,
+            sample_rate=sample_rate,
+            feature_dim=feature_dim,
+            hidden_dim=hidden_dim,
+            latent_dim=latent_dim,
+            kl_weight=kl_weight,
+            learning_rate=learning_rate,
+        )
         describer = GCNReadout(feature_dim, hidden_dim, latent_dim)
         self.discriminator = Discriminator(describer, latent_dim, hidden_dim)
 
-    def batch_request(self) -> BatchRequest:
-        """Request all graphs at each step; the step samples a share of them."""
-        return BatchRequest("all", self.hparams["sample_rate"])
+    def add_gradients(self) -> None:
+        """Add the gradients of the autoencoder, and of the discriminator on other graphs."""
+        super().add_gradients()
+        self._judge(*self._sampled_graphs())
 
-    def on_fit_start(self) -> None:
-        """Read the exact numbers of edges, as the paper does."""
-        super().on_fit_start()
-        self.assumptions.append("the exact numbers of edges, as the paper takes them")
-        num_nodes = int(self.sizes.sum())
-        self.features = public_features(num_nodes, self.hparams["feature_dim"]).to(self.device)
-        self.num_edges = exact_num_edges(self._edges, self.sizes)
-
-    @property
-    def _edges(self) -> Tensor:
-        """All edges (private), shape ``(M, 2)``."""
-        return self.records.edges.to(self.device)
-
-    def configure_optimizers(self) -> list[Optimizer]:
-        """Adam for the autoencoder, and for the discriminator."""
-        autoencoder = parameters_but_of(self, "discriminator")
-        return optimizers(
-            self.hparams["learning_rate"], autoencoder, self.discriminator.parameters()
-        )
-
-    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
-        """Step the autoencoder, then the discriminator, on graphs sampled by a public seed."""
-        optimizer, other = zeroed_optimizers(self)
-        self._autoencoder_step(*self._graphs())
-        self._judge_step(*self._graphs())
-        optimizer.step()
-        other.step()
-
-    def _judge_step(self, blocks: DenseBatch, adjacency: Tensor) -> None:
+    def _judge(self, blocks: DenseBatch, adjacency: Tensor) -> None:
         """Compute the discriminator's gradient on graphs and their reconstructions."""
-        latent, *_ = posterior(self.encoder, self.features[blocks.nodes], adjacency)
+        latent, *_ = self._posterior(blocks, adjacency)
         fake = self.decoder.logits(latent).sigmoid().detach()
         judged = discriminator_loss(
             *(self.discriminator(*self._read(blocks, x)) for x in (adjacency, fake))
@@ -285,17 +231,11 @@ class DPGGANAsPublished(GraphSetSynthesizer):
             self.hparams["gan_weight"] * judged, list(self.discriminator.parameters())
         )
 
-    def _node_sum(
-        self, blocks: DenseBatch, adjacency: Tensor, latent: Tensor, max_grad_norm: float
-    ) -> dict[str, Tensor]:
-        """Sum the clipped shares of the nodes in the decoder's gradient."""
-
-        def loss(logits: Tensor) -> Tensor:
-            fooling = generator_loss(self.discriminator(*self._read(blocks, logits.sigmoid())))
-            rebuilt = self._reconstruction(blocks, adjacency, logits)
-            return rebuilt + self.hparams["gan_weight"] * fooling
-
-        return node_sum(self.decoder, blocks, latent, loss, max_grad_norm)
+    def _decoder_loss(self, blocks: DenseBatch, adjacency: Tensor, logits: Tensor) -> Tensor:
+        """Loss of the decoder: L_rec, and that of the GAN."""
+        fooling = generator_loss(self.discriminator(*self._read(blocks, logits.sigmoid())))
+        rebuilt = self._reconstruction(blocks, adjacency, logits)
+        return rebuilt + self.hparams["gan_weight"] * fooling
 
     def _reconstruction(self, blocks: DenseBatch, adjacency: Tensor, logits: Tensor) -> Tensor:
         """L_rec: squared distance between readouts of graphs and reconstructions."""
@@ -308,44 +248,32 @@ class DPGGANAsPublished(GraphSetSynthesizer):
         real = blocks.mask[:, :, None] & blocks.mask[:, None, :]
         return self.features[blocks.nodes], adjacency * real, blocks.mask
 
-    def _graphs(self) -> tuple[DenseBatch, Tensor]:
-        """Sample graphs of the set, and their adjacency matrices ``(B, n, n)`` (private)."""
-        blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
-        return blocks, dense_adjacency(self._edges, self.sizes, blocks)
 
-    def _autoencoder_step(self, blocks: DenseBatch, adjacency: Tensor) -> None:
-        """Compute clipped gradients of the decoder, and unprotected gradients of the encoder."""
-        h = self.hparams
-        latent, mean, log_variance = posterior(self.encoder, self.features[blocks.nodes], adjacency)
-        node_step(
-            self,
-            self.decoder,
-            partial(self._node_sum, blocks, adjacency, latent.detach()),
-            noise_multiplier=h["noise_multiplier"],
-            max_grad_norm=h["max_grad_norm"] * h["clip_decay"] ** self.current_epoch,
-            expected_size=h["sample_rate"] * int(self.sizes.sum()),
-        )
-        rebuilt = self._reconstruction(blocks, adjacency, self.decoder.logits(latent))
-        loss = encoder_loss(rebuilt, mean, log_variance, blocks, h["kl_weight"])
-        self.public_backward(loss, list(self.encoder.parameters()))
+def node_sum(
+    decoder: PairDecoder,
+    blocks: DenseBatch,
+    latent: Tensor,
+    loss: Callable[[Tensor], Tensor],
+    max_grad_norm: float,
+) -> dict[str, Tensor]:
+    """Sum the clipped shares of the nodes in the decoder's gradient.
 
-    def claimed_epsilon(self, delta: float) -> float | None:
-        """Epsilon of the paper's Theorem 1, which does not hold."""
-        if not self.ledger.entries:
-            return None
-        h, steps = self.hparams, self.ledger.entries[0].steps
-        return claimed_epsilon(h["sample_rate"], steps, h["noise_multiplier"], delta)
+    The share of node i is the gradient through its vector f(z_i): the shares add up to the
+    gradient, also for a loss that is one number for a graph.
 
-    def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
-        """Draw latent vectors from the prior, and edges by their log odds."""
-        width = self.hparams["latent_dim"]
-        return draw_pairs(self.decoder, self.offset, size, num_edges, generator, latent_dim=width)
-
-    def released_state(self) -> dict[str, Tensor]:
-        """The decoder, and sizes and numbers of edges of the graphs."""
-        return released_tensors(self.state_dict())
-
-    @staticmethod
-    def advice(facts: Facts) -> str | None:
-        """Name a simpler method with better results, in one line."""
-        return simpler_methods(facts)
+    Args:
+        decoder: The network f.
+        blocks: Places of the nodes.
+        latent: Their latent vectors, shape ``(B, n, k)``.
+        loss: Function of log odds of shape ``(B, n, n)``.
+        max_grad_norm: Clipping norm C.
+    """
+    vectors = decoder(latent).detach().requires_grad_()
+    (slopes,) = torch.autograd.grad(loss(vectors @ vectors.mT), vectors)
+    return ghost_clipped_gradient_sum(
+        decoder,
+        lambda latent, slopes: (decoder(latent) * slopes).sum(-1),
+        latent[blocks.mask],
+        max_grad_norm,
+        others=(slopes[blocks.mask],),
+    )

@@ -1,15 +1,12 @@
-"""Shared parts of graph autoencoders: public inputs, log odds, sampling, and optimizers."""
+"""Log odds of the pairs of graphs, public inputs, and draws of graphs and of blocks of them."""
 
 import math
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 from torch.nn.functional import normalize
-from torch.optim import Adam, Optimizer
 
 from lightning_dpg.graph.dense_batch import DenseBatch, dense_batch
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs
@@ -19,7 +16,6 @@ MAX_ENTRIES = 2**26
 """Largest number of entries of the dense blocks of one step: 256 MB each."""
 _ALIKE = 0.9
 """Entry of all features that is the same for all nodes, so that sums of them tell degrees."""
-_RELEASED = ("decoder.", "offset", "sizes", "num_edges")
 
 
 class GraphOdds(NamedTuple):
@@ -170,44 +166,3 @@ def random_blocks(sizes: Tensor, sample_rate: float, world_size: int) -> DenseBa
             "set model.init_args.sample_rate lower, or leave out the largest graphs"
         )
     return dense_batch(sizes, graphs)
-
-
-def exact_num_edges(edges: Tensor, sizes: Tensor) -> Tensor:
-    """Number of edges of each graph (private), shape ``(G,)``, of edges of shape ``(M, 2)``."""
-    firsts = edges[:, 0].to(sizes.device).contiguous()
-    graphs = torch.searchsorted(sizes.cumsum(0), firsts, right=True)
-    return torch.bincount(graphs, minlength=len(sizes))
-
-
-def parameters_but_of(method: nn.Module, network: str) -> list[nn.Parameter]:
-    """All parameters of a method except the parameters of one of its networks."""
-    return [p for name, p in method.named_parameters() if not name.startswith(f"{network}.")]
-
-
-def optimizers(learning_rate: float, *groups: Iterable[nn.Parameter]) -> list[Optimizer]:
-    """Build Adam for each group of parameters."""
-    return [Adam(parameters, learning_rate) for parameters in groups]
-
-
-def zeroed_optimizers(method: pl.LightningModule) -> list[Any]:
-    """Return the optimizers after they have cleared the gradients of the last step."""
-    found = method.optimizers()
-    made = found if isinstance(found, list) else [found]
-    for optimizer in made:
-        optimizer.zero_grad()
-    return made
-
-
-def annealed(weight: float, trainer: pl.Trainer) -> float:
-    """Weight of the divergence, which rises linearly from 0 in the first half of the run.
-
-    At a constant weight, training would first remove all information from the latent vectors.
-    """
-    steps = trainer.global_step / len(trainer.optimizers)
-    share = 2 * steps / trainer.estimated_stepping_batches
-    return weight * min(1.0, share)
-
-
-def released_tensors(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Released tensors of a method's state: decoder, offset, sizes and numbers of edges."""
-    return {name: tensor for name, tensor in state.items() if name.startswith(_RELEASED)}

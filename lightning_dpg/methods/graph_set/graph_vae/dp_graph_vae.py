@@ -4,37 +4,34 @@ from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.optim import Optimizer
 
-from lightning_dpg.advice import Facts
+from lightning_dpg.errors import Refusal
+from lightning_dpg.graph.dense_batch import random_pairs
 from lightning_dpg.interfaces import BatchRequest
-from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
-from lightning_dpg.methods.graph_set.graph_vae.decoding import (
-    GraphOdds,
-    draw_pairs,
-    optimizers,
-    public_features,
-    released_tensors,
-    zeroed_optimizers,
+from lightning_dpg.methods.graph_set.graph_vae.base import GraphAutoencoder
+from lightning_dpg.methods.graph_set.graph_vae.decoding import with_context
+from lightning_dpg.methods.graph_set.graph_vae.noisy_sums import NoisySums
+from lightning_dpg.methods.private_training import PrivateTraining
+from lightning_dpg.methods.single_graph.degree_release import check_shares
+from lightning_dpg.nn.graph_vae import (
+    CONTEXT_DIM,
+    PairDecoder,
+    RowEncoder,
+    divergence_from_prior,
+    reparameterize,
 )
-from lightning_dpg.methods.graph_set.graph_vae.edge_training import (
-    DIVERGENCE_CURVE,
-    NoisySums,
-    RowAutoencoder,
-    check_shares,
-    edge_training,
-    num_edges_entry,
-    private_half,
-    public_half,
-    simpler_methods,
-)
-from lightning_dpg.nn.graph_vae import CONTEXT_DIM, PairDecoder, RowEncoder
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.ledger import LedgerEntry
+from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
+from lightning_dpg.privacy.noise import secret_generator
 from lightning_dpg.privacy.sampling import PoissonBatch
+from lightning_dpg.privacy.sensitivity import edge_gradient_sensitivity
+
+_DIVERGENCE = "train/divergence_per_node"
+"""Curve of the divergence from the prior, which reads released rows only."""
 
 
-class DPGVAE(GraphSetSynthesizer):
+class DPGVAE(GraphAutoencoder):
     r"""Private variational autoencoder of a set of graphs, with a corrected proof (DPGVAE).
 
     The sums over neighbors, of which a GCN has one per layer, are released once with noise; the
@@ -87,8 +84,7 @@ class DPGVAE(GraphSetSynthesizer):
         learning_rate: Learning rate of Adam.
     """
 
-    curve_names: ClassVar[tuple[str, ...]] = (DIVERGENCE_CURVE,)
-    features: Tensor
+    curve_names: ClassVar[tuple[str, ...]] = (_DIVERGENCE,)
 
     def __init__(
         self,
@@ -107,12 +103,24 @@ class DPGVAE(GraphSetSynthesizer):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        check_shares(count_share, aggregation_share)
+        check_shares(count_share=count_share, aggregation_share=aggregation_share)
+        if noise_multiplier != "auto" and not noise_multiplier > 0:
+            raise Refusal(
+                f"noise_multiplier must be positive or auto, got {noise_multiplier}; to train "
+                "without noise set privacy.epsilon to .inf"
+            )
         self.decoder = PairDecoder(latent_dim + CONTEXT_DIM, hidden_dim)
         self.offset = nn.Parameter(torch.zeros(()))
         self.encoder = RowEncoder(hops * feature_dim + CONTEXT_DIM, hidden_dim, latent_dim)
         self.sums = NoisySums(hops, feature_dim, aggregation_share)
-        self.dpsgd = edge_training(noise_multiplier, max_grad_norm, sample_rate)
+        self.dpsgd = PrivateTraining(
+            "edge_gradient",
+            "gradient of edges",
+            edge_gradient_sensitivity,
+            noise_multiplier=noise_multiplier,
+            max_grad_norm=max_grad_norm,
+            sample_rate=sample_rate,
+        )
 
     def batch_request(self) -> BatchRequest:
         """Poisson samples of edges."""
@@ -120,9 +128,13 @@ class DPGVAE(GraphSetSynthesizer):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the numbers of edges, the sums over neighbors, and the steps."""
-        counts = num_edges_entry(self.hparams["count_share"] * budget.epsilon)
-        before = [counts, *self.sums.planned(budget)]
-        return before + self.dpsgd.planned(budget, steps, before)
+        first = self._first_reads(budget)
+        return first + self.dpsgd.planned(budget, steps, first)
+
+    def _first_reads(self, budget: Budget) -> list[LedgerEntry]:
+        """Plan the numbers of edges, and the sums over neighbors of each hop."""
+        counts = self.num_edges_entry(self.hparams["count_share"] * budget.epsilon)
+        return [counts, *self.sums.planned(budget)]
 
     def cheaper_settings(self) -> str:
         """Suggest smaller shares of the first releases, and more noise if it is a number."""
@@ -134,59 +146,125 @@ class DPGVAE(GraphSetSynthesizer):
     def on_fit_start(self) -> None:
         """Fix the noise of the steps, then make the releases that the steps read."""
         super().on_fit_start()
-        num_nodes = int(self.sizes.sum())
-        self.features = public_features(num_nodes, self.hparams["feature_dim"]).to(self.device)
         if self.dpsgd.begin(self):
-            self._release(self.records.edges)
+            self._release(self.records.edges, *self._first_reads(self.budget))
 
-    def _release(self, edges: Tensor) -> None:
+    def _release(self, edges: Tensor, of_counts: LedgerEntry, *of_sums: LedgerEntry) -> None:
         """Release numbers of edges, then sums over neighbors, of edges ``(M, 2)`` (private)."""
-        budget = self.budget
-        self.release_num_edges_per_graph(edges, self.hparams["count_share"] * budget.epsilon)
-        self.sums.release(edges, self.features, budget, ledger=self.ledger, noise=self.noise)
-
-    def configure_optimizers(self) -> list[Optimizer]:
-        """Adam for the autoencoder."""
-        return optimizers(self.hparams["learning_rate"], self.parameters())
+        self.release_num_edges_per_graph(edges, of_counts)
+        self.sums.release(edges, self.features, of_sums, ledger=self.ledger, noise=self.noise)
 
     def step_entries(self) -> list[LedgerEntry]:
         """One sampled Gaussian per step."""
         return [self.dpsgd.entry]
 
     def training_step(self, batch: PoissonBatch, batch_idx: int) -> None:
-        """Take one private step of the autoencoder.
+        """Take one private step of the autoencoder, and a public one of a discriminator.
 
         Args:
             batch: Poisson sample of edges of shape ``(B, 2)``, B may be 0.
             batch_idx: Number of the batch.
         """
         edges = self.dpsgd.drawn(batch)
-        (optimizer,) = zeroed_optimizers(self)
-        private_half(self, self.autoencoder, self.dpsgd, edges)
+        optimizers = self._zeroed_optimizers()
+        self._private_term(edges)
         self._public_terms()
-        optimizer.step()
+        for optimizer in optimizers:
+            optimizer.step()
+
+    def _private_term(self, edges: Tensor) -> None:
+        """Clipped, noised and booked gradient of the term that reads edges of shape ``(B, 2)``."""
+        self.dpsgd.backward(
+            self.edge_sum,
+            dict(self.networks.named_parameters()),
+            edges,
+            ledger=self.ledger,
+            noise=self.noise,
+            expected_size=self.dpsgd.sample_rate * self.total_edges,
+        )
 
     def _public_terms(self) -> None:
-        """Add the gradient of all terms that read no edge."""
-        names = ("public_pairs", "max_grad_norm", "kl_weight")
-        public_half(self, self.autoencoder, **{name: self.hparams[name] for name in names})
+        """Add the gradient of all terms that read only released rows, uniform pairs and nodes."""
+        total, surplus = self.drawn_sum()
+        parameters = dict(self.networks.named_parameters())
+        self.public_gradient(
+            [*parameters.values(), self.offset], [*(total[name] for name in parameters), surplus]
+        )
+        divergence = self.divergence()
+        self.log_curve(_DIVERGENCE, divergence)
+        per_edge = len(self.sums.rows) / self.total_edges
+        loss = self._annealed_weight() * divergence * per_edge
+        self.public_backward(loss, self._parameters_of(judge=False))
 
     @property
-    def autoencoder(self) -> RowAutoencoder:
-        """The networks trained on edges, around the released rows."""
-        odds = GraphOdds(self.decoder, self.offset, self.sizes, self.num_edges)
-        return RowAutoencoder(self.encoder, odds, self.sums, self.hparams["latent_dim"])
+    def networks(self) -> nn.ModuleDict:
+        """The networks trained on edges."""
+        return nn.ModuleDict({"encoder": self.encoder, "decoder": self.decoder})
 
-    def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
-        """Draw latent vectors from the prior, and edges by their log odds."""
+    @property
+    def total_edges(self) -> int:
+        """Released number of edges of the set, at least 1."""
+        return max(1, int(self.num_edges.sum()))
+
+    def inputs(self, nodes: Tensor) -> Tensor:
+        """Encoder inputs of nodes: their rows, and the context of their graphs."""
+        rows = self.sums.scaled(self.sums.rows[nodes])
+        return with_context(rows, self.odds.context(self.graph_of(nodes)))
+
+    def latent(self, inputs: Tensor, normal: Tensor) -> Tensor:
+        """Latent vectors of the posterior, from standard normal vectors."""
+        mean, log_variance = self.encoder(inputs)
+        return reparameterize(mean, log_variance, normal)
+
+    def pair_logits(self, inputs: Tensor, normal: Tensor) -> Tensor:
+        """Log odds of pairs without the offset: inputs ``(P, 2, d)`` of their ends to ``(P,)``."""
+        latent = self.latent(inputs, normal)
+        return self.decoder.pair_logits(with_context(latent, inputs[..., -CONTEXT_DIM:]))
+
+    def clipped_sum(
+        self, inputs: Tensor, normal: Tensor, max_grad_norm: float
+    ) -> dict[str, Tensor]:
+        """Sum of the clipped gradients of l over pairs whose ends have inputs ``(P, 2, d)``."""
+        return ghost_clipped_gradient_sum(
+            self.networks,
+            self.pair_logits,
+            inputs,
+            max_grad_norm,
+            others=(normal.to(inputs.device),),
+        )
+
+    def edge_sum(self, edges: Tensor, max_grad_norm: float) -> dict[str, Tensor]:
+        """Sum of the clipped gradients of :math:`-l_{ij}` over edges of shape ``(B, 2)``."""
         width = self.hparams["latent_dim"]
-        return draw_pairs(self.decoder, self.offset, size, num_edges, generator, latent_dim=width)
+        normal = torch.randn(len(edges), 2, width, generator=secret_generator())
+        total = self.clipped_sum(self.inputs(edges), normal, max_grad_norm)
+        return {name: -gradient for name, gradient in total.items()}
 
-    def released_state(self) -> dict[str, Tensor]:
-        """The decoder, and sizes and numbers of edges of the graphs."""
-        return released_tensors(self.state_dict())
+    def drawn_sum(self) -> tuple[dict[str, Tensor], Tensor]:
+        r"""Gradient of :math:`\sum \log(1 + e^{l_{ij}})` over all pairs, per edge of the graphs.
 
-    @staticmethod
-    def advice(facts: Facts) -> str | None:
-        """Name a simpler method with better results, in one line."""
-        return simpler_methods(facts)
+        It is the mean gradient of :math:`l_{ij}` over edges that the model draws, estimated from
+        uniform pairs. They are clipped as the real edges are; otherwise they would outweigh the real
+        edges, and all pairs would become alike.
+
+        Returns:
+            Gradients of the networks by name, and the gradient of the offset.
+        """
+        odds, count = self.odds, self.hparams["public_pairs"]
+        pairs = random_pairs(self.sizes, count)
+        inputs = self.inputs(pairs)
+        normal = torch.randn(count, 2, self.hparams["latent_dim"], device=inputs.device)
+        with torch.no_grad():
+            logits = self.pair_logits(inputs, normal) + odds.offsets(self.graph_of(pairs[:, 0]))
+        drawn = torch.rand_like(logits) < logits.sigmoid()
+        total = self.clipped_sum(inputs[drawn], normal[drawn], self.dpsgd.max_grad_norm)
+        per_edge = int(self._num_pairs().sum()) / count / self.total_edges
+        # The edges' part of the offset's gradient is the negative released number of edges.
+        surplus = logits.sigmoid().sum() * per_edge - 1
+        return {name: gradient * per_edge for name, gradient in total.items()}, surplus
+
+    def divergence(self) -> Tensor:
+        """Estimate the divergence from the prior per node, from uniform nodes."""
+        rows = self.sums.rows
+        nodes = torch.randint(len(rows), (self.hparams["public_pairs"],), device=rows.device)
+        return divergence_from_prior(*self.encoder(self.inputs(nodes))).mean()

@@ -5,25 +5,10 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
-from torch.optim import Optimizer
 
-from lightning_dpg.graph.dense_batch import DenseBatch, dense_adjacency
-from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
-from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
-from lightning_dpg.methods.graph_set.graph_vae.decoding import (
-    GraphOdds,
-    annealed,
-    draw_pairs,
-    exact_num_edges,
-    optimizers,
-    parameters_but_of,
-    prior,
-    public_features,
-    random_blocks,
-    released_tensors,
-    with_context,
-    zeroed_optimizers,
-)
+from lightning_dpg.graph.dense_batch import DenseBatch
+from lightning_dpg.methods.graph_set.graph_vae.base import DenseAutoencoder
+from lightning_dpg.methods.graph_set.graph_vae.decoding import prior, with_context
 from lightning_dpg.nn.graph_vae import (
     CONTEXT_DIM,
     Discriminator,
@@ -31,12 +16,14 @@ from lightning_dpg.nn.graph_vae import (
     GCNReadout,
     PairDecoder,
     discriminator_loss,
+    divergence_from_prior,
     generator_loss,
-    kl_divergence,
     reparameterize,
     sample_adjacency,
     structure_loss,
 )
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry
 
 _PER_PAIR, _PER_NODE = "nonprivate/error_per_pair", "nonprivate/divergence_per_node"
 
@@ -45,48 +32,15 @@ class Bound(NamedTuple):
     """The evidence lower bound of some graphs.
 
     Attributes:
-        loss: Its negative, Eq. (4), a sum over the graphs.
+        loss: Its negative per node, Eq. (4).
         logits: Log odds of the reconstruction, shape ``(B, n, n)``.
-        figures: Its parts per pair and per node, to be logged, each with the number of them.
     """
 
     loss: Tensor
     logits: Tensor
-    figures: dict[str, tuple[Tensor, Tensor]]
 
 
-def evidence_bound(
-    encoder: GCNEncoder,
-    odds: GraphOdds,
-    features: Tensor,
-    blocks: DenseBatch,
-    adjacency: Tensor,
-    kl_weight: float,
-) -> Bound:
-    """Estimate the evidence lower bound of graphs by one draw from the posterior.
-
-    Args:
-        encoder: Posterior of the nodes.
-        odds: Decoder, and its context of the graphs.
-        features: Public features of all nodes of the set, shape ``(N, d)``.
-        blocks: Places of the graphs' nodes.
-        adjacency: Their adjacency matrices (private), shape ``(B, n, n)``.
-        kl_weight: Weight of the divergence from the prior.
-    """
-    inputs = with_context(features[blocks.nodes], odds.context(blocks.graphs)[:, None])
-    mean, log_variance = encoder(inputs, adjacency)
-    latent = reparameterize(mean, log_variance, torch.randn_like(mean))
-    logits, pairs = odds.logits(latent, blocks.graphs), blocks.pairs
-    error = binary_cross_entropy_with_logits(logits[pairs], adjacency[pairs], reduction="sum")
-    divergence = kl_divergence(mean, log_variance)[blocks.mask].sum()
-    figures = {
-        _PER_PAIR: (error / pairs.sum(), pairs.sum()),
-        _PER_NODE: (divergence / blocks.mask.sum(), blocks.mask.sum()),
-    }
-    return Bound(error + kl_weight * divergence, logits, figures)
-
-
-class GVAE(GraphSetSynthesizer):
+class GVAE(DenseAutoencoder):
     """Variational autoencoder of a set of graphs; **not private**.
 
     Synthetic graphs come from the prior through the decoder; they depend on the input only through
@@ -121,9 +75,7 @@ class GVAE(GraphSetSynthesizer):
         sample_rate: Share of the graphs in a step.
     """
 
-    adds_noise: ClassVar[bool] = False
     curve_names: ClassVar[tuple[str, ...]] = (_PER_PAIR, _PER_NODE)
-    features: Tensor
 
     def __init__(
         self,
@@ -140,59 +92,41 @@ class GVAE(GraphSetSynthesizer):
         self.offset = nn.Parameter(torch.zeros(()))
         self.encoder = GCNEncoder(feature_dim + CONTEXT_DIM, hidden_dim, latent_dim)
 
-    def batch_request(self) -> BatchRequest:
-        """Request all graphs at each step; the step samples a share of them."""
-        return BatchRequest("all", self.hparams["sample_rate"])
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Plan the unprotected training."""
+        return [self.unprotected("training", "training", f"{type(self).__name__} adds no noise")]
 
-    def on_fit_start(self) -> None:
-        """Book the unprotected training, and read the exact numbers of edges."""
-        super().on_fit_start()
+    def declare_num_edges(self) -> None:
+        """Book the unprotected training, unless a resumed run has booked it."""
         if not self.ledger.entries:
-            self.ledger.spend(self.unprotected("training", "GVAE adds no noise"))
-        num_nodes = int(self.sizes.sum())
-        self.features = public_features(num_nodes, self.hparams["feature_dim"]).to(self.device)
-        self.num_edges = exact_num_edges(self._edges, self.sizes)
+            self.ledger.spend(*self.plan(self.budget, 1))
 
-    @property
-    def _edges(self) -> Tensor:
-        """All edges (private), shape ``(M, 2)``."""
-        return self.records.edges.to(self.device)
-
-    @property
-    def _odds(self) -> GraphOdds:
-        return GraphOdds(self.decoder, self.offset, self.sizes, self.num_edges)
+    def add_gradients(self) -> None:
+        """Add the gradient of the bound."""
+        bound = self._bound(*self._sampled_graphs())
+        self.public_backward(bound.loss, list(self.parameters()))
 
     def _bound(self, blocks: DenseBatch, adjacency: Tensor) -> Bound:
-        """Loss of graphs with adjacency matrices of shape ``(B, n, n)`` (private)."""
-        weight = annealed(self.hparams["kl_weight"], self.trainer)
-        bound = evidence_bound(self.encoder, self._odds, self.features, blocks, adjacency, weight)
-        for name, (value, count) in bound.figures.items():
-            self.log_curve(name, value, count)
-        return bound
+        """Estimate the bound by one draw from the posterior, and log its parts.
 
-    def configure_optimizers(self) -> list[Optimizer]:
-        """Adam for the autoencoder."""
-        return optimizers(self.hparams["learning_rate"], self.parameters())
-
-    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
-        """Take one step on random graphs, sampled by a public seed."""
-        (optimizer,) = zeroed_optimizers(self)
-        blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
-        bound = self._bound(blocks, dense_adjacency(self._edges, self.sizes, blocks))
-        self.public_backward(bound.loss / blocks.mask.sum(), list(self.parameters()))
-        optimizer.step()
-
-    def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
-        """Draw latent vectors from the prior, and edges by their log odds."""
-        width = self.hparams["latent_dim"]
-        return draw_pairs(self.decoder, self.offset, size, num_edges, generator, latent_dim=width)
-
-    def released_state(self) -> dict[str, Tensor]:
-        """The decoder, and sizes and numbers of edges of the graphs."""
-        return released_tensors(self.state_dict())
+        Args:
+            blocks: Places of the graphs' nodes.
+            adjacency: Their adjacency matrices (private), shape ``(B, n, n)``.
+        """
+        odds, pairs, mask = self.odds, blocks.pairs, blocks.mask
+        context = odds.context(blocks.graphs)[:, None]
+        inputs = with_context(self.features[blocks.nodes], context)
+        mean, log_variance = self.encoder(inputs, adjacency)
+        latent = reparameterize(mean, log_variance, torch.randn_like(mean))
+        logits = odds.logits(latent, blocks.graphs)
+        error = binary_cross_entropy_with_logits(logits[pairs], adjacency[pairs], reduction="sum")
+        divergence = divergence_from_prior(mean, log_variance)[mask].sum()
+        self.log_curve(_PER_PAIR, error / pairs.sum(), pairs.sum())
+        self.log_curve(_PER_NODE, divergence / mask.sum(), mask.sum())
+        return Bound((error + self._annealed_weight() * divergence) / mask.sum(), logits)
 
 
-class GGAN(GraphSetSynthesizer):
+class GGAN(GVAE):
     r"""Variational autoencoder and discriminator of a set of graphs; **not private**.
 
     The loss of the autoencoder of :class:`GVAE` is extended by :math:`\|g'(A) - g'(A')\|^2` between
@@ -226,10 +160,6 @@ class GGAN(GraphSetSynthesizer):
         sample_rate: Share of the graphs in a step.
     """
 
-    adds_noise: ClassVar[bool] = False
-    curve_names: ClassVar[tuple[str, ...]] = (_PER_PAIR, _PER_NODE)
-    features: Tensor
-
     def __init__(
         self,
         feature_dim: int = 32,
@@ -240,76 +170,22 @@ class GGAN(GraphSetSynthesizer):
         learning_rate: float = 1e-2,
         sample_rate: float = 0.1,
     ) -> None:
-        super().__init__()
-        self.save_hyperparameters()
-        self.decoder = PairDecoder(latent_dim + CONTEXT_DIM, hidden_dim)
-        self.offset = nn.Parameter(torch.zeros(()))
-        self.encoder = GCNEncoder(feature_dim + CONTEXT_DIM, hidden_dim, latent_dim)
+        super().__init__(feature_dim, hidden_dim, latent_dim, kl_weight, learning_rate, sample_rate)
         describer = GCNReadout(feature_dim, hidden_dim, latent_dim)
         self.discriminator = Discriminator(describer, latent_dim, hidden_dim)
 
-    def batch_request(self) -> BatchRequest:
-        """Request all graphs at each step; the step samples a share of them."""
-        return BatchRequest("all", self.hparams["sample_rate"])
-
-    def on_fit_start(self) -> None:
-        """Book the unprotected training, and read the exact numbers of edges."""
-        super().on_fit_start()
-        if not self.ledger.entries:
-            self.ledger.spend(self.unprotected("training", "GGAN adds no noise"))
-        num_nodes = int(self.sizes.sum())
-        self.features = public_features(num_nodes, self.hparams["feature_dim"]).to(self.device)
-        self.num_edges = exact_num_edges(self._edges, self.sizes)
-
-    @property
-    def _edges(self) -> Tensor:
-        """All edges (private), shape ``(M, 2)``."""
-        return self.records.edges.to(self.device)
-
-    @property
-    def _odds(self) -> GraphOdds:
-        return GraphOdds(self.decoder, self.offset, self.sizes, self.num_edges)
-
-    def _bound(self, blocks: DenseBatch, adjacency: Tensor) -> Bound:
-        """Loss of graphs with adjacency matrices of shape ``(B, n, n)`` (private)."""
-        weight = annealed(self.hparams["kl_weight"], self.trainer)
-        bound = evidence_bound(self.encoder, self._odds, self.features, blocks, adjacency, weight)
-        for name, (value, count) in bound.figures.items():
-            self.log_curve(name, value, count)
-        return bound
-
-    def configure_optimizers(self) -> list[Optimizer]:
-        """Adam for the autoencoder, and for the discriminator."""
-        autoencoder = parameters_but_of(self, "discriminator")
-        return optimizers(
-            self.hparams["learning_rate"], autoencoder, self.discriminator.parameters()
-        )
-
-    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
-        """Take one step of the autoencoder and one of the discriminator."""
-        optimizer, other = zeroed_optimizers(self)
-        blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
-        adjacency = dense_adjacency(self._edges, self.sizes, blocks)
+    def add_gradients(self) -> None:
+        """Add the gradients of the bound, of the adversarial loss, and of the discriminator."""
+        blocks, adjacency = self._sampled_graphs()
         bound = self._bound(blocks, adjacency)
-        fake = self._odds.logits(prior(blocks, self.hparams["latent_dim"]), blocks.graphs)
+        fake = self.odds.logits(prior(blocks, self.hparams["latent_dim"]), blocks.graphs)
         rebuilt, fake = (sample_adjacency(logits, blocks.pairs) for logits in (bound.logits, fake))
         features, mask, discriminator = self.features[blocks.nodes], blocks.mask, self.discriminator
         described = (discriminator.describe(features, x, mask) for x in (adjacency, rebuilt))
         distance = structure_loss(*described)
         adversarial = distance / mask.sum() + generator_loss(discriminator(features, fake, mask))
-        loss = bound.loss / mask.sum() + self.hparams["gan_weight"] * adversarial
-        self.public_backward(loss, parameters_but_of(self, "discriminator"))
+        loss = bound.loss + self.hparams["gan_weight"] * adversarial
+        self.public_backward(loss, self._parameters_of(judge=False))
         real = discriminator(features, adjacency, mask)
         judged = discriminator_loss(real, discriminator(features, fake.detach(), mask))
         self.public_backward(judged, list(discriminator.parameters()))
-        optimizer.step()
-        other.step()
-
-    def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
-        """Draw latent vectors from the prior, and edges by their log odds."""
-        width = self.hparams["latent_dim"]
-        return draw_pairs(self.decoder, self.offset, size, num_edges, generator, latent_dim=width)
-
-    def released_state(self) -> dict[str, Tensor]:
-        """The decoder, and sizes and numbers of edges of the graphs."""
-        return released_tensors(self.state_dict())

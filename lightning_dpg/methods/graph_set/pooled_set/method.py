@@ -11,7 +11,8 @@ from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.pooled_set.drawing import draw_edges
 from lightning_dpg.methods.graph_set.pooled_set.pooled_statistics import PooledStatistics
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry
 
 
 class PooledSet(GraphSetSynthesizer):
@@ -81,12 +82,12 @@ class PooledSet(GraphSetSynthesizer):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the four releases; the number of steps has no effect."""
-        return self.pooled.plan(self, budget.epsilon)
+        return self.pooled.plan(self, budget)
 
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
         """Release all statistics, unless a resumed run has done so."""
         if not len(self.num_edges):
-            self.pooled.release(self, batch.edges, self.budget.epsilon)
+            self.pooled.release(self, batch.edges, self.plan(self.budget, 1))
         self.trainer.should_stop = True
 
     def configure_optimizers(self) -> None:

@@ -32,7 +32,8 @@ from lightning_dpg.nn.graph_moments import (
     num_triangles,
 )
 from lightning_dpg.nn.graph_vae import CONTEXT_DIM, PairDecoder, graph_context
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry
 
 
 class Targets(NamedTuple):
@@ -146,7 +147,7 @@ class PooledGMMN(GraphSetSynthesizer):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the four releases of :class:`PooledSet`; the number of steps has no effect."""
-        return self.pooled.plan(self, budget.epsilon)
+        return self.pooled.plan(self, budget)
 
     def batch_request(self) -> BatchRequest:
         """Request the steps of the whole run; a step reads no record."""
@@ -162,7 +163,7 @@ class PooledGMMN(GraphSetSynthesizer):
         """Release all statistics, unless a resumed run has done so."""
         super().on_fit_start()
         if not len(self.num_edges):
-            self.pooled.release(self, self.records.edges, self.budget.epsilon)
+            self.pooled.release(self, self.records.edges, self.plan(self.budget, 1))
         self._targets = self._released_targets()
 
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> Tensor:

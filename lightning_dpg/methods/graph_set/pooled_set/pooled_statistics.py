@@ -1,6 +1,6 @@
 """The private release of the statistics of a set, pooled by classes of graphs."""
 
-import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -28,8 +28,8 @@ from lightning_dpg.methods.graph_set.pooled_set.statistics import (
 )
 from lightning_dpg.methods.single_graph.degree_release import check_shares
 from lightning_dpg.nn.resized_buffers import resized
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry
-from lightning_dpg.privacy.mechanisms import discrete_laplace, pure_entry
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry, Pure
 from lightning_dpg.privacy.sensitivity import (
     pooled_component_sensitivity,
     pooled_degree_sensitivity,
@@ -37,6 +37,20 @@ from lightning_dpg.privacy.sensitivity import (
 )
 
 _SPREADS = 4.0  # scales of the noise within which all graphs are taken for connected
+# Key, name and proof of the pooled reads, by the setting of their share.
+_POOLED: dict[str, tuple[str, str, Callable[[int, int], int]]] = {
+    "degree_share": (
+        "pooled_degrees",
+        "ordered degrees, pooled",
+        pooled_degree_sensitivity,
+    ),
+    "triangle_share": ("pooled_triangles", "triangles, pooled", pooled_triangle_sensitivity),
+    "component_share": (
+        "pooled_components",
+        "largest components, pooled",
+        pooled_component_sensitivity,
+    ),
+}
 _TABLES = ("size_cuts", "density_cuts", "shape", "closed_share")
 
 
@@ -88,24 +102,33 @@ class PooledStatistics(nn.Module):
         self.register_buffer("largest_share", torch.tensor(1.0, dtype=torch.double))
         self.register_load_state_dict_pre_hook(resized(*_TABLES))  # type: ignore[no-untyped-call]
 
-    def plan(self, method: GraphSetSynthesizer, epsilon: float) -> list[LedgerEntry]:
-        """Plan the four releases of a method."""
-        parts = self._parts(epsilon)
-        of_edges = method.num_edges_entry(parts["edge_share"].epsilon)
-        return [of_edges, *self._entries(parts, method.max_occurrences)]
+    def plan(self, method: GraphSetSynthesizer, budget: Budget) -> list[LedgerEntry]:
+        """Plan the four reads of a method."""
+        parts = budget.split(edge_share=1 - sum(self.shares.values()), **self.shares)
+        return [
+            method.num_edges_entry(parts["edge_share"].epsilon),
+            *(
+                LedgerEntry.proved(
+                    key, name, Pure(parts[share].epsilon), proof, method.max_occurrences, UNIT
+                )
+                for share, (key, name, proof) in _POOLED.items()
+            ),
+        ]
 
-    def release(self, method: GraphSetSynthesizer, edges: Tensor, epsilon: float) -> None:
+    def release(
+        self, method: GraphSetSynthesizer, edges: Tensor, reads: Sequence[LedgerEntry]
+    ) -> None:
         """Release all statistics of the set, and the estimated number of edges of each graph.
 
         Args:
             method: The method, which pays, draws the noise and keeps the numbers of edges.
             edges: Edges of all graphs, shape ``(M, 2)`` (private).
-            epsilon: Joint cost of all releases.
+            reads: The entries of :meth:`plan`.
         """
-        parts = self._parts(epsilon)
-        method.release_num_edges_per_graph(edges, parts["edge_share"].epsilon)
+        of_edges, of_degrees, of_triangles, of_components = reads
+        method.release_num_edges_per_graph(edges, of_edges)
         sizes = method.sizes.cpu().numpy()
-        rate = parts["edge_share"].epsilon / method.max_occurrences
+        rate = of_edges.event.pure_epsilon / of_edges.sensitivity
         counts = estimated_counts(method.num_edges.cpu().numpy(), sizes, rate)
         method.num_edges = torch.from_numpy(counts).to(method.sizes.device)
         classes = GraphClasses.fitted(sizes, counts, self.graphs_per_class)
@@ -113,7 +136,6 @@ class PooledStatistics(nn.Module):
         self._keep("density_cuts", classes.density_cuts)
         exact = SetStatistics(edges.cpu().numpy(), sizes)
         number = classes.of(sizes, counts)
-        of_degrees, of_triangles, of_components = self._entries(parts, method.max_occurrences)
         self._release_shape(method, exact, number, classes.number, of_degrees)
         self._release_triangles(method, exact, number, classes.number, of_triangles)
         self._release_components(method, exact, of_components)
@@ -122,53 +144,23 @@ class PooledStatistics(nn.Module):
         """Classes of graphs by public size and estimated density."""
         return GraphClasses(self.size_cuts.cpu().numpy(), self.density_cuts.cpu().numpy())
 
-    def _parts(self, epsilon: float) -> dict[str, Budget]:
-        """Shares of the four releases."""
-        rest = 1 - sum(self.shares.values())
-        return Budget(epsilon, 0.0).split(edge_share=rest, **self.shares)
-
-    def _entries(self, parts: dict[str, Budget], times: int) -> list[LedgerEntry]:
-        return [
-            pure_entry(
-                "pooled_degrees",
-                "ordered degrees, pooled",
-                parts["degree_share"].epsilon,
-                pooled_degree_sensitivity(times, UNIT),
-                "pooled_degree_sensitivity",
-            ),
-            pure_entry(
-                "pooled_triangles",
-                "triangles, pooled",
-                parts["triangle_share"].epsilon,
-                pooled_triangle_sensitivity(times, UNIT),
-                "pooled_triangle_sensitivity",
-            ),
-            pure_entry(
-                "pooled_components",
-                "largest components, pooled",
-                parts["component_share"].epsilon,
-                pooled_component_sensitivity(times, UNIT),
-                "pooled_component_sensitivity",
-            ),
-        ]
-
     def _release_shape(
         self,
         method: GraphSetSynthesizer,
         exact: SetStatistics,
         number: Ints,
         num_classes: int,
-        entry: LedgerEntry,
+        read: LedgerEntry,
     ) -> None:
         sizes = exact.sizes
         weights = place_weights(sizes, number, num_classes, self.bins)
         of_nodes = number[exact.graph_of]
         noisy = _noisy(
-            method, pooled_degrees(exact.ordered_degrees(), weights, of_nodes, num_classes), entry
+            method, pooled_degrees(exact.ordered_degrees(), weights, of_nodes, num_classes), read
         )
         most = (np.repeat(sizes, sizes) - 1).astype(np.int64)
         totals = pooled_degrees(most, weights, of_nodes, num_classes)
-        self._keep("shape", shapes(noisy.astype(float), totals.astype(float), _scale(entry)))
+        self._keep("shape", shapes(noisy.astype(float), totals.astype(float), read.scale))
 
     def _release_triangles(
         self,
@@ -176,11 +168,11 @@ class PooledStatistics(nn.Module):
         exact: SetStatistics,
         number: Ints,
         num_classes: int,
-        entry: LedgerEntry,
+        read: LedgerEntry,
     ) -> None:
         sizes, counts = exact.sizes, method.num_edges.cpu().numpy()
         noisy = _noisy(
-            method, pooled_triangles(exact.triangles(), sizes, number, num_classes), entry
+            method, pooled_triangles(exact.triangles(), sizes, number, num_classes), read
         )
         wedges = released_wedges(sizes, counts, self.shape.cpu().numpy()[number])
         # If all wedges of the drawn degrees were closed: three wedges to a triangle.
@@ -188,13 +180,13 @@ class PooledStatistics(nn.Module):
         self._keep("closed_share", np.clip(noisy / np.maximum(most, 1), 0, 1))
 
     def _release_components(
-        self, method: GraphSetSynthesizer, exact: SetStatistics, entry: LedgerEntry
+        self, method: GraphSetSynthesizer, exact: SetStatistics, read: LedgerEntry
     ) -> None:
         sizes = exact.sizes
         total = np.array([pooled_components(exact.largest_components(), sizes)])
-        noisy = float(_noisy(method, total, entry)[0])
+        noisy = float(_noisy(method, total, read)[0])
         most = pooled_components(sizes, sizes)
-        explained = noisy + _SPREADS * _scale(entry) >= most
+        explained = noisy + _SPREADS * read.scale >= most
         share = 1.0 if explained else max(noisy / most, 0.0)
         self._keep("largest_share", torch.tensor(share, dtype=torch.double))
 
@@ -218,22 +210,7 @@ def released_wedges(sizes: Ints, num_edges: Ints, shape: NDArray[np.float64]) ->
     )
 
 
-def _noisy(method: GraphSetSynthesizer, value: Ints, entry: LedgerEntry) -> Ints:
-    """Release integers as an entry says."""
-    noisy = discrete_laplace(
-        torch.from_numpy(value),
-        method.ledger,
-        method.noise,
-        key=entry.key,
-        name=entry.name,
-        epsilon=entry.epsilon,
-        sensitivity=int(entry.sensitivity),
-        proof=entry.proof,
-    )
-    released: Ints = noisy.numpy()
+def _noisy(method: GraphSetSynthesizer, value: Ints, read: LedgerEntry) -> Ints:
+    """Release integers."""
+    released: Ints = method.pay(read, torch.from_numpy(value)).numpy()
     return released
-
-
-def _scale(entry: LedgerEntry) -> float:
-    """Scale of the noise of a release."""
-    return 0.0 if math.isinf(entry.epsilon) else entry.sensitivity / entry.epsilon

@@ -139,8 +139,7 @@ class AttributeEncoder(Synthesizer):
         self.dpsgd = PrivateTraining(
             "attribute_gradient",
             "gradient of edges by attributes",
-            proof="edge_gradient_sensitivity",
-            sensitivity=edge_gradient_sensitivity(max_grad_norm),
+            edge_gradient_sensitivity,
             noise_multiplier=noise_multiplier,
             max_grad_norm=max_grad_norm,
             sample_rate=sample_rate,

@@ -21,8 +21,7 @@ def critic_training(
     return PrivateTraining(
         "critic_gradient",
         "critic gradient",
-        proof="edge_gradient_sensitivity",
-        sensitivity=edge_gradient_sensitivity(max_grad_norm),
+        edge_gradient_sensitivity,
         noise_multiplier=noise_multiplier,
         max_grad_norm=max_grad_norm,
         sample_rate=sample_rate,

@@ -209,9 +209,7 @@ def test_clipped_gradients_add_up_to_the_sum_of_the_training(max_grad_norm):
     method = DPGVAE(feature_dim=3, hidden_dim=6, latent_dim=4)
     inputs, normal = torch.randn(5, 2, 3 + CONTEXT_DIM), torch.randn(5, 2, 4)
     total = method.clipped_sum(inputs, normal, max_grad_norm)
-    flat = torch.cat(
-        [total[name].flatten() for name, _ in method.networks.named_parameters()]
-    )
+    flat = torch.cat([total[name].flatten() for name, _ in method.networks.named_parameters()])
     found = clipped_gradients(method.networks, inputs, normal, max_grad_norm)
     torch.testing.assert_close(-found.double().sum(0), flat, rtol=1e-3, atol=1e-4)
 

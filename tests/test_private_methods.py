@@ -449,7 +449,7 @@ class Transcript:
                 distances[call] += rows * terms["reports_per_row"]
             elif kind == "piecewise":
                 distances[call] += int((ours != theirs).sum())
-            elif kind in ("gaussian", "backward"):
+            elif kind in ("normal_noise", "backward"):
                 distances[call] += float((ours - theirs).double().norm())
             else:
                 scales = torch.tensor(terms.get("scales", 1))

@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from lightning_dpg.benchmark.budget_tables import (
@@ -15,8 +13,8 @@ from lightning_dpg.benchmark.budget_tables import (
     measurements,
     released_runs,
 )
-from lightning_dpg.benchmark.charts import COLORS, REAL, Axis, Series, legend, line_chart
-from lightning_dpg.benchmark.pages import FOLDER, NO_NETWORK, plural
+from lightning_dpg.benchmark.charts import COLORS, Axis, Series, line_chart
+from lightning_dpg.benchmark.pages import plural, render
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.curve import Point, curve
 from lightning_dpg.book.log import Line, lines
@@ -53,7 +51,8 @@ class Section(NamedTuple):
         facts: Totals by name.
         bar: Share of the total in percent, text and color of each part of the bar.
         notes: Sentences below the bar.
-        chart: Curve of what was spent, and its legend; None of a group.
+        series: Lines of the curve of what was spent; none of a group.
+        chart: The curve; None of a group.
         tables: Tables below the curve.
     """
 
@@ -63,6 +62,7 @@ class Section(NamedTuple):
     facts: Sequence[tuple[str, str]]
     bar: Sequence[tuple[float, str, str]]
     notes: Sequence[str]
+    series: Sequence[Series]
     chart: Markup | None
     tables: Sequence[Table]
 
@@ -81,32 +81,16 @@ def page(book: Book, names: Sequence[str], method: str | None = None) -> str:
         contents = [read(book, name) for name in names]
         groups = [parts for parts in _groups(contents) if _is_whole(book, parts)]
     sections = [_section(content, log, method, now) for content in contents]
-    return (
-        _environment()
-        .get_template("budget.html.jinja")
-        .render(
-            style=Markup((FOLDER / "style.html").read_text(encoding="utf-8")),
-            title=f"Budget of {names[0]}" if len(names) == 1 else "Budget book",
-            url=book.url,
-            written=minute(now.isoformat()),
-            sections=[*(_group(grouped(parts)) for parts in groups), *sections],
-            num_lines=plural(len(log), "line"),
-            last_hash=log[-1].hash if log else "",
-            faults=faults(book.database),
-            footer=NO_NETWORK,
-        )
-    )
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    parts = {
+        "title": f"Budget of {names[0]}" if len(names) == 1 else "Budget book",
+        "url": book.url,
+        "written": minute(now.isoformat()),
+        "sections": [*(_group(grouped(parts)) for parts in groups), *sections],
+        "num_lines": plural(len(log), "line"),
+        "last_hash": log[-1].hash if log else "",
+        "faults": faults(book.database),
+    }
+    return render("budget", parts)
 
 
 def _groups(contents: Sequence[Content]) -> list[list[Content]]:
@@ -146,7 +130,7 @@ def _group(found: dict[str, Any]) -> Section:
         f"{each['dataset']}: {note}" for each in found["parts"] for note in same_edges_note(each)
     ]
     notes = [f"{note}." for note in [*same, *condition_note(found)]]
-    return Section(found["group"], "", guarantee, group_facts(found), [], notes, None, [parts])
+    return Section(found["group"], "", guarantee, group_facts(found), [], notes, [], None, [parts])
 
 
 def _section(content: Content, log: Sequence[Line], method: str | None, now: datetime) -> Section:
@@ -165,7 +149,7 @@ def _section(content: Content, log: Sequence[Line], method: str | None, now: dat
         )
     if rule := grant_rule(found):
         facts.append(("grants", rule))
-    points = curve(content.known, content.runs, log)
+    series, chart = _chart(found, curve(content.known, content.runs, log), now)
     return Section(
         name=content.known.name,
         words=found["words"],
@@ -176,7 +160,8 @@ def _section(content: Content, log: Sequence[Line], method: str | None, now: dat
             f"{note[0].upper()}{note[1:]}."
             for note in [*upper_bounds(found), *condition_note(found)]
         ],
-        chart=_chart(found, points, now),
+        series=series,
+        chart=chart,
         tables=[
             released_runs(found),
             *([grants(found)] if found["grants"] else []),
@@ -222,8 +207,10 @@ def _amounts(found: dict[str, Any]) -> str:
     return f"({digits_up(found['spent'], 6)}, {digits_up(found['delta'], 6)})-DP"
 
 
-def _chart(found: dict[str, Any], points: Sequence[Point], now: datetime) -> Markup:
-    """Steps of what was spent below the line of the total."""
+def _chart(
+    found: dict[str, Any], points: Sequence[Point], now: datetime
+) -> tuple[list[Series], Markup]:
+    """Steps of what was spent below the line of the total, and their chart."""
     start = datetime.fromisoformat(points[0].time)
     span = max((now - start).total_seconds(), 1.0)
     unit, seconds = next(unit for unit in _UNITS if span >= 2 * unit[1] or unit[1] == 1)
@@ -240,9 +227,8 @@ def _chart(found: dict[str, Any], points: Sequence[Point], now: datetime) -> Mar
     highest = max(found["total"], *(spent for _, spent in steps))
     series = [
         Series("spent", steps, COLORS[1]),
-        Series("total", [(0.0, found["total"]), (end, found["total"])], REAL, is_dashed=True),
+        Series("total", [(0.0, found["total"]), (end, found["total"])], is_dashed=True),
     ]
     title = f"Epsilon spent on {found['dataset']}, {found['spent']:.10g} of {found['total']:g}"
     axis = Axis(f"{unit} since {minute(points[0].time)} UTC", low=0.0, high=end)
-    chart = line_chart(series, title, axis, Axis("epsilon", high=1.05 * highest))
-    return Markup(legend(series) + chart)  # both escape their texts
+    return series, line_chart(series, title, axis, Axis("epsilon", high=1.05 * highest))

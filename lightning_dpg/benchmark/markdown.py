@@ -14,6 +14,7 @@ from lightning_dpg.benchmark.results import (
     wins,
 )
 from lightning_dpg.benchmark.tasks import Task
+from lightning_dpg.tables import as_markdown
 
 
 def markdown(results: Sequence[dict[str, Any]], task: Task) -> str:
@@ -59,15 +60,11 @@ def markdown(results: Sequence[dict[str, Any]], task: Task) -> str:
 
 
 def _markdown_table(table: Table, asked: Sequence[str], task: Task) -> list[str]:
-    heads = [f"{query} ↑" if query in task.higher_is_better else query for query in asked]
+    arrows = [f"{query} ↑" if query in task.higher_is_better else query for query in asked]
+    numbers = (f"beats {task.baselines[0]}", "epsilon proved", "fit (s)", "draw (s)")
     winners = {query: best(table.rows, query, task) for query in asked}
-    beats = f"beats {task.baselines[0]}"
-    values = [original(table.rows, query) for query in asked]
-    lines = [
-        f"| method | {' | '.join(heads)} | {beats} | epsilon proved | fit (s) | draw (s) |",
-        f"|---|{'---:|' * (len(heads) + 4)}",
-        f"| *original* | {' | '.join(f'*{value}*' for value in values)} | | | | |",
-    ]
+    values = [f"*{original(table.rows, query)}*" for query in asked]
+    rows = [["*original*", *values, "", "", "", ""]]
     for row in table.rows:
         runs = len(row.done) + len(row.failed)
         mark = "" if row.is_private else "*"
@@ -76,11 +73,12 @@ def _markdown_table(table: Table, asked: Sequence[str], task: Task) -> list[str]
             bold = "**" if row.method in winners[query] else mark
             missing = len(row.done) - row.asked(query)
             cells.append(f"{bold}{text(row.score(query), runs - missing)}{bold}")
-        cells.append(f"{mark}{wins(table.rows, row, task)}{mark}")
-        for summary in (row.spent(), row.seconds("fit"), row.seconds("draw")):
-            cells.append(f"{mark}{text(summary, runs)}{mark}")
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
+        costs = [
+            text(each, runs) for each in (row.spent(), row.seconds("fit"), row.seconds("draw"))
+        ]
+        cells += [f"{mark}{cell}{mark}" for cell in (wins(table.rows, row, task), *costs)]
+        rows.append(cells)
+    return as_markdown(["method", *arrows, *numbers], rows)
 
 
 def _one_line(message: str) -> str:

@@ -1,17 +1,16 @@
 """Tables, files and the page of node classification."""
 
-import csv
-import io
-import json
 import statistics
 from collections.abc import Sequence
-from html import escape
 from typing import NamedTuple
 
 from lightning_dpg.benchmark.measured import NOT_PRIVATE
-from lightning_dpg.benchmark.pages import NO_NETWORK, download, explained, fill
+from lightning_dpg.benchmark.pages import NotebookTable, notebook, render
 from lightning_dpg.metrics.glossary import GLOSSARY
 from lightning_dpg.metrics.node_classification import NODE_QUERIES, NodeScores
+from lightning_dpg.tables import as_csv, as_json, as_text
+
+HEADS = ("graph", "edges", "network")
 
 
 class Setting(NamedTuple):
@@ -75,17 +74,8 @@ def table(setting: Setting, rows: Sequence[NodeRow]) -> list[str]:
         setting: The numbers that all rows share.
         rows: The rows.
     """
-    heads = ["graph", "edges", "network", *(GLOSSARY[query].label for query in NODE_QUERIES)]
-    cells = [_cells(row) for row in rows]
-    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
-    lines = [
-        "  ".join(
-            text.ljust(width) if place in (0, 2) else text.rjust(width)
-            for place, (text, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in (heads, *cells)
-    ]
-    return [setting.sentence, *lines]
+    heads = [*HEADS, *(GLOSSARY[query].label for query in NODE_QUERIES)]
+    return [setting.sentence, *as_text([heads, *map(_cells, rows)], left={0, 2})]
 
 
 def _cells(row: NodeRow) -> list[str]:
@@ -114,68 +104,36 @@ def json_text(setting: Setting, rows: Sequence[NodeRow]) -> str:
             for row in rows
         ],
     }
-    return json.dumps(content, indent=2, allow_nan=False) + "\n"
+    return as_json(content)
 
 
 def csv_text(setting: Setting, rows: Sequence[NodeRow]) -> str:
     """Return a row for each graph, network and score, as CSV."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(["graph", "edges", "network", "score", "mean", "deviation", "seeds"])
     seeds = " ".join(map(str, setting.seeds))
-    for row in rows:
-        for query in NODE_QUERIES:
-            numbers = (row.mean(query), row.deviation(query))
-            writer.writerow([row.graph, row.num_edges, row.network, query, *numbers, seeds])
-    return text.getvalue()
+    cells = (
+        (row.graph, row.num_edges, row.network, query, row.mean(query), row.deviation(query), seeds)
+        for row in rows
+        for query in NODE_QUERIES
+    )
+    return as_csv([*HEADS, "score", "mean", "deviation", "seeds"], cells)
 
 
 def page(setting: Setting, rows: Sequence[NodeRow]) -> str:
     """Build the page as HTML."""
-    csv_file = download(csv_text(setting, rows), "text/csv", "nodes.csv", "Numbers (CSV)")
-    json_file = download(
-        json_text(setting, rows), "application/json", "nodes.json", "Numbers (JSON)"
-    )
-    guarantees = dict.fromkeys((row.graph, row.guarantee) for row in rows if row.guarantee)
-    return fill(
-        "node_evaluation.html",
-        {
-            "LEAD": f"<p>{escape(setting.sentence)}.</p>"
-            + "".join(
-                f'<p class="guarantee">Guarantee of {escape(graph)}, as its statement says: '
-                f"<strong>{escape(said)}</strong></p>"
-                for graph, said in guarantees
-            ),
-            "DOWNLOADS": csv_file + json_file,
-            "ROWS": _table(rows),
-            "FOOTER": NO_NETWORK,
-        },
-    )
-
-
-def _table(rows: Sequence[NodeRow]) -> str:
-    heads = "".join(f"<th scope=col>{explained(query)}</th>" for query in NODE_QUERIES)
-    return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="Scores by graph and network">'
-        f"<table><thead><tr><th scope=col>graph</th><th scope=col>edges</th>"
-        f"<th scope=col>network</th>{heads}</tr></thead><tbody>{_body(rows)}</tbody></table></div>"
-    )
-
-
-def _body(rows: Sequence[NodeRow]) -> str:
-    lines = []
-    for row in rows:
-        first, *others = map(escape, _cells(row))
-        cells = "".join(f"<td>{text}</td>" for text in others)
-        lines.append(f"<tr><th scope=row>{first}</th>{cells}</tr>")
-    return "".join(lines)
+    parts = {
+        "sentence": setting.sentence,
+        "guarantees": dict.fromkeys((row.graph, row.guarantee) for row in rows if row.guarantee),
+        "csv": csv_text(setting, rows),
+        "json": json_text(setting, rows),
+        "head": HEADS,
+        "queries": NODE_QUERIES,
+        "rows": map(_cells, rows),
+    }
+    return render("node_evaluation", parts)
 
 
 def summary(setting: Setting, rows: Sequence[NodeRow]) -> str:
     """Table without styles of its own, for a notebook."""
-    heads = ("graph", "edges", "network", *(GLOSSARY[query].label for query in NODE_QUERIES))
-    line = "".join(f"<th>{escape(head)}</th>" for head in heads)
-    return (
-        f"<p><strong>{escape(NOT_PRIVATE)}</strong></p><p>{escape(setting.sentence)}</p>"
-        f"<table><thead><tr>{line}</tr></thead><tbody>{_body(rows)}</tbody></table>"
-    )
+    heads = [*HEADS, *(GLOSSARY[query].label for query in NODE_QUERIES)]
+    cells = [(name, "", others) for name, *others in map(_cells, rows)]
+    return notebook(NOT_PRIVATE, [NotebookTable(setting.sentence, heads, cells)])

@@ -1,17 +1,18 @@
 """Results of a benchmark: tables, their rows, the best rows, and CSV."""
 
-import csv
 import math
 from collections.abc import Iterable, Sequence
-from html import escape
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
+from markupsafe import Markup
 from torch_geometric.data import Data
 
+from lightning_dpg.benchmark.pages import NotebookTable, notebook
 from lightning_dpg.benchmark.tasks import Task
 from lightning_dpg.metrics.glossary import GLOSSARY
+from lightning_dpg.tables import as_csv
 
 COLUMNS = (
     *("method", "graph", "epsilon", "run", "query", "real", "synthetic", "error", "note"),
@@ -141,35 +142,26 @@ class Results(NamedTuple):
     def _repr_html_(self) -> str:
         """Compact tables for notebooks: the headline queries, and the path of the whole report."""
         failed = f" {self.failed} of {len(self.runs)} fits failed." if self.failed else ""
-        lead = (
-            f"<p><strong>Not private.</strong>{failed} All queries: {escape(str(self._report))}</p>"
-        )
-        return lead + "".join(
-            f"<details{'' if position else ' open'}><summary>{escape(found.graph)}, epsilon "
-            f"{found.epsilon:g}</summary>{_compact(found, self.task)}</details>"
-            for position, found in enumerate(self.tables)
-        )
+        lead = f"{failed} All queries: {self._report}"
+        return notebook("Not private.", [_compact(table, self.task) for table in self.tables], lead)
 
 
-def _compact(found: Table, task: Task) -> str:
+def _compact(table: Table, task: Task) -> NotebookTable:
     """Headline queries by methods, with the best ones in bold."""
-    heads = "".join(f"<th>{escape(row.title)}</th>" for row in found.rows)
-    lines = []
+    rows: list[tuple[str, str, list[str]]] = []
     for query in task.counted:
-        winners = best(found.rows, query, task)
-        cells = [text(row.score(query), row.asked(query)) for row in found.rows]
-        marked = [
-            f"<td><b>{cell}</b></td>" if row.method in winners else f"<td>{cell}</td>"
-            for row, cell in zip(found.rows, cells, strict=True)
+        winners = best(table.rows, query, task)
+        cells = [
+            Markup("<b>{}</b>" if row.method in winners else "{}").format(
+                text(row.score(query), row.asked(query))
+            )
+            for row in table.rows
         ]
         arrow = " ↑" if query in task.higher_is_better else ""
-        meaning = escape(GLOSSARY[query].text)
-        lines.append(f'<tr><th title="{meaning}">{query}{arrow}</th>{"".join(marked)}</tr>')
-    spent = "".join(f"<td>{text(row.spent(), len(row.done))}</td>" for row in found.rows)
-    return (
-        f"<table><thead><tr><th>error, or agreement ↑</th>{heads}</tr></thead>"
-        f"<tbody>{''.join(lines)}<tr><th>epsilon proved</th>{spent}</tr></tbody></table>"
-    )
+        rows.append((f"{query}{arrow}", GLOSSARY[query].text, [*cells]))
+    rows.append(("epsilon proved", "", [text(row.spent(), len(row.done)) for row in table.rows]))
+    head = ("error, or agreement ↑", *(row.title for row in table.rows))
+    return NotebookTable(f"{table.graph}, epsilon {table.epsilon:g}", head, rows)
 
 
 def summarize(values: Iterable[float | None]) -> Summary:
@@ -306,10 +298,8 @@ def number(value: float, digits: int = 3) -> str:
 
 def write_csv(results: Sequence[dict[str, Any]], path: Path) -> None:
     """Write a row per run and query; a failed run has a single row, whose note has the reason."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        writer.writerows(csv_rows(results))
+    rows = ([row.get(column) for column in COLUMNS] for row in csv_rows(results))
+    path.write_text(as_csv(COLUMNS, rows), encoding="utf-8", newline="")
 
 
 def csv_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

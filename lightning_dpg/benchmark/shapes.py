@@ -4,14 +4,19 @@ from collections.abc import Sequence
 
 import networkx as nx
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from lightning_dpg.benchmark.charts import NODE_LINK_LIMIT, heat_map, node_link
-from lightning_dpg.benchmark.figures import adjacency_pixels
-from lightning_dpg.benchmark.pages import image
+from lightning_dpg.benchmark.charts import (
+    IMAGE_SIZE,
+    NODE_LINK_LIMIT,
+    heat_map,
+    image,
+    node_link,
+)
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.metrics.figures import MAX_SHOWN_NODES
+from lightning_dpg.metrics.figures import MAX_SHOWN_NODES, adjacency_pixels
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.queries import Profile
 
@@ -65,7 +70,7 @@ def ranked(communities: NDArray[np.int64]) -> NDArray[np.int64]:
     return rank[communities]
 
 
-def community_matrix(real: Profile, synthetic: Profile, common: NDArray[np.bool_]) -> str:
+def community_matrix(real: Profile, synthetic: Profile, common: NDArray[np.bool_]) -> Markup:
     """Draw how the largest communities of the real graph spread over those of a synthetic graph.
 
     Args:
@@ -98,7 +103,7 @@ class Drawer:
         self.is_small = real.graph.num_nodes <= NODE_LINK_LIMIT
         self.places = layout(real.graph) if self.is_small else None
 
-    def draw(self, measured: Profile, title: str, is_shared: bool) -> str:
+    def draw(self, measured: Profile, title: str, is_shared: bool) -> Markup:
         """Draw a graph.
 
         Args:
@@ -109,7 +114,7 @@ class Drawer:
         graph = measured.graph
         leader = self.real if is_shared else measured
         if graph.num_nodes > NODE_LINK_LIMIT or not self.is_small:
-            return image(adjacency_pixels(graph, by_community(leader)), title)
+            return image(adjacency_pixels(graph, by_community(leader), IMAGE_SIZE), title)
         places = self.places if is_shared and self.places is not None else layout(graph)
         names: Sequence[str] = (self.real if is_shared else measured).graph.node_names
         groups = ranked(leader.communities)

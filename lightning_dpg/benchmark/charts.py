@@ -2,7 +2,8 @@
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree import ElementTree
 
@@ -57,29 +58,29 @@ def line_chart(series: Sequence[Series], title: str, x: Axis, y: Axis) -> Markup
     """
     from matplotlib.ticker import LogLocator, MaxNLocator
 
-    figure, axes = _blank(360, 230, (0.13, 0.175, 0.82, 0.78))
-    axes.set(xscale=_scale(x), yscale=_scale(y))
-    axes.set_xlabel(f"{y.label} by {x.label}", labelpad=7)
-    axes.margins(0)
-    for line in reversed(series):
-        marker = "o" if len(line.points) == 1 else ""
-        dashes = (0, (2.5, 1.5)) if line.is_dashed else "-"
-        xs, ys = zip(*line.points, strict=True) if line.points else ((), ())
-        look = {"ls": dashes, "color": PALETTE[line.color], "lw": 2, "clip_on": False}
-        axes.plot(xs, ys, marker=marker, **look)
-    for each, axis, limit in ((x, axes.xaxis, axes.set_xlim), (y, axes.yaxis, axes.set_ylim)):
-        limit(each.low if each.is_log or each.low is not None else 0.0, each.high)
-        axis.set_major_locator(LogLocator() if each.is_log else MaxNLocator(5))
-        axis.set_major_formatter(lambda value, _: _tick(value))
-    axes.patch.set_visible(False)
-    axes.minorticks_off()
-    axes.tick_params(length=0, labelsize=13, pad=5)
-    axes.grid(color=PALETTE["faint"], lw=1, clip_on=False)
-    axes.set_axisbelow(True)
-    axes.spines[["left", "right", "top"]].set_visible(False)
-    axes.spines["bottom"].set(color=PALETTE["muted"], lw=1)
-    said = f"{title}: {', '.join(one.name for one in series)}; {y.label} by {x.label}"
-    return inline_svg(figure, said)
+    with _figure(360, 230, (0.13, 0.175, 0.82, 0.78)) as (figure, axes):
+        axes.set(xscale=_scale(x), yscale=_scale(y))
+        axes.set_xlabel(f"{y.label} by {x.label}", labelpad=7)
+        axes.margins(0)
+        for line in reversed(series):
+            marker = "o" if len(line.points) == 1 else ""
+            dashes = (0, (2.5, 1.5)) if line.is_dashed else "-"
+            xs, ys = zip(*line.points, strict=True) if line.points else ((), ())
+            look = {"ls": dashes, "color": PALETTE[line.color], "lw": 2, "clip_on": False}
+            axes.plot(xs, ys, marker=marker, **look)
+        for each, axis, limit in ((x, axes.xaxis, axes.set_xlim), (y, axes.yaxis, axes.set_ylim)):
+            limit(each.low if each.is_log or each.low is not None else 0.0, each.high)
+            axis.set_major_locator(LogLocator() if each.is_log else MaxNLocator(5))
+            axis.set_major_formatter(lambda value, _: _tick(value))
+        axes.patch.set_visible(False)
+        axes.minorticks_off()
+        axes.tick_params(length=0, labelsize=13, pad=5)
+        axes.grid(color=PALETTE["faint"], lw=1, clip_on=False)
+        axes.set_axisbelow(True)
+        axes.spines[["left", "right", "top"]].set_visible(False)
+        axes.spines["bottom"].set(color=PALETTE["muted"], lw=1)
+        said = f"{title}: {', '.join(one.name for one in series)}; {y.label} by {x.label}"
+        return _inline_svg(figure, said)
 
 
 def _scale(axis: Axis) -> str:
@@ -108,18 +109,21 @@ def node_link(
         names: Name of each node, which is shown under the pointer.
         title: Title for screen readers.
     """
-    figure, axes = _blank(320, 320, (0.025, 0.025, 0.95, 0.95))
-    axes.set(xlim=(0, 1), ylim=(1, 0))
-    axes.axis("off")
-    gaps = np.full((len(edges), 1, 2), np.nan)
-    links = np.concatenate([places[edges], gaps], axis=1).reshape(-1, 2)
-    muted, size = PALETTE["muted"], 9 if len(places) <= 60 else 6.4 if len(places) <= 150 else 4.8
-    axes.plot(*links.T, color=muted, lw=0.6, alpha=0.5, clip_on=False)
-    look = {"ms": size, "mec": PALETTE["card"], "mew": 0.6, "clip_on": False}
-    for node, ((x, y), group) in enumerate(zip(places, groups, strict=True)):
-        color = PALETTE[COLORS[group % len(COLORS)]]
-        axes.plot([x], [y], "o", color=color, gid=f"title {node}", **look)
-    return inline_svg(figure, title, "nodes", names)
+    with _figure(320, 320, (0.025, 0.025, 0.95, 0.95)) as (figure, axes):
+        axes.set(xlim=(0, 1), ylim=(1, 0))
+        axes.axis("off")
+        gaps = np.full((len(edges), 1, 2), np.nan)
+        links = np.concatenate([places[edges], gaps], axis=1).reshape(-1, 2)
+        muted, size = (
+            PALETTE["muted"],
+            9 if len(places) <= 60 else 6.4 if len(places) <= 150 else 4.8,
+        )
+        axes.plot(*links.T, color=muted, lw=0.6, alpha=0.5, clip_on=False)
+        look = {"ms": size, "mec": PALETTE["card"], "mew": 0.6, "clip_on": False}
+        for node, ((x, y), group) in enumerate(zip(places, groups, strict=True)):
+            color = PALETTE[COLORS[group % len(COLORS)]]
+            axes.plot([x], [y], "o", color=color, gid=f"title {node}", **look)
+        return _inline_svg(figure, title, "nodes", names)
 
 
 def heat_map(shares: NDArray[np.float64], counts: NDArray[np.int64], title: str) -> Markup:
@@ -133,15 +137,17 @@ def heat_map(shares: NDArray[np.float64], counts: NDArray[np.int64], title: str)
     from matplotlib.patches import Rectangle
 
     rows, columns = shares.shape
-    figure, axes = _blank(24 * columns, 24 * rows, (0, 0, 1, 1))
-    axes.set(xlim=(0, columns), ylim=(rows, 0), xticks=[], yticks=[], facecolor=PALETTE["faint"])
-    axes.spines[:].set_visible(False)
-    look = {"color": PALETTE["s0"], "lw": 0, "clip_on": False}
-    for number, (row, column) in enumerate(np.argwhere(counts)):
-        gid, share = f"title {number}", shares[row, column].round(2)
-        square = Rectangle((column, row), 23 / 24, 23 / 24, alpha=share, gid=gid, **look)
-        axes.add_patch(square)
-    return inline_svg(figure, title, "matrix", [f"{n:,} nodes" for n in counts[counts > 0]])
+    with _figure(24 * columns, 24 * rows, (0, 0, 1, 1)) as (figure, axes):
+        axes.set(
+            xlim=(0, columns), ylim=(rows, 0), xticks=[], yticks=[], facecolor=PALETTE["faint"]
+        )
+        axes.spines[:].set_visible(False)
+        look = {"color": PALETTE["s0"], "lw": 0, "clip_on": False}
+        for number, (row, column) in enumerate(np.argwhere(counts)):
+            gid, share = f"title {number}", shares[row, column].round(2)
+            square = Rectangle((column, row), 23 / 24, 23 / 24, alpha=share, gid=gid, **look)
+            axes.add_patch(square)
+        return _inline_svg(figure, title, "matrix", [f"{n:,} nodes" for n in counts[counts > 0]])
 
 
 def image(pixels: NDArray[np.uint8], title: str) -> Markup:
@@ -155,17 +161,20 @@ def image(pixels: NDArray[np.uint8], title: str) -> Markup:
     )
 
 
-def _blank(
+@contextmanager
+def _figure(
     width: float, height: float, place: tuple[float, float, float, float]
-) -> tuple["Figure", "Axes"]:
-    """An empty figure of a size in pixels, and its axes at a place in it."""
+) -> Iterator[tuple["Figure", "Axes"]]:
+    """An empty figure of a size in pixels, whatever style a user has chosen, and axes in it."""
+    from matplotlib import style
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width / 72, height / 72), frameon=False)
-    return figure, figure.add_axes(place)
+    with style.context(["default", {"svg.fonttype": "none", "svg.hashsalt": "lightning_dpg"}]):
+        figure = Figure(figsize=(width / 72, height / 72), frameon=False)
+        yield figure, figure.add_axes(place)
 
 
-def inline_svg(
+def _inline_svg(
     figure: "Figure", title: str, kind: str = "chart", titles: Sequence[str] = ()
 ) -> Markup:
     """Write a figure as SVG for a page, always the same for the same figure.
@@ -180,20 +189,16 @@ def inline_svg(
         titles: Texts under the pointer, of the parts of the figure with the ids ``title 0``,
             ``title 1`` and so on.
     """
-    from matplotlib import rc_context
-
     file = io.StringIO()
     none = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "lightning_dpg"}):
-        figure.savefig(file, format="svg", metadata=none)
+    figure.savefig(file, format="svg", metadata=none)
     root = ElementTree.fromstring(file.getvalue())
     for element in [*root.iter()]:
         kept = element.attrib
         name = kept.pop("id", "")
         if name.startswith("title "):
-            shown = ElementTree.Element("title")
-            shown.text = titles[int(name.removeprefix("title "))]
-            element.insert(0, shown)
+            element.insert(0, ElementTree.Element("title"))
+            element[0].text = titles[int(name.removeprefix("title "))]
         elif element.tag.endswith("path") and name:  # a marker, to which others link
             kept["id"] = name
         kept.pop("transform", None)  # rotations by 0

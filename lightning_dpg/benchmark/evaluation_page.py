@@ -3,13 +3,13 @@
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from lightning_dpg.benchmark.charts import COLORS, Axis, Series, line_chart
-from lightning_dpg.benchmark.measured import NOT_PRIVATE, Measured, csv_text, json_text
-from lightning_dpg.benchmark.pages import NotebookTable, notebook, plural, render
-from lightning_dpg.benchmark.results import number
-from lightning_dpg.benchmark.shapes import (
+from lightning_dpg.benchmark.measured import NOT_PRIVATE, Measured
+from lightning_dpg.benchmark.pages import Table, notebook, number, plural, render, with_meaning
+from lightning_dpg.benchmark.pictures import (
+    DEGREES,
     MAX_COMMUNITIES,
     Drawer,
     clustering_curve,
@@ -28,19 +28,9 @@ MAX_SHOWN = 6
 CLOSE = 0.1
 _Curve = Callable[[Profile], Sequence[Sequence[float]]]
 _DISTRIBUTIONS: tuple[tuple[str, _Curve, Axis, Axis], ...] = (
-    (
-        "Degrees",
-        lambda measured: degree_curve(measured.graph),
-        Axis("degree", is_log=True),
-        Axis("nodes of at least this degree", is_log=True, low=1),
-    ),
+    ("Degrees", lambda measured: degree_curve(measured.graph), *DEGREES),
     ("Distances", distance_curve, Axis("distance"), Axis("share of connected pairs")),
-    (
-        "Clustering",
-        clustering_curve,
-        Axis("degree", is_log=True),
-        Axis("mean local clustering"),
-    ),
+    ("Clustering", clustering_curve, Axis("degree", is_log=True), Axis("mean local clustering")),
     (
         "Sizes of communities",
         community_curve,
@@ -50,34 +40,15 @@ _DISTRIBUTIONS: tuple[tuple[str, _Curve, Axis, Axis], ...] = (
 )
 
 
-class _Line(NamedTuple):
-    """A query with its answers as texts, and the share of its bar."""
-
-    query: Query
-    real: str
-    synthetic: str
-    score: str
-    share: str
-    note: str
-
-
-class _Graph(NamedTuple):
-    """A synthetic graph on the page."""
-
-    label: str
-    closeness: dict[Group, str]
-    lines: list[_Line]
-    sampled: str
-    """What was sampled, in one sentence; empty if nothing was."""
-
-
-def page(name: str, real: Profile, measured: Sequence[Measured]) -> str:
+def page(name: str, real: Profile, measured: Sequence[Measured], csv: str, json: str) -> str:
     """Build the page as HTML.
 
     Args:
         name: Name of the real graph.
         real: Measurements of the real graph.
         measured: Synthetic graphs with their answers.
+        csv: All numbers as CSV, to save them.
+        json: All numbers as JSON, to save them.
     """
     labels = _labels([one.name for one in measured])
     shown = [query.group for query in GRAPH_GLOSSARY.values()]
@@ -87,30 +58,17 @@ def page(name: str, real: Profile, measured: Sequence[Measured]) -> str:
     parts = {
         "name": name,
         "size": _size(real),
-        "graphs": [_graph(one, label) for one, label in zip(measured, labels, strict=True)],
+        "graphs": [*zip(labels, measured, strict=True)],
         "guarantees": guarantees,
-        "csv": csv_text(measured),
-        "json": json_text(measured),
+        "csv": csv,
+        "json": json,
         "shown_groups": [group for group in GROUPS if group in shown],
         "max_communities": MAX_COMMUNITIES,
+        "closeness": _closeness,
+        "sampled": _sampled,
     }
     parts |= _pictures(real, measured, labels) | _charts(real, measured[:MAX_SHOWN], labels)
     return render("evaluation", parts)
-
-
-def _graph(measured: Measured, label: str) -> _Graph:
-    answers = measured.answers
-    closeness = {group: _closeness(measured, group) for group in GROUPS}
-    return _Graph(label, closeness, _lines(answers), _sampled(answers))
-
-
-def _lines(answers: dict[str, Answer]) -> list[_Line]:
-    lines = []
-    for name, answer in answers.items():
-        share = 0.0 if math.isnan(answer.score) else min(max(answer.score, 0.0), 1.0)
-        texts = (_text(answer.real, 4), _text(answer.synthetic, 4), _text(answer.score))
-        lines.append(_Line(GRAPH_GLOSSARY[name], *texts, f"{share:.1%}", answer.note))
-    return lines
 
 
 def _sampled(answers: dict[str, Answer]) -> str:
@@ -204,10 +162,6 @@ def _charts(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) 
     return {"series": series, "charts": charts, "matrices": matrices}
 
 
-def _text(value: float, digits: int = 3) -> str:
-    return number(value, digits) if math.isfinite(value) else "-"
-
-
 def summary(name: str, measured: Sequence[Measured]) -> str:
     """Tables without styles of their own, for a notebook.
 
@@ -218,11 +172,11 @@ def summary(name: str, measured: Sequence[Measured]) -> str:
     tables = []
     for one in measured:
         rows = []
-        for line in _lines(one.answers):
-            arrow = " ↑" if line.query.better == "higher" else ""
-            cells = (line.query.group, line.real, line.synthetic, f"{line.score}{arrow}")
-            rows.append((line.query.name, line.query.text, cells))
+        for query, answer in ((GRAPH_GLOSSARY[name], one.answers[name]) for name in one.answers):
+            score = number(answer.score) + (" ↑" if query.better == "higher" else "")
+            texts = (query.group, number(answer.real, 4), number(answer.synthetic, 4), score)
+            rows.append((with_meaning(query.name), *texts))
         head = ("query", "group", "real", "synthetic", "error, or agreement ↑")
-        notes = filter(None, (one.guarantee, _sampled(one.answers)))
-        tables.append(NotebookTable(f"{one.name} against {name}", head, rows, tuple(notes)))
+        notes = [note for note in (one.guarantee, _sampled(one.answers)) if note]
+        tables.append(Table(f"{one.name} against {name}", "", head, rows, notes))
     return notebook(NOT_PRIVATE, tables)

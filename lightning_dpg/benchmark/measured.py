@@ -1,12 +1,12 @@
-"""Numbers of an evaluation: tables, JSON and CSV of synthetic graphs beside a real one."""
+"""Numbers of an evaluation: synthetic graphs beside a real one."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from lightning_dpg.metrics.queries import Answer, Comparison
 from lightning_dpg.metrics.sampled import line_on_sampling
-from lightning_dpg.tables import as_csv, as_json, as_text
+from lightning_dpg.tables import as_text
 
 NOT_PRIVATE = "not private: the numbers were computed from the real graph"
 
@@ -53,27 +53,3 @@ def cell(value: float, digits: int = 8) -> str:
     if not math.isfinite(value):
         return "-"
     return f"{value:.0f}" if value.is_integer() else f"{value:.{digits}g}"
-
-
-def json_text(measured: Sequence[Measured]) -> str:
-    """Return all answers as strict JSON, with null for nan, and with their notes."""
-    graphs = [{"path": found.name, "queries": _queries(found.answers)} for found in measured]
-    return as_json({"graphs": graphs})
-
-
-def _queries(answers: Mapping[str, Answer]) -> dict[str, dict[str, float | str | None]]:
-    """Answers as plain values, without empty notes."""
-    return {
-        name: {key: value for key, value in answer.for_json().items() if key != "note" or value}
-        for name, answer in answers.items()
-    }
-
-
-def csv_text(measured: Sequence[Measured]) -> str:
-    """Return a row for each synthetic graph and query, as CSV."""
-    rows = (
-        (one.name, name, *answer.for_json().values())
-        for one in measured
-        for name, answer in one.answers.items()
-    )
-    return as_csv(["path", "query", "real", "synthetic", "error", "note"], rows)

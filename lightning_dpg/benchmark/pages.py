@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -32,23 +33,25 @@ def render(template: str, parts: Mapping[str, Any]) -> str:
     return _environment().get_template(f"{template}.html.jinja").render(parts)
 
 
-class NotebookTable(NamedTuple):
-    """A table of a notebook.
+class Table(NamedTuple):
+    """A table of a page or of a notebook, whose texts may be HTML.
 
     Attributes:
-        title: Line that opens and closes it.
+        title: Heading above it.
+        caption: What it holds; empty in a notebook.
         head: Names of the columns.
-        rows: First cell, its meaning under the pointer, and the other cells, which may be HTML.
-        notes: Sentences above it.
+        rows: Cells.
+        notes: Sentences beside it.
     """
 
     title: str
+    caption: str
     head: Sequence[str]
-    rows: Sequence[tuple[str, str, Sequence[str]]]
+    rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
 
 
-def notebook(warning: str, tables: Sequence[NotebookTable], lead: str = "") -> str:
+def notebook(warning: str, tables: Sequence[Table], lead: str = "") -> str:
     """Tables without styles of their own, for a notebook; the first one is open.
 
     Args:
@@ -57,6 +60,11 @@ def notebook(warning: str, tables: Sequence[NotebookTable], lead: str = "") -> s
         lead: Text behind the warning.
     """
     return render("notebook", {"warning": warning, "lead": lead, "tables": tables})
+
+
+def with_meaning(query: str, mark: str = "") -> Markup:
+    """Name of a query with a mark, which shows the meaning under the pointer in a notebook."""
+    return Markup('<span title="{}">{}{}</span>').format(GLOSSARY[query].text, query, mark)
 
 
 @cache
@@ -68,12 +76,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {
-        "glossary": GLOSSARY,
-        "groups": GROUPS,
-        "version": __version__,
-    }
-    environment.filters |= {"plural": plural, "script_json": script_json, "data_url": data_url}
+    environment.globals |= {"glossary": GLOSSARY, "groups": GROUPS, "version": __version__}
+    for filter in (data_url, number, plural, script_json):
+        environment.filters[filter.__name__] = filter
     return environment
 
 
@@ -96,3 +101,10 @@ def data_url(content: str | bytes, kind: str) -> str:
 def plural(count: int, noun: str) -> str:
     """Count with a noun, such as ``"1 edge"`` and ``"2 edges"``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Number with few significant digits, and integers in full; ``-`` for nan and None."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"

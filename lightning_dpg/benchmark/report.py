@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from markupsafe import Markup, escape
 from torch_geometric.data import Data
 
-from lightning_dpg.benchmark.charts import COLORS, Axis, Series, image, line_chart
-from lightning_dpg.benchmark.figures import aligned, renderer
+from lightning_dpg.benchmark.charts import COLORS, Series, image, line_chart
 from lightning_dpg.benchmark.pages import plural, render
+from lightning_dpg.benchmark.pictures import DEGREES, aligned, renderer
 from lightning_dpg.benchmark.result_folder import drawn_by
 from lightning_dpg.benchmark.results import (
     Row,
@@ -28,20 +28,6 @@ from lightning_dpg.benchmark.tasks import Task
 from lightning_dpg.graph.io import read_graph
 from lightning_dpg.metrics.figures import degree_curve
 from lightning_dpg.metrics.functional import degrees
-
-_DEGREES = (
-    Axis("degree", is_log=True, low=1),
-    Axis("nodes of at least this degree", is_log=True, low=1),
-)
-
-
-class _Line(NamedTuple):
-    """A row of the table of errors: each method with its error, and whether it is marked."""
-
-    query: str
-    mark: str
-    real: str
-    cells: list[tuple[Row, str, bool]]
 
 
 class _Card(NamedTuple):
@@ -74,32 +60,21 @@ def page(
         "roles": roles,
         "colors": {method: f"var(--{color})" for method, color in colors.items()},
     }
-    sections = []
+    cards: list[list[_Card]] = []
     for table in measured:
         real, draw = shown[table.graph], renderers[table.graph]
         mine = Series("original", degree_curve(real))
         picture = image(draw(real), "Adjacency matrix of original")
-        cards = [_Card(None, _facts(real), picture, line_chart([mine], "Degrees", *_DEGREES))]
+        alone = line_chart([mine], "Degrees", *DEGREES)
+        cards.append([_Card(None, _facts(real), picture, alone)])
         for row in table.rows:
             path = drawn_by(folder, row.first_names)
             if path is not None:
                 graph = read_graph(path, undirected=task.kind == "directed")
                 picture = image(draw(aligned(graph, real)), f"Adjacency matrix of {row.method}")
                 drawn = Series(row.method, degree_curve(graph), colors[row.method])
-                both = [mine._replace(is_dashed=True), drawn]
-                cards.append(
-                    _Card(row, _facts(graph), picture, line_chart(both, "Degrees", *_DEGREES))
-                )
-        sections.append(
-            {
-                "table": table,
-                "epsilon": f"{table.epsilon:g}",
-                "lines": [_line(table, query, task) for query in asked],
-                "notes": [note for note in footnotes(table) if note],
-                "costs": [_cost(table, row, task) for row in table.rows],
-                "cards": cards,
-            }
-        )
+                both = line_chart([mine._replace(is_dashed=True), drawn], "Degrees", *DEGREES)
+                cards[-1].append(_Card(row, _facts(graph), picture, both))
     counts = (
         (len(shown), task.noun),
         (len(roles), "row"),
@@ -107,11 +82,16 @@ def page(
         (len({result["run"] for result in results}), "run"),
     )
     parts = {
-        "counts": [plural(*count) for count in counts],
+        "counts": counts,
         "advice": Markup(re.sub(r"`(.*?)`", r"<code>\1</code>", str(escape(task.advice)))),
-        "baseline": task.baselines[0],
-        "caption": task.caption,
-        "sections": sections,
+        "asked": asked,
+        "task": task,
+        "tables": zip(measured, cards, strict=True),
+        "best": best,
+        "footnotes": footnotes,
+        "original": original,
+        "text": text,
+        "wins": wins,
         "data": data,
     }
     return render("report", parts)
@@ -127,24 +107,6 @@ def _colors(roles: Mapping[str, str]) -> dict[str, str]:
         else COLORS[numbers.get(method.removesuffix(" (untrained)"), 0)]
         for method, role in roles.items()
     }
-
-
-def _line(table: Table, query: str, task: Task) -> _Line:
-    """Errors of all methods: few columns fit a page, and comparisons need few methods."""
-    winners = best(table.rows, query, task)
-    cells = [
-        (row, text(row.score(query), row.asked(query) + len(row.failed)), row.method in winners)
-        for row in table.rows
-    ]
-    mark = " ↑" if query in task.higher_is_better else ""
-    return _Line(query, mark, original(table.rows, query), cells)
-
-
-def _cost(table: Table, row: Row, task: Task) -> tuple[Row, str, list[str]]:
-    """A row with its wins, the proved epsilon, and the seconds of the fit and of a graph."""
-    runs = len(row.done) + len(row.failed)
-    numbers = (row.spent(), row.seconds("fit"), row.seconds("draw"))
-    return row, wins(table.rows, row, task), [text(summary, runs) for summary in numbers]
 
 
 def _facts(graph: Data) -> str:

@@ -12,7 +12,7 @@ from markupsafe import escape
 
 from lightning_dpg.benchmark import report
 from lightning_dpg.benchmark import results as tables
-from lightning_dpg.benchmark.markdown import markdown
+from lightning_dpg.benchmark.results import markdown
 from lightning_dpg.benchmark.tasks import SINGLE_GRAPHS
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.metrics.glossary import GLOSSARY

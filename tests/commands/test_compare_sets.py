@@ -11,9 +11,9 @@ import yaml
 
 from lightning_dpg.benchmark import engine
 from lightning_dpg.benchmark.charts import IMAGE_SIZE
-from lightning_dpg.benchmark.figures import some_matrices
 from lightning_dpg.benchmark.grid import Grid, read_methods
 from lightning_dpg.benchmark.jobs import fit_and_evaluate
+from lightning_dpg.benchmark.pictures import some_matrices
 from lightning_dpg.benchmark.tasks import GRAPH_SETS
 from lightning_dpg.graph.io import from_networkx, read_graph
 from lightning_dpg.main import main

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import Callback
-from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from lightning_dpg.callbacks.graph_statistics import save_figure
 from lightning_dpg.interfaces import publishes_discrepancies
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second to import, and only figures need it
@@ -53,11 +53,7 @@ class DiscrepancyFigures(Callback):
         for name, figure in figures.items():
             named = [*prefix, "discrepancies", name]
             path = Path(folder) / "figures" / f"{'-'.join(named)}.png"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=150)
-            for logger in trainer.loggers:
-                if isinstance(logger, WandbLogger):
-                    logger.log_image("/".join(named), [str(path)])
+            save_figure(figure, path, trainer.loggers, "/".join(named))
 
 
 def heat_map(discrepancies: Matrix, labels: NDArray[np.int64]) -> "Figure":

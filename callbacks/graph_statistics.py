@@ -1,13 +1,14 @@
 """Curves and figures of the graphs that a synthesizer draws during training."""
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import Callback
-from pytorch_lightning.loggers import WandbLogger
+from pytorch_lightning.loggers import Logger, WandbLogger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.utilities.rank_zero import rank_zero_info
 from torch_geometric.data import Data
@@ -20,6 +21,9 @@ from lightning_dpg.graph.statistics_source import HoldsStatistics
 from lightning_dpg.interfaces import GraphRecords, PublishesGraphs, serves_records
 from lightning_dpg.metrics.figures import adjacency_figure, degree_figure
 from lightning_dpg.metrics.functional import edge_overlap, statistics_and_errors
+
+if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
+    from matplotlib.figure import Figure
 
 _SPREAD = "_standard_error"
 
@@ -118,11 +122,7 @@ class GraphStatistics(Callback):
         }
         for name, figure in figures.items():
             path = Path(folder) / "figures" / f"{prefix}-{name}-{self._batches:06d}.png"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=150)
-            for logger in trainer.loggers:
-                if isinstance(logger, WandbLogger):
-                    logger.log_image(f"{prefix}/{name}", [str(path)], step=step)
+            save_figure(figure, path, trainer.loggers, f"{prefix}/{name}", step)
 
     def _name_sampled(self, values: dict[str, float]) -> None:
         """Name the sampled statistics of the synthetic graph."""
@@ -137,6 +137,25 @@ class GraphStatistics(Callback):
         if line not in self._said:
             self._said.add(line)
             rank_zero_info(f"GraphStatistics: {line}")
+
+
+def save_figure(
+    figure: "Figure", path: Path, loggers: Iterable[Logger], name: str, step: int | None = None
+) -> None:
+    """Save a figure, and log it where W&B is in use.
+
+    Args:
+        figure: The figure.
+        path: File to write; its folder is made.
+        loggers: Loggers of the run.
+        name: Name in the log.
+        step: Step in the log.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+    for logger in loggers:
+        if isinstance(logger, WandbLogger):
+            logger.log_image(name, [str(path)], step=step)
 
 
 def original_graph(trainer: Trainer) -> Data | None:

@@ -48,8 +48,9 @@ ARROWS = {
     "classes": set(),
     "errors": set(),
     "run_folder": set(),
+    "tables": set(),
 }
-FOR_ALL = {"__version__", "advice", "classes", "errors", "run_folder"}
+FOR_ALL = {"__version__", "advice", "classes", "errors", "run_folder", "tables"}
 
 
 def allowed(room):

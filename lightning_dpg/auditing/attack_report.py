@@ -1,11 +1,11 @@
 """The report of attacks: tables for people, and numbers for programs."""
 
 import html
-import json
 from dataclasses import dataclass
 from typing import Any
 
 from lightning_dpg.auditing.link_stealing import BY_ATTRIBUTES
+from lightning_dpg.tables import as_json
 
 _ATTRIBUTES = (
     f"  Attributes of the nodes are public, so {BY_ATTRIBUTES} are an attack without any release.",
@@ -26,7 +26,7 @@ class AttackReport:
 
     def to_json(self) -> str:
         """All values as strict JSON."""
-        return json.dumps(self.values, indent=2, allow_nan=False) + "\n"
+        return as_json(self.values)
 
     def __str__(self) -> str:
         """Tables of all attacks."""

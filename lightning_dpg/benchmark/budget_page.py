@@ -2,35 +2,33 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import cache
+from itertools import groupby
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from lightning_dpg.benchmark.budget_tables import (
-    Table,
-    grants,
-    left_over,
-    measurements,
-    released_runs,
-)
-from lightning_dpg.benchmark.charts import COLORS, REAL, Axis, Series, legend, line_chart
-from lightning_dpg.benchmark.pages import FOLDER, NO_NETWORK, plural
+from lightning_dpg.benchmark.charts import COLORS, Axis, Series, line_chart
+from lightning_dpg.benchmark.pages import Table, plural, render
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.curve import Point, curve
 from lightning_dpg.book.log import Line, lines
 from lightning_dpg.book.partition import group_facts, grouped, parts_of
 from lightning_dpg.book.report import Content, read, summarized
+from lightning_dpg.book.rows import counted
 from lightning_dpg.book.terminal import shares
 from lightning_dpg.book.verification import faults
 from lightning_dpg.book.wording import (
+    GRANT_COLUMNS,
     MARK,
+    PART_COLUMNS,
+    RUN_COLUMNS,
     condition_note,
+    grant_cells,
     grant_rule,
-    left_number,
     left_text,
     minute,
+    part_cells,
+    run_cells,
     same_edges_note,
     spent_text,
     upper_bounds,
@@ -38,7 +36,10 @@ from lightning_dpg.book.wording import (
 from lightning_dpg.callbacks.statement import RELATIONS
 from lightning_dpg.privacy.budget import digits_up
 from lightning_dpg.privacy.events import Relation
+from lightning_dpg.running.budget_plan import PLAN_COLUMNS, Row, planned_rows, used_methods
 
+MOST_RUNS = 500
+"""Largest number of runs in the table; the newest ones are shown."""
 _PLACES = 1000
 _UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
 
@@ -53,7 +54,8 @@ class Section(NamedTuple):
         facts: Totals by name.
         bar: Share of the total in percent, text and color of each part of the bar.
         notes: Sentences below the bar.
-        chart: Curve of what was spent, and its legend; None of a group.
+        series: Lines of the curve of what was spent; none of a group.
+        chart: The curve; None of a group.
         tables: Tables below the curve.
     """
 
@@ -63,6 +65,7 @@ class Section(NamedTuple):
     facts: Sequence[tuple[str, str]]
     bar: Sequence[tuple[float, str, str]]
     notes: Sequence[str]
+    series: Sequence[Series]
     chart: Markup | None
     tables: Sequence[Table]
 
@@ -81,32 +84,16 @@ def page(book: Book, names: Sequence[str], method: str | None = None) -> str:
         contents = [read(book, name) for name in names]
         groups = [parts for parts in _groups(contents) if _is_whole(book, parts)]
     sections = [_section(content, log, method, now) for content in contents]
-    return (
-        _environment()
-        .get_template("budget.html.jinja")
-        .render(
-            style=Markup((FOLDER / "style.html").read_text(encoding="utf-8")),
-            title=f"Budget of {names[0]}" if len(names) == 1 else "Budget book",
-            url=book.url,
-            written=minute(now.isoformat()),
-            sections=[*(_group(grouped(parts)) for parts in groups), *sections],
-            num_lines=plural(len(log), "line"),
-            last_hash=log[-1].hash if log else "",
-            faults=faults(book.database),
-            footer=NO_NETWORK,
-        )
-    )
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    parts = {
+        "title": f"Budget of {names[0]}" if len(names) == 1 else "Budget book",
+        "url": book.url,
+        "written": minute(now.isoformat()),
+        "sections": [*(_group(grouped(parts)) for parts in groups), *sections],
+        "num_lines": plural(len(log), "line"),
+        "last_hash": log[-1].hash if log else "",
+        "faults": faults(book.database),
+    }
+    return render("budget", parts)
 
 
 def _groups(contents: Sequence[Content]) -> list[list[Content]]:
@@ -124,20 +111,8 @@ def _is_whole(book: Book, parts: Sequence[Content]) -> bool:
 
 
 def _group(found: dict[str, Any]) -> Section:
-    rows = [
-        (
-            each["dataset"],
-            *(digits_up(each[key], 6) for key in ("total", "delta")),
-            digits_up(each["spent"], 6) + (f" {MARK}" if each["conditional"] else ""),
-            digits_up(each["reserved"], 6),
-            left_number(each),
-            str(len(each["releases"])),
-            each["words"],
-        )
-        for each in found["parts"]
-    ]
-    head = ("part", "total", "delta", "spent", "reserved", "left", "runs", "words")
-    parts = Table("Parts", "Each part has a total and a filter of its own.", head, rows)
+    caption = "Each part has a total and a filter of its own."
+    parts = Table("Parts", caption, PART_COLUMNS, [*map(part_cells, found["parts"])])
     spent = f"{_amounts(found)} for one {found['record']}, if the declaration holds."
     guarantee = f"All releases from all parts together are {spent}"
     if found["conditional"]:
@@ -146,7 +121,7 @@ def _group(found: dict[str, Any]) -> Section:
         f"{each['dataset']}: {note}" for each in found["parts"] for note in same_edges_note(each)
     ]
     notes = [f"{note}." for note in [*same, *condition_note(found)]]
-    return Section(found["group"], "", guarantee, group_facts(found), [], notes, None, [parts])
+    return Section(found["group"], "", guarantee, group_facts(found), [], notes, [], None, [parts])
 
 
 def _section(content: Content, log: Sequence[Line], method: str | None, now: datetime) -> Section:
@@ -165,7 +140,7 @@ def _section(content: Content, log: Sequence[Line], method: str | None, now: dat
         )
     if rule := grant_rule(found):
         facts.append(("grants", rule))
-    points = curve(content.known, content.runs, log)
+    series, chart = _chart(found, curve(content.known, content.runs, log), now)
     return Section(
         name=content.known.name,
         words=found["words"],
@@ -176,12 +151,13 @@ def _section(content: Content, log: Sequence[Line], method: str | None, now: dat
             f"{note[0].upper()}{note[1:]}."
             for note in [*upper_bounds(found), *condition_note(found)]
         ],
-        chart=_chart(found, points, now),
+        series=series,
+        chart=chart,
         tables=[
-            released_runs(found),
-            *([grants(found)] if found["grants"] else []),
-            *([measurements(found)] if found["measurements"] else []),
-            *([] if found["closed"] else left_over(content, method)),
+            _released_runs(found),
+            *([_grants(found)] if found["grants"] else []),
+            *([_measurements(found)] if found["measurements"] else []),
+            *([] if found["closed"] else _left_over(content, method)),
         ],
     )
 
@@ -222,8 +198,10 @@ def _amounts(found: dict[str, Any]) -> str:
     return f"({digits_up(found['spent'], 6)}, {digits_up(found['delta'], 6)})-DP"
 
 
-def _chart(found: dict[str, Any], points: Sequence[Point], now: datetime) -> Markup:
-    """Steps of what was spent below the line of the total."""
+def _chart(
+    found: dict[str, Any], points: Sequence[Point], now: datetime
+) -> tuple[list[Series], Markup]:
+    """Steps of what was spent below the line of the total, and their chart."""
     start = datetime.fromisoformat(points[0].time)
     span = max((now - start).total_seconds(), 1.0)
     unit, seconds = next(unit for unit in _UNITS if span >= 2 * unit[1] or unit[1] == 1)
@@ -240,9 +218,106 @@ def _chart(found: dict[str, Any], points: Sequence[Point], now: datetime) -> Mar
     highest = max(found["total"], *(spent for _, spent in steps))
     series = [
         Series("spent", steps, COLORS[1]),
-        Series("total", [(0.0, found["total"]), (end, found["total"])], REAL, is_dashed=True),
+        Series("total", [(0.0, found["total"]), (end, found["total"])], is_dashed=True),
     ]
     title = f"Epsilon spent on {found['dataset']}, {found['spent']:.10g} of {found['total']:g}"
     axis = Axis(f"{unit} since {minute(points[0].time)} UTC", low=0.0, high=end)
-    chart = line_chart(series, title, axis, Axis("epsilon", high=1.05 * highest))
-    return Markup(legend(series) + chart)  # both escape their texts
+    return series, line_chart(series, title, axis, Axis("epsilon", high=1.05 * highest))
+
+
+def _released_runs(found: dict[str, Any]) -> Table:
+    """Runs and their releases, the newest first, at most :data:`MOST_RUNS`."""
+    runs = found["releases"][::-1]
+    rows = [(*run_cells(run), run["release"] or "-") for run in runs[:MOST_RUNS]]
+    more = len(runs) - len(rows)
+    return Table(
+        "Releases",
+        "Runs and their releases, the newest first. The digest is the SHA-256 of "
+        "the file SHA256SUMS in the folder of the release, which holds those of its other files.",
+        (*RUN_COLUMNS, "digest"),
+        rows,
+        (f"{plural(more, 'earlier run')} not shown: see budget export.",) if more else (),
+    )
+
+
+def _grants(found: dict[str, Any]) -> Table:
+    """Each user's grant, and the runs that count on it."""
+    return Table(
+        "Grants",
+        "What each user may spend, and what all runs of the user count.",
+        GRANT_COLUMNS,
+        [grant_cells(grant) for grant in found["grants"]],
+    )
+
+
+def _measurements(found: dict[str, Any]) -> Table:
+    """Measurements that read the data, the newest first, at most :data:`MOST_RUNS`."""
+    made = found["measurements"][::-1]
+    rows = [
+        (
+            each["command"],
+            ", ".join(each["methods"]) or "-",
+            ", ".join(f"{epsilon:g}" for epsilon in each["epsilons"]) or "-",
+            each["who"].partition(",")[0],
+            minute(each["time"]),
+        )
+        for each in made[:MOST_RUNS]
+    ]
+    more = len(made) - len(rows)
+    return Table(
+        "Measurements that read the data and are on no total",
+        "Their numbers are not private, and stay with the owner. Times are in UTC.",
+        ("command", "methods", "epsilons", "who", "time"),
+        rows,
+        (f"{plural(more, 'earlier measurement')} not shown: see budget history.",) if more else (),
+    )
+
+
+def _left_over(content: Content, method: str | None) -> list[Table]:
+    """Further releases that fit into the total, and the quality that was measured near their epsilons.
+
+    They are of the methods that were used on these data, or else of the usual two kinds, of which the
+    second is left out where nothing of it is let in. Of each kind, the smallest number of releases
+    that is not let in is the last row.
+
+    Args:
+        content: What the book says of the data set.
+        method: Method to plan in place of these.
+    """
+    known = content.known
+    used = [method] if method else used_methods(known, content.runs)
+    rows: list[Row] = []
+    for _, kind in groupby(
+        planned_rows(known, counted(content.runs), used), lambda row: row.method
+    ):
+        of_kind = [*kind]
+        let_in = [row for row in of_kind if row.share.budget.epsilon]
+        if let_in or used or not rows:
+            rows += of_kind[: len(let_in) + 1]
+    measured = dict.fromkeys(number for row in rows for number in row.measured)
+    grants = ("Grants can let in less.",) if content.grants or content.known.two_persons else ()
+    asked = "" if method else f" For another method: budget plan {known.name} --method METHOD."
+    plan = Table(
+        "What is left buys",
+        "Largest epsilon of each of several equal further releases that the filter of the book lets "
+        "in. The noise is that of most Gaussian steps.",
+        PLAN_COLUMNS,
+        [row.cells for row in rows],
+        (
+            f"A trained method stands with its shipped configuration.{asked}",
+            *grants,
+        ),
+    )
+    near = [
+        (
+            number.query or "-",
+            f"{number.value} ± {number.deviation}" if number.deviation else number.value,
+            f"{number.epsilon:g}",
+            number.caption,
+            number.study,
+        )
+        for number in measured
+    ]
+    head = ("measured", "value", "epsilon", "table", "study")
+    caption = "Numbers on public graphs at the measured epsilons next to these, from results/."
+    return [plan, *([Table("Measured quality", caption, head, near)] if near else [])]

@@ -1,22 +1,29 @@
-"""Charts of the reports: inline SVG in the colors of the page, without a script."""
+"""Figures of the pages: drawn by matplotlib, as inline SVG in the colors of the page."""
 
-import math
-from collections.abc import Callable, Sequence
-from html import escape
-from typing import NamedTuple
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+from xml.etree import ElementTree
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
+from markupsafe import Markup
 from numpy.typing import NDArray
 
-WIDTH, HEIGHT = 360, 230
-LEFT, RIGHT, TOP, BOTTOM = 46, 18, 10, 40
+from lightning_dpg.benchmark.pages import PALETTE, data_url
 
-COLORS = tuple(f"var(--s{number})" for number in range(8))
-MUTED = "var(--muted)"
-REAL = "var(--real)"
+if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLORS = tuple(f"s{number}" for number in range(8))
+IMAGE_SIZE = 320
+"""Width in pixels of an adjacency matrix; a smaller graph has one pixel per node."""
 NODE_LINK_LIMIT = 300
 """Largest graph that is drawn as nodes and links."""
+
+_LINK = "{http://www.w3.org/1999/xlink}href"
 
 
 class Series(NamedTuple):
@@ -25,7 +32,8 @@ class Series(NamedTuple):
     name: str
     points: Sequence[Sequence[float]]
     """Abscissa and ordinate of each point, in the order of the line."""
-    color: str = REAL
+    color: str = "real"
+    """A name in :data:`PALETTE`."""
     is_dashed: bool = False
 
 
@@ -39,8 +47,8 @@ class Axis(NamedTuple):
     high: float | None = None
 
 
-def line_chart(series: Sequence[Series], title: str, x: Axis, y: Axis) -> str:
-    """Draw lines as SVG, with a text of the same content for screen readers.
+def line_chart(series: Sequence[Series], title: str, x: Axis, y: Axis) -> Markup:
+    """Draw lines.
 
     Args:
         series: Lines, the first one in front; of a line without points nothing is drawn.
@@ -48,77 +56,35 @@ def line_chart(series: Sequence[Series], title: str, x: Axis, y: Axis) -> str:
         x: Horizontal axis.
         y: Vertical axis.
     """
-    to_x, x_ticks = _scale([p[0] for s in series for p in s.points], x, LEFT, WIDTH - RIGHT)
-    to_y, y_ticks = _scale([p[1] for s in series for p in s.points], y, HEIGHT - BOTTOM, TOP)
-    bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
-    parts = []
-    for tick in x_ticks:
-        at = f"{to_x(tick):.1f}"
-        parts.append(f'<line class="grid" x1="{at}" x2="{at}" y1="{TOP}" y2="{bottom}"/>')
-        parts.append(f'<text x="{at}" y="{bottom + 15}" text-anchor="middle">{_tick(tick)}</text>')
-    for tick in y_ticks:
-        at = f"{to_y(tick):.1f}"
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{at}" y2="{at}"/>')
-        label = f'<text x="{LEFT - 5}" y="{at}" dy="4" text-anchor="end">{_tick(tick)}</text>'
-        parts.append(label)
-    parts.append(f'<line class="axis" x1="{LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}"/>')
-    middle = (LEFT + right) / 2
-    label = f"{escape(y.label)} by {escape(x.label)}"
-    parts.append(f'<text x="{middle}" y="{HEIGHT - 6}" text-anchor="middle">{label}</text>')
-    parts += [_line(one, to_x, to_y) for one in reversed(series) if one.points]
-    said = f"{title}: {', '.join(one.name for one in series)}; {y.label} by {x.label}"
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(said)}">'
-        f"{''.join(parts)}</svg>"
-    )
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    with _figure(360, 230, (0.13, 0.175, 0.82, 0.78)) as (figure, axes):
+        axes.set(xscale=_scale(x), yscale=_scale(y))
+        axes.set_xlabel(f"{y.label} by {x.label}", labelpad=7)
+        axes.margins(0)
+        for line in reversed(series):
+            marker = "o" if len(line.points) == 1 else ""
+            dashes = (0, (2.5, 1.5)) if line.is_dashed else "-"
+            xs, ys = zip(*line.points, strict=True) if line.points else ((), ())
+            look = {"ls": dashes, "color": PALETTE[line.color], "lw": 2, "clip_on": False}
+            axes.plot(xs, ys, marker=marker, **look)
+        for each, axis, limit in ((x, axes.xaxis, axes.set_xlim), (y, axes.yaxis, axes.set_ylim)):
+            limit(each.low if each.is_log or each.low is not None else 0.0, each.high)
+            axis.set_major_locator(LogLocator() if each.is_log else MaxNLocator(5))
+            axis.set_major_formatter(lambda value, _: _tick(value))
+        axes.patch.set_visible(False)
+        axes.minorticks_off()
+        axes.tick_params(length=0, labelsize=13, pad=5)
+        axes.grid(color=PALETTE["faint"], lw=1, clip_on=False)
+        axes.set_axisbelow(True)
+        axes.spines[["left", "right", "top"]].set_visible(False)
+        axes.spines["bottom"].set(color=PALETTE["muted"], lw=1)
+        said = f"{title}: {', '.join(one.name for one in series)}; {y.label} by {x.label}"
+        return _inline_svg(figure, said)
 
 
-def legend(series: Sequence[Series]) -> str:
-    """List the names of the lines beside samples of them."""
-    items = [
-        '<li><svg viewBox="0 0 34 14" aria-hidden="true"><line x1="0" x2="34" y1="7" y2="7" '
-        f'stroke="{one.color}" stroke-width="2.2"{_dash(one)}/></svg>{escape(one.name)}</li>'
-        for one in series
-    ]
-    return f'<ul class="legend">{"".join(items)}</ul>'
-
-
-def _line(series: Series, to_x: Callable[[float], float], to_y: Callable[[float], float]) -> str:
-    places = [(to_x(a), to_y(b)) for a, b in series.points]
-    text = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
-    line = (
-        f'<polyline fill="none" stroke="{series.color}" stroke-width="2"{_dash(series)} '
-        f'points="{text}"/>'
-    )
-    if len(places) > 1:
-        return line
-    return f'{line}<circle cx="{places[0][0]:.1f}" cy="{places[0][1]:.1f}" r="3" fill="{series.color}"/>'
-
-
-def _dash(series: Series) -> str:
-    return ' stroke-dasharray="5 3"' if series.is_dashed else ""
-
-
-def _scale(
-    values: Sequence[float], axis: Axis, start: float, end: float
-) -> tuple[Callable[[float], float], list[float]]:
-    """Map values to places on an axis, and choose its ticks."""
-    high = max([*values, -math.inf]) if axis.high is None else axis.high
-    low = (min([*values, math.inf]) if axis.is_log else 0.0) if axis.low is None else axis.low
-    if not math.isfinite(low) or not math.isfinite(high) or high <= low:
-        low, high = (low, low * 10) if math.isfinite(low) and low > 0 else (0.0, 1.0)
-    if axis.is_log:
-        low = max(low, 1e-12)
-        exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-        ticks = [10.0**power for power in exponents]
-    else:
-        ticks = [float(tick) for tick in MaxNLocator(5).tick_values(low, high)]
-
-    def place(value: float) -> float:
-        a, b, v = (math.log10(max(x, low)) if axis.is_log else x for x in (low, high, value))
-        return start + (v - a) / (b - a) * (end - start)
-
-    return place, [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
+def _scale(axis: Axis) -> str:
+    return "log" if axis.is_log else "linear"
 
 
 def _tick(value: float) -> str:
@@ -133,32 +99,34 @@ def node_link(
     groups: NDArray[np.int64],
     names: Sequence[str],
     title: str,
-) -> str:
+) -> Markup:
     """Draw a graph as nodes and links.
 
     Args:
         places: Place of each node in the unit square, shape ``(N, 2)``.
         edges: Edges, shape ``(M, 2)``.
         groups: Community of each node, by which it is colored, shape ``(N,)``.
-        names: Name of each node.
+        names: Name of each node, which is shown under the pointer.
         title: Title for screen readers.
     """
-    size = 320
-    dots = (8 + places * (size - 16)).round(1)
-    radius = 4.5 if len(dots) <= 60 else 3.2 if len(dots) <= 150 else 2.4
-    path = "".join(f"M{dots[i, 0]} {dots[i, 1]}L{dots[j, 0]} {dots[j, 1]}" for i, j in edges)
-    circles = "".join(
-        f'<circle cx="{a}" cy="{b}" r="{radius}" fill="{COLORS[group % len(COLORS)]}">'
-        f"<title>{escape(name)}</title></circle>"
-        for (a, b), group, name in zip(dots.tolist(), groups.tolist(), names, strict=True)
-    )
-    return (
-        f'<svg class="nodes" viewBox="0 0 {size} {size}" role="img" aria-label="{escape(title)}">'
-        f'<path class="link" d="{path}"/>{circles}</svg>'
-    )
+    with _figure(320, 320, (0.025, 0.025, 0.95, 0.95)) as (figure, axes):
+        axes.set(xlim=(0, 1), ylim=(1, 0))
+        axes.axis("off")
+        gaps = np.full((len(edges), 1, 2), np.nan)
+        links = np.concatenate([places[edges], gaps], axis=1).reshape(-1, 2)
+        muted, size = (
+            PALETTE["muted"],
+            9 if len(places) <= 60 else 6.4 if len(places) <= 150 else 4.8,
+        )
+        axes.plot(*links.T, color=muted, lw=0.6, alpha=0.5, clip_on=False)
+        look = {"ms": size, "mec": PALETTE["card"], "mew": 0.6, "clip_on": False}
+        for node, ((x, y), group) in enumerate(zip(places, groups, strict=True)):
+            color = PALETTE[COLORS[group % len(COLORS)]]
+            axes.plot([x], [y], "o", color=color, gid=f"title {node}", **look)
+        return _inline_svg(figure, title, "nodes", names)
 
 
-def heat_map(shares: NDArray[np.float64], counts: NDArray[np.int64], title: str) -> str:
+def heat_map(shares: NDArray[np.float64], counts: NDArray[np.int64], title: str) -> Markup:
     """Draw a matrix as squares, darker with a larger share.
 
     Args:
@@ -166,18 +134,92 @@ def heat_map(shares: NDArray[np.float64], counts: NDArray[np.int64], title: str)
         counts: Counts behind the shares, which are shown under the pointer, shape ``(R, C)``.
         title: Title for screen readers.
     """
+    from matplotlib.patches import Rectangle
+
     rows, columns = shares.shape
-    side = 24
-    squares = "".join(
-        f'<rect x="{column * side}" y="{row * side}" width="{side - 1}" height="{side - 1}" '
-        f'fill="var(--s0)" fill-opacity="{shares[row, column]:.2f}">'
-        f"<title>{counts[row, column]:,} nodes</title></rect>"
-        for row in range(rows)
-        for column in range(columns)
-        if counts[row, column]
+    with _figure(24 * columns, 24 * rows, (0, 0, 1, 1)) as (figure, axes):
+        axes.set(
+            xlim=(0, columns), ylim=(rows, 0), xticks=[], yticks=[], facecolor=PALETTE["faint"]
+        )
+        axes.spines[:].set_visible(False)
+        look = {"color": PALETTE["s0"], "lw": 0, "clip_on": False}
+        for number, (row, column) in enumerate(np.argwhere(counts)):
+            gid, share = f"title {number}", shares[row, column].round(2)
+            square = Rectangle((column, row), 23 / 24, 23 / 24, alpha=share, gid=gid, **look)
+            axes.add_patch(square)
+        return _inline_svg(figure, title, "matrix", [f"{n:,} nodes" for n in counts[counts > 0]])
+
+
+def image(pixels: NDArray[np.uint8], title: str) -> Markup:
+    """Picture of red, green, blue and opacity, shape ``(S, S, 4)``."""
+    from matplotlib.image import imsave
+
+    content = io.BytesIO()
+    imsave(content, pixels, format="png")
+    return Markup('<img loading="lazy" width="{0}" height="{0}" alt="{1}" src="{2}">').format(
+        IMAGE_SIZE, title, data_url(content.getvalue(), "image/png")
     )
-    return (
-        f'<svg class="matrix" viewBox="0 0 {columns * side} {rows * side}" role="img" '
-        f'aria-label="{escape(title)}"><rect class="frame" width="{columns * side}" '
-        f'height="{rows * side}"/>{squares}</svg>'
-    )
+
+
+@contextmanager
+def _figure(
+    width: float, height: float, place: tuple[float, float, float, float]
+) -> Iterator[tuple["Figure", "Axes"]]:
+    """An empty figure of a size in pixels, whatever style a user has chosen, and axes in it."""
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    with style.context(["default", {"svg.fonttype": "none", "svg.hashsalt": "lightning_dpg"}]):
+        figure = Figure(figsize=(width / 72, height / 72), frameon=False)
+        yield figure, figure.add_axes(place)
+
+
+def _inline_svg(
+    figure: "Figure", title: str, kind: str = "chart", titles: Sequence[str] = ()
+) -> Markup:
+    """Write a figure as SVG for a page, always the same for the same figure.
+
+    Text stays text, in the font of the page. The colors of :data:`PALETTE` become variables, which
+    the style changes on a dark page.
+
+    Args:
+        figure: The figure.
+        title: Title for screen readers.
+        kind: Class of the element in the style.
+        titles: Texts under the pointer, of the parts of the figure with the ids ``title 0``,
+            ``title 1`` and so on.
+    """
+    file = io.StringIO()
+    none = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    figure.savefig(file, format="svg", metadata=none)
+    root = ElementTree.fromstring(file.getvalue())
+    for element in [*root.iter()]:
+        kept = element.attrib
+        name = kept.pop("id", "")
+        if name.startswith("title "):
+            element.insert(0, ElementTree.Element("title"))
+            element[0].text = titles[int(name.removeprefix("title "))]
+        elif element.tag.endswith("path") and name:  # a marker, to which others link
+            kept["id"] = name
+        kept.pop("transform", None)  # rotations by 0
+        if _LINK in kept:
+            kept["href"] = kept.pop(_LINK)
+        for key in {"d", "x", "y"} & kept.keys():
+            kept[key] = " ".join(re.sub(r"(\.\d)\d+", r"\1", kept[key]).split())
+        if "style" in kept:
+            kept["style"] = _in_variables(kept["style"])
+        if not (element.text or "").strip():
+            element.text = None
+        element.tail = None
+    root[:] = root[1:]  # without a style, which would be that of the page
+    root.attrib = {"class": kind, "viewBox": root.attrib["viewBox"], "role": "img"}
+    root.set("aria-label", title)
+    ElementTree.register_namespace("", "http://www.w3.org/2000/svg")
+    return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _in_variables(style: str) -> str:
+    """A style with variables for colors, and without a font."""
+    for name, color in PALETTE.items():
+        style = style.replace(color, f"var(--{name})")
+    return "; ".join(part for part in style.split("; ") if not part.startswith("font"))

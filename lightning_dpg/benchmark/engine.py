@@ -19,11 +19,10 @@ from lightning_dpg.benchmark.grid import (
     common_task,
     read_methods,
 )
-from lightning_dpg.benchmark.html import page
 from lightning_dpg.benchmark.jobs import Job, read_result, run_jobs, write_result
-from lightning_dpg.benchmark.markdown import markdown
+from lightning_dpg.benchmark.report import page
 from lightning_dpg.benchmark.result_folder import locked
-from lightning_dpg.benchmark.results import Results, write_csv
+from lightning_dpg.benchmark.results import Results, markdown, write_csv
 from lightning_dpg.benchmark.study import Arguments, complete
 from lightning_dpg.benchmark.workers import SeparateProcesses
 from lightning_dpg.errors import CommandError

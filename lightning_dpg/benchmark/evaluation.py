@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 from torch_geometric.data import Data
 
 from lightning_dpg.benchmark.evaluation_page import page, summary
-from lightning_dpg.benchmark.measured import NOT_PRIVATE, Measured, csv_text, json_text, table
+from lightning_dpg.benchmark.measured import NOT_PRIVATE, Measured, table
 from lightning_dpg.benchmark.node_evaluation import NamedGraph, NodeEvaluation, evaluate_nodes
 from lightning_dpg.callbacks.graph_files import FORMATS
 from lightning_dpg.callbacks.release_writer import FEATURES, GENERATOR, STATEMENT
@@ -32,6 +32,7 @@ from lightning_dpg.running.measurement import contents_of_graph, log_reading
 from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.release import Release
 from lightning_dpg.running.releases import read_recipe
+from lightning_dpg.tables import as_csv, as_json
 
 _KINDS: dict[str, Kind] = {space.record: space.kind for space in (DirectedPairs, BipartitePairs)}
 
@@ -73,7 +74,11 @@ class Evaluation:
 
     def to_json(self) -> str:
         """Return all answers as strict JSON, with null for nan, and with their notes."""
-        return json_text(self.measured)
+        graphs = [
+            {"path": one.name, "queries": {name: _plain(one.answers[name]) for name in one.answers}}
+            for one in self.measured
+        ]
+        return as_json({"graphs": graphs})
 
     def to_csv(self, path: str | Path) -> None:
         """Write a row for each synthetic graph and query.
@@ -81,7 +86,15 @@ class Evaluation:
         Args:
             path: File to write.
         """
-        write_whole(Path(path), csv_text(self.measured))
+        write_whole(Path(path), self._csv())
+
+    def _csv(self) -> str:
+        rows = (
+            (one.name, name, *answer.for_json().values())
+            for one in self.measured
+            for name, answer in one.answers.items()
+        )
+        return as_csv(["path", "query", "real", "synthetic", "error", "note"], rows)
 
     def to_html(self, path: str | Path) -> None:
         """Write one page that works without a network: pictures, charts, queries and their meaning.
@@ -93,11 +106,16 @@ class Evaluation:
 
     def to_html_text(self) -> str:
         """Return the text of the page of :meth:`to_html`."""
-        return page(self.name, self.real, self.measured)
+        return page(self.name, self.real, self.measured, self._csv(), self.to_json())
 
     def _repr_html_(self) -> str:
         """Compact tables for notebooks."""
         return summary(self.name, self.measured)
+
+
+def _plain(answer: Answer) -> dict[str, float | str | None]:
+    """An answer as plain values, without an empty note."""
+    return {key: value for key, value in answer.for_json().items() if key != "note" or value}
 
 
 @overload

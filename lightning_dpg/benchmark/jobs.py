@@ -33,6 +33,7 @@ from lightning_dpg.errors import MAX_LINES, CommandError, explain
 from lightning_dpg.graph.io import write_graph
 from lightning_dpg.graph.whole_files import whole_file
 from lightning_dpg.running.fit import fit_settings
+from lightning_dpg.tables import as_json
 
 KEPT = ("config.yaml", "privacy.json")
 """Files that stay of a run."""
@@ -255,7 +256,7 @@ def write_result(folder: Path, name: str, result: dict[str, Any]) -> None:
     path = record_of(folder, name)
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as scratch:
-        scratch.write_text(json.dumps(result, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        scratch.write_text(as_json(result), encoding="utf-8")
 
 
 @cache

@@ -1,14 +1,12 @@
-"""Numbers of an evaluation: tables, JSON and CSV of synthetic graphs beside a real one."""
+"""Numbers of an evaluation: synthetic graphs beside a real one."""
 
-import csv
-import io
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from lightning_dpg.metrics.queries import Answer, Comparison
 from lightning_dpg.metrics.sampled import line_on_sampling
+from lightning_dpg.tables import as_text
 
 NOT_PRIVATE = "not private: the numbers were computed from the real graph"
 
@@ -36,17 +34,18 @@ def table(real: str, synthetic: str, answers: Mapping[str, Answer]) -> list[str]
         synthetic: Name of the synthetic graph.
         answers: Answer to each query.
     """
-    width = max(map(len, answers))
-    lines = [
-        f"{synthetic} against {real}",
-        f"{'query':<{width}}  {'real':>12}  {'synthetic':>12}  {'error':>10}",
+    texts = [("query", "real", "synthetic", "error", "")] + [
+        (name, cell(answer.real), cell(answer.synthetic), cell(answer.score, 4), answer.note)
+        for name, answer in answers.items()
     ]
-    for name, answer in answers.items():
-        numbers = f"{cell(answer.real):>12}  {cell(answer.synthetic):>12}"
-        row = f"{name:<{width}}  {numbers}  {cell(answer.score, 4):>10}  {answer.note}"
-        lines.append(row.rstrip())
-    said = line_on_sampling({name: answer.note for name, answer in answers.items()})
-    return [*lines, said] if said else lines
+    # Equal widths, so that the columns of several tables stand below each other.
+    rows = [
+        (name, real_text.rjust(12), synthetic_text.rjust(12), error.rjust(10), note)
+        for name, real_text, synthetic_text, error, note in texts
+    ]
+    sampled = line_on_sampling({name: answer.note for name, answer in answers.items()})
+    lines = [f"{synthetic} against {real}", *as_text(rows, left={0, 4})]
+    return [*lines, sampled] if sampled else lines
 
 
 def cell(value: float, digits: int = 8) -> str:
@@ -54,28 +53,3 @@ def cell(value: float, digits: int = 8) -> str:
     if not math.isfinite(value):
         return "-"
     return f"{value:.0f}" if value.is_integer() else f"{value:.{digits}g}"
-
-
-def json_text(measured: Sequence[Measured]) -> str:
-    """Return all answers as strict JSON, with null for nan, and with their notes."""
-    graphs = [{"path": found.name, "queries": _queries(found.answers)} for found in measured]
-    return json.dumps({"graphs": graphs}, indent=2, allow_nan=False) + "\n"
-
-
-def _queries(answers: Mapping[str, Answer]) -> dict[str, dict[str, float | str | None]]:
-    """Answers as plain values, without empty notes."""
-    return {
-        name: {key: value for key, value in answer.for_json().items() if key != "note" or value}
-        for name, answer in answers.items()
-    }
-
-
-def csv_text(measured: Sequence[Measured]) -> str:
-    """Return a row for each synthetic graph and query, as CSV."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(["path", "query", "real", "synthetic", "error", "note"])
-    for found in measured:
-        for name, answer in found.answers.items():
-            writer.writerow([found.name, name, *answer.for_json().values()])
-    return text.getvalue()

@@ -10,22 +10,87 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.benchmark import node_report
 from lightning_dpg.benchmark.measured import NOT_PRIVATE
-from lightning_dpg.benchmark.node_report import NodeRow, Setting
+from lightning_dpg.benchmark.pages import Table, notebook, render
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.expected_degrees import chung_lu_edges
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.nearest_neighbors import nearest_neighbor_edges
 from lightning_dpg.graph.whole_files import write_whole
 from lightning_dpg.metrics.functional import degrees
-from lightning_dpg.metrics.node_classification import NETWORKS, node_scores, scaled, split_nodes
+from lightning_dpg.metrics.glossary import GLOSSARY
+from lightning_dpg.metrics.node_classification import (
+    NETWORKS,
+    NODE_QUERIES,
+    NodeScores,
+    node_scores,
+    scaled,
+    split_nodes,
+)
 from lightning_dpg.nn.attribute_rows import AttributeRows
 from lightning_dpg.nn.sided_rows import fit_rows
+from lightning_dpg.tables import as_csv, as_json, as_text
 
 SEEDS = (0, 1, 2, 3, 4)
 """Public seeds; each has a split, initial weights and baseline graphs of its own."""
 _RANK = 64  # of the rows that the similarity graph compares, as in AttributeEncoder
+
+
+_HEADS = ("graph", "edges", "network")
+
+
+class Setting(NamedTuple):
+    """The numbers that all rows share."""
+
+    real: str
+    """Name of the real graph."""
+    num_nodes: int
+    seeds: tuple[int, ...]
+    num_train: int
+    num_validation: int
+    num_test: int
+
+    @property
+    def sentence(self) -> str:
+        """The setting in one line."""
+        return (
+            f"Node classification against {self.real}: {self.num_nodes:,} nodes, {self.num_train:,} "
+            f"for training, {self.num_validation:,} for validation, {self.num_test:,} for the test; "
+            f"in %, mean ± standard deviation of {len(self.seeds)} seeds"
+        )
+
+
+class NodeRow(NamedTuple):
+    """Scores of one network that was trained on one graph."""
+
+    graph: str
+    """Name of the graph of the training."""
+    guarantee: str
+    """Guarantee of its release in one sentence; empty if no statement was given."""
+    reads_real: bool
+    """Whether the edges of the training were computed from the real graph without a guarantee."""
+    num_edges: float
+    """Number of its edges, mean of the seeds."""
+    network: str
+    scores: tuple[NodeScores, ...]
+    """Scores by seed."""
+
+    def values(self, query: str) -> list[float]:
+        """Values of one score by seed."""
+        return [float(getattr(found, query)) for found in self.scores]
+
+    def mean(self, query: str) -> float:
+        """Mean of one score."""
+        return statistics.mean(self.values(query))
+
+    def deviation(self, query: str) -> float:
+        """Sample standard deviation of one score; 0 for one seed."""
+        values = self.values(query)
+        return statistics.stdev(values) if len(values) > 1 else 0.0
+
+    def text(self, query: str) -> str:
+        """Mean and deviation of one score, in percent."""
+        return f"{100 * self.mean(query):.1f} ± {100 * self.deviation(query):.1f}"
 
 
 class NamedGraph(NamedTuple):
@@ -61,7 +126,11 @@ class NodeEvaluation:
 
     def table(self) -> list[str]:
         """Lines of the table, with an empty line after them."""
-        return [*node_report.table(self.setting, self.rows), ""]
+        rows = [self._heads(), *map(_cells, self.rows)]
+        return [self.setting.sentence, *as_text(rows, left={0, 2}), ""]
+
+    def _heads(self) -> list[str]:
+        return [*_HEADS, *(GLOSSARY[query].label for query in NODE_QUERIES)]
 
     def __str__(self) -> str:
         """The table, and a reminder that it is not private."""
@@ -73,7 +142,23 @@ class NodeEvaluation:
 
     def to_json(self) -> str:
         """Return all scores as strict JSON, with the value of each seed."""
-        return node_report.json_text(self.setting, self.rows)
+        rows = [
+            {
+                **{name: getattr(row, name) for name in ("graph", "num_edges", "network")},
+                "trained_on_real_edges": row.reads_real,
+                "guarantee": row.guarantee,
+                "scores": {
+                    query: {
+                        "mean": row.mean(query),
+                        "deviation": row.deviation(query),
+                        "values": row.values(query),
+                    }
+                    for query in NODE_QUERIES
+                },
+            }
+            for row in self.rows
+        ]
+        return as_json({"task": "node_classification", **self.setting._asdict(), "rows": rows})
 
     def to_csv(self, path: str | Path) -> None:
         """Write a row for each graph, network and score.
@@ -81,7 +166,17 @@ class NodeEvaluation:
         Args:
             path: File to write.
         """
-        write_whole(Path(path), node_report.csv_text(self.setting, self.rows))
+        write_whole(Path(path), self._csv())
+
+    def _csv(self) -> str:
+        seeds = " ".join(map(str, self.setting.seeds))
+        rows = (
+            (row.graph, row.num_edges, row.network, query, row.mean(query), row.deviation(query))
+            for row in self.rows
+            for query in NODE_QUERIES
+        )
+        head = [*_HEADS, "score", "mean", "deviation", "seeds"]
+        return as_csv(head, ((*row, seeds) for row in rows))
 
     def to_html(self, path: str | Path) -> None:
         """Write one page that works without a network: the table, and the meaning of the scores.
@@ -93,11 +188,26 @@ class NodeEvaluation:
 
     def to_html_text(self) -> str:
         """Return the text of the page of :meth:`to_html`."""
-        return node_report.page(self.setting, self.rows)
+        stated = dict.fromkeys((row.graph, row.guarantee) for row in self.rows if row.guarantee)
+        parts = {
+            "sentence": self.setting.sentence,
+            "guarantees": stated,
+            "csv": self._csv(),
+            "json": self.to_json(),
+            "head": _HEADS,
+            "queries": NODE_QUERIES,
+            "rows": map(_cells, self.rows),
+        }
+        return render("node_evaluation", parts)
 
     def _repr_html_(self) -> str:
         """The table for notebooks."""
-        return node_report.summary(self.setting, self.rows)
+        rows = [*map(_cells, self.rows)]
+        return notebook(NOT_PRIVATE, [Table(self.setting.sentence, "", self._heads(), rows)])
+
+
+def _cells(row: NodeRow) -> list[str]:
+    return [row.graph, f"{row.num_edges:.0f}", row.network, *map(row.text, NODE_QUERIES)]
 
 
 def evaluate_nodes(

@@ -1,43 +1,90 @@
-"""Common parts of the reports: templates, styles, pictures, explanations and downloads."""
+"""One way to write a page: a template with the style of all pages, which needs no network."""
 
 import base64
-import io
 import json
+import math
 import re
-from collections.abc import Mapping
-from html import escape
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from matplotlib.image import imsave
-from numpy.typing import NDArray
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from lightning_dpg import __version__
-from lightning_dpg.benchmark.figures import FIGURE_SIZE
-from lightning_dpg.metrics.glossary import GLOSSARY
+from lightning_dpg.metrics.glossary import GLOSSARY, GROUPS
 
-FOLDER = Path(__file__).parent
-NO_NETWORK = (
-    f"Written by lightning_dpg {__version__}. The page needs no network and sends nothing anywhere."
+_FOLDER = Path(__file__).parent
+_STYLE = (_FOLDER / "style.html.jinja").read_text(encoding="utf-8")
+PALETTE = dict(
+    re.findall(r"--(s\d|muted|real|faint|card): (#\w{6})", _STYLE.partition("@media")[0])
 )
+"""Colors that figures have on a light page, by the names of their variables in the style."""
 
 
-def fill(template: str, parts: Mapping[str, str]) -> str:
-    """Fill a template with its parts and with the style of all reports.
+def render(template: str, parts: Mapping[str, Any]) -> str:
+    """Fill a template; all texts are escaped.
 
     Args:
-        template: File name of the template.
-        parts: Text of each ``{{NAME}}`` in the template. Such marks within a part stay as they are.
+        template: File name of the template, without its suffix.
+        parts: Values by the names in the template.
     """
-    content = (FOLDER / template).read_text(encoding="utf-8")
-    style = (FOLDER / "style.html").read_text(encoding="utf-8")
-    texts = {**parts, "STYLE": style}
-    return re.sub(r"\{\{([A-Z]+)\}\}", lambda mark: texts[mark[1]], content)
+    return _environment().get_template(f"{template}.html.jinja").render(parts)
 
 
-def script_json(data: Any) -> str:
-    """Write data as JSON that cannot end the element of a script that holds it."""
-    return json.dumps(data, allow_nan=False).replace("<", "\\u003c")
+class Table(NamedTuple):
+    """A table of a page or of a notebook, whose texts may be HTML.
+
+    Attributes:
+        title: Heading above it.
+        caption: What it holds; empty in a notebook.
+        head: Names of the columns.
+        rows: Cells.
+        notes: Sentences beside it.
+    """
+
+    title: str
+    caption: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+
+
+def notebook(warning: str, tables: Sequence[Table], lead: str = "") -> str:
+    """Tables without styles of their own, for a notebook; the first one is open.
+
+    Args:
+        warning: What is not private.
+        tables: The tables.
+        lead: Text behind the warning.
+    """
+    return render("notebook", {"warning": warning, "lead": lead, "tables": tables})
+
+
+def with_meaning(query: str, mark: str = "") -> Markup:
+    """Name of a query with a mark, which shows the meaning under the pointer in a notebook."""
+    return Markup('<span title="{}">{}{}</span>').format(GLOSSARY[query].text, query, mark)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"glossary": GLOSSARY, "groups": GROUPS, "version": __version__}
+    for filter in (data_url, number, plural, script_json):
+        environment.filters[filter.__name__] = filter
+    return environment
+
+
+def script_json(values: Any) -> Markup:
+    """Write values as JSON that cannot end the element of a script that holds it."""
+    return Markup(json.dumps(values, allow_nan=False).replace("<", "\\u003c"))
 
 
 def data_url(content: str | bytes, kind: str) -> str:
@@ -51,41 +98,13 @@ def data_url(content: str | bytes, kind: str) -> str:
     return f"data:{kind};base64,{base64.b64encode(raw).decode()}"
 
 
-def download(content: str, kind: str, file: str, label: str) -> str:
-    """Link that saves a text as a file.
-
-    Args:
-        content: The text.
-        kind: Media type.
-        file: Name of the file.
-        label: Text of the link.
-    """
-    href = data_url(content, f"{kind};charset=utf-8")
-    return f'<a class="button" download="{escape(file)}" href="{href}">{escape(label)}</a>'
-
-
-def image(pixels: NDArray[Any], title: str) -> str:
-    """Picture of red, green, blue and opacity, shape ``(S, S, 4)``."""
-    content = io.BytesIO()
-    imsave(content, pixels, format="png")
-    return (
-        f'<img loading="lazy" width="{FIGURE_SIZE}" height="{FIGURE_SIZE}" '
-        f'alt="{escape(title)}" src="{data_url(content.getvalue(), "image/png")}">'
-    )
-
-
-def explained(query: str, mark: str = "") -> str:
-    """Name of a query that opens its explanation; works by pointer, touch and keyboard.
-
-    Args:
-        query: Name of the query.
-        mark: Text behind the name.
-    """
-    name = escape(query).replace("_", "_<wbr>") + mark
-    meaning = GLOSSARY[query].text
-    return f"<details><summary>{name}</summary><p>{escape(meaning)}</p></details>"
-
-
 def plural(count: int, noun: str) -> str:
     """Count with a noun, such as ``"1 edge"`` and ``"2 edges"``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Number with few significant digits, and integers in full; ``-`` for nan and None."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"

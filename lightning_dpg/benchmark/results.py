@@ -1,17 +1,18 @@
-"""Results of a benchmark: tables, their rows, the best rows, and CSV."""
+"""Results of a benchmark: tables, their rows, the best rows, Markdown and CSV."""
 
-import csv
 import math
 from collections.abc import Iterable, Sequence
-from html import escape
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
+from markupsafe import Markup
 from torch_geometric.data import Data
 
+from lightning_dpg.benchmark import pages
+from lightning_dpg.benchmark.pages import number
 from lightning_dpg.benchmark.tasks import Task
-from lightning_dpg.metrics.glossary import GLOSSARY
+from lightning_dpg.tables import as_csv, as_markdown
 
 COLUMNS = (
     *("method", "graph", "epsilon", "run", "query", "real", "synthetic", "error", "note"),
@@ -141,35 +142,28 @@ class Results(NamedTuple):
     def _repr_html_(self) -> str:
         """Compact tables for notebooks: the headline queries, and the path of the whole report."""
         failed = f" {self.failed} of {len(self.runs)} fits failed." if self.failed else ""
-        lead = (
-            f"<p><strong>Not private.</strong>{failed} All queries: {escape(str(self._report))}</p>"
-        )
-        return lead + "".join(
-            f"<details{'' if position else ' open'}><summary>{escape(found.graph)}, epsilon "
-            f"{found.epsilon:g}</summary>{_compact(found, self.task)}</details>"
-            for position, found in enumerate(self.tables)
+        lead = f"{failed} All queries: {self._report}"
+        return pages.notebook(
+            "Not private.", [_compact(table, self.task) for table in self.tables], lead
         )
 
 
-def _compact(found: Table, task: Task) -> str:
+def _compact(table: Table, task: Task) -> pages.Table:
     """Headline queries by methods, with the best ones in bold."""
-    heads = "".join(f"<th>{escape(row.title)}</th>" for row in found.rows)
-    lines = []
+    rows: list[list[str]] = []
     for query in task.counted:
-        winners = best(found.rows, query, task)
-        cells = [text(row.score(query), row.asked(query)) for row in found.rows]
-        marked = [
-            f"<td><b>{cell}</b></td>" if row.method in winners else f"<td>{cell}</td>"
-            for row, cell in zip(found.rows, cells, strict=True)
+        winners = best(table.rows, query, task)
+        cells = [
+            Markup("<b>{}</b>" if row.method in winners else "{}").format(
+                text(row.score(query), row.asked(query))
+            )
+            for row in table.rows
         ]
         arrow = " ↑" if query in task.higher_is_better else ""
-        meaning = escape(GLOSSARY[query].text)
-        lines.append(f'<tr><th title="{meaning}">{query}{arrow}</th>{"".join(marked)}</tr>')
-    spent = "".join(f"<td>{text(row.spent(), len(row.done))}</td>" for row in found.rows)
-    return (
-        f"<table><thead><tr><th>error, or agreement ↑</th>{heads}</tr></thead>"
-        f"<tbody>{''.join(lines)}<tr><th>epsilon proved</th>{spent}</tr></tbody></table>"
-    )
+        rows.append([pages.with_meaning(query, arrow), *cells])
+    rows.append(["epsilon proved", *(text(row.spent(), len(row.done)) for row in table.rows)])
+    head = ("error, or agreement ↑", *(row.title for row in table.rows))
+    return pages.Table(f"{table.graph}, epsilon {table.epsilon:g}", "", head, rows)
 
 
 def summarize(values: Iterable[float | None]) -> Summary:
@@ -299,17 +293,78 @@ def text(summary: Summary, runs: int) -> str:
     return f"{number(summary.mean)}{spread}{missing}"
 
 
-def number(value: float, digits: int = 3) -> str:
-    """Format a number with few significant digits, and integers in full."""
-    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
+def markdown(results: Sequence[dict[str, Any]], task: Task) -> str:
+    """Write all tables, methods by queries, and the guarantee of each row.
+
+    Args:
+        results: Recorded results of the jobs, failed ones included.
+        task: The task.
+    """
+    asked = queries(results, task)
+    higher = ", ".join(query for query in asked if query in task.higher_is_better)
+    lines = [
+        "# Synthetic graphs compared",
+        "",
+        "**Not private**: the numbers were computed from the real graphs.",
+        "",
+        "Errors, mean ± standard deviation over the runs; 0 is best, save in the columns with ↑:",
+        f"{higher}, where more is better.",
+        "Bold: the best private row and all that two standard errors of the difference do not tell from",
+        "it, baselines only where no method is among them; nothing is bold where this is every row.",
+        "Italics: no guarantee within the budget, out of competition.",
+        f"Baselines: {task.advice} Untrained methods know the releases before the first step.",
+        f"Wins are counted over {task.counted[0]} to {task.counted[-1]}. The first row holds no errors",
+        "but the values of the original. Seconds are those of `fit` and of one graph.",
+    ]
+    for table in tables(results):
+        lines += [
+            "",
+            f"## {table.graph}, epsilon {table.epsilon:g}",
+            "",
+            *_markdown_table(table, asked, task),
+            *footnotes(table),
+        ]
+        failed = [
+            f"- {row.method}, run {result['run']} failed: {_one_line(result['failure'])}"
+            for row in table.rows
+            for result in row.failed
+        ]
+        lines += ["", *failed] if failed else []
+        lines += ["", "Guarantees (first run of each row):", ""]
+        lines += [f"- {row.title}: {_one_line(row.guarantee)}" for row in table.rows]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_table(table: Table, asked: Sequence[str], task: Task) -> list[str]:
+    arrows = [f"{query} ↑" if query in task.higher_is_better else query for query in asked]
+    numbers = (f"beats {task.baselines[0]}", "epsilon proved", "fit (s)", "draw (s)")
+    winners = {query: best(table.rows, query, task) for query in asked}
+    values = [f"*{original(table.rows, query)}*" for query in asked]
+    rows = [["*original*", *values, "", "", "", ""]]
+    for row in table.rows:
+        runs = len(row.done) + len(row.failed)
+        mark = "" if row.is_private else "*"
+        cells = [f"{mark}{row.title}{mark}"]
+        for query in asked:
+            bold = "**" if row.method in winners[query] else mark
+            missing = len(row.done) - row.asked(query)
+            cells.append(f"{bold}{text(row.score(query), runs - missing)}{bold}")
+        costs = [
+            text(each, runs) for each in (row.spent(), row.seconds("fit"), row.seconds("draw"))
+        ]
+        cells += [f"{mark}{cell}{mark}" for cell in (wins(table.rows, row, task), *costs)]
+        rows.append(cells)
+    return as_markdown(["method", *arrows, *numbers], rows)
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())
 
 
 def write_csv(results: Sequence[dict[str, Any]], path: Path) -> None:
     """Write a row per run and query; a failed run has a single row, whose note has the reason."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        writer.writerows(csv_rows(results))
+    rows = ([row.get(column) for column in COLUMNS] for row in csv_rows(results))
+    path.write_text(as_csv(COLUMNS, rows), encoding="utf-8", newline="")
 
 
 def csv_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -343,5 +398,4 @@ def original(rows: Iterable[Row], query: str) -> str:
     """Formatted answer of the real data; ``-`` for queries without one."""
     results = (result for row in rows for result in row.done)
     values = (result["answers"].get(query, {}).get("real") for result in results)
-    value = next((value for value in values if value is not None), None)
-    return "-" if value is None else number(value)
+    return number(next((value for value in values if value is not None), None))

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import wandb
 
-from lightning_dpg.benchmark.figures import aligned, renderer
+from lightning_dpg.benchmark.pictures import aligned, renderer
 from lightning_dpg.benchmark.result_folder import drawn_by
 from lightning_dpg.benchmark.results import COLUMNS, Results, csv_rows
 from lightning_dpg.cli.loggers import why_offline

@@ -1,7 +1,5 @@
 """The releases of a book as CSV and JSON, without its secrets."""
 
-import csv
-import io
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +9,7 @@ from lightning_dpg.book.book import Book
 from lightning_dpg.book.conditions import Condition, conditions
 from lightning_dpg.book.report import as_json, read, summarized
 from lightning_dpg.book.rows import Planned, Run
+from lightning_dpg.tables import as_csv
 
 _OF_DATA = ("dataset", "relation", "record")
 _OF_RUN = (
@@ -35,9 +34,8 @@ def csv_text(book: Book, names: Sequence[str]) -> str:
         book: The book.
         names: Data sets.
     """
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, [*_OF_DATA, *_OF_RUN, *_OF_ENTRY])
-    writer.writeheader()
+    columns = [*_OF_DATA, *_OF_RUN, *_OF_ENTRY]
+    rows = []
     for name in names:
         with book.database.snapshot():
             known, runs = book.data_set(name), book.runs(name)
@@ -46,8 +44,8 @@ def csv_text(book: Book, names: Sequence[str]) -> str:
         for run in runs:
             for entry in map(_entry, run.planned) if run.planned else ({},):
                 cells = data | _run(run, found.get(run.number)) | entry
-                writer.writerow({key: _defused(value) for key, value in cells.items()})
-    return text.getvalue()
+                rows.append([_defused(cells.get(column)) for column in columns])
+    return as_csv(columns, rows)
 
 
 def json_text(book: Book, names: Sequence[str]) -> str:

@@ -13,13 +13,14 @@ from rich.text import Text
 from lightning_dpg.book.wording import (
     GRANT_COLUMNS,
     MARK,
+    PART_COLUMNS,
+    RUN_COLUMNS,
     condition_note,
     grant_cells,
     grant_rule,
-    left_number,
     left_text,
-    method_name,
-    minute,
+    part_cells,
+    run_cells,
     same_edges_note,
     spent_text,
     upper_bounds,
@@ -78,10 +79,9 @@ def show_group(found: dict[str, Any], facts: Sequence[tuple[str, str]]) -> None:
     _print(console, plain(f"{found['group']}: {len(parts)} parts, {kind}"))
     for name, text in facts:
         _print(console, plain(f"{name:9} {text}"))
-    table = _table("part", "total", "delta", "spent", "reserved", "left", "runs", "words")
+    table = _table(*PART_COLUMNS)
     for each in parts:
-        count = str(len(each["releases"]))
-        table.add_row(plain(each["dataset"]), *_numbers(each), count, plain(each["words"]))
+        table.add_row(*map(plain, part_cells(each)))
     _fold_only(table, "part", "words")
     _print(console, table)
     for line in [*_same_edges(parts), *condition_note(found)]:
@@ -100,8 +100,8 @@ def show_all(found: Sequence[dict[str, Any]]) -> None:
     table.add_column("runs", justify="right", no_wrap=True)
     for each in found:
         bar = _bar(each, _SHORT_BAR, console)
-        count = str(len(each["releases"]))
-        table.add_row(plain(each["dataset"]), each["relation"], *_numbers(each), bar, count)
+        name, *numbers, count, _ = part_cells(each)
+        table.add_row(plain(name), each["relation"], *numbers, bar, count)
     _fold_only(table, "data set")
     _print(console, table)
     _print(console, plain("epsilon at the delta of each; runs: budget show NAME"))
@@ -167,14 +167,6 @@ def _print_mark(console: Console, found: Sequence[dict[str, Any]]) -> None:
         _print(console, plain(f"{MARK} only if conditions hold, which budget show NAME tells"))
 
 
-def _numbers(found: dict[str, Any]) -> list[str]:
-    """Total, delta, spent, reserved and left; nothing is left of closed data."""
-    numbers = [digits_up(found[key], 6) for key in ("total", "delta", "spent", "reserved")]
-    if found["conditional"]:
-        numbers[2] += f" {MARK}"
-    return [*numbers, left_number(found)]
-
-
 def _notes(found: dict[str, Any]) -> list[str]:
     """Lines below the bar."""
     notes = [*same_edges_note(found), *upper_bounds(found)]
@@ -227,19 +219,9 @@ def _bar(found: dict[str, Any], places: int, console: Console) -> Text:
 
 def _runs(releases: Sequence[dict[str, Any]], console: Console) -> Table:
     """Runs as a table; user and folder share a column where the terminal is narrow."""
-    numbers = ("run", "reserved (UTC)", "state", "method", "epsilon", "delta")
-    table = _table(*numbers, "who", "folder")
-    narrow = _table(*numbers, "who, folder")
+    table, narrow = _table(*RUN_COLUMNS), _table(*RUN_COLUMNS[:-2], "who, folder")
     for each in releases:
-        cells = (
-            str(each["run"]),
-            minute(each["opened"]),
-            plain(each["outcome"]),
-            plain(method_name(each)),
-            digits_up(each["epsilon"], 6),
-            digits_up(each["delta"], 6),
-        )
-        who, folder = plain(each["who"].partition(",")[0]), plain(each["folder"] or "-")
+        *cells, who, folder = map(plain, run_cells(each))
         table.add_row(*cells, who, folder)
         narrow.add_row(*cells, Text("\n").join([who, folder]))
     widths = _widths(table)

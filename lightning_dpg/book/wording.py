@@ -7,6 +7,8 @@ from lightning_dpg.privacy.budget import digits_up
 
 GRANT_COLUMNS = ("grant", "to", "epsilon", "spent", "delta", "spent delta", "state", "by")
 """Names of the columns of :func:`grant_cells`."""
+PART_COLUMNS = ("part", "total", "delta", "spent", "reserved", "left", "runs", "words")
+RUN_COLUMNS = ("run", "reserved (UTC)", "state", "method", "epsilon", "delta", "who", "folder")
 
 MARK = "†"
 
@@ -124,6 +126,32 @@ def condition_note(found: dict[str, Any]) -> list[str]:
     return [
         f"{MARK} under a condition: the epsilons hold only if the conditions do; in any case {proved}"
     ]
+
+
+def part_cells(found: dict[str, Any]) -> tuple[str, ...]:
+    """Cells of :data:`PART_COLUMNS`; nothing is left of closed data.
+
+    Args:
+        found: Summary of a data set.
+    """
+    numbers = [digits_up(found[key], 6) for key in ("total", "delta", "spent", "reserved")]
+    if found["conditional"]:
+        numbers[2] += f" {MARK}"
+    count = str(len(found["releases"]))
+    return (found["dataset"], *numbers, left_number(found), count, found["words"])
+
+
+def run_cells(run: dict[str, Any]) -> tuple[str, ...]:
+    """Cells of :data:`RUN_COLUMNS`.
+
+    Args:
+        run: A run of a summary.
+    """
+    epsilon, delta = (digits_up(run[key], 6) for key in ("epsilon", "delta"))
+    who = run["who"].partition(",")[0]
+    state, method = run["outcome"], method_name(run)
+    opened = minute(run["opened"])
+    return (str(run["run"]), opened, state, method, epsilon, delta, who, run["folder"] or "-")
 
 
 def grant_cells(grant: dict[str, Any]) -> tuple[str, ...]:

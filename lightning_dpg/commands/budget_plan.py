@@ -23,30 +23,14 @@ def run(book: Any, options: argparse.Namespace) -> None:
     # Start-up time: the imports bring PyTorch.
     from lightning_dpg.book import terminal
     from lightning_dpg.book.partition import parts_of
-    from lightning_dpg.privacy.budget import digits_down, digits_up
-    from lightning_dpg.running.budget_plan import budget_plan
+    from lightning_dpg.running.budget_plan import PLAN_COLUMNS, budget_plan
 
     if parts := parts_of(book, options.name):
         names = ", ".join(part.name for part in parts)
         raise CommandError(f"{options.name}: a group of parts with totals of their own: {names}")
     book.reconcile(options.name)
     rows = budget_plan(book, options.name, options.method, options.releases, options.delta)
-    cells = [
-        (
-            row.method,
-            str(row.share.releases),
-            digits_up(row.share.budget.epsilon, 6) if row.share.budget.epsilon else "none",
-            digits_up(row.share.budget.delta, 6) if row.share.budget.epsilon else "-",
-            "-"
-            if row.share.noise_multiplier is None
-            else digits_down(row.share.noise_multiplier, 4),
-            "-" if row.steps is None else f"{row.steps}",
-        )
-        for row in rows
-    ]
-    terminal.show_table(
-        ("method", "releases", "epsilon each", "delta each", "noise", "steps"), cells
-    )
+    terminal.show_table(PLAN_COLUMNS, [row.cells for row in rows])
     print("each release that the filter of the book lets in; noise is that of most Gaussian steps")
     if not all(row.share.budget.epsilon for row in rows):
         print("none: what is left does not pay for so many releases, whatever their noise")

@@ -11,10 +11,13 @@ from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.metrics.functional import degrees
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MAX_SHOWN_NODES = 3000
+MAX_DEGREES_SHOWN = 60
+INK = "#3478be"
+"""Seen on white and on black."""
+_MATRIX_SIZE = 600
 _COLORS = {"synthetic": "#1f5fa8", "original": "#d9822b"}
 
 
@@ -29,13 +32,11 @@ def degree_figure(graphs: dict[str, Data]) -> "Figure":
     figure = Figure(figsize=(5, 4), layout="constrained")
     axes = figure.add_subplot(xscale="log", yscale="log")
     for name, graph in graphs.items():
-        degree = degrees(graph)
-        values, counts = np.unique(degree[degree > 0], return_counts=True)
-        at_least = counts[::-1].cumsum()[::-1]
         label = name
-        if isolated := int((degree == 0).sum()):
+        if isolated := int((degrees(graph) == 0).sum()):
             label += f" (and {isolated:,} of degree 0)"
-        axes.plot(values, at_least, ".-", color=_COLORS[name], label=label, lw=1, alpha=0.8)
+        curve = np.array(degree_curve(graph)).reshape(-1, 2)
+        axes.plot(*curve.T, ".-", color=_COLORS[name], label=label, lw=1, alpha=0.8)
     axes.set(xlabel="degree", ylabel="nodes of at least this degree")
     axes.grid(which="major", color="0.9")
     axes.legend(frameon=False)
@@ -59,8 +60,10 @@ def adjacency_figure(graphs: dict[str, Data], seed: int) -> "Figure":
     for axes, (name, graph) in zip(
         np.atleast_1d(figure.subplots(1, len(graphs))), graphs.items(), strict=True
     ):
-        _draw_matrix(axes, graph, order, _COLORS[name])
-        axes.set_title(name)
+        axes.imshow(
+            adjacency_pixels(graph, order, _MATRIX_SIZE, _COLORS[name]), interpolation="nearest"
+        )
+        axes.set(title=name, xticks=[], yticks=[])
     shown = f"{len(order):,} nodes"
     if len(order) < graphs["synthetic"].num_nodes:
         shown += " of highest degree"
@@ -84,13 +87,42 @@ def community_order(graph: Data, seed: int) -> NDArray[np.int64]:
     return np.array([node for nodes in by_degree for node in nodes], dtype=np.int64)
 
 
-def _draw_matrix(axes: "Axes", graph: Data, order: NDArray[np.int64], color: str) -> None:
+def adjacency_pixels(
+    graph: Data, order: NDArray[np.int64], largest: int, ink: str = INK
+) -> NDArray[np.uint8]:
+    """Render the adjacency matrix as transparent pixels, darker with more edges per pixel.
+
+    Args:
+        graph: Graph of N nodes.
+        order: Nodes to show, from left to right and from top to bottom.
+        largest: Maximal width in pixels; a smaller graph has one pixel per node.
+        ink: Color of an edge.
+
+    Returns:
+        Red, green, blue and opacity, shape ``(S, S, 4)``.
+    """
+    size = min(largest, len(order))
     place = np.full(graph.num_nodes, -1)
-    place[order] = np.arange(len(order))
+    place[order] = np.arange(len(order)) * size // len(order)
     rows, columns = place[graph.edge_index.cpu().numpy()]
     shown = (rows >= 0) & (columns >= 0)
-    # A square fills its cell, but stays visible.
-    points = max(290 / max(len(order), 1), 0.7)
-    axes.plot(columns[shown], rows[shown], "s", color=color, markersize=points, markeredgewidth=0)
-    limits = (-0.5, len(order) - 0.5)
-    axes.set(xlim=limits, ylim=limits[::-1], aspect="equal", xticks=[], yticks=[])
+    counts = np.zeros((size, size))
+    np.add.at(counts, (rows[shown], columns[shown]), 1)
+    # A single edge must be visible, and the fullest pixels must not make the others fade.
+    full = max(np.quantile(counts[counts > 0], 0.95) if shown.any() else 1.0, 1.0)
+    pixels = np.empty((size, size, 4), dtype=np.uint8)
+    pixels[..., :3] = list(bytes.fromhex(ink.removeprefix("#")))
+    pixels[..., 3] = np.where(counts > 0, 105 + 150 * np.minimum(counts / full, 1), 0)
+    return pixels
+
+
+def degree_curve(graph: Data) -> list[list[int]]:
+    """Degrees above 0 with the number of nodes of at least this degree, thinned for a plot."""
+    degree = degrees(graph)
+    values, counts = np.unique(degree[degree > 0], return_counts=True)
+    at_least = counts[::-1].cumsum()[::-1]
+    if len(values) > MAX_DEGREES_SHOWN:
+        places = np.geomspace(1, len(values), MAX_DEGREES_SHOWN).round().astype(int) - 1
+        kept = np.unique(places)
+        values, at_least = values[kept], at_least[kept]
+    return np.stack([values, at_least], axis=1).tolist() if len(values) else []

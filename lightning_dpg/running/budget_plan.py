@@ -14,12 +14,13 @@ from lightning_dpg.book.refusals import check_open
 from lightning_dpg.book.rows import DataSet, Run, counted
 from lightning_dpg.datamodules.batches import number_of_steps
 from lightning_dpg.errors import CommandError, nearest
-from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.budget import Budget, digits_down, digits_up
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.running import quality
 from lightning_dpg.running.method_list import MethodInfo, list_methods
 from lightning_dpg.running.settings import find_config
 
+PLAN_COLUMNS = ("method", "releases", "epsilon each", "delta each", "noise", "steps")
 _TRAINED = "DPNetGAN"  # stands for methods trained by DP-SGD where none is named
 _NUM_NODES = 100  # plans do not depend on it
 
@@ -38,6 +39,18 @@ class Row(NamedTuple):
     steps: int | None
     share: Share
     measured: list[quality.Measured]
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Cells of :data:`PLAN_COLUMNS`."""
+        budget, noise = self.share.budget, self.share.noise_multiplier
+        numbers = (
+            digits_up(budget.epsilon, 6) if budget.epsilon else "none",
+            digits_up(budget.delta, 6) if budget.epsilon else "-",
+            "-" if noise is None else digits_down(noise, 4),
+            "-" if self.steps is None else str(self.steps),
+        )
+        return (self.method, str(self.share.releases), *numbers)
 
 
 def budget_plan(

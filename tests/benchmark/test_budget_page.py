@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lightning_dpg.benchmark import budget_page, budget_tables
+from lightning_dpg.benchmark import budget_page
 from lightning_dpg.book.book import Book
 from tests.small_book import EVIL, entry, full_book, new_book, run, small_book
 
@@ -51,14 +51,14 @@ def test_the_numbers_are_those_added_up_by_hand(html):
         "left one pure release of epsilon 0.25",
         "edge-level (0.75, 1e-06)-DP (add/remove one undirected edge)",
         "spent 37.5 % reserved 50 % not spent 12.5 %",
-        "PrivGraph 1 0 open",
-        "BTER 0.5 0 ended",
-        "1 ChungLu 0.25 0",
-        "4 ChungLu 0.0625 0",
+        "open PrivGraph 1 0",
+        "ended BTER 0.5 0",
+        "ChungLu 1 0.25 0",
+        "ChungLu 4 0.0625 0",
         "budget verify found no fault",
     ]:
         assert part in text
-    assert text.index("PrivGraph") < text.index("BTER")  # the newest first
+    assert text.index("open PrivGraph") < text.index("ended BTER")  # the newest first
     assert 'aria-label="spent 37.5 %, reserved 50 %, not spent 12.5 %"' in html
     assert 'aria-label="Epsilon spent on crm, 0.75 of 2: spent, total; epsilon by' in html
     assert len(html) < 40_000
@@ -84,7 +84,7 @@ def test_a_changed_book_says_so(tmp_path):
 
 
 def test_many_runs_make_no_endless_page(tmp_path, monkeypatch):
-    monkeypatch.setattr(budget_tables, "MOST_RUNS", 3)
+    monkeypatch.setattr(budget_page, "MOST_RUNS", 3)
     book = new_book(f"sqlite:///{tmp_path}/book.db")
     for _ in range(5):
         run(book, entry(0.125))
@@ -136,7 +136,7 @@ def test_all_numbers_of_a_page_are_of_one_moment(tmp_path, monkeypatch):
     html = budget_page.page(book, ["crm"], "chung_lu")
     text = text_of(html)
     assert "spent epsilon 0.5 (" in text
-    assert "1 ChungLu 1.5 0" in text
+    assert "ChungLu 1 1.5 0" in text
     assert "Epsilon spent on crm, 0.5 of 2" in html
     assert "4 lines" in text  # registered, reserved, booked, closed
 

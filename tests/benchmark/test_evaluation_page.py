@@ -6,14 +6,16 @@ import json
 import re
 from functools import cache
 
+import matplotlib.style
 import networkx as nx
 import numpy as np
 import pytest
+from markupsafe import escape
 
-from lightning_dpg.benchmark.charts import Axis, Series, line_chart
+from lightning_dpg.benchmark.charts import Axis, Series, line_chart, node_link
 from lightning_dpg.benchmark.evaluation import Evaluation, evaluate
 from lightning_dpg.benchmark.evaluation_page import MAX_SHOWN, count_close
-from lightning_dpg.benchmark.shapes import (
+from lightning_dpg.benchmark.pictures import (
     by_community,
     clustering_curve,
     community_curve,
@@ -89,7 +91,7 @@ def test_numbers_are_those_of_json_csv_and_table(page, tmp_path):
                 assert shown == "-"
             else:
                 assert float(shown.replace(",", "")) == pytest.approx(expected, rel=5e-3, abs=5e-4)
-        assert html.escape(GLOSSARY[name].text) in row
+        assert str(escape(GLOSSARY[name].text)) in row
         assert ("↑" in row) == (GLOSSARY[name].better == "higher")
 
 
@@ -101,9 +103,12 @@ def test_guarantee_is_said_or_its_absence(page):
 
 def test_hostile_names_are_text_and_nothing_is_loaded(page):
     assert EVIL not in page
-    assert html.escape(EVIL) in page  # as the title of a node
+    assert str(escape(EVIL)) in page
+    assert "<title>&lt;/script&gt;&lt;script&gt;" in page  # of a node
     markup = re.sub(r"&\w+;", "", page)
-    assert not re.search(r'\b(src|href)="(?!data:)|url\(|@import|fetch\(|XMLHttp|WebSocket', markup)
+    assert not re.search(
+        r'\b(src|href)="(?!data:|#m)|url\(|@import|fetch\(|XMLHttp|WebSocket', markup
+    )
     assert "default-src 'none'" in page
     assert page.count("<script") == 1
 
@@ -188,7 +193,7 @@ def test_equal_communities_are_a_diagonal():
     measured = profile(from_networkx(nx.planted_partition_graph(4, 20, 0.8, 0.01, seed=0)))
     shuffled = measured._replace(communities=np.array([2, 0, 3, 1])[measured.communities])
     picture = community_matrix(measured, shuffled, np.ones(80, dtype=bool))
-    places = re.findall(r'<rect x="(\d+)" y="(\d+)"[^>]*fill-opacity="1.00"', picture)
+    places = re.findall(r'd="M (\d+) (\d+) [^"]*" style="fill: var\(--s0\)"', picture)
     assert [(int(x), int(y)) for x, y in places] == [(24 * k, 24 * k) for k in range(4)]
 
 
@@ -200,10 +205,34 @@ def test_charts_stay_in_their_frame(points, is_log):
     picture = line_chart([Series("real", points)], "t", Axis("x", is_log), Axis("y", is_log))
     assert "nan" not in picture
     assert "inf" not in picture
-    lines = re.findall(r'points="([^"]*)"', picture)
-    assert len(lines) == bool(points)
-    for line in lines:
-        for place in line.split():
-            x, y = map(float, place.split(","))
-            assert 0 <= x <= 360
-            assert 0 <= y <= 230
+    drawn = r'd="([^"]*)" style="[^"]*stroke: var\(--real\); stroke-width: 2'
+    dots = r'<use x="([^"]*)" y="([^"]*)" style="fill: var\(--real\)'
+    lines = [line.replace("M", "L").split("L")[1:] for line in re.findall(drawn, picture)]
+    places = [tuple(map(float, place.split())) for line in lines for place in line]
+    places += [(float(x), float(y)) for x, y in re.findall(dots, picture)]
+    assert len(places) == (2 if len(points) == 1 else len(points))  # a point alone is a dot as well
+    assert all(46 <= x <= 343 and 10 <= y <= 190 for x, y in places)
+
+
+def test_charts_are_the_same_in_any_style_of_a_user_and_have_text_and_colors_of_the_page():
+    series = [Series("real", [(1, 2), (3, 4)]), Series("a", [(1, 1)], "s1")]
+    first = line_chart(series, "<t>", Axis("x"), Axis("y"))
+    with matplotlib.style.context(["dark_background", {"savefig.bbox": "tight"}]):
+        assert line_chart(series, "<t>", Axis("x"), Axis("y")) == first
+    assert 'aria-label="&lt;t&gt;: real, a; y by x"' in first
+    assert ">y by x</text>" in first and ">3</text>" in first
+    assert not re.search("#[0-9a-f]{3}|font|<style|<!--|date", first.replace('href="#m', ""))
+    assert {"var(--real)", "var(--s1)", "var(--faint)"} <= {*re.findall(r"var\([^)]*\)", first)}
+
+
+def test_names_under_the_pointer_are_texts_that_no_number_or_color_changes():
+    names = ["<b>#1d5fae 0.123456", "bell \x07 & $x$"]
+    places, edges = np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[0, 1]])
+    picture = node_link(places, edges, np.array([0, 9]), names, "t")
+    assert re.findall("<title>(.*?)</title>", picture) == [
+        "&lt;b&gt;#1d5fae 0.123456",
+        "bell \x07 &amp; $x$",
+    ]
+    assert re.findall(r"fill: (var\(--s\d\))", picture) == ["var(--s0)", "var(--s1)"]
+    links = set(re.findall('href="#([^"]*)"', picture))
+    assert links == set(re.findall(r'\sid="([^"]*)"', picture))

@@ -1,6 +1,5 @@
 """The report of ``compare`` works in a browser: charts, choices, narrow screens, no network."""
 
-import html
 import json
 import re
 
@@ -8,14 +7,15 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from markupsafe import escape
 
-from lightning_dpg.benchmark import html as report
-from lightning_dpg.benchmark.figures import adjacency_pixels, degree_curve
+from lightning_dpg.benchmark import report
 from lightning_dpg.benchmark.results import COLUMNS, Results
 from lightning_dpg.benchmark.tasks import SINGLE_GRAPHS
 from lightning_dpg.benchmark.tracking import track
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx, write_graph
+from lightning_dpg.metrics.figures import adjacency_pixels, degree_curve
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.glossary import GLOSSARY
 from lightning_dpg.metrics.queries import QUERIES
@@ -175,7 +175,7 @@ def test_queries_open_their_meaning(folder, probed):
         assert seen["loaded"] == []
         assert seen["scrolled"][0] <= seen["scrolled"][1]
     content = (folder / "report.html").read_text()
-    assert all(html.escape(GLOSSARY[query].text) in content for query in QUERIES)
+    assert all(str(escape(GLOSSARY[query].text)) in content for query in QUERIES)
 
 
 def test_narrow_page_does_not_scroll_sideways(folder, probed):
@@ -220,13 +220,13 @@ def test_weights_and_biases_gets_table_and_pictures(folder, tmp_path, monkeypatc
 def test_adjacency_pixels_against_the_matrix():
     graph = nx.gnm_random_graph(40, 90, seed=3)
     order = np.random.default_rng(0).permutation(40)
-    picture = adjacency_pixels(from_networkx(graph), order)
+    picture = adjacency_pixels(from_networkx(graph), order, 320)
     matrix = nx.to_numpy_array(graph, nodelist=list(order))
     np.testing.assert_array_equal(picture[..., 3] > 0, matrix > 0)
-    shown = adjacency_pixels(from_networkx(graph), order[:10])
+    shown = adjacency_pixels(from_networkx(graph), order[:10], 320)
     np.testing.assert_array_equal(shown[..., 3] > 0, matrix[:10, :10] > 0)
     empty = make_graph(torch.empty(0, 2, dtype=torch.long), 3)
-    assert not adjacency_pixels(empty, np.arange(3))[..., 3].any()
+    assert not adjacency_pixels(empty, np.arange(3), 320)[..., 3].any()
     assert degree_curve(empty) == []
 
 

@@ -136,15 +136,15 @@ def test_what_is_left_buys_is_planned_for_the_methods_that_were_used(book, monke
     run(book, entry(1.0), method="ChungLu")
     run(book, entry(0.5), method="MyOwnMethod")
     text = text_of(page(book, ["crm"]))
-    assert "1 ChungLu 0.5 0" in text and "12 ChungLu" in text
-    assert "DPNetGAN" not in text and "pure release 0" not in text
+    assert "ChungLu 1 0.5 0" in text and "ChungLu 12" in text
+    assert "DPNetGAN" not in text and "pure release 1 " not in text
     run(book, entry(0.5), method="MyOwnMethod")
     text = text_of(page(book, ["crm"]))
-    assert "1 ChungLu none" in text and "2 ChungLu" not in text
+    assert "ChungLu 1 none" in text and "ChungLu 2" not in text
     register(book, "web", epsilon=0.1)
     monkeypatch.setattr(budget_plan, "COUNTS", (1,))  # of DP-SGD, each takes a second
     text = text_of(page(book, ["web"]))
-    assert "1 pure release 0.1" in text and "DPNetGAN" not in text  # it cannot keep so little
+    assert "pure release 1 0.1" in text and "DPNetGAN" not in text  # it cannot keep so little
 
 
 def test_the_page_says_what_a_digest_is(book):

@@ -55,7 +55,7 @@ def test_figures_go_to_the_run_folder_and_to_wandb(tmp_path, monkeypatch, is_exa
         )
         module.ledger.spend(entry)
     monkeypatch.setattr(
-        WandbLogger, "log_image", lambda self, key, paths: images.update({key: paths})
+        WandbLogger, "log_image", lambda self, key, paths, step: images.update({key: paths})
     )
     monkeypatch.setattr(WandbLogger, "log_metrics", lambda self, metrics, step=None: None)
     monkeypatch.setattr(WandbLogger, "experiment", None)

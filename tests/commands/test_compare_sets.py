@@ -10,9 +10,10 @@ import torch
 import yaml
 
 from lightning_dpg.benchmark import engine
-from lightning_dpg.benchmark.figures import FIGURE_SIZE, some_matrices
+from lightning_dpg.benchmark.charts import IMAGE_SIZE
 from lightning_dpg.benchmark.grid import Grid, read_methods
 from lightning_dpg.benchmark.jobs import fit_and_evaluate
+from lightning_dpg.benchmark.pictures import some_matrices
 from lightning_dpg.benchmark.tasks import GRAPH_SETS
 from lightning_dpg.graph.io import from_networkx, read_graph
 from lightning_dpg.main import main
@@ -188,8 +189,8 @@ def test_picture_shows_graphs_side_by_side():
     graphs = [nx.complete_graph(3), nx.empty_graph(4), nx.complete_graph(2), nx.empty_graph(1)]
     union = from_networkx(nx.disjoint_union_all(graphs))
     picture = some_matrices(torch.tensor([len(graph) for graph in graphs]))(union)
-    assert picture.shape == (FIGURE_SIZE, FIGURE_SIZE, 4)
-    half = FIGURE_SIZE // 2
+    assert picture.shape == (IMAGE_SIZE, IMAGE_SIZE, 4)
+    half = IMAGE_SIZE // 2
     dark = picture[..., 3] > 60
     shares = [
         dark[rows, columns].mean()

@@ -1,22 +1,34 @@
-"""Distributions and pictures of graphs for the page of an evaluation."""
+"""Pictures and distributions of graphs for the pages of an evaluation and of a benchmark."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import networkx as nx
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
+from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.benchmark.charts import NODE_LINK_LIMIT, heat_map, node_link
-from lightning_dpg.benchmark.figures import adjacency_pixels
-from lightning_dpg.benchmark.pages import image
+from lightning_dpg.benchmark.charts import (
+    IMAGE_SIZE,
+    NODE_LINK_LIMIT,
+    Axis,
+    heat_map,
+    image,
+    node_link,
+)
+from lightning_dpg.datamodules.graph_set import split_graphs
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.metrics.figures import MAX_SHOWN_NODES
+from lightning_dpg.metrics.communities import LOUVAIN_SEED
+from lightning_dpg.metrics.figures import INK, MAX_SHOWN_NODES, adjacency_pixels, community_order
 from lightning_dpg.metrics.functional import degrees
-from lightning_dpg.metrics.queries import Profile
+from lightning_dpg.metrics.queries import Profile, align
 
+TILES = 9
+"""Graphs of a set that a picture shows."""
 MAX_POINTS = 60
 MAX_COMMUNITIES = 12
+DEGREES = (Axis("degree", True, low=1), Axis("nodes of at least this degree", True, low=1))
 _LAYOUT_SEED = 0
 
 
@@ -65,7 +77,7 @@ def ranked(communities: NDArray[np.int64]) -> NDArray[np.int64]:
     return rank[communities]
 
 
-def community_matrix(real: Profile, synthetic: Profile, common: NDArray[np.bool_]) -> str:
+def community_matrix(real: Profile, synthetic: Profile, common: NDArray[np.bool_]) -> Markup:
     """Draw how the largest communities of the real graph spread over those of a synthetic graph.
 
     Args:
@@ -98,7 +110,7 @@ class Drawer:
         self.is_small = real.graph.num_nodes <= NODE_LINK_LIMIT
         self.places = layout(real.graph) if self.is_small else None
 
-    def draw(self, measured: Profile, title: str, is_shared: bool) -> str:
+    def draw(self, measured: Profile, title: str, is_shared: bool) -> Markup:
         """Draw a graph.
 
         Args:
@@ -109,7 +121,7 @@ class Drawer:
         graph = measured.graph
         leader = self.real if is_shared else measured
         if graph.num_nodes > NODE_LINK_LIMIT or not self.is_small:
-            return image(adjacency_pixels(graph, by_community(leader)), title)
+            return image(adjacency_pixels(graph, by_community(leader), IMAGE_SIZE), title)
         places = self.places if is_shared and self.places is not None else layout(graph)
         names: Sequence[str] = (self.real if is_shared else measured).graph.node_names
         groups = ranked(leader.communities)
@@ -133,3 +145,54 @@ def by_community(measured: Profile) -> NDArray[np.int64]:
     if not measured.communities.size:
         return kept
     return kept[np.lexsort((-degree[kept], ranked(measured.communities)[kept]))]
+
+
+def renderer(real: Data) -> Callable[[Data], NDArray[np.uint8]]:
+    """Return a function that renders graphs or sets as RGBA pixels in the node order of ``real``.
+
+    Args:
+        real: Real graph, or union of a set with its ``sizes``.
+
+    Returns:
+        Function from a graph to red, green, blue and opacity, shape ``(S, S, 4)``.
+    """
+    sizes = real.get("sizes")
+    return one_matrix(real) if sizes is None else some_matrices(sizes)
+
+
+def one_matrix(real: Data) -> Callable[[Data], NDArray[np.uint8]]:
+    """Return a function that renders graphs in the order of the communities of ``real``."""
+    order = community_order(real, LOUVAIN_SEED)
+    return lambda graph: adjacency_pixels(graph, order, IMAGE_SIZE)
+
+
+def some_matrices(sizes: Tensor) -> Callable[[Data], NDArray[np.uint8]]:
+    """Return a function that renders sets of graphs of given sizes: :data:`TILES` framed tiles.
+
+    Args:
+        sizes: Number of nodes of each graph, shape ``(G,)``.
+    """
+    shown = np.linspace(0, len(sizes) - 1, min(TILES, len(sizes))).round().astype(int)
+    side = int(np.ceil(np.sqrt(len(shown))))
+    width = IMAGE_SIZE // side - 4  # of a tile within its frame
+
+    def render(union: Data) -> NDArray[np.uint8]:
+        graphs = split_graphs(union, sizes.tolist())
+        figure = np.zeros((IMAGE_SIZE, IMAGE_SIZE, 4), dtype=np.uint8)
+        for place, number in enumerate(shown):
+            graph = graphs[number]
+            tile = adjacency_pixels(graph, community_order(graph, LOUVAIN_SEED), width)
+            stretched = np.arange(width) * len(tile) // width
+            top, left = (IMAGE_SIZE * k // side + 1 for k in divmod(place, side))
+            frame = figure[top : top + width + 2, left : left + width + 2]
+            frame[...] = (*bytes.fromhex(INK.removeprefix("#")), 60)
+            frame[1:-1, 1:-1] = tile[stretched][:, stretched]
+        return figure
+
+    return render
+
+
+def aligned(graph: Data, real: Data) -> Data:
+    """Put a graph on the node numbers of the real graph if both have the same nodes."""
+    alignment = align(graph, real)
+    return graph if alignment is None else alignment.graph

@@ -1,0 +1,65 @@
+"""Tables as text, CSV and Markdown, and values as JSON."""
+
+import csv
+import io
+import json
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+
+def as_text(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
+    """Lines of a table whose columns are aligned.
+
+    Args:
+        rows: Texts of the cells; the first row is the head.
+        left: Columns that are aligned on the left, the others are on the right.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            text.ljust(width) if place in left else text.rjust(width)
+            for place, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def as_csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Text of a CSV file, with the line ends of RFC 4180; a cell of None is empty.
+
+    Args:
+        head: Names of the columns.
+        rows: Values of the cells.
+    """
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([head, *rows])
+    return text.getvalue()
+
+
+def as_json(values: Any) -> str:
+    """Text of a file of strict JSON, which has no nan and no infinity.
+
+    Args:
+        values: Plain values, with lists and dictionaries of them.
+
+    Raises:
+        ValueError: If a number is nan or infinite.
+    """
+    return json.dumps(values, indent=2, allow_nan=False) + "\n"
+
+
+def as_markdown(
+    head: Sequence[str], rows: Iterable[Sequence[str]], left: Collection[int] = (0,)
+) -> list[str]:
+    """Lines of a table in Markdown.
+
+    Args:
+        head: Names of the columns.
+        rows: Texts of the cells.
+        left: Columns that are aligned on the left, the others are on the right.
+    """
+    rule = "|".join("---" if place in left else "---:" for place in range(len(head)))
+    first, *others = (
+        f"|{'|'.join(f' {text} ' if text else ' ' for text in row)}|" for row in (head, *rows)
+    )
+    return [first, f"|{rule}|", *others]

@@ -265,10 +265,3 @@ def test_no_method_loses_more_than_it_claims(audit, data_root, config, view, eps
         graph += ["--trainer.max_epochs", "1"]
     code, _ = audit("--config", config, "--view", view, "--confidence", "0.999", *graph)
     assert code == 0
-
-
-def test_views_of_version_0_1_have_another_name(audit, capfd):
-    options = ("--config", "erdos_renyi", "--canaries", "4", "--confidence", "0.999")
-    _, result = audit(*options, "--view", "transcript")
-    assert result["view"] == "white_box"
-    assert "--view transcript is now --view white_box\n" in capfd.readouterr().err

@@ -7,7 +7,7 @@ no link.
 
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch

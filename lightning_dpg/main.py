@@ -4,6 +4,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from lightning_dpg import __version__
 from lightning_dpg.cli.quiet import mute_known_warnings
@@ -19,6 +20,7 @@ from lightning_dpg.commands import (
     plan,
     verify,
 )
+from lightning_dpg.commands.arguments import call
 from lightning_dpg.errors import (
     FAULT,
     INTERRUPTED,
@@ -34,16 +36,16 @@ DEBUG_VARIABLE = "LIGHTNING_DPG_DEBUG"
 
 LIGHTNING_COMMANDS = ("fit", "validate", "test", "predict")
 OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
-    "generate": generate.run,
-    "verify": verify.run,
-    "card": card.run,
+    "generate": partial(call, generate.generate),
+    "verify": partial(call, verify.verify),
+    "card": partial(call, card.card),
     "evaluate": evaluate.run,
     "compare": compare.run,
-    "audit": audit.run,
-    "attack": attack.run,
-    "plan": plan.run,
+    "audit": partial(call, audit.audit),
+    "attack": partial(call, attack.attack),
+    "plan": partial(call, plan.plan),
     "budget": budget.run,
-    "list": list_.run,
+    "list": partial(call, list_.list_),
 }
 
 HELP = """\

@@ -21,7 +21,7 @@ from lightning_dpg.benchmark.grid import (
 )
 from lightning_dpg.benchmark.jobs import Job, read_result, run_jobs, write_result
 from lightning_dpg.benchmark.report import page
-from lightning_dpg.benchmark.result_folder import locked
+from lightning_dpg.benchmark.result_folder import BrokenOffError, locked
 from lightning_dpg.benchmark.results import Results, markdown, write_csv
 from lightning_dpg.benchmark.study import Arguments, complete
 from lightning_dpg.benchmark.workers import SeparateProcesses
@@ -31,10 +31,6 @@ from lightning_dpg.graph.whole_files import whole_file
 from lightning_dpg.interfaces import Identity
 from lightning_dpg.running.measurement import contents_of_graph, contents_of_set, log_reading
 from lightning_dpg.running.python_errors import readable_errors
-
-
-class BrokenOffError(CommandError):
-    """Early end of a benchmark; the results of finished jobs are kept."""
 
 
 def benchmark(

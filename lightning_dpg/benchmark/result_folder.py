@@ -15,6 +15,10 @@ DRAWN = "synthetic-0.npz"
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
+class BrokenOffError(CommandError):
+    """Early end of a benchmark; the results of finished jobs are kept."""
+
+
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Lock a folder against other processes; the lock ends with this process in any case.

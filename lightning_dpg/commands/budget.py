@@ -1,16 +1,17 @@
 """``budget``: the book of what data sets have spent over all their releases."""
 
-import argparse
-import os
+import inspect
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lightning_dpg.book.owner_token import VARIABLE as TOKEN_VARIABLE
-from lightning_dpg.book.urls import BOOK_VARIABLE
-from lightning_dpg.commands import budget_export, budget_html, budget_owner, budget_plan
-from lightning_dpg.commands.budget_parser import BudgetParser
-from lightning_dpg.errors import CommandError
+from lightning_dpg.commands.arguments import Parser, add_arguments
+from lightning_dpg.commands.budget_book import opened
+from lightning_dpg.commands.budget_export import export
+from lightning_dpg.commands.budget_html import html
+from lightning_dpg.commands.budget_owner import close, grant, init, register
+from lightning_dpg.commands.budget_plan import plan
 
 DESCRIPTION = """\
 The budget book: what a data set has spent over all its releases.
@@ -22,115 +23,78 @@ be added to earlier ones."""
 
 def run(args: list[str]) -> None:
     """Run one of the subcommands."""
-    parser = BudgetParser(
-        prog="lightning_dpg budget",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = Parser(prog="lightning_dpg budget", description=DESCRIPTION)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    place = BudgetParser(add_help=False)
-    place.add_argument(
-        "--book",
-        metavar="URL",
-        help=f"sqlite:///book.db or postgresql://user@host/database; by default ${BOOK_VARIABLE}",
-    )
-
-    def command(name: str, does: str) -> argparse.ArgumentParser:
-        return commands.add_parser(name, parents=[place], help=does, description=does)
-
-    made = command("init", "make a book")
-    budget_owner.add_token(made, "make this file, without which no owner's command is let in")
-    budget_owner.add_registration(
-        command("register", "register data, with the total of all their releases")
-    )
-    budget_owner.add_grant(
-        command("grant", "let a user spend part of a total; approve a grant; give a role")
-    )
-    closed = command("close", "let no further run spend on a data set, for good")
-    closed.add_argument("name", metavar="NAME", help="data set")
-    budget_owner.add_token(closed)
-    show = command("show", "total, spent, reserved and left")
-    show.add_argument("name", nargs="?", metavar="NAME", help="data set or group; by default all")
-    show.add_argument("--json", action="store_true", help="numbers for programs")
-    history = command("history", "all lines of the log, oldest first")
-    history.add_argument(
-        "name", nargs="?", metavar="NAME", help="data set or group; by default all"
-    )
-    budget_plan.add_arguments(command("plan", "what is left buys, in equal further releases"))
-    budget_export.add_arguments(command("export", "all releases as CSV or JSON, without secrets"))
-    budget_html.add_arguments(command("html", "write one page for the officer"))
-    checked = command(
-        "verify", "find changed, removed and inserted lines; exit code 1 if there are any"
-    )
-    budget_owner.add_token(checked, "also find lines of owners that were written without it")
-    options = parser.parse_args(args)
-    url = options.book or os.environ.get(BOOK_VARIABLE)
-    if not url:
-        raise CommandError(f"no book: give --book URL, or set {BOOK_VARIABLE}")
-    # Start-up time: a wrong option is refused before PyTorch is imported.
-    from lightning_dpg.book.book import Book
-
-    book = Book(url, is_new=options.command == "init", token=_token(options))
-    try:
-        _COMMANDS[options.command](book, options)
-    finally:
-        book.close()
+    for name, function in _COMMANDS.items():
+        does = (inspect.getdoc(function) or "").partition("\n")[0]
+        add_arguments(commands.add_parser(name, help=does), function)
+    options = vars(parser.parse_args(args))
+    _COMMANDS[options.pop("command")](**options)
 
 
-def _token(options: argparse.Namespace) -> Path | None:
-    """File of the owner's token, from the option or, of a command that only may need it, a variable."""
-    named = os.environ.get(TOKEN_VARIABLE)
-    given: Path | None = getattr(options, "token", None)
-    is_optional = options.command in ("register", "grant", "close")
-    return given or (Path(named) if named and is_optional else None)
+def show(name: str | None = None, *, json: bool = False, book: str | None = None) -> None:
+    """Print total, spent, reserved and left.
 
+    Args:
+        name: Data set or group; by default all.
+        json: Print numbers for programs.
+        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+    """
+    with opened(book) as place:
+        # Start-up time: the import brings PyTorch.
+        from lightning_dpg.book import terminal
+        from lightning_dpg.book.errors import BookError
+        from lightning_dpg.book.partition import group_facts, group_summary, parts_of
+        from lightning_dpg.book.report import as_json, summary
 
-def _show(book: Any, options: argparse.Namespace) -> None:
-    # Start-up time: the import brings PyTorch.
-    from lightning_dpg.book import terminal
-    from lightning_dpg.book.errors import BookError
-    from lightning_dpg.book.partition import group_facts, group_summary, parts_of
-    from lightning_dpg.book.report import as_json, summary
-
-    try:
-        book.check()
-    except BookError as error:  # what it holds is shown, but nobody should rely on it
-        print(f"warning: {error}", file=sys.stderr)
-    if options.name and parts_of(book, options.name):
-        book.reconcile()
-        of_group = group_summary(book, options.name)
-        if options.json:
-            print(as_json(of_group))
+        try:
+            place.check()
+        except BookError as error:  # what it holds is shown, but nobody should rely on it
+            print(f"warning: {error}", file=sys.stderr)
+        if name and parts_of(place, name):
+            place.reconcile()
+            of_group = group_summary(place, name)
+            if json:
+                print(as_json(of_group))
+            else:
+                terminal.show_group(of_group, group_facts(of_group))
+            return
+        place.reconcile(name)
+        names = [name] if name else [each.name for each in place.data_sets()]
+        found = [summary(place, each) for each in names]
+        if json:
+            print(as_json(found[0] if name else found))
+        elif name:
+            terminal.show(found[0])
+        elif found:
+            terminal.show_all(found)
         else:
-            terminal.show_group(of_group, group_facts(of_group))
-        return
-    book.reconcile(options.name)
-    names = [options.name] if options.name else [each.name for each in book.data_sets()]
-    found = [summary(book, name) for name in names]
-    if options.json:
-        print(as_json(found[0] if options.name else found))
-    elif options.name:
-        terminal.show(found[0])
-    elif found:
-        terminal.show_all(found)
-    else:
-        print(f"{book.url}: no data set is registered")
+            print(f"{place.url}: no data set is registered")
 
 
-def _history(book: Any, options: argparse.Namespace) -> None:
-    # Start-up time: the import brings PyTorch.
-    from lightning_dpg.book.log import lines
-    from lightning_dpg.book.partition import names_of
+def history(name: str | None = None, *, book: str | None = None) -> None:
+    """Print all lines of the log, oldest first.
 
-    known = set(names_of(book, options.name)) if options.name else set()
-    runs = {each.number for name in known for each in book.runs(name)}
-    numbers = {each.number for name in known for each in book.grants(name)}
-    for line in lines(book.database):
-        facts = line.facts
-        is_named = known & {facts.get("name"), facts.get("dataset")}
-        is_approved = line.kind == "approve" and facts["number"] in numbers
-        if not known or is_named or is_approved or facts.get("run") in runs:
-            print(f"{line.line:>6}  {line.time[:19].replace('T', ' ')}  {_what(line.kind, facts)}")
+    Args:
+        name: Data set or group; by default all.
+        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+    """
+    with opened(book) as place:
+        # Start-up time: the import brings PyTorch.
+        from lightning_dpg.book.log import lines
+        from lightning_dpg.book.partition import names_of
+
+        known = set(names_of(place, name)) if name else set()
+        runs = {each.number for named in known for each in place.runs(named)}
+        numbers = {each.number for named in known for each in place.grants(named)}
+        for line in lines(place.database):
+            facts = line.facts
+            is_named = known & {facts.get("name"), facts.get("dataset")}
+            is_approved = line.kind == "approve" and facts["number"] in numbers
+            if not known or is_named or is_approved or facts.get("run") in runs:
+                print(
+                    f"{line.line:>6}  {line.time[:19].replace('T', ' ')}  {_what(line.kind, facts)}"
+                )
 
 
 def _what(kind: str, facts: dict[str, Any]) -> str:
@@ -152,19 +116,31 @@ def _what(kind: str, facts: dict[str, Any]) -> str:
     return f"run {facts['run']}: {facts['outcome']}, {sum(facts['booked'])} steps booked in all"
 
 
-def _verify(book: Any, options: argparse.Namespace) -> None:
-    # Start-up time: the import brings PyTorch.
-    from lightning_dpg.book.log import lines
-    from lightning_dpg.book.verification import faults
+def verify(*, token: Path | None = None, book: str | None = None) -> None:
+    """Find changed, removed and inserted lines; exit code 1 if there are any.
 
-    found = faults(book.database)
-    if options.token and not found:
-        found = book.owner_faults()
-    if found:
-        print("\n".join(found))
-        raise SystemExit(1)
-    log = lines(book.database)
-    print(f"{book.url}: {len(log)} lines, no fault; last hash {log[-1].hash if log else 'none'}")
+    Args:
+        token: File with the owner's token, to also find lines of owners that were written without it.
+        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+
+    Raises:
+        SystemExit: With code 1, if there are any.
+    """
+    with opened(book, token) as place:
+        # Start-up time: the import brings PyTorch.
+        from lightning_dpg.book.log import lines
+        from lightning_dpg.book.verification import faults
+
+        found = faults(place.database)
+        if token and not found:
+            found = place.owner_faults()
+        if found:
+            print("\n".join(found))
+            raise SystemExit(1)
+        log = lines(place.database)
+        print(
+            f"{place.url}: {len(log)} lines, no fault; last hash {log[-1].hash if log else 'none'}"
+        )
 
 
 _OWNER_LINES = {
@@ -176,15 +152,7 @@ _OWNER_LINES = {
     "approve": "grant {number}: approved by {user}",
     "close_data_set": "closed {name}, by {user}",
 }
-_COMMANDS = {
-    "init": budget_owner.init,
-    "register": budget_owner.register,
-    "grant": budget_owner.grant,
-    "close": budget_owner.close,
-    "show": _show,
-    "history": _history,
-    "plan": budget_plan.run,
-    "export": budget_export.run,
-    "html": budget_html.run,
-    "verify": _verify,
+_COMMANDS: dict[str, Callable[..., None]] = {
+    function.__name__: function
+    for function in (init, register, grant, close, show, history, plan, export, html, verify)
 }

@@ -1,36 +1,46 @@
 """``budget export``: all releases for programs of an officer."""
 
-import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
+from lightning_dpg.commands.budget_book import opened
 from lightning_dpg.errors import CommandError
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="data set or group; by default all")
-    parser.add_argument("--format", choices=("csv", "json"), required=True, help="of the file")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="by default the terminal")
-    parser.add_argument("--overwrite", action="store_true", help="replace a file that is there")
+if TYPE_CHECKING:
+    from lightning_dpg.book.book import Book
 
 
-def run(book: Any, options: argparse.Namespace) -> None:
-    """Write the releases with their ledger entries."""
-    # Start-up time: the import brings PyTorch.
-    from lightning_dpg.book.export import csv_text, json_text
+def export(
+    name: str | None = None,
+    *,
+    format: Literal["csv", "json"],
+    output: Path | None = None,
+    overwrite: bool = False,
+    book: str | None = None,
+) -> None:
+    """Write all releases as CSV or JSON, without secrets.
 
-    if options.output is not None:
-        check_output(options.output, overwrite=options.overwrite)
-    names = names_of(book, options.name)
-    content = (csv_text if options.format == "csv" else json_text)(book, names)
-    if options.output is None:
+    Args:
+        name: Data set or group; by default all.
+        format: Format of the file.
+        output: The file; by default the terminal.
+        overwrite: Replace a file that is there.
+        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+    """
+    if output is not None:
+        check_output(output, overwrite=overwrite)
+    with opened(book) as found:
+        # Start-up time: the import brings PyTorch.
+        from lightning_dpg.book.export import csv_text, json_text
+
+        content = (csv_text if format == "csv" else json_text)(found, names_of(found, name))
+    if output is None:
         print(content, end="")
     else:
-        write(options.output, content)
+        write(output, content)
 
 
-def names_of(book: Any, name: str | None) -> list[str]:
+def names_of(book: "Book", name: str | None) -> list[str]:
     """Names of data sets to show, after killed runs were reconciled.
 
     Args:

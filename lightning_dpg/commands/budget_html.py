@@ -1,34 +1,38 @@
 """``budget html``: one page for the officer."""
 
-import argparse
 from pathlib import Path
-from typing import Any
 
+from lightning_dpg.commands.budget_book import opened
 from lightning_dpg.commands.budget_export import check_output, names_of, write
 from lightning_dpg.errors import CommandError
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="data set or group; by default all")
-    parser.add_argument(
-        "--output", type=Path, metavar="FILE", default=Path("budget.html"), help="(budget.html)"
-    )
-    parser.add_argument(
-        "--method", help="of the planned further releases; by default those of the runs"
-    )
-    parser.add_argument("--overwrite", action="store_true", help="replace a file that is there")
+def html(
+    name: str | None = None,
+    *,
+    output: Path = Path("budget.html"),
+    method: str | None = None,
+    overwrite: bool = False,
+    book: str | None = None,
+) -> None:
+    """Write one page for the officer.
 
+    Args:
+        name: Data set or group; by default all.
+        output: The file.
+        method: Method of the planned further releases; by default those of the runs.
+        overwrite: Replace a file that is there.
+        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+    """
+    check_output(output, overwrite=overwrite)
+    with opened(book) as found:
+        # Start-up time: the import brings PyTorch.
+        from lightning_dpg.benchmark.budget_page import page
 
-def run(book: Any, options: argparse.Namespace) -> None:
-    """Write the page."""
-    # Start-up time: the import brings PyTorch.
-    from lightning_dpg.benchmark.budget_page import page
-
-    check_output(options.output, overwrite=options.overwrite)
-    names = names_of(book, options.name)
-    if not names:
-        raise CommandError(
-            f"{book.url}: no data set is registered\nsee python -m lightning_dpg budget register"
-        )
-    write(options.output, page(book, names, options.method))
+        names = names_of(found, name)
+        if not names:
+            raise CommandError(
+                f"{found.url}: no data set is registered\n"
+                "see python -m lightning_dpg budget register"
+            )
+        write(output, page(found, names, method))

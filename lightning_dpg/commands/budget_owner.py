@@ -1,86 +1,97 @@
 """``budget init``, ``register``, ``grant`` and ``close``: what an owner does with a budget book."""
 
-import argparse
+import contextlib
 import math
+import os
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from lightning_dpg.book.owner_token import VARIABLE
+from lightning_dpg.commands.budget_book import opened
 from lightning_dpg.errors import CommandError, Refusal
+from lightning_dpg.graph.kind import Kind
+
+if TYPE_CHECKING:
+    from lightning_dpg.book.book import Book
+    from lightning_dpg.book.grants import Grant
+    from lightning_dpg.book.rows import DataSet
+    from lightning_dpg.interfaces import Identity
 
 
-def add_token(parser: argparse.ArgumentParser, does: str = "file with the owner's token") -> None:
-    """Add the option of the owner's token."""
-    parser.add_argument("--token", type=Path, metavar="FILE", help=does)
+def init(*, token: Path | None = None, book: str | None = None) -> None:
+    """Make a book.
+
+    Args:
+        token: Make this file, without which no owner's command is let in.
+        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+    """
+    with opened(book, token, is_new=True) as made:
+        print(f"made the budget book {made.url}\nit is as private as the data: keep a backup")
+    if token:
+        print(f"made the token of its owner, {token}: keep it where no spender can read it")
 
 
-def add_registration(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``register``."""
-    parser.add_argument("name", metavar="NAME", help="name of the data in the book")
-    parser.add_argument("--data", required=True, help="file, folder of a set, or name, as of fit")
-    parser.add_argument(
-        "--relation", required=True, help="what the total protects: edge, node or local_graph"
-    )
-    parser.add_argument("--epsilon", type=float, required=True, help="total of all releases")
-    parser.add_argument("--delta", type=float, required=True, help="total of all releases")
-    parser.add_argument(
-        "--kind", default="undirected", help="undirected, directed or bipartite, as in fit"
-    )
-    parser.add_argument("--undirected", action="store_true", help="drop directions, as in fit")
-    parser.add_argument("--source-column", help="column of the first id of each edge, as in fit")
-    parser.add_argument("--target-column", help="column of the second id, as in fit")
-    parser.add_argument("--left-nodes", metavar="FILE", help="ids of all left nodes, as in fit")
-    parser.add_argument("--right-nodes", metavar="FILE", help="ids of all right nodes, as in fit")
-    parser.add_argument("--nodes", metavar="FILE", help="table of the nodes, as in fit")
-    parser.add_argument("--node-column", help="its column of ids, as in fit")
-    parser.add_argument("--side-column", help="its column of sides, as in fit")
-    parser.add_argument(
-        "--missing-ids", choices=["refuse", "drop"], help="rows of edges without an id, as in fit"
-    )
-    parser.add_argument(
-        "--max-degree", type=int, help="edges of a node at most (public), for a node-level total"
-    )
-    parser.add_argument("--words", default="", help="words of the owner")
-    parser.add_argument(
-        "--part-of",
-        default="",
-        metavar="GROUP",
-        help="you declare: each record lies in one part of GROUP, and public facts say in which",
-    )
-    parser.add_argument(
-        "--two-persons",
-        action="store_true",
-        help="runs need grants, and grants need approval by a second person",
-    )
-    parser.add_argument(
-        "--other-people",
-        action="store_true",
-        help="register data although more than half of their nodes are those of other registered data",
-    )
-    add_token(parser)
+def register(
+    name: str,
+    *,
+    data: str,
+    relation: str,
+    epsilon: float,
+    delta: float,
+    kind: Kind = "undirected",
+    undirected: bool = False,
+    source_column: str | None = None,
+    target_column: str | None = None,
+    left_nodes: str | None = None,
+    right_nodes: str | None = None,
+    nodes: str | None = None,
+    node_column: str | None = None,
+    side_column: str | None = None,
+    missing_ids: Literal["refuse", "drop"] | None = None,
+    max_degree: int | None = None,
+    words: str = "",
+    part_of: str = "",
+    two_persons: bool = False,
+    other_people: bool = False,
+    token: Path | None = None,
+    book: str | None = None,
+) -> None:
+    """Register data, with the total of all their releases.
 
-
-def add_grant(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``grant``."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="data set")
-    parser.add_argument("--to", metavar="USER", help="user of the system, or of PostgreSQL")
-    parser.add_argument("--epsilon", type=float, help="largest sum over all runs of the user")
-    parser.add_argument("--delta", type=float, default=0.0, help="largest sum; 0 by default")
-    parser.add_argument("--approve", type=int, metavar="NUMBER", help="approve a grant of another")
-    parser.add_argument("--role", help="of a user of PostgreSQL: spender or owner")
-    add_token(parser)
-
-
-def init(book: Any, options: argparse.Namespace) -> None:
-    """Say what was made."""
-    print(f"made the budget book {book.url}\nit is as private as the data: keep a backup")
-    if options.token:
-        print(f"made the token of its owner, {options.token}: keep it where no spender can read it")
-
-
-def register(book: Any, options: argparse.Namespace) -> None:
-    """Register data, with the total of all their releases."""
+    Args:
+        name: Name of the data in the book.
+        data: File, folder of a set, or name, as of ``fit``.
+        relation: What the total protects: edge, node or local_graph.
+        epsilon: Total of all releases.
+        delta: Total of all releases.
+        kind: Kind of the graph, as in ``fit``.
+        undirected: Drop directions, as in ``fit``.
+        source_column: Column of the first id of each edge, as in ``fit``.
+        target_column: Column of the second id, as in ``fit``.
+        left_nodes: Ids of all left nodes, as in ``fit``.
+        right_nodes: Ids of all right nodes, as in ``fit``.
+        nodes: Table of the nodes, as in ``fit``.
+        node_column: Its column of ids, as in ``fit``.
+        side_column: Its column of sides, as in ``fit``.
+        missing_ids: Rows of edges without an id, as in ``fit``.
+        max_degree: Edges of a node at most (public), for a node-level total.
+        words: Words of the owner.
+        part_of: Group of which these data are a part. You declare: each record lies in one part, and
+            public facts say in which.
+        two_persons: Runs need grants, and grants need approval by a second person.
+        other_people: Register data although more than half of their nodes are those of other
+            registered data.
+        token: File with the owner's token; by default ``$LIGHTNING_DPG_BOOK_TOKEN``.
+        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+    """
+    _check_budget("a total", epsilon, delta, is_positive=True)
+    if not name.strip():
+        raise CommandError("a data set needs a name")
+    if max_degree is not None and max_degree < 1:
+        raise CommandError(f"--max-degree must be 1 or more, got {max_degree}")
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.book.identity import protected_unit
     from lightning_dpg.book.refusals import in_common
@@ -88,95 +99,138 @@ def register(book: Any, options: argparse.Namespace) -> None:
     from lightning_dpg.privacy.budget import Budget
     from lightning_dpg.privacy.events import Relation
 
-    relation = Relation(options.relation)
-    _check_budget("a total", options.epsilon, options.delta, is_positive=True)
-    if not options.name.strip():
-        raise CommandError("a data set needs a name")
-    if options.max_degree is not None and options.max_degree < 1:
-        raise CommandError(f"--max-degree must be 1 or more, got {options.max_degree}")
-    content = _data(options).identity()
-    found, people = book.fingerprint(content), book.marks(content)
-    near = [
-        known
-        for known in book.same_people(found, people, relation)
-        if not options.part_of or known.part_of != options.part_of
-    ]
-    if near and not options.other_people:
-        raise _same_people(near[0], in_common(near[0], found, content), options.name)
-    book.register(
-        options.name,
-        found,
-        relation=relation,
-        total=Budget(options.epsilon, options.delta),
-        record_unit=protected_unit(relation, found.record),
-        words=options.words,
-        max_degree=options.max_degree,
-        part_of=options.part_of,
-        two_persons=options.two_persons,
-        people=people,
-    )
-    print(
-        f"registered {options.name}: relation {relation}, record "
-        f"{book.data_set(options.name).record}, total epsilon {options.epsilon:g}, delta "
-        f"{options.delta:g}"
-    )
-    for other in same_edges(book.database, options.name):
-        print(
-            f"the same edges are registered as {other.name!r} for the relation {other.relation}: "
-            "neither total has the runs of the other one"
+    protected = Relation(relation)
+    of_one_graph = {
+        "source_column": source_column,
+        "target_column": target_column,
+        "left_nodes": left_nodes,
+        "right_nodes": right_nodes,
+        "nodes": nodes,
+        "node_column": node_column,
+        "side_column": side_column,
+        "missing_ids": missing_ids,
+    }
+    with _opened_by_owner(book, token) as place:
+        content = _identity(data, undirected, kind, of_one_graph)
+        found, people = place.fingerprint(content), place.marks(content)
+        near = [
+            known
+            for known in place.same_people(found, people, protected)
+            if not part_of or known.part_of != part_of
+        ]
+        if near and not other_people:
+            raise _same_people(near[0], in_common(near[0], found, content), name)
+        place.register(
+            name,
+            found,
+            relation=protected,
+            total=Budget(epsilon, delta),
+            record_unit=protected_unit(protected, found.record),
+            words=words,
+            max_degree=max_degree,
+            part_of=part_of,
+            two_persons=two_persons,
+            people=people,
         )
+        print(
+            f"registered {name}: relation {protected}, record {place.data_set(name).record}, "
+            f"total epsilon {epsilon:g}, delta {delta:g}"
+        )
+        for other in same_edges(place.database, name):
+            print(
+                f"the same edges are registered as {other.name!r} for the relation "
+                f"{other.relation}: neither total has the runs of the other one"
+            )
     for known in near:
         print(
             f"warning: {in_common(known, found, content)}; if they are on the same people, their totals "
             "add up",
             file=sys.stderr,
         )
-    if options.two_persons:
+    if two_persons:
         print("no run is let in before a grant that two persons made: budget grant")
 
 
-def grant(book: Any, options: argparse.Namespace) -> None:
-    """Grant part of a total to a user, approve a grant, or give a role on PostgreSQL."""
-    asked = [options.role, options.approve, options.epsilon]
-    if sum(each is not None for each in asked) != 1:
+def grant(
+    name: str | None = None,
+    *,
+    to: str | None = None,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    approve: int | None = None,
+    role: Literal["spender", "owner"] | None = None,
+    token: Path | None = None,
+    book: str | None = None,
+) -> None:
+    """Let a user spend part of a total; approve a grant; give a role.
+
+    Args:
+        name: Data set.
+        to: User of the system, or of PostgreSQL.
+        epsilon: Largest sum over all runs of the user.
+        delta: Largest sum over all runs of the user.
+        approve: Number of a grant of another owner, to approve it.
+        role: Role of a user of PostgreSQL: spender or owner.
+        token: File with the owner's token; by default ``$LIGHTNING_DPG_BOOK_TOKEN``.
+        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+    """
+    if sum(each is not None for each in (role, approve, epsilon)) != 1:
         raise CommandError(
             "say one of three things:\nNAME --to USER --epsilon E [--delta D]\n--approve NUMBER\n"
             "--role spender --to USER"
         )
-    if options.approve is not None:
-        made = book.approve(options.approve)
-        print(f"approved {_in_words(made)}")
-        return
-    if options.to is None or (options.name is None) != (options.role is not None):
-        raise CommandError("give --to USER, and the NAME of the data set unless with --role")
-    if options.role is not None:
-        book.give_role(options.role, options.to)
-        print(f"{book.url}: {options.to} has the role {options.role}")
-        return
+    with _opened_by_owner(book, token) as place:
+        if approve is not None:
+            print(f"approved {_in_words(place.approve(approve))}")
+        elif to is None or (name is None) != (role is not None):
+            raise CommandError("give --to USER, and the NAME of the data set unless with --role")
+        elif role is not None:
+            place.give_role(role, to)
+            print(f"{place.url}: {to} has the role {role}")
+        elif name is not None and epsilon is not None:
+            _grant(place, name, to, epsilon, delta)
+
+
+def _grant(book: "Book", name: str, to: str, epsilon: float, delta: float) -> None:
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.privacy.budget import Budget
 
-    _check_budget("a grant", options.epsilon, options.delta)
-    is_first = not book.grants(options.name)
-    made = book.grant(options.name, options.to, Budget(options.epsilon, options.delta))
+    _check_budget("a grant", epsilon, delta)
+    is_first = not book.grants(name)
+    made = book.grant(name, to, Budget(epsilon, delta))
     print(f"granted {_in_words(made)}")
-    has_two_persons = book.data_set(options.name).two_persons
+    has_two_persons = book.data_set(name).two_persons
     if is_first and not has_two_persons:
         print("from now on, only users with a grant may spend on it")
     if has_two_persons:
         print(f"it waits for another user: budget grant --approve {made.number}")
 
 
-def close(book: Any, options: argparse.Namespace) -> None:
-    """Let no further run spend on a data set."""
-    book.close_data_set(options.name)
-    is_open = [str(run.number) for run in book.runs(options.name) if run.is_open]
-    print(f"closed {options.name} for good: no further run may spend on it")
+def close(name: str, *, token: Path | None = None, book: str | None = None) -> None:
+    """Let no further run spend on a data set, for good.
+
+    Args:
+        name: Data set.
+        token: File with the owner's token; by default ``$LIGHTNING_DPG_BOOK_TOKEN``.
+        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+    """
+    with _opened_by_owner(book, token) as place:
+        place.close_data_set(name)
+        is_open = [str(run.number) for run in place.runs(name) if run.is_open]
+    print(f"closed {name} for good: no further run may spend on it")
     if is_open:
         print(f"these runs end normally: {', '.join(is_open)}")
 
 
-def _same_people(known: Any, common: str, name: str) -> CommandError:
+def _opened_by_owner(
+    book: str | None, token: Path | None
+) -> contextlib.AbstractContextManager["Book"]:
+    """Open a book with the owner's token."""
+    named = os.environ.get(VARIABLE)
+    return opened(book, token or (Path(named) if named else None))
+
+
+def _same_people(known: "DataSet", common: str, name: str) -> CommandError:
     """Say how to go on with data on the people of another data set, before anything is registered.
 
     Args:
@@ -197,7 +251,7 @@ def _same_people(known: Any, common: str, name: str) -> CommandError:
     return CommandError("\n".join(lines))
 
 
-def _in_words(grant: Any) -> str:
+def _in_words(grant: "Grant") -> str:
     epsilon, delta = grant.budget
     return (
         f"{grant.number}: {grant.grantee} on {grant.dataset}, epsilon {epsilon:g}, delta {delta:g}"
@@ -213,8 +267,17 @@ def _check_budget(name: str, epsilon: float, delta: float, *, is_positive: bool 
         )
 
 
-def _data(options: argparse.Namespace) -> Any:
-    """Data module of the data to register, set up for a fit."""
+def _identity(
+    data: str, undirected: bool, kind: Kind, of_one_graph: dict[str, str | None]
+) -> "Identity":
+    """Content of the data to register.
+
+    Args:
+        data: File, folder of a set, or name.
+        undirected: Whether to drop directions.
+        kind: Kind of the graph.
+        of_one_graph: Arguments of the data module of one graph; None where one is not given.
+    """
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.datamodules import (
         EdgeListDataModule,
@@ -223,46 +286,37 @@ def _data(options: argparse.Namespace) -> Any:
     )
     from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS
 
-    data: Any
-    is_set = options.data in BUILT_IN_SETS or Path(options.data).expanduser().is_dir()
-    if is_set and options.kind != "undirected":
-        raise CommandError(f"{options.data}: graphs of a set are undirected: leave out --kind")
-    given = {name: getattr(options, name) for name in _OF_ONE_GRAPH}
-    of_one_graph = {name: value for name, value in given.items() if value is not None}
-    if is_set and of_one_graph:
+    module: EdgeListDataModule | GraphSetDataModule | TUGraphDataModule
+    is_set = data in BUILT_IN_SETS or Path(data).expanduser().is_dir()
+    if is_set and kind != "undirected":
+        raise CommandError(f"{data}: graphs of a set are undirected: leave out --kind")
+    given: dict[str, Any] = {
+        name: value for name, value in of_one_graph.items() if value is not None
+    }
+    if is_set and given:
         raise CommandError(
-            f"{options.data}: a set of graphs has its own nodes: leave out "
-            f"{_option(next(iter(of_one_graph)))}"
+            f"{data}: a set of graphs has its own nodes: leave out {_option(next(iter(given)))}"
         )
-    if options.data in BUILT_IN_SETS:
-        data = GraphSetDataModule(options.data, undirected=options.undirected)
+    if data in BUILT_IN_SETS:
+        module = GraphSetDataModule(data, undirected=undirected)
     elif is_set:
-        data = TUGraphDataModule(options.data, undirected=options.undirected)
+        module = TUGraphDataModule(data, undirected=undirected)
     else:
-        data = EdgeListDataModule(
-            options.data, undirected=options.undirected, kind=options.kind, **of_one_graph
-        )
+        module = EdgeListDataModule(data, undirected=undirected, kind=kind, **given)
     try:
-        data.setup("fit")
+        module.setup("fit")
     except Refusal as error:
-        raise CommandError(_with_options_of_register(str(error))) from error
-    return data
-
-
-_OF_ONE_GRAPH = (
-    *("source_column", "target_column", "nodes", "node_column"),
-    *("left_nodes", "right_nodes", "side_column", "missing_ids"),
-)
-"""Arguments of the data module of one graph that are options here, too."""
+        raise CommandError(_with_options_of_register(str(error), of_one_graph)) from error
+    return module.identity()
 
 
 def _option(argument: str) -> str:
     return f"--{argument.replace('_', '-')}"
 
 
-def _with_options_of_register(text: str) -> str:
+def _with_options_of_register(text: str, names: Iterable[str]) -> str:
     """A message on data whose advice names the options of this command in place of those of fit."""
     text = text.replace("--data.undirected true", "--undirected")
     text = text.replace("--data.kind bipartite, or ", "")  # the message names both
-    known = "|".join(("kind", *_OF_ONE_GRAPH))
+    known = "|".join(("kind", *names))
     return re.sub(rf"--data\.({known})\b", lambda found: _option(found[1]), text)

@@ -1,6 +1,5 @@
 """``compare``: methods side by side on the same graphs, budgets and queries."""
 
-import argparse
 import contextlib
 import shlex
 import signal
@@ -10,84 +9,140 @@ from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 
-from lightning_dpg.commands.book_options import add_book_options
+from lightning_dpg.commands.arguments import parse
 from lightning_dpg.errors import CommandError
-
-DESCRIPTION = """\
-Fit methods on graphs within several budgets, and compare their synthetic graphs with the real ones.
-Reads the private graphs: the results are not private.
-
-A method is a configuration: a shipped one by its name, or a file. One without privacy is fitted
-once per graph and run. The baselines erdos_renyi (no more than the number of edges) and chung_lu (no
-more than degrees) are always there, and each method that is trained also appears untrained. Run K
-has the seed K. The same command line again does what is missing or failed.
-
-With methods of sets of graphs, or of their labels, --graphs names sets, built in, under $LIGHTNING_DPG_DATA/tu or folders
-of TU text files. Their baseline is erdos_renyi_set, also with exact numbers of edges. Each drawn graph
-is compared with the one that it stands for. With --classify networks learn from the graphs of run 0
-to predict the labels of the real ones: 10,000 steps for each row, which can take a quarter of an hour.
-
-Methods that learn labels are compared by the accuracy of a support vector machine on what they have
-released, in ten folds, drawn anew for each run. Their baselines are node_kernel, which knows the public
-numbers of nodes, and size_kernel, which also knows of edges; beside methods of local privacy there is
-local_scalars, too. --classify adds a network on the real graphs, which is not private.
-
-DIR holds results.csv, results.md, report.html, the numbers of each fit (cells/), its output (logs/)
-and, of each fit, privacy.json and the synthetic graph or set of run 0 (runs/)."""
+from lightning_dpg.graph.kind import Kind
 
 
 def run(args: list[str]) -> None:
-    """Fit and evaluate missing jobs, then write tables and a report.
+    """Run the command, and say how to go on where it ends early.
 
     Raises:
         SystemExit: If a fit failed (2) or the user interrupted (130).
     """
-    options = _parse(args)
-    # Start-up time: a wrong option is refused before PyTorch is imported.
-    from lightning_dpg.benchmark.engine import BrokenOffError, measure
-    from lightning_dpg.benchmark.result_folder import count_records
+    _, options = parse(compare, args)
+    # Start-up time: other commands need no locks of folders.
+    from lightning_dpg.benchmark.result_folder import BrokenOffError, count_records
 
     def way_on() -> str:
         """Name the kept results, and the command that continues."""
-        command = shlex.join(["python", "-m", "lightning_dpg", "compare", *args])
-        kept = f"the results of {count_records(options.out)} fits are kept in {options.out}"
-        return f"{kept}\ngo on with: {command}"
+        out, command = options["out"], ["python", "-m", "lightning_dpg", "compare", *args]
+        kept = f"the results of {count_records(out)} fits are kept in {out}"
+        return f"{kept}\ngo on with: {shlex.join(command)}"
 
     try:
-        with _end_as_by_ctrl_c(), _executor(options.scheduler) as executor:
-            results = measure(
-                options.study,
-                {
-                    "methods": options.methods,
-                    "graphs": options.graphs,
-                    "epsilons": options.epsilons,
-                    "seeds": None if options.runs is None else range(options.runs),
-                    "delta": options.delta,
-                    "classify": options.classify or None,  # without the option, that of the study
-                    "undirected": options.undirected or None,
-                    "kind": options.kind,
-                },
-                options.out,
-                options.jobs,
-                partial(print, flush=True),
-                options.book,
-                executor,
-            )
+        compare(**options)
     except KeyboardInterrupt:
         print(f"interrupted: {way_on()}", file=sys.stderr)
         raise SystemExit(130) from None
     except BrokenOffError as error:
         raise CommandError(f"{error}\n{way_on()}") from error
+
+
+def compare(
+    *,
+    methods: list[str] | None = None,
+    graphs: list[str] | None = None,
+    epsilons: list[float] | None = None,
+    study: Path | None = None,
+    delta: float | None = None,
+    runs: int | None = None,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    out: Path,
+    classify: bool = False,
+    undirected: bool = False,
+    kind: Kind | None = None,
+    wandb: bool = False,
+    book: str | None = None,
+    no_book: bool = False,
+) -> None:
+    """Fit methods on graphs within several budgets, and compare their synthetic graphs with the real ones.
+
+    Reads the private graphs: the results are not private. --methods, --graphs and --epsilons are needed,
+    or --study.
+
+    A method is a configuration: a shipped one by its name, or a file. One without privacy is fitted
+    once per graph and run. The baselines erdos_renyi (no more than the number of edges) and chung_lu (no
+    more than degrees) are always there, and each method that is trained also appears untrained. Run K
+    has the seed K. The same command line again does what is missing or failed.
+
+    With methods of sets of graphs, or of their labels, --graphs names sets, built in, under $LIGHTNING_DPG_DATA/tu or folders
+    of TU text files. Their baseline is erdos_renyi_set, also with exact numbers of edges. Each drawn graph
+    is compared with the one that it stands for. With --classify networks learn from the graphs of run 0
+    to predict the labels of the real ones: 10,000 steps for each row, which can take a quarter of an hour.
+
+    Methods that learn labels are compared by the accuracy of a support vector machine on what they have
+    released, in ten folds, drawn anew for each run. Their baselines are node_kernel, which knows the public
+    numbers of nodes, and size_kernel, which also knows of edges; beside methods of local privacy there is
+    local_scalars, too. --classify adds a network on the real graphs, which is not private.
+
+    The folder holds results.csv, results.md, report.html, the numbers of each fit (cells/), its output (logs/)
+    and, of each fit, privacy.json and the synthetic graph or set of run 0 (runs/).
+
+    Args:
+        methods: See :func:`lightning_dpg.benchmark.engine.benchmark`.
+        graphs: See :func:`lightning_dpg.benchmark.engine.benchmark`.
+        epsilons: See :func:`lightning_dpg.benchmark.engine.benchmark`.
+        study: See :func:`lightning_dpg.benchmark.engine.benchmark`.
+        delta: See :func:`lightning_dpg.benchmark.engine.benchmark`.
+        runs: Fits of each kind; by default 5.
+        jobs: Processes, of one thread each; by default 1.
+        scheduler: Dask cluster that runs the fits, as tcp://HOST:8786.
+        out: Folder of all results; created if missing.
+        classify: See :func:`lightning_dpg.benchmark.engine.benchmark`.
+        undirected: See :func:`lightning_dpg.benchmark.engine.benchmark`.
+        kind: See :func:`lightning_dpg.benchmark.engine.benchmark`.
+        wandb: Log results and figures to Weights & Biases.
+        book: See :func:`lightning_dpg.benchmark.engine.benchmark`.
+        no_book: Log it in no budget book.
+
+    Raises:
+        SystemExit: With code 2, if a fit failed.
+    """
+    given = {"--methods": methods, "--graphs": graphs, "--epsilons": epsilons}
+    missing = [name for name, values in given.items() if values is None]
+    if missing and study is None:
+        raise CommandError(
+            f"the following arguments are required: {', '.join(missing)} (or --study)"
+        )
+    for name, number in (("runs", runs), ("jobs", jobs)):
+        if number is not None and number < 1:
+            raise CommandError(f"--{name} must be positive, got {number}")
+    if jobs is not None and scheduler is not None:
+        raise CommandError("--jobs: not allowed with argument --scheduler")
+    # Start-up time: a wrong option is refused before PyTorch is imported.
+    from lightning_dpg.benchmark.engine import measure
+
+    with _end_as_by_ctrl_c(), _executor(scheduler) as executor:
+        results = measure(
+            study,
+            {
+                "methods": methods,
+                "graphs": graphs,
+                "epsilons": epsilons,
+                "seeds": None if runs is None else range(runs),
+                "delta": delta,
+                "classify": classify or None,  # without the option, that of the study
+                "undirected": undirected or None,
+                "kind": kind,
+            },
+            out,
+            jobs or 1,
+            partial(print, flush=True),
+            "none" if no_book else book,
+            executor,
+        )
     for path in results.files:
         print(path)
-    if options.wandb:
+    if wandb:
         # Start-up time: Weights & Biases is imported on demand.
         from lightning_dpg.benchmark.tracking import track
 
         track(results)
     print("not private: the numbers were computed from the real graphs")
     if results.failed:
-        logs = options.out / "logs"
+        logs = out / "logs"
         print(f"{results.failed} of {len(results.runs)} fits failed, see {logs}", file=sys.stderr)
         raise SystemExit(2)
 
@@ -110,46 +165,3 @@ def _executor(scheduler: str | None) -> contextlib.AbstractContextManager[Execut
     from lightning_dpg.benchmark.cluster import dask_executor
 
     return dask_executor(scheduler, partial(print, flush=True))
-
-
-def _parse(args: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="lightning_dpg compare",
-        usage="lightning_dpg compare --methods M... --graphs G... --epsilons E... --out DIR [...]\n"
-        "       lightning_dpg compare --study FILE --out DIR [...]",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add("--methods", nargs="+", metavar="M", help="names or files")
-    add("--graphs", nargs="+", metavar="G", help="names or files")
-    add("--epsilons", nargs="+", type=float, metavar="E", help="budgets")
-    add("--study", type=Path, metavar="FILE", help="study.yaml with what is not given here")
-    add("--delta", type=float, help="of methods that are not pure (1e-6)")
-    add("--runs", type=int, help="fits of each kind (5)")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--jobs", type=int, default=1, help="processes, of one thread each (%(default)s)"
-    )
-    where.add_argument(
-        "--scheduler", metavar="URL", help="Dask cluster that runs the fits, as tcp://HOST:8786"
-    )
-    add("--out", type=Path, required=True, metavar="DIR", help="folder of all results")
-    add("--classify", action="store_true", help="also train classifiers of labeled sets")
-    add("--undirected", action="store_true", help="drop the directions of directed graphs")
-    add(
-        "--kind",
-        choices=("undirected", "directed", "bipartite"),
-        help="kind as which to read all graphs; it adds queries of its own",
-    )
-    add("--wandb", action="store_true", help="log results and figures to Weights & Biases")
-    add_book_options(parser)
-    options = parser.parse_args(args)
-    required = ("methods", "graphs", "epsilons") if options.study is None else ()
-    if missing := [f"--{name}" for name in required if getattr(options, name) is None]:
-        parser.error(f"the following arguments are required: {', '.join(missing)} (or --study)")
-    for name, number in (("runs", options.runs), ("jobs", options.jobs)):
-        if number is not None and number < 1:
-            raise CommandError(f"--{name} must be positive, got {number}")
-    return options

@@ -1,36 +1,30 @@
 """``generate``: synthetic graphs from a release, without the private graph."""
 
-import argparse
 import re
 from pathlib import Path
 
 from lightning_dpg.errors import CommandError
 
 
-def run(args: list[str]) -> None:
-    """Draw graphs and write them in each format."""
-    parser = argparse.ArgumentParser(
-        prog="lightning_dpg generate",
-        description="Draw synthetic graphs from a release. Needs no private data, costs nothing.",
-    )
-    parser.add_argument("--run", type=Path, required=True, help="folder of a run or of a release")
-    parser.add_argument("--num-graphs", type=int, default=1, help="number of graphs")
-    parser.add_argument(
-        "--seed",
-        type=int,
-        help="seed of the first graph; by default the first one of which the release holds no graph",
-    )
-    parser.add_argument(
-        "--out", type=Path, help="folder to write to; by default `generated` in the run folder"
-    )
-    parser.add_argument(
-        "--method",
-        metavar="MODULE.CLASS",
-        help="import the method of the release from here; it is code, and runs",
-    )
-    options = parser.parse_args(args)
-    if options.num_graphs < 1:
-        raise CommandError(f"--num-graphs must be positive, got {options.num_graphs}")
+def generate(
+    *,
+    run: Path,
+    num_graphs: int = 1,
+    seed: int | None = None,
+    out: Path | None = None,
+    method: str | None = None,
+) -> None:
+    """Draw synthetic graphs from a release. Needs no private data, costs nothing.
+
+    Args:
+        run: Folder of a run or of a release.
+        num_graphs: Number of graphs.
+        seed: Seed of the first graph; by default the first one of which the release holds no graph.
+        out: Folder to write to; by default ``generated`` in the run folder.
+        method: Class of the release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
+    """
+    if num_graphs < 1:
+        raise CommandError(f"--num-graphs must be positive, got {num_graphs}")
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.callbacks.release_writer import FEATURES, LEARNER, write_graphs
     from lightning_dpg.running.releases import (
@@ -40,17 +34,17 @@ def run(args: list[str]) -> None:
         released_tensors,
     )
 
-    tensors = released_tensors(options.run).absolute()
+    tensors = released_tensors(run).absolute()
     if tensors.name == LEARNER:
         raise CommandError(
-            f"--run {options.run}: its method learns labels of graphs, and draws none\n"
+            f"--run {run}: its method learns labels of graphs, and draws none\n"
             f"read {tensors.with_name(FEATURES)}, or use: python -m lightning_dpg predict"
         )
-    method_class = None if options.method is None else imported(options.method)
+    method_class = None if method is None else imported(method)
     release = open_release(tensors.parent, method_class)
-    out = options.out or tensors.parent.parent / "generated"
-    first = _first_new_seed(tensors.parent) if options.seed is None else options.seed
-    seeds = range(first, first + options.num_graphs)
+    out = out or tensors.parent.parent / "generated"
+    first = _first_new_seed(tensors.parent) if seed is None else seed
+    seeds = range(first, first + num_graphs)
     try:
         paths = write_graphs(release.method, seeds, out)
     except OSError:

@@ -1,6 +1,5 @@
 """``list``: methods, data sets and configurations, read from source files without execution."""
 
-import argparse
 import ast
 import os
 import re
@@ -11,12 +10,8 @@ from lightning_dpg.running.method_list import MethodInfo, first_line, list_metho
 from lightning_dpg.running.settings import shipped_configs
 
 
-def run(args: list[str]) -> None:
-    """Print all three tables."""
-    parser = argparse.ArgumentParser(
-        prog="lightning_dpg list", description="Methods, data sets and configurations."
-    )
-    parser.parse_args(args)
+def list_() -> None:
+    """Print methods, data sets and configurations."""
     sections = {
         "methods (model.class_path)": methods(),
         "data sets (data.init_args.name)": data_sets(),

@@ -7,7 +7,7 @@ the second, and no node is linked to itself.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,9 +15,8 @@ from torch_geometric.data import Data
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.kind import Kind as Kind  # noqa: PLC0414  part of this interface
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
-
-Kind = Literal["undirected", "directed", "bipartite"]
 
 
 class Part(NamedTuple):

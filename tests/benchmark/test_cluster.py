@@ -15,9 +15,8 @@ import yaml
 
 from lightning_dpg.benchmark import benchmark
 from lightning_dpg.benchmark.cluster import dask_executor
-from lightning_dpg.benchmark.engine import BrokenOffError
 from lightning_dpg.benchmark.jobs import Job, run_jobs
-from lightning_dpg.benchmark.result_folder import DRAWN
+from lightning_dpg.benchmark.result_folder import DRAWN, BrokenOffError
 from lightning_dpg.errors import CommandError
 from lightning_dpg.privacy import noise
 from lightning_dpg.running.complete import method_settings, on_data

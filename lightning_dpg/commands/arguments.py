@@ -1,0 +1,188 @@
+"""Options of a command, from the signature and the docstring of its Python function.
+
+Not by ``jsonargparse``: it takes several files as ``[a,b]`` and a flag as ``--flag true``, and its
+import takes as long as all of a quick answer.
+"""
+
+import argparse
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin
+
+import lightning_dpg
+from lightning_dpg.errors import CommandError, nearest
+
+_METAVARS: Mapping[Any, str] = {int: "N", float: "X", Path: "PATH", str: "TEXT"}
+_SECTIONS = re.compile(r"\n\n(Args|Attributes|Returns|Raises|Example):\n")
+
+
+class Parser(argparse.ArgumentParser):
+    """Parser that takes full names of options only, and names the nearest one in its errors."""
+
+    def __init__(self, prog: str, description: str = "", epilog: str = "") -> None:
+        """Accept options by their full names only, as ``fit`` does."""
+        super().__init__(
+            prog,
+            description=description,
+            epilog=epilog,
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with two lines: the fault with the nearest name, and the help that lists all."""
+        if wrong := re.match(r"unrecognized arguments: (\S+)", message):
+            what = "option" if wrong[1].startswith("-") else "word"
+            message = f"unknown {what} {wrong[1]}{nearest(wrong[1], self._names('-'))}"
+        elif wrong := re.search(r"COMMAND: invalid choice: '(.*?)'", message):
+            message = f"unknown command '{wrong[1]}'{nearest(wrong[1], self._names())}"
+        program = self.prog.removeprefix("lightning_dpg ")
+        raise CommandError(f"{message}\nall options: python -m lightning_dpg {program} --help")
+
+    def _names(self, start: str = "") -> Iterator[str]:
+        """Options of this parser and its subcommands that begin with a text, or all subcommands."""
+        for action in self._actions:
+            if start:
+                yield from action.option_strings
+            if isinstance(action, argparse._SubParsersAction):
+                for name, parser in action.choices.items():
+                    yield from parser._names(start) if start else [name]
+
+
+def call(function: Callable[..., None], args: Sequence[str], epilog: str = "") -> None:
+    """Run a command.
+
+    Args:
+        function: Its function, see :func:`add_arguments`.
+        args: Its command line.
+        epilog: Last paragraphs of its help.
+    """
+    words, options = parse(function, args, epilog)
+    function(*words, **options)
+
+
+def parse(
+    function: Callable[..., None], args: Sequence[str], epilog: str = ""
+) -> tuple[list[str], dict[str, Any]]:
+    """Read the command line of a command.
+
+    Args:
+        function: Its function, see :func:`add_arguments`.
+        args: Its command line.
+        epilog: Last paragraphs of its help.
+
+    Returns:
+        Words for the function's parameter ``*words``, if it has one, and all other arguments by name.
+
+    Raises:
+        CommandError: If a word is no option, or if a value has another type.
+    """
+    parser = Parser(prog=f"lightning_dpg {function.__name__.rstrip('_')}", epilog=epilog)
+    add_arguments(parser, function)
+    options, words = parser.parse_known_args(args)
+    if words and not any(
+        parameter.kind is parameter.VAR_POSITIONAL
+        for parameter in inspect.signature(function).parameters.values()
+    ):
+        parser.error(f"unrecognized arguments: {words[0]}")
+    return words, vars(options)
+
+
+def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., None]) -> None:
+    """Add the parameters of a function to a parser, and its description.
+
+    A keyword-only parameter is an option, any other one is a word of the command line. Parameters of
+    type ``list[...]`` take one word or more, and those of type ``bool`` are flags. ``*words`` gets
+    the words that are no options of the command. ``Annotated[..., "--name"]`` gives another name.
+
+    Args:
+        parser: The parser of the command.
+        function: Its function, with a Google-style docstring. ``See :func:`path``` in place of the text
+            of a parameter stands for the text of the parameter of that name there.
+    """
+    parser.description, texts = described(inspect.getdoc(function) or "")
+    usage = ["%(prog)s"]
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            usage.append(f"[{name.replace('_', ' ')}]")
+            continue
+        annotation, *names = (
+            get_args(parameter.annotation)
+            if get_origin(parameter.annotation) is Annotated
+            else [parameter.annotation]
+        )
+        settings = _settings(annotation)
+        settings["help"] = _text(name, texts[name]).rstrip(".").replace("%", "%%")
+        is_required = parameter.default is parameter.empty
+        if not is_required:
+            settings["default"] = parameter.default
+            if parameter.default not in (None, False, ""):
+                settings["help"] += f" ({parameter.default})"
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            words = names or [f"--{name.replace('_', '-')}"]
+            settings |= {"required": is_required, "dest": name}
+            shown = f"{words[0]} {settings.get('metavar')}"
+        else:
+            words = [name]
+            shown = settings["metavar"] = names[0] if names else name.upper()
+            if not is_required:
+                settings["nargs"], shown = "?", f"[{shown}]"
+        if is_required or words == [name]:
+            usage.append(shown + ("..." if settings.get("nargs") == "+" else ""))
+        parser.add_argument(*words, **settings)
+    parser.usage = " ".join([*usage, "[options]"])
+
+
+def described(docstring: str) -> tuple[str, dict[str, str]]:
+    """Description, and the text of each argument.
+
+    Args:
+        docstring: Google-style docstring, without indentation.
+    """
+    description, *sections = _SECTIONS.split(docstring)
+    titles = dict(zip(sections[::2], sections[1::2], strict=True))
+    found = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", titles.get("Args", ""), re.MULTILINE)
+    return _plain(description), {name: " ".join(text.split()) for name, text in found}
+
+
+def _text(name: str, text: str) -> str:
+    """The text of a parameter, which another function or class may have."""
+    link = re.match(r"See :\w+:`lightning_dpg\.([\w.]+)\.(\w+)`\.", text)
+    return _plain(_texts_of(link[1], link[2])[name] if link else text)
+
+
+@cache
+def _texts_of(module: str, name: str) -> dict[str, str]:
+    """Texts of the arguments of a function or class, from its source file: an import takes seconds."""
+    path = Path(lightning_dpg.__file__).parent / f"{module.replace('.', '/')}.py"
+    docstrings = (
+        ast.get_docstring(node) or ""  # an overload has none
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name
+    )
+    return described("\n\n".join(docstrings))[1]
+
+
+def _plain(text: str) -> str:
+    """A text without the marks of docstrings."""
+    text = re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"\1", text)
+    return text.replace("``", "`")
+
+
+def _settings(annotation: Any) -> dict[str, Any]:
+    """Settings of ``add_argument`` of a type of Python."""
+    if get_origin(annotation) in (Union, UnionType):
+        (annotation,) = (each for each in get_args(annotation) if each is not NoneType)
+    if annotation is bool:
+        return {"action": "store_true"}
+    if get_origin(annotation) is list:
+        return _settings(get_args(annotation)[0]) | {"nargs": "+"}
+    if get_origin(annotation) is Literal:
+        choices = get_args(annotation)
+        return {"choices": choices, "metavar": f"{{{','.join(choices)}}}"}
+    return {"type": annotation, "metavar": _METAVARS[annotation]}

@@ -28,16 +28,20 @@ def add_registration(parser: argparse.ArgumentParser) -> None:
         "--kind", default="undirected", help="undirected, directed or bipartite, as in fit"
     )
     parser.add_argument("--undirected", action="store_true", help="drop directions, as in fit")
-    parser.add_argument("--source-column", help="column of the first id of each edge, as in fit")
-    parser.add_argument("--target-column", help="column of the second id, as in fit")
-    parser.add_argument("--left-nodes", metavar="FILE", help="ids of all left nodes, as in fit")
-    parser.add_argument("--right-nodes", metavar="FILE", help="ids of all right nodes, as in fit")
-    parser.add_argument("--nodes", metavar="FILE", help="table of the nodes, as in fit")
-    parser.add_argument("--node-column", help="its column of ids, as in fit")
-    parser.add_argument("--side-column", help="its column of sides, as in fit")
+    parser.add_argument("--columns.source", help="column of the first id of each edge, as in fit")
+    parser.add_argument("--columns.target", help="column of the second id, as in fit")
     parser.add_argument(
-        "--missing-ids", choices=["refuse", "drop"], help="rows of edges without an id, as in fit"
+        "--columns.missing_ids",
+        choices=["refuse", "drop"],
+        help="rows of edges without an id, as in fit",
     )
+    parser.add_argument(
+        "--nodes", "--nodes.ids", dest="nodes.ids", metavar="FILE", help="all nodes, as in fit"
+    )
+    parser.add_argument("--nodes.column", help="its column of ids, as in fit")
+    parser.add_argument("--nodes.left", metavar="FILE", help="ids of all left nodes, as in fit")
+    parser.add_argument("--nodes.right", metavar="FILE", help="ids of all right nodes, as in fit")
+    parser.add_argument("--nodes.side_column", help="its column of sides, as in fit")
     parser.add_argument(
         "--max-degree", type=int, help="edges of a node at most (public), for a node-level total"
     )
@@ -227,20 +231,26 @@ def _data(options: argparse.Namespace) -> Any:
     is_set = options.data in BUILT_IN_SETS or Path(options.data).expanduser().is_dir()
     if is_set and options.kind != "undirected":
         raise CommandError(f"{options.data}: graphs of a set are undirected: leave out --kind")
-    given = {name: getattr(options, name) for name in _OF_ONE_GRAPH}
-    of_one_graph = {name: value for name, value in given.items() if value is not None}
-    if is_set and of_one_graph:
-        raise CommandError(
-            f"{options.data}: a set of graphs has its own nodes: leave out "
-            f"{_option(next(iter(of_one_graph)))}"
-        )
+    groups: dict[str, dict[str, Any]] = {"nodes": {}, "columns": {}}
+    for option, value in vars(options).items():
+        group, _, name = option.partition(".")
+        if name and value is not None:
+            groups[group][name] = value
+            if is_set:
+                raise CommandError(
+                    f"{options.data}: a set of graphs has its own nodes: leave out --{option}"
+                )
     if options.data in BUILT_IN_SETS:
         data = GraphSetDataModule(options.data, undirected=options.undirected)
     elif is_set:
         data = TUGraphDataModule(options.data, undirected=options.undirected)
     else:
         data = EdgeListDataModule(
-            options.data, undirected=options.undirected, kind=options.kind, **of_one_graph
+            options.data,
+            undirected=options.undirected,
+            kind=options.kind,
+            nodes=groups["nodes"],
+            columns=groups["columns"],
         )
     try:
         data.setup("fit")
@@ -249,20 +259,8 @@ def _data(options: argparse.Namespace) -> Any:
     return data
 
 
-_OF_ONE_GRAPH = (
-    *("source_column", "target_column", "nodes", "node_column"),
-    *("left_nodes", "right_nodes", "side_column", "missing_ids"),
-)
-"""Arguments of the data module of one graph that are options here, too."""
-
-
-def _option(argument: str) -> str:
-    return f"--{argument.replace('_', '-')}"
-
-
 def _with_options_of_register(text: str) -> str:
     """A message on data whose advice names the options of this command in place of those of fit."""
     text = text.replace("--data.undirected true", "--undirected")
     text = text.replace("--data.kind bipartite, or ", "")  # the message names both
-    known = "|".join(("kind", *_OF_ONE_GRAPH))
-    return re.sub(rf"--data\.({known})\b", lambda found: _option(found[1]), text)
+    return re.sub(r"--data\.(kind|nodes|columns)\b", r"--\1", text)

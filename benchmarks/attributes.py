@@ -12,7 +12,7 @@ from torch.nn.functional import softplus
 from torch_geometric.data import Data
 
 from benchmarks.timing import medians, table
-from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.graph.attributes import NodeAttributes, attach
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import AttributeEncoder, AttributeMoments
@@ -54,7 +54,9 @@ def fit_on(
 ) -> None:
     """Fit a method on a graph whose nodes have these attributes."""
     attach(graph, NodeAttributes(attributes, [f"x{i}" for i in range(attributes.shape[1])], None))
-    fit_method(method, EdgeListDataModule(graph, node_attributes="from_graph"), epsilon, DELTA)
+    fit_method(
+        method, EdgeListDataModule(graph, nodes=Nodes(attributes="from_graph")), epsilon, DELTA
+    )
 
 
 def main(args: list[str]) -> None:

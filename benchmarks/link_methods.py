@@ -9,7 +9,7 @@ import time
 import torch
 
 from benchmarks.links import METHODS, measured
-from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.graph.edge_sampling import MAX_NODES
 
 HELD_OUT = 0.15
@@ -21,7 +21,7 @@ def read(name: str, seed: int) -> EdgeListDataModule:
     """A graph, of whose links a public coin of this seed holds some out."""
     attributes = "from_graph" if name.endswith(".npz") else None
     return EdgeListDataModule(
-        name, undirected=True, test_fraction=HELD_OUT, seed=seed, node_attributes=attributes
+        name, undirected=True, test_fraction=HELD_OUT, seed=seed, nodes=Nodes(attributes=attributes)
     )
 
 

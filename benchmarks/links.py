@@ -23,7 +23,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch_geometric.data import Data
 from torch_geometric.utils import to_undirected
 
-from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.methods import (
     AttributeEncoder,
     AttributeMoments,
@@ -107,7 +107,9 @@ def read_data(graph: str, seed: int, webkb: Path | None) -> EdgeListDataModule:
     if graph in folders:
         assert webkb is not None, f"{graph}: name the folder with --webkb"
         data = read_geom_gcn(webkb / folders[graph])
-        return EdgeListDataModule(data, test_fraction=0.15, seed=seed, node_attributes="from_graph")
+        return EdgeListDataModule(
+            data, test_fraction=0.15, seed=seed, nodes=Nodes(attributes="from_graph")
+        )
     return EdgeListDataModule(graph, test_fraction=0.15, seed=seed)
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 import torch
 
 from lightning_dpg.benchmark.node_evaluation import NamedGraph, evaluate_nodes
-from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.methods import AttributeEncoder, AttributeMoments, ChungLu
 from lightning_dpg.metrics.node_classification import NODE_QUERIES
 from lightning_dpg.running.fit import fit_method
@@ -40,7 +40,9 @@ def main(args: list[str]) -> None:
     torch.set_num_threads(1)
     values: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for seed in options.seeds:
-        data = EdgeListDataModule(options.graph, undirected=True, node_attributes="from_graph")
+        data = EdgeListDataModule(
+            options.graph, undirected=True, nodes=Nodes(attributes="from_graph")
+        )
         data.setup("fit")
         graphs = [
             released(data, name, epsilon, seed)

@@ -5,7 +5,7 @@ import os
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import pytorch_lightning as pl
 import torch
@@ -20,16 +20,15 @@ from lightning_dpg.datamodules.loading import GraphSource, load_reading
 from lightning_dpg.datamodules.node_attributes import (
     LEFT_OUT,
     NAMED_BY_ATTRIBUTES,
-    AttributeSource,
     attribute_table,
     described,
     own_attributes,
 )
+from lightning_dpg.datamodules.nodes import Columns, ColumnsGiven, Nodes, NodesGiven
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.attributes import (
     PUBLIC_ATTRIBUTES,
     AttributeTable,
-    Policy,
     attach,
     attributes_of,
     encode,
@@ -89,76 +88,21 @@ class GraphDataModule(pl.LightningDataModule):
         undirected: bool = False,
         largest_component: bool = False,
         num_graphs: int = 1,
-        nodes: str | Sequence[str] | None = None,
-        node_column: str | None = None,
-        names: Literal["keep", "numbers"] = "keep",
-        source_column: str | int | None = None,
-        target_column: str | int | None = None,
-        node_attributes: AttributeSource | None = None,
-        attribute_policy: dict[str, Policy] | None = None,
+        nodes: NodesGiven = Nodes(),
+        columns: ColumnsGiven = Columns(),
         kind: Kind = "undirected",
-        left_nodes: str | Sequence[str] | None = None,
-        right_nodes: str | Sequence[str] | None = None,
-        side_column: str | None = None,
-        missing_ids: Literal["refuse", "drop"] = "refuse",
     ) -> None:
-        """Store the arguments; nothing is read yet.
-
-        Args:
-            name: Built-in graph, data set under ``$LIGHTNING_DPG_DATA``, or path of a file. From
-                Python also a graph of networkx or PyTorch Geometric, a data set of one graph, a
-                square matrix of numpy or scipy, a DataFrame or an array of shape ``(M, 2)`` with an
-                edge per row, or a list of pairs, see :func:`load_reading`.
-            undirected: Drop the directions of a directed graph instead of refusing it.
-            largest_component: Keep the largest connected component only. It is found by looking
-                at the private edges, which becomes an assumption of the guarantee.
-            num_graphs: Number of graphs to generate in ``predict``, from the seeds 0, 1, ...
-            nodes: Ids of all nodes (public), or a file of them: one per line, or a table in CSV.
-                ``from_edges``: the ids that occur on the private lines of an edge list, which
-                becomes an assumption of the guarantee. By default the node table of the graph or,
-                of an edge list, ``from_edges``.
-            node_column: Column of the table of nodes that holds the ids.
-            names: ``numbers`` publishes numbers from 0 to N - 1 in a secret random order instead
-                of names, and leaves a key file in the run folder.
-            source_column: Column of an edge list or a table that holds the first id of each edge,
-                by name or by number from 1 on.
-            target_column: Column that holds the second id.
-            node_attributes: Public attributes of the nodes: a table in CSV, TSV or Parquet with a
-                row per node, whose ids are also the nodes unless ``nodes`` is given or the graph
-                is bipartite; or ``from_graph``: those in the graph itself. By default none are used
-                or published.
-            attribute_policy: Policy of each column by its name. ``public``, the default, finds out
-                whether it holds numbers, categories or text; ``number``, ``category``, ``text`` and
-                ``label`` (classes) say so; ``drop`` leaves it out; ``private`` refuses methods that
-                cannot protect it.
-            kind: ``undirected``; ``directed``, where an edge is an ordered pair of nodes; or
-                ``bipartite``, where an edge links a left and a right node, and the side of each
-                node is public.
-            left_nodes: Ids of all left nodes (public), or a file of them as for ``nodes``. By
-                default the sides are those of the graph or, of an edge list, of its two columns.
-            right_nodes: Ids of all right nodes (public), or a file of them.
-            side_column: Column of the table of nodes that holds the side, one of two values.
-            missing_ids: Whether to ``refuse`` rows of edges without an id or to ``drop`` them.
-        """
+        """Store the arguments, see :class:`EdgeListDataModule`; nothing is read yet."""
         super().__init__()
         # No save_hyperparameters: a graph object among them would end in checkpoints and logs.
         self.source = name
         self.undirected = undirected
         self.largest_component = largest_component
         self.num_graphs = num_graphs
-        self.nodes = nodes
-        self.node_column = node_column
-        self.names = names
-        self.source_column = source_column
-        self.target_column = target_column
-        self.node_attributes = node_attributes
-        self.attribute_policy = attribute_policy
+        self.nodes = Nodes.of(nodes)
+        self.columns = Columns.of(columns)
         self.private_attributes: list[str] = []
         self.kind = kind
-        self.left_nodes = left_nodes
-        self.right_nodes = right_nodes
-        self.side_column = side_column
-        self.missing_ids = missing_ids
         self.assumptions: list[str] = []
         self.notes: list[str] = []
         self.summary: str | None = None
@@ -183,22 +127,19 @@ class GraphDataModule(pl.LightningDataModule):
         return identity_of([self._whole])
 
     def _read_graph(self) -> Data:
-        if self.names not in ("keep", "numbers"):
-            raise Refusal(f"names must be 'keep' or 'numbers', got {self.names!r}")
         self._check_kind()
-        table = attribute_table(self.node_attributes, self.attribute_policy, self.node_column)
         nodes = self.nodes
-        if nodes is None and table is not None and self.kind != "bipartite":
-            nodes = table.ids
-        ids = self.left_nodes, self.right_nodes, self.nodes
-        sides = given_sides(*ids, self.node_column, self.side_column)
+        table = attribute_table(nodes.attributes, nodes.policy, nodes.column)
+        sides = given_sides(nodes.left, nodes.right, nodes.ids, nodes.column, nodes.side_column)
+        ids = nodes.ids
+        if ids is None and table is not None and self.kind != "bipartite":
+            ids = table.ids
         reading = load_reading(
             self.source,
             undirected=self.undirected or self.kind != "undirected",
-            nodes=nodes,
-            node_column=self.node_column,
-            columns=self._columns(),
-            missing_ids=self.missing_ids,
+            nodes=ids,
+            node_column=nodes.column,
+            columns=self.columns,
         )
         self._file_order = reading.file_order
         reading = in_kind(reading, self.kind, sides)
@@ -211,14 +152,14 @@ class GraphDataModule(pl.LightningDataModule):
                 f"the largest component, {graph.num_nodes} of {total} nodes (although found by "
                 "looking at the private edges)"
             )
-        self.assumptions.append(node_set_assumption(graph.num_nodes, reading.node_set, self.names))
-        if self.node_attributes is not None:
+        self.assumptions.append(node_set_assumption(graph.num_nodes, reading.node_set, nodes.names))
+        if nodes.attributes is not None:
             self._add_attributes(graph, reading, table)
         elif holds_attributes(reading) and reading.node_set is not NodeSet.BUILT_IN:
             self.notes.append(LEFT_OUT)
         if self.kind == "bipartite":
             self.assumptions.append(sides_assumption(reading.node_set))
-        return graph if self.names == "keep" else self._numbered(graph)
+        return graph if nodes.names == "keep" else self._numbered(graph)
 
     def _check_kind(self) -> None:
         """Refuse settings that contradict the kind of the graph."""
@@ -232,10 +173,16 @@ class GraphDataModule(pl.LightningDataModule):
             raise MisconfigurationException(
                 f"largest_component is for undirected graphs: set it to false for kind: {self.kind}"
             )
-        sides = (self.left_nodes, self.right_nodes, self.side_column)
+        sides = (self.nodes.left, self.nodes.right, self.nodes.side_column)
         if self.kind != "bipartite" and sides != (None, None, None):
             raise MisconfigurationException(
-                "left_nodes, right_nodes and side_column are for kind: bipartite"
+                "nodes.left, nodes.right and nodes.side_column are for kind: bipartite"
+            )
+        if sides[:2].count(None) == 1:
+            raise MisconfigurationException("nodes.left and nodes.right: give both, or neither")
+        if sides[0] is not None and (self.nodes.ids, sides[2]) != (None, None):
+            raise MisconfigurationException(
+                "nodes.left and nodes.right: leave out nodes.ids and nodes.side_column"
             )
 
     @property
@@ -247,7 +194,7 @@ class GraphDataModule(pl.LightningDataModule):
         self, graph: Data, reading: GraphReading, table: AttributeTable | None
     ) -> None:
         """Give the nodes of a graph their public attributes."""
-        policy = self.attribute_policy or {}
+        policy = self.nodes.policy or {}
         read = own_attributes(reading, self.kind) if table is None else table
         self.private_attributes = private_columns(read, policy)
         attributes = encode(read, graph.node_names, policy)
@@ -258,14 +205,6 @@ class GraphDataModule(pl.LightningDataModule):
     def _on_nodes(self, edges: Tensor) -> Data:
         """Build a graph of some of the edges, with all nodes and their public attributes."""
         return share_attributes(self.space.graph(edges, self.graph.node_names), self.graph)
-
-    def _columns(self) -> tuple[str, str] | None:
-        given = (self.source_column, self.target_column)
-        if given == (None, None):
-            return None
-        if None in given:
-            raise MisconfigurationException("set both source_column and target_column, or neither")
-        return str(given[0]), str(given[1])
 
     def _numbered(self, graph: Data) -> Data:
         """Replace names by numbers in an order that only the key file reveals."""
@@ -318,11 +257,11 @@ class GraphDataModule(pl.LightningDataModule):
             MisconfigurationException: If the tensors of the checkpoint follow another order.
         """
         numbering = state_dict.get("numbering")
-        then, now = ("keep" if numbering is None else "numbers"), self.names
+        then, now = ("keep" if numbering is None else "numbers"), self.nodes.names
         if then != now and self._graph is not None:
             raise MisconfigurationException(
                 f"the checkpoint was made with names: {then}, and its tensors follow their order\n"
-                f"set names to {then} (--data.names {then})"
+                f"set nodes.names to {then} (--data.nodes.names {then})"
             )
         if numbering is not None and numbering != self._numbering:
             self._numbering, self._graph = list(numbering), None

@@ -1,7 +1,6 @@
 """One graph: all records, Poisson samples or walks of them, and held-out edges."""
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -23,11 +22,10 @@ from lightning_dpg.datamodules.batches import (
 )
 from lightning_dpg.datamodules.held_out import numbers_in_file, public_coin, read_split
 from lightning_dpg.datamodules.loading import GraphSource
-from lightning_dpg.datamodules.node_attributes import AttributeSource
+from lightning_dpg.datamodules.nodes import Columns, ColumnsGiven, Nodes, NodesGiven
 from lightning_dpg.datamodules.records import AttributedGraph, EdgeRecords, LinkBatch, OneGraph
 from lightning_dpg.datamodules.walk_batches import WalkBatches
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.attributes import Policy
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.negative_sampling import degree_matched_non_edges, uniform_non_edges
 from lightning_dpg.graph.pair_space import Kind
@@ -96,18 +94,9 @@ class EdgeListDataModule(GraphDataModule):
         split: str | None = None,
         num_graphs: int = 1,
         seed: int = 0,
-        nodes: str | Sequence[str] | None = None,
-        node_column: str | None = None,
-        names: Literal["keep", "numbers"] = "keep",
-        source_column: str | int | None = None,
-        target_column: str | int | None = None,
-        node_attributes: AttributeSource | None = None,
-        attribute_policy: dict[str, Policy] | None = None,
+        nodes: NodesGiven = Nodes(),
+        columns: ColumnsGiven = Columns(),
         kind: Kind = "undirected",
-        left_nodes: str | Sequence[str] | None = None,
-        right_nodes: str | Sequence[str] | None = None,
-        side_column: str | None = None,
-        missing_ids: Literal["refuse", "drop"] = "refuse",
     ) -> None:
         """Store the arguments; ``setup`` checks them and reads the graph.
 
@@ -127,28 +116,11 @@ class EdgeListDataModule(GraphDataModule):
                 in ``$LIGHTNING_DPG_DATA/npz`` or its path.
             num_graphs: Number of graphs to generate in ``predict``, from the seeds 0, 1, ...
             seed: Seed of the coin and of the sampled non-edges (public).
-            nodes: Ids of all nodes (public), or a file of them: one per line, or a table in CSV.
-                ``from_edges``: the ids that occur on the private lines of an edge list, which
-                becomes an assumption of the guarantee. By default the node table of the graph or,
-                of an edge list, ``from_edges``.
-            node_column: Column of the table of nodes that holds the ids.
-            names: ``numbers`` publishes numbers from 0 to N - 1 in a secret random order instead
-                of names, and leaves a key file in the run folder.
-            source_column: Column of an edge list or a table that holds the first id of each edge,
-                by name or by number from 1 on.
-            target_column: Column that holds the second id.
-            node_attributes: Public attributes of the nodes: a table with a row per node, or
-                ``from_graph``; see :class:`GraphDataModule`. By default none are used or published.
-            attribute_policy: Policy of each column by its name: ``public``, a kind such as ``text``,
-                ``drop`` or ``private``.
+            nodes: Ids of all nodes, or more of :class:`Nodes`.
+            columns: Columns of an edge list or a table that hold the relation.
             kind: ``undirected``; ``directed``, where an edge is an ordered pair of nodes; or
                 ``bipartite``, where an edge links a left and a right node, and the side of each
                 node is public.
-            left_nodes: Ids of all left nodes (public), or a file of them as for ``nodes``. By
-                default the sides are those of the graph or, of an edge list, of its two columns.
-            right_nodes: Ids of all right nodes (public), or a file of them.
-            side_column: Column of the table of nodes that holds the side, one of two values.
-            missing_ids: Whether to ``refuse`` rows of edges without an id or to ``drop`` them.
         """
         super().__init__(
             name,
@@ -156,17 +128,8 @@ class EdgeListDataModule(GraphDataModule):
             largest_component=largest_component,
             num_graphs=num_graphs,
             nodes=nodes,
-            node_column=node_column,
-            names=names,
-            source_column=source_column,
-            target_column=target_column,
-            node_attributes=node_attributes,
-            attribute_policy=attribute_policy,
+            columns=columns,
             kind=kind,
-            left_nodes=left_nodes,
-            right_nodes=right_nodes,
-            side_column=side_column,
-            missing_ids=missing_ids,
         )
         self.steps_per_epoch = steps_per_epoch
         self.val_fraction = val_fraction
@@ -179,7 +142,11 @@ class EdgeListDataModule(GraphDataModule):
         """Read the graph and split its edges; prediction needs neither."""
         if stage == "predict":
             return
-        if self.names == "numbers" and self.trainer is not None and self.trainer.world_size > 1:
+        if (
+            self.nodes.names == "numbers"
+            and self.trainer is not None
+            and self.trainer.world_size > 1
+        ):
             _ = self.graph  # drawn now, so that all processes share one numbering
             self.load_state_dict(self.trainer.strategy.broadcast(self.state_dict()))
         if not self._is_set_up:
@@ -276,9 +243,9 @@ class EdgeListDataModule(GraphDataModule):
         held_out = self.val_fraction + self.test_fraction
         if held_out >= 1:
             raise Refusal(f"val_fraction + test_fraction must be below 1, got {held_out}")
-        if self.split is not None and self.names == "numbers":
+        if self.split is not None and self.nodes.names == "numbers":
             raise MisconfigurationException(
-                "split names nodes by their places in the file: set names to keep"
+                "split names nodes by their places in the file: set nodes.names to keep"
             )
         if self.split is not None and self.kind != "undirected":
             raise MisconfigurationException(

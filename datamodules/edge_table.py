@@ -3,19 +3,18 @@
 import re
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.base import node_set_assumption, sides_assumption
 from lightning_dpg.datamodules.edge_list import EdgeListDataModule
+from lightning_dpg.datamodules.nodes import Columns, ColumnsGiven, Nodes, NodesGiven
 from lightning_dpg.datamodules.records import OneGraph
-from lightning_dpg.datamodules.table_columns import ColumnOfIds
-from lightning_dpg.datamodules.table_records import EdgeTable
+from lightning_dpg.datamodules.table_records import ColumnOfIds, EdgeTable
 from lightning_dpg.datamodules.table_source import open_engine
 from lightning_dpg.datamodules.table_statistics import TableStatistics
-from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import Kind, PairSpace
 
@@ -82,16 +81,11 @@ class EdgeTableDataModule(EdgeListDataModule):
         source: TableSource,
         *,
         table: str | None = None,
-        source_column: str | None = None,
-        target_column: str | None = None,
+        columns: ColumnsGiven = Columns(),
         where: str | None = None,
-        nodes: str | None = None,
-        left_nodes: str | None = None,
-        right_nodes: str | None = None,
+        nodes: NodesGiven = Nodes(),
         kind: Kind = "undirected",
         undirected: bool = False,
-        missing_ids: Literal["refuse", "drop"] = "refuse",
-        names: Literal["keep", "numbers"] = "keep",
         steps_per_epoch: int | None = None,
         val_fraction: float = 0.0,
         test_fraction: float = 0.0,
@@ -105,24 +99,17 @@ class EdgeTableDataModule(EdgeListDataModule):
                 ``duckdb:///FILE``, ``postgresql://USER@HOST/DATABASE``, ``spark://HOST:PORT``, or
                 from Python an Ibis table expression. A password belongs into ``~/.pgpass``.
             table: Table of a database, ``NAME`` or ``SCHEMA.NAME``.
-            source_column: Column that holds the first id of each edge; by default columns with names
-                such as ``source`` and ``target``.
-            target_column: Column that holds the second id.
+            columns: Columns of the table that hold the relation.
             where: Condition in the SQL of the engine that a row must fulfill. It chooses edges, and is
                 public like every setting.
-            nodes: Ids of all nodes (public) as ``TABLE(COLUMN)``, such as ``customers(id)``; names
-                with spaces in double quotes, as in ``table``. By default the ids that occur in the
-                edges, which becomes an assumption of the guarantee.
-            left_nodes: Ids of all left nodes of a bipartite graph (public), in the same form; by
-                default the ids of the first column.
-            right_nodes: Ids of all right nodes.
+            nodes: Ids of all nodes, or more of :class:`Nodes`. Ids are a ``TABLE(COLUMN)`` of the
+                same database; names with spaces stand in double quotes, as in ``table``. Where
+                ``names`` are numbers, the edges are read. Attributes and columns of files are
+                refused.
             kind: ``undirected``; ``directed``, where an edge is an ordered pair of nodes; or
                 ``bipartite``, where an edge links a left and a right node, and the side of each node
                 is public.
             undirected: Drop the directions of a table that looks directed instead of refusing it.
-            missing_ids: Whether to ``refuse`` rows of edges without an id or to ``drop`` them.
-            names: ``numbers`` publishes numbers from 0 to N - 1 in a secret random order instead of
-                names, and leaves a key file in the run folder. The edges are read for it.
             steps_per_epoch: Batches per epoch of methods that do not say it themselves.
             val_fraction: Probability that an edge is held out for validation, by a public coin.
             test_fraction: Probability that an edge is held out for the test, by the same coin.
@@ -138,55 +125,48 @@ class EdgeTableDataModule(EdgeListDataModule):
             num_graphs=num_graphs,
             seed=seed,
             nodes=nodes,
-            names=names,
-            source_column=source_column,
-            target_column=target_column,
+            columns=columns,
             kind=kind,
-            left_nodes=left_nodes,
-            right_nodes=right_nodes,
-            missing_ids=missing_ids,
         )
         self.table = table
-        self.node_columns = (nodes, left_nodes, right_nodes)
         self.where = where
 
     @cached_property
     def _table(self) -> EdgeTable:
         """The table with its numbered nodes, opened at the first use."""
         self._check_kind()
-        if self.names not in ("keep", "numbers"):
-            raise Refusal(f"names must be 'keep' or 'numbers', got {self.names!r}")
-        if self.missing_ids not in ("refuse", "drop"):
-            raise Refusal(f"missing_ids must be 'refuse' or 'drop', got {self.missing_ids!r}")
+        node_columns = self._node_columns()
         table = EdgeTable(
             open_engine(self.source),
             self.table,
-            self._columns(),
+            self.columns,
             self.where,
-            self._node_columns(),
+            node_columns,
             self.kind,
-            self.missing_ids == "drop",
         )
         table.check_directions(self.undirected)
         return table
 
     def _node_columns(self) -> list[ColumnOfIds]:
         """Columns of the public ids, as the settings name them."""
-        nodes, *sides = self.node_columns
-        if sides.count(None) == 1:
-            raise GraphFormatError("left_nodes and right_nodes: give both, or neither")
-        if None not in sides and nodes is not None:
-            raise GraphFormatError("left_nodes and right_nodes: leave out nodes")
-        if self.kind == "bipartite" and nodes is not None:
+        nodes = self.nodes
+        if other := [name for name in _OF_FILES if getattr(nodes, name) is not None]:
             raise GraphFormatError(
-                "the side of each node is not known\ngive the ids of both sides: left_nodes and "
-                "right_nodes (--data.left_nodes 'customers(id)' --data.right_nodes 'shops(id)')"
+                f"nodes.{other[0]} is for files of nodes, which EdgeListDataModule reads\n"
+                "expected ids as a table and its column, such as customers(id)"
             )
-        return [_column_of_ids(ids) for ids in (nodes, *sides) if ids is not None]
+        if self.kind == "bipartite" and nodes.ids is not None:
+            raise GraphFormatError(
+                "the side of each node is not known\ngive the ids of both sides: nodes.left and "
+                "nodes.right (--data.nodes.left 'customers(id)' --data.nodes.right 'shops(id)')"
+            )
+        return [
+            _column_of_ids(ids) for ids in (nodes.ids, nodes.left, nodes.right) if ids is not None
+        ]
 
     def _stays_there(self) -> bool:
         """Whether the edges may stay in the table."""
-        return self.names == "keep" and not (self.val_fraction or self.test_fraction)
+        return self.nodes.names == "keep" and not (self.val_fraction or self.test_fraction)
 
     @property
     def space(self) -> PairSpace:
@@ -218,7 +198,7 @@ class EdgeTableDataModule(EdgeListDataModule):
         table = self._table
         self.summary = table.summary()
         node_set = table.node_set
-        self.assumptions.append(node_set_assumption(table.num_nodes, node_set, self.names))
+        self.assumptions.append(node_set_assumption(table.num_nodes, node_set, self.nodes.names))
         if self.kind == "bipartite":
             self.assumptions.append(sides_assumption(node_set))
 
@@ -230,7 +210,7 @@ class EdgeTableDataModule(EdgeListDataModule):
         self._describe()
         table = self._table
         self._whole = table.space.graph(table.read_edges(), table.node_names)
-        return self._whole if self.names == "keep" else self._numbered(self._whole)
+        return self._whole if self.nodes.names == "keep" else self._numbered(self._whole)
 
     @cached_property
     def _table_graph(self) -> TableGraph:
@@ -255,12 +235,14 @@ class EdgeTableDataModule(EdgeListDataModule):
         return self._table_graph.graph
 
 
+_OF_FILES = ("column", "side_column", "attributes", "policy")
 _QUOTED = r'"(?:[^"]|"")+"|`[^`]+`'
 """A name in double quotes, or in backticks as on Spark."""
 
 
-def _column_of_ids(text: str) -> ColumnOfIds:
+def _column_of_ids(ids: object) -> ColumnOfIds:
     """Read ``table(column)``, where both names may stand in quotes."""
+    text = str(ids)
     found = re.fullmatch(rf"\s*((?:{_QUOTED}|[^()])+?)\s*\(\s*({_QUOTED}|[^()]+?)\s*\)\s*", text)
     if found is None:
         raise GraphFormatError(

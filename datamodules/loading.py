@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 from torch import Tensor
 from torch_geometric.data import Data, Dataset
 
-from lightning_dpg.errors import Refusal
+from lightning_dpg.datamodules.nodes import Columns
 from lightning_dpg.graph.conversion import (
     GraphReading,
     NodeSet,
@@ -85,8 +85,7 @@ def load_reading(
     undirected: bool = False,
     nodes: str | Sequence[str] | None = None,
     node_column: str | None = None,
-    columns: tuple[str, str] | None = None,
-    missing_ids: str = "refuse",
+    columns: Columns = Columns(),
 ) -> GraphReading:
     """Load a graph with the origin of its nodes and a summary line (private).
 
@@ -109,27 +108,21 @@ def load_reading(
         nodes: Ids of all nodes (public), or a file of them; ``from_edges``: ids that occur on
             the lines of an edge list. By default the source's own node table, or ``from_edges``.
         node_column: Column of that file that holds the ids.
-        columns: Names or numbers, from 1 on, of the columns of an edge list or a table that hold
-            the two ids of an edge. By default the first two columns of an edge list; of a table,
-            both columns or those with names such as ``source`` and ``target``.
-        missing_ids: Whether to ``refuse`` rows of edges without an id or to ``drop`` them.
+        columns: Columns of an edge list or a table that hold the relation.
     """
-    if missing_ids not in ("refuse", "drop"):
-        raise Refusal(f"missing_ids must be 'refuse' or 'drop', got {missing_ids!r}")
-    drop = missing_ids == "drop"
     names = None if nodes is None or nodes == FROM_EDGES else given_names(nodes, node_column)
     if isinstance(source, Path):
         reading = read(
             user_path(source),
             undirected=undirected,
             nodes=names,
-            columns=columns,
-            drop_missing=drop,
+            columns=columns.pair,
+            drop_missing=columns.drops_missing,
         )
     elif isinstance(source, str):
-        reading = _read_named(source, undirected, nodes, names, columns, drop)
+        reading = _read_named(source, undirected, nodes, names, columns)
     else:
-        reading = _converted(source, undirected, columns, drop)
+        reading = _converted(source, undirected, columns)
     if nodes == FROM_EDGES and reading.node_set is not NodeSet.LINES:
         raise GraphFormatError(
             f"nodes: {FROM_EDGES} is for edge lists, and this graph has a node table\n"
@@ -140,14 +133,15 @@ def load_reading(
     return on_nodes(reading, names, "graph")
 
 
-def _converted(
-    source: object, undirected: bool, columns: tuple[str, str] | None, drop_missing: bool
-) -> GraphReading:
+def _converted(source: object, undirected: bool, columns: Columns) -> GraphReading:
     """Convert a graph object of another library."""
+    pair, drop_missing = columns.pair, columns.drops_missing
     if isinstance(source, Table):
-        return read_table(source, undirected=undirected, columns=columns, drop_missing=drop_missing)
-    if columns is not None:
-        raise GraphFormatError("source_column and target_column are for edge lists and tables only")
+        return read_table(source, undirected=undirected, columns=pair, drop_missing=drop_missing)
+    if pair is not None:
+        raise GraphFormatError(
+            "columns.source and columns.target are for edge lists and tables only"
+        )
     if isinstance(source, Dataset):
         source = _only_graph(source)
     if isinstance(source, Data):
@@ -215,12 +209,10 @@ def _read_named(
     undirected: bool,
     nodes: str | Sequence[str] | None,
     names: Sequence[str] | None,
-    columns: tuple[str, str] | None,
-    drop_missing: bool,
+    columns: Columns,
 ) -> GraphReading:
     """Read a graph by its name, or from a file."""
-    root = data_root()
-    path = user_path(source)
+    root, path, pair = data_root(), user_path(source), columns.pair
     is_name = path.name == source
     known = root / "graphs" / f"{source}.edges.gz" if root is not None and is_name else None
     archive = root / "npz" / f"{source}.npz" if root is not None and is_name else None
@@ -230,13 +222,12 @@ def _read_named(
     if known is not None and known.is_file():
         # The ids of these files are 0 to n - 1, including nodes without an edge.
         keep_gaps = nodes is None
-        return read(known, undirected=undirected, keep_gaps=keep_gaps, nodes=names, columns=columns)
+        return read(known, undirected=undirected, keep_gaps=keep_gaps, nodes=names, columns=pair)
     if archive is not None and archive.is_file():
-        return read(archive, undirected=undirected, nodes=names, columns=columns)
+        return read(archive, undirected=undirected, nodes=names, columns=pair)
     if path.exists() or path.suffix or not is_name:
-        return read(
-            path, undirected=undirected, nodes=names, columns=columns, drop_missing=drop_missing
-        )
+        drop = columns.drops_missing
+        return read(path, undirected=undirected, nodes=names, columns=pair, drop_missing=drop)
     raise GraphFormatError(_unknown(source, root))
 
 

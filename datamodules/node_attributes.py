@@ -16,7 +16,7 @@ from lightning_dpg.graph.pair_space import Kind
 FROM_GRAPH = "from_graph"
 LEFT_OUT = (
     "the attributes of the nodes are left out; if they may be published, and were not computed from "
-    f"the edges: set node_attributes to {FROM_GRAPH} (--data.node_attributes {FROM_GRAPH})"
+    f"the edges: set nodes.attributes to {FROM_GRAPH} (--data.nodes.attributes {FROM_GRAPH})"
 )
 NAMED_BY_ATTRIBUTES = (
     "the attributes of the numbered nodes (a row that occurs once in another table names its node)"
@@ -43,8 +43,8 @@ def attribute_table(
     """
     if source is None and policy:
         raise MisconfigurationException(
-            f"attribute_policy names {next(iter(policy))!r}, and no attributes are used\n"
-            "set node_attributes to a table (--data.init_args.node_attributes people.csv), or to "
+            f"nodes.policy names {next(iter(policy))!r}, and no attributes are used\n"
+            "set nodes.attributes to a table (--data.nodes.attributes people.csv), or to "
             f"{FROM_GRAPH}"
         )
     if source is None or (isinstance(source, str) and source == FROM_GRAPH):
@@ -68,8 +68,8 @@ def own_attributes(reading: GraphReading, kind: Kind) -> AttributeTable:
     table = reading.attributes()  # None as well if none is a single value
     if table is None:
         raise GraphFormatError(
-            f"node_attributes: {FROM_GRAPH}, and the graph holds no attributes of nodes\n"
-            "give a table: --data.init_args.node_attributes people.csv"
+            f"nodes.attributes: {FROM_GRAPH}, and the graph holds no attributes of nodes\n"
+            "give a table: --data.nodes.attributes people.csv"
         )
     if kind == "bipartite":
         table = table._replace(

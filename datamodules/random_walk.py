@@ -1,12 +1,10 @@
 """Earlier name of the data module that serves random walks, for one more version."""
 
-from collections.abc import Sequence
-from typing import Literal
-
 from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.datamodules.edge_list import EdgeListDataModule
+from lightning_dpg.datamodules.nodes import Columns, ColumnsGiven, Nodes, NodesGiven
 from lightning_dpg.interfaces import BatchRequest
 
 
@@ -27,11 +25,8 @@ class RandomWalkDataModule(EdgeListDataModule):
         split: Published split.
         num_graphs: Number of graphs to generate in ``predict``.
         seed: Seed of the split and, with the rank, of the walks.
-        nodes: Ids of all nodes (public), a file of them, or ``from_edges``.
-        node_column: Column of that file that holds the ids.
-        names: ``numbers`` publishes numbers in a secret random order instead of names.
-        source_column: Column of an edge list that holds the first id of each edge.
-        target_column: Column that holds the second id.
+        nodes: Nodes of the graph.
+        columns: Columns of an edge list.
     """
 
     def __init__(
@@ -50,11 +45,8 @@ class RandomWalkDataModule(EdgeListDataModule):
         split: str | None = None,
         num_graphs: int = 1,
         seed: int = 0,
-        nodes: str | Sequence[str] | None = None,
-        node_column: str | None = None,
-        names: Literal["keep", "numbers"] = "keep",
-        source_column: str | int | None = None,
-        target_column: str | int | None = None,
+        nodes: NodesGiven = Nodes(),
+        columns: ColumnsGiven = Columns(),
     ) -> None:
         super().__init__(
             name,
@@ -67,10 +59,7 @@ class RandomWalkDataModule(EdgeListDataModule):
             num_graphs=num_graphs,
             seed=seed,
             nodes=nodes,
-            node_column=node_column,
-            names=names,
-            source_column=source_column,
-            target_column=target_column,
+            columns=columns,
         )
         self.walk_length = walk_length
         self.batch_size = batch_size

@@ -4,6 +4,7 @@ The nodes have the numbers that an edge list with the same ids gives them, in th
 the ids. The ids of edges stay in the engine; the names of nodes are read once each.
 """
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -14,26 +15,26 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.datamodules.table_columns import (
-    ColumnOfIds,
-    chosen_columns,
-    kind_of_ids,
-    origin_of_nodes,
-)
+from lightning_dpg.datamodules.nodes import Columns
 from lightning_dpg.datamodules.table_engine import TableEngine, nearest
-from lightning_dpg.datamodules.table_queries import (
-    canonical_pairs,
-    ibis_module,
-    natural_order,
-    numbered_ends,
-    outside_ids,
-)
-from lightning_dpg.graph.conversion import check_share_of_mutual
+from lightning_dpg.graph.conversion import NodeSet, check_share_of_mutual
+from lightning_dpg.graph.edge_columns import recognized_header, shown
 from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError
 from lightning_dpg.graph.pair_space import Kind, PairSpace, pair_space
 
 _MOST_DIGITS = 1000
 """Longest id that the regular expressions of all engines can pad."""
+_NAME_COLUMNS = (
+    "name the columns: columns.source and columns.target\n"
+    "(--data.columns.source NAME --data.columns.target NAME)"
+)
+
+
+class ColumnOfIds(NamedTuple):
+    """A column of public ids, written as ``table(column)``."""
+
+    table: str
+    column: str
 
 
 class TableCounts(NamedTuple):
@@ -55,27 +56,25 @@ class EdgeTable:
     Args:
         engine: The engine.
         table: Name of the table, or None where the source is one.
-        columns: Columns of both ids, or None to recognize them.
+        columns: Columns of both ids.
         where: Condition in SQL that rows must fulfill, or None.
         node_columns: Column of all ids, or of those of the left and of the right nodes; empty for
             the ids that occur.
         kind: Kind of the graph.
-        drops_missing: Whether to drop rows with a missing id instead of refusing them.
     """
 
     def __init__(
         self,
         engine: TableEngine,
         table: str | None,
-        columns: tuple[str, str] | None,
+        columns: Columns,
         where: str | None,
         node_columns: Sequence[ColumnOfIds],
         kind: Kind,
-        drops_missing: bool,
     ) -> None:
         self.engine, self.kind, self.table = engine, kind, table
-        self._define_rows(table, columns, where)
-        self._check_rows(where, drops_missing)
+        self._define_rows(table, columns.pair, where)
+        self._check_rows(where, columns.drops_missing)
         self._define_nodes(node_columns)
         self._define_edges()
         self._check_edges()
@@ -96,9 +95,9 @@ class EdgeTable:
             )
         relation = self._edges = engine.relation or engine.table(str(table))
         types = engine.columns(relation, table)
-        self.columns = chosen_columns(engine.origin, list(types), columns)
+        self.columns = _chosen_columns(engine.origin, list(types), columns)
         self.others = [name for name in types if name not in self.columns]
-        kinds = [kind_of_ids(engine.origin, name, types[name]) for name in self.columns]
+        kinds = [_kind_of_ids(engine.origin, name, types[name]) for name in self.columns]
         if kinds[0] != kinds[1]:
             one, other = (f"{name!r} holds {types[name]}" for name in self.columns)
             raise GraphFormatError(
@@ -137,7 +136,8 @@ class EdgeTable:
             raise GraphFormatError(
                 f"{origin}: {self._missing:,} of {self._rows_total:,} rows lack an id "
                 f"({self.columns[0]!r} or {self.columns[1]!r} is NULL or empty)\n"
-                "set missing_ids to drop (--data.missing_ids drop) to leave these rows out"
+                "set columns.missing_ids to drop (--data.columns.missing_ids drop) "
+                "to leave these rows out"
             )
         if self._missing == self._rows_total:
             raise GraphFormatError(f"{origin}: each row lacks an id\nexpected two node ids per row")
@@ -145,7 +145,7 @@ class EdgeTable:
         if self._kind_of_ids == "int64":
             ids = self._rows("edge_ids")
             (least,) = self._row(
-                ids.aggregate(least=ibis_module().least(ids.source, ids.target).min())
+                ids.aggregate(least=_ibis_module().least(ids.source, ids.target).min())
             )
             if int(least) < 0:
                 raise GraphFormatError(
@@ -159,10 +159,10 @@ class EdgeTable:
 
     def _define_nodes(self, given: Sequence[ColumnOfIds]) -> None:
         """Define ``nodes``: ids with side and number, in the order of an edge list."""
-        ibis, rows = ibis_module(), self._rows("edge_ids")
+        ibis, rows = _ibis_module(), self._rows("edge_ids")
         self._given = given
         lists = [self.engine.table(ids.table) for ids in given]
-        self.node_set = origin_of_nodes(self._edges, lists)
+        self.node_set = _origin_of_nodes(self._edges, lists)
         ends = [rows.select(id=rows.source), rows.select(id=rows.target)]
         if given:
             for place, ids in enumerate(given):
@@ -205,14 +205,14 @@ class EdgeTable:
             raise GraphFormatError(
                 f"nodes: {ids.table} has no column {ids.column!r}\n{nearest(ids.column, list(types))}"
             )
-        if kind_of_ids(engine.origin, ids.column, types[ids.column]) != self._kind_of_ids:
+        if _kind_of_ids(engine.origin, ids.column, types[ids.column]) != self._kind_of_ids:
             raise GraphFormatError(
                 f"nodes: {ids.table}.{ids.column} holds {types[ids.column]}, and the edges have ids "
                 f"of another type\nexpected ids of one type\nmake a view that casts one of them"
             )
         column = self._id(ids.column)
         engine.define(name, f"SELECT DISTINCT {column} AS id FROM {relation}")
-        found = ibis_module().table({"id": self._kind_of_ids}, name=name)
+        found = _ibis_module().table({"id": self._kind_of_ids}, name=name)
         is_bad = self._is_missing(found.id)
         (missing,) = self._row(found.aggregate(bad=is_bad.sum()))
         if int(missing or 0):  # PostgreSQL hands over sums as text
@@ -231,7 +231,10 @@ class EdgeTable:
                 f"{self.engine.origin}: an id of {longest:,} characters\n"
                 f"expected at most {_MOST_DIGITS:,}"
             )
-        return natural_order(nodes.id, max(int(longest), 1), self.engine.group)
+        # A mark below all characters ends the text before a number, as the end of a name does.
+        digits, group = max(int(longest), 1), self.engine.group
+        padded = nodes.id.re_replace("([0-9]+)", "\x01" + "0" * digits + group)
+        return [padded.re_replace(f"[0-9]*([0-9]{{{digits}}})", group), nodes.id]
 
     @cached_property
     def node_names(self) -> list[str]:
@@ -251,10 +254,10 @@ class EdgeTable:
 
     def _define_edges(self) -> None:
         """Define ``edge_pairs``: each record once, with its number of rows and of directions."""
-        rows, ends = self._rows("edge_ids"), numbered_ends(self._nodes(), self.kind)
+        rows, ends = self._rows("edge_ids"), _numbered_ends(self._nodes(), self.kind)
         if self._given:
-            self._refuse_outside(outside_ids(rows, ends))
-        self._define("edge_pairs", canonical_pairs(rows, ends, self.kind), keep=True)
+            self._refuse_outside(_outside_ids(rows, ends))
+        self._define("edge_pairs", _canonical_pairs(rows, ends, self.kind), keep=True)
 
     def _refuse_outside(self, outside: Any) -> None:
         """Refuse ids that are not among the given ones."""
@@ -321,16 +324,16 @@ class EdgeTable:
 
     def _nodes(self) -> Any:
         schema = {"id": self._kind_of_ids, "side": "int64", "number": "int32"}
-        return ibis_module().table(schema, name="nodes")
+        return _ibis_module().table(schema, name="nodes")
 
     def pairs(self) -> Any:
         """Return the edges: the table ``edge_pairs`` of numbers ``low`` and ``high``."""
         schema = {"low": "int32", "high": "int32", "repeats": "int32", "links": "int8"}
-        return ibis_module().table(schema, name="edge_pairs")
+        return _ibis_module().table(schema, name="edge_pairs")
 
     def _rows(self, name: str) -> Any:
         ids = self._kind_of_ids
-        return ibis_module().table({"source": ids, "target": ids}, name=name)
+        return _ibis_module().table({"source": ids, "target": ids}, name=name)
 
     def _define(self, name: str, query: Any, *, keep: bool = False) -> None:
         self.engine.define(name, self._sql(query), keep=keep)
@@ -339,7 +342,7 @@ class EdgeTable:
         return self.engine.row(self._sql(query))
 
     def _sql(self, query: Any) -> str:
-        return str(ibis_module().to_sql(query, dialect=self.engine.dialect))
+        return str(_ibis_module().to_sql(query, dialect=self.engine.dialect))
 
     def rows(self, query: Any) -> NDArray[np.int64]:
         """Return the rows of a query of whole numbers, shape ``(R, columns)``."""
@@ -350,3 +353,104 @@ class EdgeTable:
             ]
             parts.append(np.stack(columns, axis=1).astype(np.int64))
         return np.concatenate(parts) if parts else np.empty((0, len(query.columns)), np.int64)
+
+
+def _chosen_columns(
+    origin: str, names: Sequence[str], columns: tuple[str, str] | None
+) -> tuple[str, str]:
+    """Return the names of both columns of ids."""
+    if columns is None:
+        pair = recognized_header(names)
+        if pair is None:
+            header = "\na CSV file needs a first line with names" if ".csv" in origin else ""
+            raise GraphFormatError(
+                f"{origin}: no two columns with names such as source and target\n"
+                f"the columns are {shown(names)}\n{_NAME_COLUMNS}{header}"
+            )
+        return names[pair[0]], names[pair[1]]
+    for column in columns:
+        if column not in names:
+            raise GraphFormatError(
+                f"{origin}: no column {column!r}\n{nearest(column, names)}\n{_NAME_COLUMNS}"
+            )
+    if columns[0] == columns[1]:
+        raise GraphFormatError(f"{origin}: one column for both ends\nexpected two columns")
+    return columns
+
+
+def _kind_of_ids(origin: str, column: str, arrow_type: str) -> str:
+    """Return the form of ids of a type of Arrow: whole numbers or text."""
+    if arrow_type.startswith(("int", "uint")):
+        return "int64"
+    # With digits behind the point, one number has several texts: 1.0 and 1.00.
+    is_whole = re.fullmatch(r"decimal128(\(\d+, 0\))?", arrow_type) is not None
+    is_text = "string" in arrow_type or "uuid" in arrow_type or is_whole
+    is_nested = "<" in arrow_type and not arrow_type.startswith(("dictionary", "extension"))
+    if is_text and not is_nested:
+        return "string"
+    raise GraphFormatError(
+        f"{origin}: column {column!r} holds {arrow_type}\n"
+        "expected ids that are whole numbers or text\nmake a view that casts it, and read the view"
+    )
+
+
+def _origin_of_nodes(edges: str, lists: Sequence[str]) -> NodeSet:
+    """Return the origin of the nodes: a column of the edges themselves is no list beside them.
+
+    Args:
+        edges: Table of the edges in SQL.
+        lists: Tables of the ids in SQL, none for the ids that occur.
+    """
+    ends = edges.casefold()
+    others = [each.casefold() for each in lists]
+    is_beside = not any(ends.endswith(each) or each.endswith(ends) for each in others)
+    return NodeSet.LIST if others and is_beside else NodeSet.LINES
+
+
+def _ibis_module() -> Any:
+    """Return Ibis, which is optional."""
+    import ibis
+
+    return ibis
+
+
+def _numbered_ends(nodes: Any, kind: Kind) -> dict[str, Any]:
+    """Return the tables that give the number of a ``source`` and of a ``target``.
+
+    Args:
+        nodes: Table of all nodes: id, side and number.
+        kind: Kind of the graph; of a bipartite one, a target is on the second side.
+    """
+    sides = {"source": 0, "target": 1 if kind == "bipartite" else 0}
+    return {
+        name: nodes.filter(nodes.side == side).select(
+            **{name: nodes.id, f"{name}_number": nodes.number}
+        )
+        for name, side in sides.items()
+    }
+
+
+def _outside_ids(rows: Any, ends: dict[str, Any]) -> Any:
+    """Return the ids of rows that no node has."""
+    ids = [rows.anti_join(found, name).select(id=rows[name]) for name, found in ends.items()]
+    return _ibis_module().union(*ids, distinct=True)
+
+
+def _canonical_pairs(rows: Any, ends: dict[str, Any], kind: Kind) -> Any:
+    """Return each record once, without loops: ``low`` and ``high``, and what was merged.
+
+    ``repeats`` is the number of rows of a record, ``links`` that of their directions.
+    """
+    ibis = _ibis_module()
+    numbered = rows.join(ends["source"], "source").join(ends["target"], "target")
+    low, high = one, other = numbered.source_number, numbered.target_number
+    if kind == "undirected":
+        low, high = ibis.least(one, other), ibis.greatest(one, other)
+    pairs = numbered.select(
+        low=low, high=high, up=ibis.ifelse(one < other, 1, 0).cast("int64"), is_loop=one == other
+    )
+    pairs = pairs.filter(~pairs.is_loop)
+    return pairs.group_by(["low", "high"]).aggregate(
+        repeats=pairs.count().cast("int32"),
+        links=(pairs.up.max() - pairs.up.min() + 1).cast("int8"),
+    )

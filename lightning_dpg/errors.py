@@ -2,6 +2,7 @@
 
 import difflib
 import errno
+import re
 import shutil
 import sys
 import tempfile
@@ -73,8 +74,15 @@ def shorten(message: str) -> str:
 def nearest(name: str, known: Iterable[str]) -> str:
     """``, did you mean ...?``, or an empty string if no known name is near."""
     by_folded = {candidate.casefold(): candidate for candidate in known}
-    matches = difflib.get_close_matches(name.casefold(), by_folded, n=1)
+    folded = name.casefold()
+    # The option of a group may have been one word, such as left_nodes of nodes.left.
+    inside = [each for each in by_folded if "." in each and _words(folded) <= _words(each)]
+    matches = sorted(inside, key=len) or difflib.get_close_matches(folded, by_folded, n=1)
     return f", did you mean {by_folded[matches[0]]}?" if matches else ""
+
+
+def _words(option: str) -> set[str]:
+    return {word.rstrip("s") for word in re.split(r"[._]", option)}
 
 
 def _is_misconfiguration(error: Exception) -> bool:

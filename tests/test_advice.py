@@ -15,7 +15,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.advice import GOALS, OF_SETS, Facts, cases, choices, hint, recommend
 from lightning_dpg.cli.hint import better_method
-from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, Nodes
 from lightning_dpg.graph.edge_sampling import MAX_NODES
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.interfaces import AttributedGraphRecords, GraphSetRecords
@@ -56,7 +56,7 @@ def data_of(kind, has_attributes):
         graph = nx.complete_bipartite_graph(4, 8)
         graph = graph.to_directed() if kind == "directed" else graph
         nx.set_node_attributes(graph, {node: node % 3 for node in graph}, "age")
-        given = {"node_attributes": "from_graph"} if has_attributes else {}
+        given = {"nodes": Nodes(attributes="from_graph")} if has_attributes else {}
         data = EdgeListDataModule(graph, kind=kind, **given)
     data.setup("fit")
     return data

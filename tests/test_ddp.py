@@ -79,7 +79,7 @@ ENCODER_CONFIG = CONFIG | {
     },
     "data": {
         "class_path": "EdgeListDataModule",
-        "init_args": {"name": "karate", "node_attributes": "people.csv"},
+        "init_args": {"name": "karate", "nodes": {"attributes": "people.csv"}},
     },
     "trainer": CONFIG["trainer"] | {"max_epochs": 1},
 }

@@ -20,7 +20,13 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from safetensors import safe_open
 from torch_geometric.datasets import FakeDataset
 
-from lightning_dpg.datamodules import EdgeListDataModule, RandomWalkDataModule, SubgraphDataModule
+from lightning_dpg.datamodules import (
+    Columns,
+    EdgeListDataModule,
+    Nodes,
+    RandomWalkDataModule,
+    SubgraphDataModule,
+)
 from lightning_dpg.datamodules.loading import load_graph
 from lightning_dpg.graph.graph import adjacency, undirected_edges
 from lightning_dpg.graph.io import GraphFormatError, read_graph
@@ -105,10 +111,17 @@ def test_one_line_says_what_was_read_to_the_owner_only(fit, tmp_path, caplog, mo
     assert "an id that occurs on one line only is in the release because of that line" in sentence
 
 
-def test_node_list_keeps_ids_without_edges_and_refuses_others(fit, tmp_path, capfd):
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--data.nodes", "customers.csv", "--data.nodes.column", "id"],
+        ["--data.init_args.nodes.column=id", "--data.init_args.nodes=customers.csv"],
+        ["--data.nodes", "{ids: customers.csv}", "--data.nodes.column", "id"],
+    ],
+)
+def test_node_list_keeps_ids_without_edges_and_refuses_others(fit, tmp_path, capfd, options):
     write_table(tmp_path / "transfers.csv", EDGES)
     (tmp_path / "customers.csv").write_text("\n".join(["age,id", *(f"9,{n}" for n in NAMES[::-1])]))
-    options = ["--data.nodes", "customers.csv", "--data.node_column", "id"]
     for edges in (EDGES, EDGES[2:]):  # the first two lines are all that name some id
         write_table(tmp_path / "transfers.csv", edges)
         run = fit("--data.name", "transfers.csv", *options)
@@ -128,7 +141,7 @@ def test_numbers_for_names(fit, tmp_path):
     write_table(tmp_path / "transfers.csv", EDGES)
     orders = []
     for _ in range(2):
-        run = fit("--data.name", "transfers.csv", "--data.names", "numbers")
+        run = fit("--data.name", "transfers.csv", "--data.nodes.names", "numbers")
         assert released_names(run) == [str(i) for i in range(20)]
         key = run / "node_names.csv"
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
@@ -145,14 +158,16 @@ def test_numbers_for_names(fit, tmp_path):
 
 def test_numbering_holds_the_same_edges_and_survives_a_resume(fit, tmp_path):
     write_table(tmp_path / "transfers.csv", EDGES)
-    options = ["--data.name", "transfers.csv", "--data.names", "numbers"]
+    options = ["--data.name", "transfers.csv", "--data.nodes.names", "numbers"]
     run = fit(*options)
     names = [row[1] for row in csv.reader((run / "node_names.csv").read_text().splitlines())][1:]
     (checkpoint,) = run.glob("checkpoints/*.ckpt")
     state = torch.load(checkpoint, weights_only=True)["EdgeListDataModule"]
     resumed = fit(*options, "--ckpt_path", str(checkpoint))
     assert (resumed / "node_names.csv").read_bytes() == (run / "node_names.csv").read_bytes()
-    data = EdgeListDataModule("transfers.csv", names="numbers", val_fraction=0.3, seed=1)
+    data = EdgeListDataModule(
+        "transfers.csv", nodes=Nodes(names="numbers"), val_fraction=0.3, seed=1
+    )
     data.setup("fit")
     data.load_state_dict(data.state_dict() | {"numbering": state["numbering"]})
     assert len(data.edges) < len(EDGES) and len(data.assumptions) == 3
@@ -161,7 +176,7 @@ def test_numbering_holds_the_same_edges_and_survives_a_resume(fit, tmp_path):
     assert torch.equal(undirected_edges(data.train_graph), data.edges)
     keep = EdgeListDataModule("transfers.csv")
     keep.setup("fit")
-    with pytest.raises(MisconfigurationException, match="set names to numbers"):
+    with pytest.raises(MisconfigurationException, match=r"set nodes\.names to numbers"):
         keep.load_state_dict(state)
 
 
@@ -174,7 +189,7 @@ def test_a_run_with_names_is_not_resumed_with_numbers(fit, tmp_path):
         "run.yaml",
         "--data.name",
         "transfers.csv",
-        "--data.names",
+        "--data.nodes.names",
         "numbers",
     ]
     assert main([*args, "--ckpt_path", str(checkpoint)]) == 2
@@ -201,7 +216,7 @@ def test_two_processes_share_one_numbering(tmp_path):
     trainer = {"devices": 2, "strategy": "ddp_find_unused_parameters_true"}
     config = {
         "model": {"class_path": "DPNetGAN", "init_args": sizes},
-        "data": {"class_path": "EdgeListDataModule", "init_args": {"names": "numbers"}},
+        "data": {"class_path": "EdgeListDataModule", "init_args": {"nodes": {"names": "numbers"}}},
         "trainer": CONFIG["trainer"] | trainer | {"callbacks": [{"class_path": "probe.Probe"}]},
         "privacy": {"epsilon": 8.0, "delta": 1e-4},
     }
@@ -253,15 +268,15 @@ def test_where_the_nodes_come_from(tmp_path, monkeypatch):
     [
         ({"name": "karate", "nodes": "from_edges"}, "has a node table"),
         ({"name": nx.Graph(EDGES), "nodes": NAMES[1:]}, "not among the 19 ids of nodes: 4"),
-        ({"name": nx.Graph(EDGES), "source_column": "a", "target_column": "b"}, "lists and tables"),
+        ({"name": nx.Graph(EDGES), "columns": Columns("a", "b")}, "lists and tables"),
         ({"name": "karate", "nodes": "nowhere.csv"}, "nodes nowhere.csv: no such file"),
-        ({"names": "random"}, "names must be 'keep' or 'numbers'"),
-        ({"name": "g.csv", "source_column": "from"}, "both source_column and target_column"),
+        ({"nodes": {"names": "random"}}, "names must be 'keep' or 'numbers'"),
+        ({"name": "g.csv", "columns": Columns("from")}, "both columns.source and columns.target"),
         ({"name": None}, "NoneType is no graph"),
         ({"name": 5}, "int is no graph"),
         ({"name": np.ones((3, 4))}, "shape (3, 4)"),
         ({"name": FakeDataset(2)}, "FakeDataset is no graph"),
-        ({"names": "numbers", "split": "x"}, "set names to keep"),
+        ({"nodes": Nodes(names="numbers"), "split": "x"}, "set nodes.names to keep"),
     ],
 )
 def test_refusals_from_python(arguments, part):
@@ -288,9 +303,9 @@ def test_matrices_and_data_sets_of_one_graph():
         (["--data.name", "e.npz"], ["e.npz: not a graph", "zip file"]),
         (["--data.name", "null"], ["name"]),
         (["--data.name", "folder"], ["folder: a folder", "a set of graphs"]),
-        (["--data.name", "e.csv", "--data.source_column", "a"], ["both source_column"]),
+        (["--data.name", "e.csv", "--data.columns.source", "a"], ["both columns.source"]),
         (["--data.name", "e.csv"], ["e.csv: each row lacks an id"]),
-        (["--data.names", "shuffled"], ["names"]),
+        (["--data.nodes.names", "shuffled"], ["names"]),
     ],
 )
 def test_refusals_leave_nothing(fails, tmp_path, options, parts):

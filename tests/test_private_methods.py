@@ -372,7 +372,7 @@ def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, **changes):
         **changes.pop("trainer", {}),
     )
     data = getattr(datamodules, config["data"]["class_path"])
-    if "node_attributes" in config["data"]["init_args"]:
+    if "nodes" in config["data"]["init_args"]:
         graph.x = WORDS
     data = data(**config["data"]["init_args"] | {"name": graph} | changes)
     if case in SETS:

@@ -181,7 +181,10 @@ def test_a_run_folder_holds_no_object(tmp_path, monkeypatch):
         ({"undirected": True}, r"EdgeListDataModule\(data, undirected=...\)"),
         ({"data": nx.DiGraph([(0, 1)])}, "undirected=True of EdgeListDataModule"),
         ({"data": nx.DiGraph([(0, 1)])}, 'set kind="directed" of EdgeListDataModule, or'),
-        ({"data": [("a", "b"), ("c", None)]}, 'set missing_ids="drop" of EdgeListDataModule to'),
+        (
+            {"data": [("a", "b"), ("c", None)]},
+            r'set columns=Columns\(missing_ids="drop"\) of EdgeListDataModule to',
+        ),
         ({"data": "x" * 3000}, "x{60}...: File name too long"),
         ({"data": Path("x" * 3000)}, "x{60}...: File name too long"),
         ({"data": "~no_such_user/x.csv"}, "home directory"),

@@ -238,9 +238,10 @@ def _for_parts(settings: Mapping[str, Any], origin: str) -> dict[str, Any]:
             "give a configuration without one: --baseline-config CONF"
         )
     data["undirected"] = False
-    for name in ("nodes", "source_column", "target_column"):  # of the file of the whole
+    of_whole = {"nodes": {"ids": None}, "columns": {"source": None, "target": None}}
+    for name, unset in of_whole.items():  # of the file of the whole
         if name in data:
-            data[name] = None
+            data[name] = data[name] | unset
     if "largest_component" in data:
         data["largest_component"] = False
     return {**settings, "data": section | {"init_args": data}}

@@ -8,6 +8,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.loading import load_reading
 from lightning_dpg.datamodules.node_attributes import FROM_GRAPH, own_attributes
+from lightning_dpg.datamodules.nodes import Nodes
 from lightning_dpg.graph.attributes import NodeAttributes, encode
 from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.methods.synthesizer import Synthesizer
@@ -33,7 +34,7 @@ def public_attributes(
     """Find the public attributes of the nodes of a graph, in their order.
 
     Those of a release are the ones that its method has seen. Without them, a configuration with
-    ``node_attributes: from_graph`` takes those that the graph holds itself.
+    ``nodes.attributes: from_graph`` takes those that the graph holds itself.
 
     Args:
         release: The attacked release, if it is one.
@@ -52,17 +53,17 @@ def public_attributes(
             order = torch.tensor([number[name] for name in graph.node_names])
             found: NodeAttributes = attributes.of_nodes(order)
             return found
-    arguments = {} if settings is None else settings["data"]["init_args"]
-    if arguments.get("node_attributes") != FROM_GRAPH:
+    nodes = Nodes.of(None if settings is None else settings["data"]["init_args"].get("nodes"))
+    if nodes.attributes != FROM_GRAPH:
         return None
     table = own_attributes(load_reading(source, undirected=True), space_of(graph).kind)
-    return encode(table, graph.node_names, arguments.get("attribute_policy") or {})
+    return encode(table, graph.node_names, nodes.policy or {})
 
 
 def with_own_attributes(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Adapt a configuration to parts of the data whose files hold the attributes of the nodes."""
     section = settings["data"]
     data = dict(section["init_args"])
-    if "node_attributes" in data:
-        data |= {"node_attributes": FROM_GRAPH, "attribute_policy": None, "node_column": None}
+    if "nodes" in data:
+        data["nodes"] = {**data["nodes"], "attributes": FROM_GRAPH, "policy": None, "column": None}
     return {**settings, "data": section | {"init_args": data}}

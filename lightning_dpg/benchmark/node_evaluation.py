@@ -302,9 +302,9 @@ def public_parts(found: NamedGraph) -> tuple[Tensor, Tensor]:
     if attributes is None or not attributes.shape[1] or classes is None:
         raise CommandError(
             f"{found.name}: no {lacks} of nodes, which node classification learns from\n"
-            "fit with a table that has them: --data.node_attributes people.csv\n"
+            "fit with a table that has them: --data.nodes.attributes people.csv\n"
             "a column y of whole numbers is the classes; another column is with\n"
-            "--data.attribute_policy.COLUMN label"
+            "--data.nodes.policy.COLUMN label"
         )
     has_class = classes >= 0
     numbers = torch.full_like(classes, -1)

@@ -1,11 +1,14 @@
 """Lightning's argument parser, with readable errors."""
 
+import sys
 from typing import Any, NoReturn
 
 from pytorch_lightning.cli import LightningArgumentParser
 
 from lightning_dpg.cli.parser_messages import explain_parsing
 from lightning_dpg.errors import CommandError, Refusal
+
+_NODES = ("--data.nodes", "--data.init_args.nodes")
 
 
 class PrivateParser(LightningArgumentParser):
@@ -14,6 +17,16 @@ class PrivateParser(LightningArgumentParser):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Accept options by their full names only: ``max_epoch`` is a mistake, not a short form."""
         super().__init__(*args, **{"allow_abbrev": False, **kwargs})
+
+    def parse_args(self, args: Any = None, *others: Any, **kwargs: Any) -> Any:
+        """Parse options, of which ``--data.nodes FILE`` is short for ``--data.nodes.ids FILE``."""
+        words = sys.argv[1:] if args is None else list(args)
+        for place, word in enumerate(words):
+            name, equals, value = word.partition("=")
+            value = value if equals else "".join(words[place + 1 : place + 2])
+            if name in _NODES and not value.lstrip().startswith("{"):
+                words[place] = f"{name}.ids{equals}{value if equals else ''}"
+        return super().parse_args(words, *others, **kwargs)
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         """Exit with at most five lines; nested parsers pass their error to the outermost one."""

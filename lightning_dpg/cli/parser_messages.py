@@ -1,5 +1,6 @@
 """Configuration errors in the user's terms instead of the parser's types."""
 
+import dataclasses
 import importlib
 import inspect
 import re
@@ -15,6 +16,9 @@ MISSING = {
     "data": "give a configuration: --config dp_netgan.yaml, or see python -m lightning_dpg list",
 }
 
+GROUPS = {"nodes": "{ids: FILE}", "columns": "{source: NAME, target: NAME}"}
+"""Groups of settings of a data module, each with an example."""
+
 
 def explain_parsing(message: str, options: Iterable[str]) -> str:
     """Rewrite a message of jsonargparse.
@@ -23,6 +27,9 @@ def explain_parsing(message: str, options: Iterable[str]) -> str:
         message: Text of the message, which can be a tree of types and errors.
         options: Names of all valid options, such as ``trainer.max_epochs``.
     """
+    message = re.sub(
+        r"Group '(\w+)' does not accept option '", r"unrecognized arguments: --\1.", message
+    )
     where = _last(r'Parser key "([^"]+)"', message)
     first = _first(r'Parser key "([^"]+)"', message)
     if name := _first(r"Expected a dot import path string: (\S+)", message):
@@ -36,9 +43,14 @@ def explain_parsing(message: str, options: Iterable[str]) -> str:
             cls.__name__ for cls in _ours(message) if name in inspect.signature(cls).parameters
         ]
         return no_such_option(first, taker, name, known, others)
+    if where in GROUPS and (value := _first(r'Unable to load config "(.*)"', message)):
+        return no_group(f"{first}.{where}", value)
     if name := _first(r"does not accept option '([^']+)'", message):
         return f"unknown option {name!r}{nearest(name, options)}"
-    if name := _first(r"unrecognized arguments: --([^\s=]+)", message):
+    if name := _first(r"unrecognized arguments: --([^\s=']+)", message):
+        if "Problem with given class_path" in message:  # of a group of settings of a class
+            taker, known = _parameters(message)
+            return no_such_option(first, taker, name, known, [])
         return f"unknown option --{name}{nearest(name, options)}"
     if name := _first(r"arguments are required: (?:\w+\.)?(model|data|privacy\.\w+)", message):
         return f"{name} is missing\n{MISSING.get(name, '')}"
@@ -57,6 +69,17 @@ def explain_parsing(message: str, options: Iterable[str]) -> str:
         choices = re.findall(r"'([^']+)'", " ".join(expected))
         return f"{path}: expected {' or '.join(sorted(expected))}, got {value!r}{nearest(value, choices)}"
     return message
+
+
+def no_group(path: str, value: object) -> str:
+    """Describe a value in place of a group of settings.
+
+    Args:
+        path: Place of the group, such as ``data.nodes``.
+        value: The value.
+    """
+    group = path.rpartition(".")[2]
+    return f"{path}: expected settings, such as {group}: {GROUPS[group]}, got {value!r}"
 
 
 def unknown_class(
@@ -163,7 +186,15 @@ def _options(message: str, name: str) -> list[str]:
     """Options of the class of that name, or of all classes that fit if none has it."""
     classes = _classes(message)
     takers = [cls for cls in classes if cls.__name__ == name] or classes
-    return sorted({option for cls in takers for option in inspect.signature(cls).parameters})
+    return sorted({option for cls in takers for option in options_of(cls)})
+
+
+def options_of(cls: type) -> Iterator[str]:
+    """Names of the options of a class, of which groups have options of their own."""
+    for name, parameter in inspect.signature(cls).parameters.items():
+        yield name
+        if dataclasses.is_dataclass(parameter.default):
+            yield from (f"{name}.{field.name}" for field in dataclasses.fields(parameter.default))
 
 
 def _parameters(message: str) -> tuple[str, list[str]]:

@@ -5,9 +5,8 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from lightning_dpg.book.owner_token import VARIABLE
 from lightning_dpg.commands.budget_book import opened
@@ -43,14 +42,14 @@ def register(
     delta: float,
     kind: Kind = "undirected",
     undirected: bool = False,
-    source_column: str | None = None,
-    target_column: str | None = None,
-    left_nodes: str | None = None,
-    right_nodes: str | None = None,
-    nodes: str | None = None,
-    node_column: str | None = None,
-    side_column: str | None = None,
-    missing_ids: Literal["refuse", "drop"] | None = None,
+    source: Annotated[str | None, "--columns.source"] = None,
+    target: Annotated[str | None, "--columns.target"] = None,
+    missing_ids: Annotated[Literal["refuse", "drop"] | None, "--columns.missing_ids"] = None,
+    nodes: Annotated[str | None, "--nodes", "--nodes.ids"] = None,
+    column: Annotated[str | None, "--nodes.column"] = None,
+    left: Annotated[str | None, "--nodes.left"] = None,
+    right: Annotated[str | None, "--nodes.right"] = None,
+    side_column: Annotated[str | None, "--nodes.side_column"] = None,
     max_degree: int | None = None,
     words: str = "",
     part_of: str = "",
@@ -69,14 +68,14 @@ def register(
         delta: Total of all releases.
         kind: Kind of the graph, as in ``fit``.
         undirected: Drop directions, as in ``fit``.
-        source_column: Column of the first id of each edge, as in ``fit``.
-        target_column: Column of the second id, as in ``fit``.
-        left_nodes: Ids of all left nodes, as in ``fit``.
-        right_nodes: Ids of all right nodes, as in ``fit``.
-        nodes: Table of the nodes, as in ``fit``.
-        node_column: Its column of ids, as in ``fit``.
-        side_column: Its column of sides, as in ``fit``.
+        source: Column of the first id of each edge, as in ``fit``.
+        target: Column of the second id, as in ``fit``.
         missing_ids: Rows of edges without an id, as in ``fit``.
+        nodes: Table of the nodes, as in ``fit``.
+        column: Its column of ids, as in ``fit``.
+        left: Ids of all left nodes, as in ``fit``.
+        right: Ids of all right nodes, as in ``fit``.
+        side_column: Its column of sides, as in ``fit``.
         max_degree: Edges of a node at most (public), for a node-level total.
         words: Words of the owner.
         part_of: Group of which these data are a part. You declare: each record lies in one part, and
@@ -100,18 +99,16 @@ def register(
     from lightning_dpg.privacy.events import Relation
 
     protected = Relation(relation)
-    of_one_graph = {
-        "source_column": source_column,
-        "target_column": target_column,
-        "left_nodes": left_nodes,
-        "right_nodes": right_nodes,
-        "nodes": nodes,
-        "node_column": node_column,
+    of_nodes = {
+        "ids": nodes,
+        "column": column,
+        "left": left,
+        "right": right,
         "side_column": side_column,
-        "missing_ids": missing_ids,
     }
+    of_columns = {"source": source, "target": target, "missing_ids": missing_ids}
     with _opened_by_owner(book, token) as place:
-        content = _identity(data, undirected, kind, of_one_graph)
+        content = _identity(data, undirected, kind, of_nodes, of_columns)
         found, people = place.fingerprint(content), place.marks(content)
         near = [
             known
@@ -268,7 +265,11 @@ def _check_budget(name: str, epsilon: float, delta: float, *, is_positive: bool 
 
 
 def _identity(
-    data: str, undirected: bool, kind: Kind, of_one_graph: dict[str, str | None]
+    data: str,
+    undirected: bool,
+    kind: Kind,
+    nodes: dict[str, str | None],
+    columns: dict[str, str | None],
 ) -> "Identity":
     """Content of the data to register.
 
@@ -276,7 +277,8 @@ def _identity(
         data: File, folder of a set, or name.
         undirected: Whether to drop directions.
         kind: Kind of the graph.
-        of_one_graph: Arguments of the data module of one graph; None where one is not given.
+        nodes: Settings of :class:`Nodes`; None where one is not given.
+        columns: Settings of :class:`Columns`, likewise.
     """
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.datamodules import (
@@ -290,33 +292,34 @@ def _identity(
     is_set = data in BUILT_IN_SETS or Path(data).expanduser().is_dir()
     if is_set and kind != "undirected":
         raise CommandError(f"{data}: graphs of a set are undirected: leave out --kind")
-    given: dict[str, Any] = {
-        name: value for name, value in of_one_graph.items() if value is not None
+    groups: dict[str, dict[str, Any]] = {
+        group: {name: value for name, value in settings.items() if value is not None}
+        for group, settings in (("nodes", nodes), ("columns", columns))
     }
+    given = [f"--{group}.{name}" for group, settings in groups.items() for name in settings]
     if is_set and given:
-        raise CommandError(
-            f"{data}: a set of graphs has its own nodes: leave out {_option(next(iter(given)))}"
-        )
+        raise CommandError(f"{data}: a set of graphs has its own nodes: leave out {given[0]}")
     if data in BUILT_IN_SETS:
         module = GraphSetDataModule(data, undirected=undirected)
     elif is_set:
         module = TUGraphDataModule(data, undirected=undirected)
     else:
-        module = EdgeListDataModule(data, undirected=undirected, kind=kind, **given)
+        module = EdgeListDataModule(
+            data,
+            undirected=undirected,
+            kind=kind,
+            nodes=groups["nodes"],
+            columns=groups["columns"],
+        )
     try:
         module.setup("fit")
     except Refusal as error:
-        raise CommandError(_with_options_of_register(str(error), of_one_graph)) from error
+        raise CommandError(_with_options_of_register(str(error))) from error
     return module.identity()
 
 
-def _option(argument: str) -> str:
-    return f"--{argument.replace('_', '-')}"
-
-
-def _with_options_of_register(text: str, names: Iterable[str]) -> str:
+def _with_options_of_register(text: str) -> str:
     """A message on data whose advice names the options of this command in place of those of fit."""
     text = text.replace("--data.undirected true", "--undirected")
     text = text.replace("--data.kind bipartite, or ", "")  # the message names both
-    known = "|".join(("kind", *names))
-    return re.sub(rf"--data\.({known})\b", lambda found: _option(found[1]), text)
+    return re.sub(r"--data\.(kind|nodes|columns)\b", r"--\1", text)

@@ -31,18 +31,18 @@ def read_attributes(source: str | Path | Table, id_column: str | None = None) ->
         GraphFormatError: If it cannot be read, or if an id is missing or repeated.
     """
     if not isinstance(source, (str, Path)):
-        return _of_frame(source, "node_attributes", id_column)
+        return _of_frame(source, "nodes.attributes", id_column)
     path = user_path(source)
     if not path.is_file():
         raise GraphFormatError(
-            f"node_attributes {path}: {'a folder' if path.is_dir() else 'no such file'}\n"
+            f"nodes.attributes {path}: {'a folder' if path.is_dir() else 'no such file'}\n"
             "expected a table in CSV, TSV or Parquet with a row per node"
         )
     if path.suffix == ".parquet":
         return _of_frame(_read_parquet(path), str(path), id_column)
     if Path(path.name.removesuffix(".gz")).suffix not in _TEXT_SUFFIXES:
         raise GraphFormatError(
-            f"node_attributes {path}: unknown format {path.suffix or path.name!r}\n"
+            f"nodes.attributes {path}: unknown format {path.suffix or path.name!r}\n"
             f"expected {', '.join(_TEXT_SUFFIXES)} or .parquet"
         )
     return _read_text_table(path, id_column)
@@ -130,7 +130,7 @@ def _place_of_ids(origin: str, header: Sequence[str], id_column: str | None) -> 
     problem = "which column holds the ids?" if id_column is None else f"no column {id_column!r}"
     raise GraphFormatError(
         f"{origin}: {problem}\nthe columns are {', '.join(header)[:100]}\n"
-        "name it: node_column (--data.init_args.node_column NAME)"
+        "name it: nodes.column (--data.nodes.column NAME)"
     )
 
 

@@ -95,8 +95,8 @@ class _Part(NamedTuple):
 def policy_option(column: str, policy: str) -> str:
     """Return the option of the command line that sets the policy of a column."""
     if column.isidentifier():
-        return f"--data.init_args.attribute_policy.{column} {policy}"
-    return f"--data.init_args.attribute_policy '{json.dumps({column: policy})}'"
+        return f"--data.nodes.policy.{column} {policy}"
+    return f"--data.nodes.policy '{json.dumps({column: policy})}'"
 
 
 def attributes_of(graph: Data) -> NodeAttributes | None:
@@ -213,17 +213,17 @@ def _check_policies(table: AttributeTable, policies: Mapping[str, str]) -> None:
     for name, policy in policies.items():
         if policy not in POLICIES:
             raise GraphFormatError(
-                f"attribute_policy: {name} is {policy!r}\nexpected one of {', '.join(POLICIES)}"
+                f"nodes.policy: {name} is {policy!r}\nexpected one of {', '.join(POLICIES)}"
             )
         if name not in known:
             raise GraphFormatError(
-                f"attribute_policy: {table.origin} has no column {name!r}\n"
+                f"nodes.policy: {table.origin} has no column {name!r}\n"
                 f"its columns are {_shown(table.all_names)}"
             )
         made_as = {"number", "public", "drop", "private"} | ({"label"} if name == LABELS else set())
         if name not in table.columns and policy not in made_as:
             raise GraphFormatError(
-                f"attribute_policy: {name} is a column of numbers, and cannot be {policy}\n"
+                f"nodes.policy: {name} is a column of numbers, and cannot be {policy}\n"
                 "expected public, drop or private"
             )
 

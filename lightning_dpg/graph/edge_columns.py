@@ -23,8 +23,8 @@ _HEADERS = [
     ("caller", "callee"),
 ]
 NAME_COLUMNS = (
-    "name the columns, or give their numbers: source_column and target_column\n"
-    "(--data.source_column NAME --data.target_column NAME)"
+    "name the columns, or give their numbers: columns.source and columns.target\n"
+    "(--data.columns.source NAME --data.columns.target NAME)"
 )
 # An amount or a date: no node id, unless the user names the column.
 VALUE = re.compile(r"[-+]?\d*[.]\d+([eE][-+]?\d+)?|\d{4}-\d\d-\d\d([T ].*)?|\d+:\d\d(:\d\d.*)?")
@@ -125,7 +125,8 @@ def refuse_missing(origin: str | Path, missing: int, rows: int, first: str, *, d
         raise GraphFormatError(
             f"{origin}: {missing:,} of {rows:,} rows lack an id, the first is {first}\n"
             "expected two node ids per row\n"
-            "set missing_ids to drop (--data.missing_ids drop) to leave these rows out"
+            "set columns.missing_ids to drop (--data.columns.missing_ids drop) to leave these rows "
+            "out"
         )
 
 

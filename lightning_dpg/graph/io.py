@@ -144,7 +144,7 @@ def read(
     kind = path.name.lower()
     suffix = next((end for end in _READERS if kind.removesuffix(".gz").endswith(end)), None)
     if columns is not None and (kind.endswith(".npz") or suffix is not None):
-        raise GraphFormatError(f"{path}: source_column and target_column are for edge lists only")
+        raise GraphFormatError(f"{path}: columns.source and columns.target are for edge lists only")
     if kind.endswith(".npz"):
         reading = _read_npz(path, undirected)
     elif kind.endswith(".parquet"):

@@ -35,7 +35,7 @@ def given_sides(
     """Read the sides from two lists or files of ids, or from a column of the table of nodes.
 
     Args:
-        left: Ids of the left nodes, or a file of them.
+        left: Ids of the left nodes, or a file of them; both sides, or neither.
         right: Ids of the right nodes, or a file of them.
         nodes: File of the table of nodes.
         node_column: Column that holds the ids.
@@ -44,18 +44,14 @@ def given_sides(
     Returns:
         The names of both sides, or None if none of this is given.
     """
-    if (left is None) != (right is None):
-        raise GraphFormatError("left_nodes and right_nodes: give both, or neither")
     if left is not None and right is not None:
-        if nodes is not None or side_column is not None:
-            raise GraphFormatError("left_nodes and right_nodes: leave out nodes and side_column")
         return Sides(given_names(left, node_column), given_names(right, node_column))
     if side_column is None:
         return None
     if not isinstance(nodes, str) or node_column is None:
         raise GraphFormatError(
-            f"side_column {side_column!r} is a column of the table of nodes\n"
-            "give its file and the column of ids: nodes and node_column"
+            f"nodes.side_column {side_column!r} is a column of the table of nodes\n"
+            "give its file and the column of ids: nodes.ids and nodes.column"
         )
     side_of = given_column(nodes, node_column, side_column)
     values = sorted({*side_of.values()}, key=natural_key)
@@ -123,17 +119,17 @@ def _found_sides(reading: GraphReading, names: NDArray[np.object_]) -> Sides:
         if len(unknown):
             raise GraphFormatError(
                 f"nodes whose side is not known, as the source does not have them: {len(unknown):,}\n"
-                "give the ids of both sides: left_nodes and right_nodes\n"
-                "(--data.left_nodes FILE --data.right_nodes FILE)"
+                "give the ids of both sides: nodes.left and nodes.right\n"
+                "(--data.nodes.left FILE --data.nodes.right FILE)"
             )
         of_left = reading.sides.numpy() == 0
         return Sides(names[of_left].tolist(), names[~of_left].tolist())
     if not reading.has_direction or reading.node_set is not NodeSet.LINES:
         raise GraphFormatError(
             "the side of each node is not known\n"
-            "give the ids of both sides: left_nodes and right_nodes\n"
-            "(--data.left_nodes FILE --data.right_nodes FILE), or a column of the table of nodes:\n"
-            "side_column; a graph of networkx or GraphML may have a node attribute 'bipartite'"
+            "give the ids of both sides: nodes.left and nodes.right\n"
+            "(--data.nodes.left FILE --data.nodes.right FILE), or a column of the table of nodes:\n"
+            "nodes.side_column; a graph of networkx or GraphML may have a node attribute 'bipartite'"
         )
     left, right = (names[np.unique(column)].tolist() for column in reading.links.numpy().T)
     return Sides(sorted(left, key=natural_key), sorted(right, key=natural_key))

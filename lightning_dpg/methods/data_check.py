@@ -21,9 +21,9 @@ from lightning_dpg.interfaces import (
 _READS: dict[type, tuple[str, str, str]] = {
     AttributedGraphRecords: (
         "a graph with public node attributes",
-        'EdgeListDataModule(graph, node_attributes="people.csv")',
+        'EdgeListDataModule(graph, nodes=Nodes(attributes="people.csv"))',
         (
-            "EdgeListDataModule with node attributes:\n--data.init_args.node_attributes people.csv, "
+            "EdgeListDataModule with node attributes:\n--data.nodes.attributes people.csv, "
             "or from_graph for those of the graph itself"
         ),
     ),

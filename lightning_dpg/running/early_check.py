@@ -18,8 +18,10 @@ from jsonargparse import ArgumentError, ArgumentParser, get_loader
 
 from lightning_dpg.cli.distinct_keys import load_distinct_keys
 from lightning_dpg.cli.parser_messages import (
+    GROUPS,
     MISSING,
     explain_parsing,
+    no_group,
     no_such_option,
     unknown_class,
 )
@@ -86,7 +88,10 @@ def _settings(args: Sequence[str]) -> Iterator[_Setting]:
                 continue  # argparse takes an unknown option with a space for a value
             if section in _CLASSES:
                 name = name.removeprefix("init_args.") or "class_path"
-            name, point, _ = name.partition(".")
+            name, point, inner = name.partition(".")
+            if section == "data" and name in GROUPS and point:
+                field, point, _ = inner.partition(".")
+                name = f"{name}.{field}"
             is_checked = not point and (equals or (value and not value.startswith("--")))
             yield _Setting(path, section, name, value if is_checked else None, True)
 
@@ -102,6 +107,11 @@ def _settings_of_file(file: Path) -> Iterator[_Setting]:
             chosen, inner = values.get("class_path", values.get("")), values.get("init_args")
             values = {"class_path": chosen} if chosen is not None else {}
             values |= inner if isinstance(inner, dict) else {}
+        if section == "data":
+            for group in GROUPS:
+                if isinstance(values.get(group), dict):
+                    fields = values.pop(group)
+                    values |= {f"{group}.{field}": value for field, value in fields.items()}
         for name, value in values.items():
             yield _Setting(f"{section}.{name}".strip("."), f"{section}", f"{name}", value, False)
 
@@ -123,7 +133,7 @@ def _check_groups(command: str, settings: Sequence[_Setting]) -> None:
 def _check_class(command: str, section: str, settings: Sequence[_Setting]) -> None:
     """Check the class of a section, its options, and the file of a graph."""
     shipped = shipped_classes(section)
-    options = {name: _parameters(family) for name, family in shipped.items()}
+    options = {name: _options(family) for name, family in shipped.items()}
     concrete = [name for name, family in shipped.items() if not is_abstract(family)]
     foreign = [
         each
@@ -149,6 +159,8 @@ def _check_class(command: str, section: str, settings: Sequence[_Setting]) -> No
         raise CommandError(no_such_option(section, mistaken, name, options[mistaken], others))
     for cls, each in taken:
         key = f"{section}.{each.name}"
+        if each.name in GROUPS and not each.is_word:
+            raise CommandError(no_group(key, each.value))
         _check_value(key, options[cls][each.name], each.value, is_word=each.is_word)
     reads_graph = "GraphDataModule" in {node.name for node in shipped.get(taker, [])}
     graphs = [each.value for _, each in taken if each.name == "name"]
@@ -161,13 +173,14 @@ def _check_value(key: str, kind: Any, value: Any, *, is_word: bool) -> None:
         return
     parser = ArgumentParser(exit_on_error=False)
     parser.add_argument(f"--{key}", type=kind)
-    outer, _, inner = key.partition(".")
     with contextlib.suppress(yaml.YAMLError):  # left to the parser of the command
         try:
             if is_word:
                 parser.parse_args([f"--{key}={value}"])
             else:
-                parser.parse_object({outer: {inner: value} if inner else value})
+                for part in reversed(key.split(".")):
+                    value = {part: value}
+                parser.parse_object(value)
         except ArgumentError as error:
             raise CommandError(explain_parsing(str(error), ())) from error
 
@@ -220,6 +233,16 @@ def shipped_classes(section: str) -> dict[str, list[ast.ClassDef]]:
         for name, family in families.items()
         if base in {ast.unparse(each).rpartition(".")[2] for node in family for each in node.bases}
     }
+
+
+def _options(family: Sequence[ast.ClassDef]) -> dict[str, Any]:
+    """Types of the options of a class, of which groups have options of their own."""
+    options = _parameters(family)
+    if GROUPS.keys() <= options.keys():
+        for name, node in classes_of(source_folder("datamodules") / "nodes.py").items():
+            fields = _parameters([node]).items()
+            options |= {f"{name.lower()}.{field}": kind for field, kind in fields}
+    return options
 
 
 def _parameters(family: Sequence[ast.ClassDef], function: str = "__init__") -> dict[str, Any]:

@@ -9,16 +9,27 @@ from lightning_dpg.errors import REPORT, CommandError, explain
 _OPTIONS = (
     # A setting of the data, which the message names, with its option in brackets.
     (r"set (\w+) to (\w+)\s\(--data\.\1 \2\)", r'set \1="\2" of EdgeListDataModule'),
-    (r"--data\.init_args\.attribute_policy\.(\w+) (\w+)", r'attribute_policy={"\1": "\2"}'),
-    (r"--data\.init_args\.attribute_policy '({.*})'", r"attribute_policy=\1"),
-    (r"--data\.init_args\.(node_attributes|node_column) ([\w.]+)", r'\1="\2"'),
+    (
+        r"set columns\.(\w+) to (\w+)\s\(--data\.columns\.\1 \2\)",
+        r'set columns=Columns(\1="\2") of EdgeListDataModule',
+    ),
+    (
+        r"set nodes\.(\w+) to (\w+)\s\(--data\.nodes\.\1 \2\)",
+        r'set nodes=Nodes(\1="\2") of EdgeListDataModule',
+    ),
     (r"--(?:privacy|model\.init_args|data\.init_args)\.(\w+)", r"\1"),
     (r"\b(?:privacy|model\.init_args|data\.init_args)\.(\w+)", r"\1"),
     (r"--baseline-config CONF", "baseline=NAME"),
     (r"undirected=True \(--data\.undirected true\)", "undirected=True of EdgeListDataModule"),
     (r"undirected=True \(--undirected\)", "undirected=True"),
-    (r"\n\(--data\.source_column NAME --data\.target_column NAME\)", " of EdgeListDataModule"),
+    (
+        r"\n\(--data\.columns\.source NAME --data\.columns\.target NAME\)",
+        " of EdgeListDataModule",
+    ),
     (r"\s\(--data\.(?:[^()']|'[^']*')*\)", ""),
+    (r"--data\.nodes\.policy\.(\w+) (\w+)", r'nodes=Nodes(policy={"\1": "\2"})'),
+    (r"--data\.nodes\.policy '({.*})'", r"nodes=Nodes(policy=\1)"),
+    (r"--data\.nodes\.(\w+) ([\w.]+)", r'nodes=Nodes(\1="\2")'),
     (r"--undirected\b", "undirected=True"),
     (r"--canaries\b", "canaries"),
     (r"^name: ", "data: "),

@@ -96,8 +96,8 @@ def refuse_foreign_code(config: Path) -> None:
 _OUR_CODE = ("lightning_dpg.", "pytorch_lightning.")
 # Names of data and of folders, which are never used to look up a class.
 _PLAIN = frozenset(
-    {"name", "nodes", "left_nodes", "right_nodes", "node_attributes", "split"}
-    | {"source", "table", "source_column", "target_column", "where"}
+    {"name", "ids", "left", "right", "attributes", "split"}
+    | {"source", "target", "table", "where"}
     | {"default_root_dir", "dirpath", "save_dir"}
 )
 

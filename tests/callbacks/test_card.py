@@ -10,7 +10,7 @@ import torch
 
 import lightning_dpg
 from lightning_dpg.callbacks.card.reads import _place, _proof_names, expected_error, read_of
-from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
@@ -60,7 +60,7 @@ def test_an_edge_is_the_unit_and_a_person_is_not():
 
 
 def test_numbered_nodes_are_not_published_by_name():
-    data = EdgeListDataModule("karate", names="numbers")
+    data = EdgeListDataModule("karate", nodes=Nodes(names="numbers"))
     data.setup("fit")
     card = card_of(statement(assumptions=data.assumptions))
     assert "Their names are not in the release." in card

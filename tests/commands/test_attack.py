@@ -10,7 +10,7 @@ import yaml
 
 import lightning_dpg as dpg
 from lightning_dpg.auditing.attacks import settings_for_parts
-from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.io import from_networkx, write_graph
 from lightning_dpg.main import main
@@ -192,7 +192,7 @@ CONFIG = {
 def test_attributes_are_known_to_both_columns(folder, capsys, name, attributes):
     write_people()
     Path("conf.yaml").write_text(yaml.safe_dump(CONFIG))
-    options = ["--data.init_args.name", name, "--data.init_args.node_attributes", attributes]
+    options = ["--data.init_args.name", name, "--data.nodes.attributes", attributes]
     assert main(["fit", "--config", "conf.yaml", *options]) == 0
     (run,) = folder.glob("runs/*/version_0")
     capsys.readouterr()
@@ -213,7 +213,7 @@ def test_attributes_are_known_to_both_columns(folder, capsys, name, attributes):
 def test_attributes_given_in_python_are_known_to_both_columns(folder):
     write_people()
     people = pd.read_csv("people.csv")
-    data = EdgeListDataModule(pd.read_csv("links.csv"), node_attributes=people)
+    data = EdgeListDataModule(pd.read_csv("links.csv"), nodes=Nodes(attributes=people))
     release = dpg.fit(data, "attribute_moments", epsilon=4.0, rank=4)
     numbers = dpg.attack(pd.read_csv("links.csv"), release).values
     assert numbers["baseline"] == "fitted without the targets"

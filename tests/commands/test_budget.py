@@ -197,7 +197,7 @@ def test_data_are_recognized_wherever_they_lie_and_however_they_are_sorted(place
     dpg.fit(graph, "chung_lu", epsilon=0.5, book="sqlite:///book.db", progress=False)
     assert shown(capsys)["spent"] == 1.5
     # Numbers in a secret order, and the part that is the largest component, are the same data.
-    for setting in ("names=numbers", "largest_component=true"):
+    for setting in ("nodes.names=numbers", "largest_component=true"):
         assert fit(f"--data.init_args.{setting}", epsilon=0.25) == 0
     assert shown(capsys)["left"] == 0.0
     assert register("again", "elsewhere/copy.csv") == 2

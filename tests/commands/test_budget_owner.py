@@ -5,7 +5,7 @@ import random
 import pytest
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules import Columns, EdgeListDataModule
 from lightning_dpg.main import main
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
@@ -124,9 +124,9 @@ def test_the_next_month_of_the_same_bank_gets_no_total_of_its_own(place, capsys)
     payments(place / "dec.csv", range(20, 1030), 2)
     payments(place / "other.csv", range(5000, 6000), 3)
     (place / "all.txt").write_text("".join(f"C{each:05d}\n" for each in range(1100)))
-    columns = {"source_column": "from", "target_column": "to"}
-    as_in_fit = [f"--data.init_args.{key}={value}" for key, value in columns.items()]
-    as_here = [f"--{key.replace('_', '-')}={value}" for key, value in columns.items()]
+    columns = ["columns.source=from", "columns.target=to"]
+    as_in_fit = [f"--data.{each}" for each in columns]
+    as_here = [f"--{each}" for each in columns]
     as_in_fit, as_here = (
         [*as_in_fit, "--data.init_args.undirected=true"],
         [*as_here, "--undirected"],
@@ -154,13 +154,13 @@ def test_the_next_month_of_the_same_bank_gets_no_total_of_its_own(place, capsys)
 def test_a_data_set_of_an_earlier_version_has_no_sketch_and_works_as_before(place, capsys):
     payments(place / "nov.csv", range(100), 1)
     payments(place / "dec.csv", range(2, 103), 2)
-    data = EdgeListDataModule("nov.csv", undirected=True, source_column=1, target_column=2)
+    data = EdgeListDataModule("nov.csv", undirected=True, columns=Columns(1, 2))
     book = Book("sqlite:///book.db")
     found = book.fingerprint(data.identity())
     total = {"relation": Relation.EDGE, "total": Budget(1.0, 0.0)}
     book.register("nov", found, record_unit="undirected edge", **total)
     book.close()
-    columns = ["--source-column=1", "--target-column=2", "--undirected"]
+    columns = ["--columns.source=1", "--columns.target=2", "--undirected"]
     assert register("dec", "dec.csv", *columns) == 0
     assert budget("verify") == 0
     assert register("again", "nov.csv", *columns) == 2  # equal edges are known as ever
@@ -169,7 +169,7 @@ def test_a_data_set_of_an_earlier_version_has_no_sketch_and_works_as_before(plac
 def test_numbered_nodes_raise_no_false_alarm(place, capsys):
     payments(place / "one.csv", range(100), 1, name="{}")
     payments(place / "two.csv", range(120), 2, name="{}")
-    columns = ["--source-column=1", "--target-column=2", "--undirected"]
+    columns = ["--columns.source=1", "--columns.target=2", "--undirected"]
     assert register("one", "one.csv", *columns) == 0
     assert register("two", "two.csv", *columns) == 0
     payments(place / "three.csv", range(120), 3, name="{}")
@@ -184,14 +184,14 @@ def test_numbered_nodes_raise_no_false_alarm(place, capsys):
         ("both.txt", (), "set kind to directed (--kind directed)"),
         (
             "four.csv",
-            ("--source-column=from", "--target-column=w"),
-            "(--source-column NAME --target-column NAME)",
+            ("--columns.source=from", "--columns.target=w"),
+            "(--columns.source NAME --columns.target NAME)",
         ),
-        ("graph.txt", ("--nodes", "table.csv"), "node_column (--node-column NAME)"),
+        ("graph.txt", ("--nodes", "table.csv"), "nodes.column (--nodes.column NAME)"),
         (
             "graph.txt",
             ("--kind", "bipartite", "--nodes", "ids.txt"),
-            "(--left-nodes FILE --right-nodes FILE)",
+            "(--nodes.left FILE --nodes.right FILE)",
         ),
         ("out.bip", (), "set kind to bipartite (--kind bipartite)"),
         ("planted_sets", ("--nodes", "table.csv"), "its own nodes: leave out --nodes"),
@@ -232,19 +232,19 @@ def test_columns_of_a_bipartite_table_are_recognized_in_any_order_of_lines(place
     rows = [f"{user},{item},{user * item}\n" for user in range(1, 6) for item in range(1, user + 1)]
     columns = ["user", "item"]
     (place / "bought.csv").write_text("user,item,price\n" + "".join(rows))
-    named = ["--source-column", columns[0], "--target-column", columns[1]]
+    named = ["--columns.source", columns[0], "--columns.target", columns[1]]
     assert register("bought", "bought.csv", "--kind", "bipartite", *named) == 0
     assert "record edge between the two sides" in capsys.readouterr().out
     mixed = [
         ",".join(row.strip().split(",")[::-1]) + "\n" for row in random.sample(rows, len(rows))
     ]
     (place / "mixed.csv").write_text("price,item,user\n" + "".join(mixed))
-    settings = {"kind": "bipartite", "source_column": columns[0], "target_column": columns[1]}
+    settings = {"kind": "bipartite", "columns.source": columns[0], "columns.target": columns[1]}
     options = [f"--data.init_args.{key}={value}" for key, value in settings.items()]
     assert fit(*options, data="mixed.csv", epsilon=0.5) == 0
     assert register("again", "mixed.csv", "--kind", "bipartite", *named) == 2
     assert "registered as 'bought' already" in capsys.readouterr().err
     # Its columns exchanged, users would be items.
-    exchanged = ["--source-column", "item", "--target-column", "user"]
+    exchanged = ["--columns.source", "item", "--columns.target", "user"]
     assert register("again", "mixed.csv", "--kind", "bipartite", *exchanged) == 2
     assert "these data have the nodes of 'bought'" in capsys.readouterr().err

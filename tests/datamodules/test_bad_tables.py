@@ -5,7 +5,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from lightning_dpg.datamodules import EdgeTableDataModule
+from lightning_dpg.datamodules import Columns, EdgeTableDataModule, Nodes
 from lightning_dpg.datamodules.duckdb_engine import DuckDBEngine
 from lightning_dpg.datamodules.server_engines import PostgresEngine, SparkEngine
 from lightning_dpg.graph.node_names import GraphFormatError
@@ -66,9 +66,9 @@ SYSTEM_COLUMNS = ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", '"ctid"', 
 NOT_ONE = "is no condition in SQL"
 OTHER_ROWS = "reads other rows, draws at random or calls an unknown function"
 FILES = {
-    "a column": ("good", {"source_column": "payr", "target_column": "payee"}, "did you mean payer"),
-    "one column": ("good", {"source_column": "payer"}, "set both"),
-    "NULL": ("nulls", {}, r"2 of 3 rows lack an id .*\n.*--data.missing_ids drop"),
+    "a column": ("good", {"columns": Columns("payr", "payee")}, "did you mean payer"),
+    "one column": ("good", {"columns": Columns("payer")}, "set both"),
+    "NULL": ("nulls", {}, r"2 of 3 rows lack an id .*\n.*--data.columns.missing_ids drop"),
     "blank ids": ("blank", {}, "2 of 3 rows lack an id"),
     "types": ("mixed", {}, "'source' holds int64 and 'target' holds string"),
     "floats": ("floats", {}, "column 'source' holds double"),
@@ -95,13 +95,18 @@ FILES = {
     "digits": ("digits", {}, r"holds decimal128\(2, 1\)"),
     "a nested column": ("nested", {}, "column 'source' holds list"),
     "ids of 2^63": ("large", {}, "below 2\\^63"),
-    "letter case": ("good", {"source_column": "PAYER", "target_column": "payee"}, "mean payer"),
+    "letter case": ("good", {"columns": Columns("PAYER", "payee")}, "mean payer"),
     "a hole": ("hole", {}, "not a whole Parquet file"),
-    "names": ("good", {"names": "none"}, "names must be 'keep' or 'numbers'"),
+    "names": ("good", {"nodes": {"names": "none"}}, "names must be 'keep' or 'numbers'"),
     "half a file": ("cut", {}, "not a whole Parquet file .*\nit may be cut short"),
     "no file": ("absent", {}, "no such file"),
     "a table of a file": ("good", {"table": "t"}, "leave it out"),
     "nodes of a file": ("good", {"nodes": "t(id)"}, "has no second table"),
+    "attributes": (
+        "good",
+        {"nodes": Nodes(attributes="people.csv")},
+        "nodes.attributes is for .* which EdgeListDataModule reads",
+    ),
 }
 TABLES = {
     "no table": ({}, "table is not set\nit holds customers, nobody, people, transfers"),
@@ -221,7 +226,7 @@ def test_files_are_refused(place, source, text):
 
 
 def test_rows_without_an_id_are_dropped_and_counted(place):
-    data = EdgeTableDataModule(f"{place}/blank.parquet", missing_ids="drop")
+    data = EdgeTableDataModule(f"{place}/blank.parquet", columns=Columns(missing_ids="drop"))
     data.setup("fit")
     assert data.num_edges == 1
     assert "2 without an id" in data.summary

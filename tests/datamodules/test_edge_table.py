@@ -12,7 +12,7 @@ import lightning_dpg as dpg
 from lightning_dpg.auditing.canaries import find_sites
 from lightning_dpg.callbacks import GraphStatistics, PrivacyAccountant
 from lightning_dpg.callbacks.booking import NO_BOOK
-from lightning_dpg.datamodules import EdgeListDataModule, EdgeTableDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, EdgeTableDataModule, Nodes
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.methods import BTER, ErdosRenyi, RandomizedResponse
 from lightning_dpg.running.fit import fit_method
@@ -200,8 +200,8 @@ def test_sides_of_a_bipartite_graph_from_two_tables(tmp_path):
         customers=pa.table({"id": ["b", "a", "c"]}),
         shops=pa.table({"id": ["y", "x"]}),
     )
-    sides = {"left_nodes": "customers(id)", "right_nodes": "shops(id)"}
-    data = opened(url, table="sales", kind="bipartite", **sides)
+    sides = Nodes(left="customers(id)", right="shops(id)")
+    data = opened(url, table="sales", kind="bipartite", nodes=sides)
     assert data.records.node_names == ["a", "b", "c", "x", "y"]
     assert data.records.edges.tolist() == [[0, 3], [1, 3], [1, 4]]
     assert data.records.num_left == 3
@@ -219,7 +219,7 @@ def test_counting_methods_leave_the_edges_and_others_read_them(tmp_path):
 
 def test_numbered_and_split_tables(tmp_path):
     parquet.write_table(table(NUMBERS), tmp_path / "pairs.parquet")
-    data = opened(str(tmp_path / "pairs.parquet"), undirected=True, names="numbers")
+    data = opened(str(tmp_path / "pairs.parquet"), undirected=True, nodes=Nodes(names="numbers"))
     assert data.records.node_names == ["0", "1", "2", "3"]
     assert len(data.edges) == 4
     assert data.identity() == listed(tmp_path, NUMBERS, undirected=True).identity()

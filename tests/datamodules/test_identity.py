@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 
 PAIRS = [("a", "b"), ("b", "c"), ("c", "a"), ("a", "d")]
 
@@ -51,7 +51,7 @@ def test_exchanged_columns_are_another_bipartite_graph():
 
 def test_listed_sides_add_nodes_and_no_edges():
     pairs = [("u1", "i1"), ("u2", "i1")]
-    sides = {"left_nodes": ["u1", "u2", "u3"], "right_nodes": ["i1", "i2"]}
-    plain, listed = identity(pairs, "bipartite"), identity(pairs, "bipartite", **sides)
+    sides = Nodes(left=["u1", "u2", "u3"], right=["i1", "i2"])
+    plain, listed = identity(pairs, "bipartite"), identity(pairs, "bipartite", nodes=sides)
     assert listed.edges == plain.edges
     assert listed.nodes != plain.nodes

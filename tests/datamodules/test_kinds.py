@@ -7,7 +7,7 @@ import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy.sparse import csr_array
 
-from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules import Columns, EdgeListDataModule, Nodes
 from lightning_dpg.graph.io import GraphFormatError
 from lightning_dpg.interfaces import GraphRecords, KindOfRecords
 
@@ -58,7 +58,7 @@ def test_an_undirected_source_has_no_directions():
 def test_the_columns_of_an_edge_list_are_the_sides(tmp_path):
     path = tmp_path / "visits.csv"
     path.write_text("user,shop\nu10,s1\nu2,s1\nu2,s2\n")
-    data = read(str(path), "bipartite", source_column="user", target_column="shop")
+    data = read(str(path), "bipartite", columns=Columns("user", "shop"))
     assert data.records.node_names == ["u2", "u10", "s1", "s2"]
     assert data.records.edges.tolist() == [[0, 2], [0, 3], [1, 2]]
     assert (data.records.num_left, data.num_pairs) == (2, 4)
@@ -73,7 +73,7 @@ def test_two_numberings_become_two_names():
 
 
 def test_lists_of_both_sides_keep_nodes_without_edges():
-    data = read([("s", "u")], "bipartite", left_nodes=["u", "v"], right_nodes=["s", "t"])
+    data = read([("s", "u")], "bipartite", nodes=Nodes(left=["u", "v"], right=["s", "t"]))
     assert data.records.node_names == ["u", "v", "s", "t"]
     assert data.assumptions[1] == "the side of each node"
     assert named(data) == {("u", "s")}  # a row may hold the right node first
@@ -82,10 +82,10 @@ def test_lists_of_both_sides_keep_nodes_without_edges():
 def test_the_side_can_be_a_column_of_the_table_of_nodes(tmp_path):
     table = tmp_path / "nodes.csv"
     table.write_text("id,what\na,person\nb,film\nc,film\n")
-    options = {"nodes": str(table), "node_column": "id", "side_column": "what"}
+    nodes = Nodes(str(table), column="id", side_column="what")
     path = tmp_path / "edges.csv"
     path.write_text("a,b\n")
-    data = read(str(path), "bipartite", **options)
+    data = read(str(path), "bipartite", nodes=nodes)
     assert data.records.node_names == ["b", "c", "a"]
     assert data.assumptions[1] == "the side of each node"
     assert named(data) == {("b", "a")}
@@ -104,14 +104,14 @@ def test_networkx_sides_of_davis_are_read():
     [
         ("karate", "bipartite", {}, "side of each node is not known"),
         (SIDED, "bipartite", {"nodes": ["a", "b", "c"]}, "does not have them: 1"),
-        ([("a", "b")], "bipartite", {"left_nodes": ["a", "b"], "right_nodes": ["c"]}, "two sides"),
-        ([("a", "b")], "bipartite", {"left_nodes": ["a"], "right_nodes": ["c"]}, "on no side: 1"),
-        ([("a", "b")], "bipartite", {"left_nodes": ["a"]}, "give both"),
-        ([("a", "b")], "bipartite", {"side_column": "what"}, "node_column"),
+        ([("a", "b")], "bipartite", {"nodes": Nodes(left=["a", "b"], right=["c"])}, "two sides"),
+        ([("a", "b")], "bipartite", {"nodes": Nodes(left=["a"], right=["c"])}, "on no side: 1"),
+        ([("a", "b")], "bipartite", {"nodes": Nodes(left=["a"])}, "give both"),
+        ([("a", "b")], "bipartite", {"nodes": Nodes(side_column="what")}, "nodes.column"),
         ([("a", "b")], "sideways", {}, "undirected, directed or bipartite"),
         ([("a", "b")], "directed", {"undirected": True}, "set one of them"),
         ([("a", "b")], "directed", {"largest_component": True}, "largest_component"),
-        ([("a", "b")], "directed", {"left_nodes": ["a"], "right_nodes": ["b"]}, "kind: bipartite"),
+        ([("a", "b")], "directed", {"nodes": Nodes(left=["a"], right=["b"])}, "kind: bipartite"),
     ],
 )
 def test_contradictions_are_refused_in_five_lines(source, kind, options, says):
@@ -123,7 +123,7 @@ def test_contradictions_are_refused_in_five_lines(source, kind, options, says):
 @pytest.mark.parametrize("kind", ["directed", "bipartite"])
 def test_secret_numbers_keep_edges_and_sides(kind):
     pairs = [(f"a{i}", f"b{(3 * i) % 7}") for i in range(20)]
-    plain, data = read(pairs, kind), read(pairs, kind, names="numbers")
+    plain, data = read(pairs, kind), read(pairs, kind, nodes=Nodes(names="numbers"))
     assert data.records.num_left == plain.records.num_left
     key = data._key
     shown = {(key[i], key[j]) for i, j in data.records.edges.tolist()}

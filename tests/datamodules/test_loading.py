@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch_geometric.datasets import KarateClub
 
-from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.datamodules.loading import BUILT_IN, known_graphs, load_graph
 from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
 from lightning_dpg.graph.io import GraphFormatError
@@ -37,7 +37,7 @@ def test_planted_partition_has_its_blocks_and_is_always_the_same():
 
 
 def test_planted_words_follow_the_communities_and_not_the_edges():
-    data = EdgeListDataModule("planted_words", node_attributes="from_graph")
+    data = EdgeListDataModule("planted_words", nodes=Nodes(attributes="from_graph"))
     assert torch.equal(data.graph.edge_index, load_graph("planted_partition").edge_index)
     assert data.graph.attribute_names == [f"word {k:02}" for k in range(32)]
     rates = data.graph.x.view(4, 50, 4, 8).mean(dim=(1, 3))  # of communities and groups of words

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 import lightning_dpg as dpg
 from lightning_dpg.auditing.canaries import find_sites
-from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.datamodules.node_attributes import LEFT_OUT, NAMED_BY_ATTRIBUTES
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.attributes import PUBLIC_ATTRIBUTES
@@ -39,7 +39,7 @@ def records_of(source=EDGES, **options):
 
 
 def test_a_table_gives_the_nodes_and_their_attributes(people):
-    data = EdgeListDataModule(EDGES, node_attributes=people)
+    data = EdgeListDataModule(EDGES, nodes=Nodes(attributes=people))
     data.setup("fit")
     records = data.records
     assert isinstance(records, AttributedGraphRecords)
@@ -53,18 +53,18 @@ def test_a_table_gives_the_nodes_and_their_attributes(people):
 
 
 def test_nodes_can_come_from_elsewhere(people):
-    records = records_of(node_attributes=people, nodes="from_edges")
+    records = records_of(nodes=Nodes("from_edges", attributes=people))
     assert records.node_names == ["a", "b", "c", "d"]
-    records = records_of([*EDGES, ("d", "z")], node_attributes=people, nodes="from_edges")
+    records = records_of([*EDGES, ("d", "z")], nodes=Nodes("from_edges", attributes=people))
     assert records.attributes[:, 0].tolist() == [30, 12, 40, 51, 0]
     assert records.graph.y.tolist() == [0, 0, 0, 1, -1]
     with pytest.raises(GraphFormatError, match="not among the 5 ids of nodes: 1"):
-        records_of([*EDGES, ("d", "z")], node_attributes=people)
+        records_of([*EDGES, ("d", "z")], nodes=Nodes(attributes=people))
 
 
 def test_attributes_follow_secret_numbers_and_components(people):
     data = EdgeListDataModule(
-        EDGES, node_attributes=people, names="numbers", largest_component=True
+        EDGES, nodes=Nodes(attributes=people, names="numbers"), largest_component=True
     )
     data.setup("fit")
     names = [data._key[number] for number in range(data.num_nodes)]
@@ -84,20 +84,20 @@ def test_attributes_of_the_graph_itself_are_used_when_the_owner_says_so():
     assert data.notes == [LEFT_OUT]
     assert not isinstance(unasked, AttributedGraphRecords)
     assert "x" not in unasked.graph and PUBLIC_ATTRIBUTES not in unasked.assumptions
-    asked = records_of(graph, node_attributes="from_graph", attribute_policy={"Degree": "drop"})
+    asked = records_of(graph, nodes=Nodes(attributes="from_graph", policy={"Degree": "drop"}))
     assert asked.attribute_names == ["age"]
     assert asked.attributes[:, 0].tolist() == [30, 12, 40, 51]
     edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
     data = Data(x=torch.eye(3), edge_index=edge_index)
     assert not isinstance(records_of(data), AttributedGraphRecords)
-    of_pyg = records_of(data, node_attributes="from_graph", nodes=["0", "1", "2", "3"])
+    of_pyg = records_of(data, nodes=Nodes(["0", "1", "2", "3"], attributes="from_graph"))
     assert of_pyg.attributes.tolist() == torch.eye(4)[:, :3].tolist()
     with pytest.raises(GraphFormatError, match="the graph holds no attributes of nodes"):
-        records_of(EDGES, node_attributes="from_graph")
+        records_of(EDGES, nodes=Nodes(attributes="from_graph"))
 
 
 def test_attributes_of_a_data_set(data_root):
-    records = records_of("cora_ml", undirected=True, node_attributes="from_graph")
+    records = records_of("cora_ml", undirected=True, nodes=Nodes(attributes="from_graph"))
     with np.load(data_root / "npz" / "cora_ml.npz") as archive:
         assert records.attributes.shape == tuple(archive["attr_shape"])
         assert records.attributes.sum() == pytest.approx(archive["attr_data"].sum(), rel=1e-4)
@@ -107,7 +107,7 @@ def test_attributes_of_a_data_set(data_root):
 
 
 def test_private_attributes_are_refused_by_methods_that_cannot_protect_them(people):
-    data = EdgeListDataModule(EDGES, node_attributes=people, attribute_policy={"age": "private"})
+    data = EdgeListDataModule(EDGES, nodes=Nodes(attributes=people, policy={"age": "private"}))
     data.setup("fit")
     assert data.records.private_attributes == ["age"]
     assert not isinstance(data.records, AttributedGraphRecords)  # none is left
@@ -123,16 +123,16 @@ UNDIRECTED = frozenset({"undirected"})
 def test_a_method_that_needs_attributes_says_how_to_give_them(people):
     data = EdgeListDataModule(EDGES)
     data.setup("fit")
-    with pytest.raises(MisconfigurationException, match=r"--data.init_args.node_attributes people"):
+    with pytest.raises(MisconfigurationException, match=r"--data.nodes.attributes people"):
         check_records("Encoder", AttributedGraphRecords, False, UNDIRECTED, data)
-    given = EdgeListDataModule(EDGES, node_attributes=people)
+    given = EdgeListDataModule(EDGES, nodes=Nodes(attributes=people))
     given.setup("fit")
     check_records("Encoder", AttributedGraphRecords, False, UNDIRECTED, given)
     check_records("ChungLu", GraphRecords, False, UNDIRECTED, given)
 
 
 def test_canaries_of_an_audit_leave_the_attributes(people):
-    data = EdgeListDataModule(EDGES, node_attributes=people)
+    data = EdgeListDataModule(EDGES, nodes=Nodes(attributes=people))
     data.setup("fit")
     before = data.records
     find_sites(data).insert(torch.tensor([[0, 4]]))
@@ -143,26 +143,28 @@ def test_canaries_of_an_audit_leave_the_attributes(people):
 
 def test_errors_of_python_name_its_arguments(people):
     for policy, message in (
-        ({"age": "private"}, r'attribute_policy=\{"age": "drop"\}$'),
+        ({"age": "private"}, r'nodes=Nodes\(policy=\{"age": "drop"\}\)$'),
         ({"age": "number", "y y": "drop"}, "has no column 'y y'"),
     ):
-        data = EdgeListDataModule(EDGES, node_attributes=people, attribute_policy=policy)
+        data = EdgeListDataModule(EDGES, nodes=Nodes(attributes=people, policy=policy))
         with pytest.raises(CommandError, match=message):
             dpg.fit(data, "chung_lu", epsilon=1.0)
 
 
 def test_a_policy_without_attributes_is_refused():
     with pytest.raises(MisconfigurationException, match="no attributes are used"):
-        records_of(attribute_policy={"age": "drop"})
+        records_of(nodes=Nodes(policy={"age": "drop"}))
 
 
 def test_a_fit_says_once_that_attributes_are_left_out():
     graph = Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), x=torch.eye(3))
-    said = 'attributes of the nodes are left out; .* set node_attributes="from_graph"'
+    said = 'attributes of the nodes are left out; .* set nodes=Nodes\\(attributes="from_graph"\\)'
     with pytest.warns(UserWarning, match=said):
         release = dpg.fit(graph, "chung_lu", epsilon=1.0)
     assert release.sample().x is None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "3 nodes are too few")
-        dpg.fit(EdgeListDataModule(graph, node_attributes="from_graph"), "chung_lu", epsilon=1.0)
+        dpg.fit(
+            EdgeListDataModule(graph, nodes=Nodes(attributes="from_graph")), "chung_lu", epsilon=1.0
+        )

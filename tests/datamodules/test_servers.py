@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from lightning_dpg.datamodules import EdgeTableDataModule, server_engines
+from lightning_dpg.datamodules import Columns, EdgeTableDataModule, server_engines
 from lightning_dpg.datamodules.table_source import open_engine
 from lightning_dpg.graph.node_names import GraphFormatError
 from tests.book.conftest import server  # noqa: F401  # a fixture
@@ -107,11 +107,11 @@ def test_a_password_among_the_options_of_a_url_is_kept_nowhere(fails):
 
 def test_options_of_libpq_reach_the_server(bank):
     source = f"{bank}?options=-c%20search_path%3Dother"
-    columns = {"source_column": "payer", "target_column": "payee"}
-    data = EdgeTableDataModule(source, table="transfers", **columns)
+    columns = Columns("payer", "payee")
+    data = EdgeTableDataModule(source, table="transfers", columns=columns)
     data.setup("fit")
     assert data.num_edges == 1
-    text = refused(source, table="transfers", where="amont > 1", **columns)
+    text = refused(source, table="transfers", where="amont > 1", columns=columns)
     assert text.endswith("no column 'amont'\ndid you mean amount?")
 
 

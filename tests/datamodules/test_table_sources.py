@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from lightning_dpg.datamodules import EdgeListDataModule, EdgeTableDataModule
+from lightning_dpg.datamodules import Columns, EdgeListDataModule, EdgeTableDataModule
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.methods import BTER, DK2, ChungLu, ErdosRenyi
@@ -217,8 +217,7 @@ def test_tables_of_the_server_may_have_any_name_and_temporary_ones_may_be_denied
         data = EdgeTableDataModule(
             source,
             table="edge_pairs",
-            source_column="payer",
-            target_column="payee",
+            columns=Columns("payer", "payee"),
             nodes="nodes(payer)",
         )
         data.setup("fit")

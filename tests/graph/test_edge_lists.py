@@ -103,13 +103,13 @@ RECORDS = [{"from": u, "to": v} for u, v in EDGES]
         (
             "e.csv",
             "0.50,C-1,C-2\n10.50,C-2,C-3\n",
-            ["line 1", "column 1 is an amount", "source_column"],
+            ["line 1", "column 1 is an amount", "columns.source"],
         ),
-        ("e.csv", "2024-01-01,C-1,C-2\n", ["line 1", "or a date", "source_column"]),
-        ("e.csv", "customer,shop\nC-1,C-2\nC-2,C-3\n", ["line 1", "header", "source_column"]),
+        ("e.csv", "2024-01-01,C-1,C-2\n", ["line 1", "or a date", "columns.source"]),
+        ("e.csv", "customer,shop\nC-1,C-2\nC-2,C-3\n", ["line 1", "header", "columns.source"]),
         ("e.csv", "C-1,C-2\nNaN,C-3\n", ["1 of 2 rows", "in line 2, column 1"]),
         ("e.csv", "C-1,C-2\n,C-3\n,\n", ["2 of 3 rows", "line 2, column 1"]),
-        ("e.csv", "1,2,5\n3,,7\n", ["line 2, column 2", "--data.missing_ids drop"]),
+        ("e.csv", "1,2,5\n3,,7\n", ["line 2, column 2", "--data.columns.missing_ids drop"]),
         ("e.tsv", "1\t2\t5\n\t3\t7\n", ["line 2, column 1", "missing_ids"]),
         ("e.txt", "17 18\n18 19\n19 nan\n20 17\n", ["1 of 4 rows", "line 3, column 2"]),
         ("e.csv", "C-1,\n,C-3\n", ["each row lacks an id"]),
@@ -142,7 +142,7 @@ def test_what_is_no_edge_list_is_refused(read_text, name, content, parts):
 def test_bad_columns(read_text, columns, part):
     with pytest.raises(GraphFormatError) as error:
         read_text("from,to,day\nC-1,C-2,5\n", columns=columns)
-    assert part in str(error.value) and "source_column" in str(error.value)
+    assert part in str(error.value) and "columns.source" in str(error.value)
 
 
 def test_partly_mutual_links_look_directed(read_text):

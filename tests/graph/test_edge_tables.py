@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
+from lightning_dpg.datamodules import Columns
 from lightning_dpg.datamodules.loading import load_reading
 from lightning_dpg.graph.conversion import NodeSet
 from lightning_dpg.graph.graph import undirected_edges
@@ -92,7 +93,9 @@ def test_columns_by_label_by_number_or_by_a_known_header(labels, columns):
     for place, ends in zip(chosen, zip(*graph.edges, strict=True), strict=True):
         cells[place] = list(ends)
     table = pd.DataFrame(dict(zip(labels, cells, strict=True)))
-    assert named(load_reading(table, columns=columns)) == named_by_networkx(graph.edges)
+    assert named(load_reading(table, columns=Columns(*columns or ()))) == named_by_networkx(
+        graph.edges
+    )
 
 
 def test_a_list_of_nodes_stands_beside_a_table():
@@ -119,7 +122,7 @@ WIDE = {"id": [1], "who": ["A"], "when": ["B"]}
 @pytest.mark.parametrize(
     ("source", "columns", "parts"),
     [
-        (pd.DataFrame(WIDE), None, ["3 columns", "'id', 'who', 'when'", "source_column"]),
+        (pd.DataFrame(WIDE), None, ["3 columns", "'id', 'who', 'when'", "columns.source"]),
         (pd.DataFrame(WIDE), ("who", "whom"), ["no column 'whom'", "'id', 'who', 'when'"]),
         (pd.DataFrame(WIDE), ("who", "who"), ["two different columns"]),
         (pd.DataFrame(WIDE), ("0", "2"), ["two different columns"]),
@@ -147,13 +150,13 @@ WIDE = {"id": [1], "who": ["A"], "when": ["B"]}
         (["ab", "cd"], None, ["row 0", "str"]),
         ([], None, ["list: no rows"]),
         ([nx.path_graph(3)], None, ["list of graphs", "GraphSetDataModule"]),
-        (PAIRS, ("a", "b"), ["source_column and target_column are for"]),
+        (PAIRS, ("a", "b"), ["columns.source and columns.target are for"]),
         ({"from": [1], "to": [2]}, None, ["dict is no graph", "DataFrame"]),
     ],
 )
 def test_refusals_name_the_place_and_the_way_out(source, columns, parts):
     with pytest.raises(GraphFormatError) as error:
-        load_reading(source, columns=columns)
+        load_reading(source, columns=Columns(*columns or ()))
     said = str(error.value)
     assert all(part in said for part in parts), said
     assert len(said.splitlines()) <= 5
@@ -188,7 +191,7 @@ def test_rows_without_an_id_are_dropped_and_counted(rows, form, tmp_path):
         return path
 
     given = source(rows, tmp_path / f"gaps{form}")
-    dropped = load_reading(given, missing_ids="drop")
+    dropped = load_reading(given, columns=Columns(missing_ids="drop"))
     expected = load_reading(source(whole, tmp_path / f"whole{form}"))
     assert (
         named(dropped) == named(expected) and dropped.graph.node_names == expected.graph.node_names

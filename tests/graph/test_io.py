@@ -107,7 +107,7 @@ def test_names_with_spaces_after_a_tab_or_comma(read):
         ("", ["empty"]),
         ("# nothing\n\n", ["empty"]),
         ("1 2\n\nhello\n3 4\n", ["line 3", "two node ids"]),
-        ("person friend\n1 2\n2 3\n", ["line 1", "integers", "source_column"]),
+        ("person friend\n1 2\n2 3\n", ["line 1", "integers", "columns.source"]),
         ("1 2\n3 -4\n", ["line 2", "0 or more"]),
         ("1 1\n", ["1 node"]),
         ("1 1\n2 2\n", ["no edges"]),

@@ -137,7 +137,7 @@ def test_node_lists(tmp_path, text, column):
     [
         (None, None, ["no such file"]),
         ("", None, ["empty"]),
-        ("id,age\na,1\n", None, ["2 columns", "node_column"]),
+        ("id,age\na,1\n", None, ["2 columns", "nodes.column"]),
         ("id,age\na,1\n", "name", ["no column 'name'", "id, age"]),
         ("id,age\na,1\n,2\n", "id", ["line 3", "',2'"]),
         ("a\nNaN\n", None, ["line 2", "NaN"]),

@@ -10,7 +10,7 @@ from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
-from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.methods import ChungLu
 from tests.training import quiet_trainer
 
@@ -21,7 +21,7 @@ def fit(folder):
     names = [f"p{i}" for i in range(20)]
     people = pd.DataFrame({"id": names, "age": np.arange(20) + 0.5, "y": np.arange(20) % 3})
     edges = [(names[i], names[(i + 1) % 20]) for i in range(20)]
-    data = EdgeListDataModule(edges, node_attributes=people)
+    data = EdgeListDataModule(edges, nodes=Nodes(attributes=people))
     writer = ReleaseWriter(formats=["edges", "parquet"])
     method = ChungLu()
     logger = CSVLogger(folder, name="")
@@ -51,8 +51,7 @@ def test_parquet_holds_the_edges_and_attributes_of_the_release(tmp_path):
     assert edges.values.tolist() == listed.values.tolist()
     again = EdgeListDataModule(
         str(folder / "synthetic-0.edges"),
-        nodes=method.node_names,
-        node_attributes=str(folder / "node_attributes.parquet"),
+        nodes=Nodes(method.node_names, attributes=str(folder / "node_attributes.parquet")),
     )
     again.setup("fit")
     assert torch.equal(again.graph.x, data.graph.x) and torch.equal(again.graph.y, data.graph.y)

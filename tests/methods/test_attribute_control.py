@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.metrics.pairwise import cosine_similarity
 
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.graph.attributes import PUBLIC_ATTRIBUTES
 from lightning_dpg.methods import ChungLu
 from lightning_dpg.nn.sided_rows import attributes_alone
@@ -27,7 +27,7 @@ def evaluated(**attributes):
 
 
 def test_the_control_is_the_cosine_of_weighted_components():
-    data, validated, tested = evaluated(node_attributes="from_graph")
+    data, validated, tested = evaluated(nodes=Nodes(attributes="from_graph"))
     words = TfidfTransformer().fit_transform(data.graph.x.numpy()).toarray()
     cosines = cosine_similarity(PCA(min(64, *words.shape), svd_solver="full").fit_transform(words))
     links = data.test_links

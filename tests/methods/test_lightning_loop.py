@@ -9,7 +9,7 @@ import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, Nodes
 from lightning_dpg.datamodules.batches import AllRecords
 from lightning_dpg.methods import BTER, ChungLu, DPNetGAN, ErdosRenyiSet
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
@@ -136,7 +136,7 @@ def test_training_edges_are_no_test_edges(fraction, from_checkpoint, tmp_path):
 
 def test_held_out_edges_of_the_same_split_are_tested_in_the_order_of_the_fit():
     """Numbers in a secret order belong to one run; another data module draws others."""
-    settings = {"test_fraction": 0.3, "names": "numbers"}
+    settings = {"test_fraction": 0.3, "nodes": Nodes(names="numbers")}
     method, first = ChungLu(N), EdgeListDataModule(GRAPH, **settings)
     accounted(100.0).fit(method, first)
     (expected,) = accounted().test(method, first, verbose=False)

@@ -14,7 +14,7 @@ from torch_geometric.nn import SGConv
 import lightning_dpg as dpg
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.callbacks.release_writer import ATTRIBUTES, GENERATOR
-from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.attributes import PUBLIC_ATTRIBUTES
 from lightning_dpg.main import main
@@ -40,7 +40,7 @@ def tables(tmp_path):
 @pytest.fixture
 def release(tmp_path, tables):
     edges, people = tables
-    data = EdgeListDataModule(edges, node_attributes=people, node_column="who")
+    data = EdgeListDataModule(edges, nodes=Nodes(column="who", attributes=people))
     return dpg.fit(data, "chung_lu", epsilon=1.0, out=tmp_path / "out")
 
 
@@ -75,7 +75,7 @@ def test_files_of_the_release_hold_the_attributes(tmp_path, release):
     folder = tmp_path / "out" / "release"
     for suffix in ("graphml", "npz"):
         data = EdgeListDataModule(
-            str(folder / f"synthetic-0.{suffix}"), node_attributes="from_graph"
+            str(folder / f"synthetic-0.{suffix}"), nodes=Nodes(attributes="from_graph")
         )
         check(data.graph)
     theirs = nx.read_graphml(folder / "synthetic-0.graphml").nodes["p4"]
@@ -117,23 +117,22 @@ def test_a_release_without_attributes_has_no_file_of_them(tmp_path):
 def test_classes_are_released_without_other_attributes(tmp_path, tables):
     edges, people = tables
     policy = {"age": "drop", "branch": "label", "y": "drop"}
-    data = EdgeListDataModule(
-        edges, node_attributes=people, node_column="who", attribute_policy=policy
-    )
+    data = EdgeListDataModule(edges, nodes=Nodes(column="who", attributes=people, policy=policy))
     dpg.fit(data, "chung_lu", epsilon=1.0, out=tmp_path / "out")
     graph = dpg.open_release(tmp_path / "out").sample(0)
     assert graph.x.shape == (20, 0)
     classes = dict(zip(graph.node_names, graph.y.tolist(), strict=True))
     assert classes == dict(zip(NAMES, [0, 1] * 10, strict=True))
     again = EdgeListDataModule(
-        str(tmp_path / "out" / "release" / "synthetic-0.graphml"), node_attributes="from_graph"
+        str(tmp_path / "out" / "release" / "synthetic-0.graphml"),
+        nodes=Nodes(attributes="from_graph"),
     )
     assert torch.equal(again.graph.y, graph.y)
 
 
 def test_a_checkpoint_draws_graphs_with_attributes(tmp_path, tables):
     edges, people = tables
-    data = EdgeListDataModule(edges, node_attributes=people, node_column="who")
+    data = EdgeListDataModule(edges, nodes=Nodes(column="who", attributes=people))
     trainer = quiet_trainer(PrivacyAccountant(1.0, 0.0))
     trainer.fit(ChungLu(20), data)
     trainer.save_checkpoint(tmp_path / "run.ckpt")
@@ -152,13 +151,13 @@ def test_the_command_line_takes_attributes_and_policies(tmp_path, tables, monkey
         "privacy": {"epsilon": 1.0, "delta": 0.0},
     }
     (tmp_path / "run.yaml").write_text(yaml.safe_dump(config))
-    given = ["fit", "--config", "run.yaml", "--data.node_attributes", people]
-    given += ["--data.node_column", "who"]
-    assert main([*given, "--data.attribute_policy.age", "drop"]) == 0
+    given = ["fit", "--config", "run.yaml", "--data.nodes.attributes", people]
+    given += ["--data.nodes.column", "who"]
+    assert main([*given, "--data.nodes.policy.age", "drop"]) == 0
     (folder,) = tmp_path.glob("runs/*/*/release")
     graph = dpg.open_release(folder).sample(0)
     assert graph.attribute_names == ["branch=bank", "branch=retail"]
     statement = json.loads((folder / "privacy.json").read_text())
     assert PUBLIC_ATTRIBUTES in statement["assumptions"]
-    assert main([*given, "--data.attribute_policy.age", "private"]) == 2
+    assert main([*given, "--data.nodes.policy.age", "private"]) == 2
     assert len(list(tmp_path.glob("runs/*/*"))) == 1

@@ -1,5 +1,6 @@
 """Mistakes that are refused before PyTorch is imported: only those that the parser refuses too."""
 
+import dataclasses
 import functools
 import inspect
 import subprocess
@@ -12,6 +13,7 @@ import yaml
 from lightning_dpg import datamodules, methods
 from lightning_dpg.classes import is_abstract as is_abstract_class
 from lightning_dpg.cli.parser import PrivateParser
+from lightning_dpg.cli.parser_messages import GROUPS, options_of
 from lightning_dpg.cli.private_cli import PrivateCLI
 from lightning_dpg.errors import Refusal, shorten
 from lightning_dpg.main import LIGHTNING_COMMANDS
@@ -40,8 +42,12 @@ MISTAKES = [
     ([*BTER, "--data.sample_rate", ".1"], True),
     ([*BTER, "--data", "EdgeTableDataModule", "--data.sorce", "x"], True),
     ([*BTER, "--data.source", "x", "--data", "EdgeTableDataModule"], True),
-    ([*BTER, "--data.names", "none"], True),
-    ([*BTER, "--data.names", '"a" > b'], True),
+    ([*BTER, "--data.nodes.names", "none"], True),
+    ([*BTER, "--data.nodes.names", '"a" > b'], True),
+    ([*BTER, "--data.nodes.lef", "ids.txt"], True),
+    ([*BTER, "--data.left_nodes", "ids.txt"], True),
+    ([*BTER, "--config", "group.yaml"], True),
+    ([*BTER, "--config", "word.yaml"], True),
     ([*BTER, "--data.name", "nowhere/nothing.csv"], True),
     (["--config", "wrong.yaml"], True),
     ([], True),
@@ -51,7 +57,11 @@ MISTAKES = [
     ([*BTER, "--trainer.max_epochs.inner", "3"], False),
     ([*BTER, "--data.name"], False),
 ]
-WRONG = {"trainer": {"logger": False, "max_epoch": {"a": 1}}}
+FILES = {
+    "wrong.yaml": {"trainer": {"logger": False, "max_epoch": {"a": 1}}},
+    "group.yaml": {"data": {"init_args": {"nodes": {"lef": "ids.txt"}}}},
+    "word.yaml": {"data": {"init_args": {"nodes": "ids.txt"}}},
+}
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +105,8 @@ def test_classes_and_their_options_are_those_of_the_modules(section, base):
     assert shipped.keys() == classes.keys()
     for name, cls in classes.items():
         assert is_abstract(shipped[name]) == is_abstract_class(cls), name
-        options = early_check._parameters(shipped[name])
-        assert options.keys() == set(inspect.signature(cls).parameters), name
+        options = early_check._options(shipped[name])
+        assert options.keys() == {*options_of(cls)}, name
 
 
 def below(base):
@@ -112,15 +122,17 @@ def test_every_option_of_every_configuration_passes(name):
     for section, module in (("model", methods), ("data", datamodules)):
         path = content.get(section, {}).get("class_path", "PrivateModule")
         for option in inspect.signature(getattr(module, path, object)).parameters.values():
+            fields = dataclasses.fields(option.default) if option.name in GROUPS else ()
+            args += [f"--data.{option.name}.{field.name}={field.default}" for field in fields]
             default = {None: "null", option.empty: "1"}.get(option.default, option.default)
-            args += [f"--{section}.init_args.{option.name}={default}"]
+            args += [] if fields else [f"--{section}.init_args.{option.name}={default}"]
     refuse_mistakes("fit", [*args, "--trainer.callbacks+=GraphStatistics", "--no-book"])
 
 
 @pytest.mark.parametrize(("options", "is_early"), MISTAKES)
 def test_a_mistake_has_the_message_of_the_parser(options, is_early, fails, tmp_path):
-    wrong = tmp_path / "wrong.yaml"
-    wrong.write_text(yaml.safe_dump(WRONG))
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(yaml.safe_dump(content))
     said = fails("fit", *options).strip()
     try:
         refuse_mistakes("fit", find_configs(options))

@@ -1,0 +1,109 @@
+"""Settings of data modules: which nodes a graph has, and which columns hold its relation."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from lightning_dpg.datamodules.node_attributes import AttributeSource
+from lightning_dpg.errors import Refusal
+from lightning_dpg.graph.attributes import Policy
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Which nodes there are, and what is public about them.
+
+    Attributes:
+        ids: Ids of all nodes (public), or a file of them: one per line, or a table in CSV.
+            ``from_edges``: the ids that occur on the private lines of an edge list, which becomes
+            an assumption of the guarantee. By default the node table of the graph or, of an edge
+            list, ``from_edges``. For :class:`EdgeTableDataModule` a ``TABLE(COLUMN)`` such as
+            ``customers(id)``, by default the ids that occur in the edges.
+        column: Column of the table of nodes that holds the ids.
+        names: ``numbers`` publishes numbers from 0 to N - 1 in a secret random order instead of
+            names, and leaves a key file in the run folder.
+        left: Ids of all left nodes of a bipartite graph (public), in a form of ``ids``. By default
+            the sides are those of the graph or, of an edge list, of its two columns.
+        right: Ids of all right nodes (public).
+        side_column: Column of the table of nodes that holds the side, one of two values.
+        attributes: Public attributes: a table in CSV, TSV or Parquet with a row per node, whose ids
+            are also the nodes unless ``ids`` is given or the graph is bipartite; or ``from_graph``:
+            those in the graph itself. By default none are used or published.
+        policy: Policy of each attribute by its name. ``public``, the default, finds out whether
+            it holds numbers, categories or text; ``number``, ``category``, ``text`` and ``label``
+            (classes) say so; ``drop`` leaves it out; ``private`` refuses methods that cannot
+            protect it.
+    """
+
+    ids: str | Sequence[str] | None = None
+    column: str | None = None
+    names: Literal["keep", "numbers"] = "keep"
+    left: str | Sequence[str] | None = None
+    right: str | Sequence[str] | None = None
+    side_column: str | None = None
+    attributes: AttributeSource | None = None
+    policy: dict[str, Policy] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse another word for names."""
+        if self.names not in ("keep", "numbers"):
+            raise Refusal(f"names must be 'keep' or 'numbers', got {self.names!r}")
+
+    @classmethod
+    def of(cls, given: "NodesGiven") -> "Nodes":
+        """Take ids alone, or the settings of a configuration, for nodes."""
+        if isinstance(given, Nodes):
+            return given
+        return cls(**given) if isinstance(given, Mapping) else cls(given)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of an edge list or a table hold the relation.
+
+    Attributes:
+        source: Column of the first id of each edge, by name or by number from 1 on. By default the
+            first two columns of an edge list; of a table those with names such as ``source`` and
+            ``target``.
+        target: Column of the second id.
+        missing_ids: Whether to ``refuse`` rows without an id or to ``drop`` them.
+    """
+
+    source: str | int | None = None
+    target: str | int | None = None
+    missing_ids: Literal["refuse", "drop"] = "refuse"
+
+    def __post_init__(self) -> None:
+        """Refuse another word for missing ids."""
+        if self.missing_ids not in ("refuse", "drop"):
+            raise Refusal(f"missing_ids must be 'refuse' or 'drop', got {self.missing_ids!r}")
+
+    @classmethod
+    def of(cls, given: "ColumnsGiven") -> "Columns":
+        """Take the settings of a configuration for columns."""
+        return cls(**given) if isinstance(given, Mapping) else given
+
+    @property
+    def pair(self) -> tuple[str, str] | None:
+        """Both columns; None to recognize them."""
+        if self.source is None and self.target is None:
+            return None
+        if self.source is None or self.target is None:
+            raise MisconfigurationException(
+                "set both columns.source and columns.target, or neither"
+            )
+        return str(self.source), str(self.target)
+
+    @property
+    def drops_missing(self) -> bool:
+        """Whether rows without an id are dropped."""
+        return self.missing_ids == "drop"
+
+
+if TYPE_CHECKING:
+    NodesGiven: TypeAlias = Nodes | str | Sequence[str] | Mapping[str, Any] | None
+    ColumnsGiven: TypeAlias = Columns | Mapping[str, Any]
+else:
+    NodesGiven, ColumnsGiven = Nodes, Columns  # which the command line takes as groups of options

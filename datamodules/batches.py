@@ -60,17 +60,16 @@ TrainBatches = DataLoader[PoissonBatch] | DataLoader[Tensor] | AllRecords
 """What gives the batches of a training: Poisson samples, walks, or all records."""
 
 
-def request_of(trainer: Trainer | None, sample_rate: float | None) -> BatchRequest:
+def request_of(trainer: Trainer | None) -> BatchRequest:
     """Return the request of the method in training; without a method, Poisson samples.
 
     Args:
         trainer: The trainer of the data module, if it has one.
-        sample_rate: Rate of the data module itself, which counts without a method only.
     """
     method = None if trainer is None else trainer.lightning_module
     if isinstance(method, RequestsBatches):
         return method.batch_request()
-    return BatchRequest("poisson", _SAMPLE_RATE if sample_rate is None else sample_rate)
+    return BatchRequest("poisson", _SAMPLE_RATE)
 
 
 def number_of_steps(request: BatchRequest, own: int | None) -> int:
@@ -104,37 +103,25 @@ def place(trainer: Trainer | None) -> tuple[int, int]:
     return (0, 1) if trainer is None else (trainer.global_rank, trainer.world_size)
 
 
-def check_own_settings(sample_rate: float | None, steps_per_epoch: int | None) -> None:
-    """Refuse settings of a data module that make no batches."""
-    if sample_rate is not None and not 0 < sample_rate <= 1:
-        raise Refusal(f"sample_rate must lie in (0, 1], got {sample_rate}")
+def check_steps_per_epoch(steps_per_epoch: int | None) -> None:
+    """Refuse a number of batches of a data module that makes none."""
     if steps_per_epoch is not None and steps_per_epoch < 1:
         raise Refusal(f"steps_per_epoch must be positive, got {steps_per_epoch}")
 
 
-def check_settings_agree(
-    request: BatchRequest,
-    sample_rate: float | None,
-    steps_per_epoch: int | None,
-    max_epochs: int | None,
+def check_enough_steps(
+    request: BatchRequest, steps_per_epoch: int | None, max_epochs: int | None
 ) -> None:
-    """Refuse settings of a data module that contradict what the method asks for.
+    """Refuse settings that cut the steps of the method.
 
     Args:
         request: That of the method.
-        sample_rate: Setting of the data module; before version 0.2 the method had none.
         steps_per_epoch: Setting of the data module.
         max_epochs: Setting of the trainer; -1 has no end.
 
     Raises:
-        MisconfigurationException: If another rate is set, or fewer steps than the method makes.
+        MisconfigurationException: If they make fewer steps than the method asks for.
     """
-    draws = request.kind == "poisson" or request.sample_rate < 1
-    if draws and sample_rate not in (None, request.sample_rate):
-        raise MisconfigurationException(
-            f"sample_rate is {sample_rate:g} in the data module, and {request.sample_rate:g} in the "
-            "method\nset it in the method (model.init_args.sample_rate) and leave it out of the data"
-        )
     asked = request.steps_per_epoch
     if asked is None or steps_per_epoch is None or max_epochs is None or max_epochs == -1:
         return

@@ -14,8 +14,8 @@ from lightning_dpg.datamodules.batches import (
     AllRecords,
     Batches,
     TrainBatches,
-    check_own_settings,
-    check_settings_agree,
+    check_enough_steps,
+    check_steps_per_epoch,
     number_of_steps,
     place,
     poisson_loader,
@@ -88,7 +88,6 @@ class EdgeListDataModule(GraphDataModule):
         self,
         name: GraphSource = "les_miserables",
         *,
-        sample_rate: float | None = None,
         steps_per_epoch: int | None = None,
         undirected: bool = False,
         largest_component: bool = False,
@@ -117,7 +116,6 @@ class EdgeListDataModule(GraphDataModule):
                 Python also a graph of networkx or PyTorch Geometric, a data set of one graph, a
                 square matrix of numpy or scipy, a DataFrame or an array of shape ``(M, 2)`` with an
                 edge per row, or a list of pairs, see :func:`load_reading`.
-            sample_rate: Earlier place of the method's ``sample_rate``, for one more version.
             steps_per_epoch: Batches per epoch of methods that do not say it themselves; 1 / q
                 rounded up by default.
             undirected: Drop the directions of a directed graph instead of refusing it.
@@ -170,7 +168,6 @@ class EdgeListDataModule(GraphDataModule):
             side_column=side_column,
             missing_ids=missing_ids,
         )
-        self.sample_rate = sample_rate
         self.steps_per_epoch = steps_per_epoch
         self.val_fraction = val_fraction
         self.test_fraction = test_fraction
@@ -243,11 +240,11 @@ class EdgeListDataModule(GraphDataModule):
     @property
     def request(self) -> BatchRequest:
         """Return the batches that the method of the trainer requests."""
-        return request_of(self.trainer, self.sample_rate)
+        return request_of(self.trainer)
 
     def check_request(self, request: BatchRequest, max_epochs: int | None) -> None:
         """Refuse a request that the settings contradict."""
-        check_settings_agree(request, self.sample_rate, self.steps_per_epoch, max_epochs)
+        check_enough_steps(request, self.steps_per_epoch, max_epochs)
 
     def train_dataloader(self) -> TrainBatches:
         """The requested batches; each process gets its share of every batch of edges or walks."""
@@ -272,7 +269,7 @@ class EdgeListDataModule(GraphDataModule):
         return _link_loader(self.test_links)
 
     def _check_arguments(self) -> None:
-        check_own_settings(self.sample_rate, self.steps_per_epoch)
+        check_steps_per_epoch(self.steps_per_epoch)
         for argument in ("val_fraction", "test_fraction"):
             if not 0 <= getattr(self, argument) < 1:
                 raise Refusal(f"{argument} must lie in [0, 1), got {getattr(self, argument)}")

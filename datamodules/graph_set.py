@@ -18,8 +18,8 @@ from lightning_dpg.datamodules.batches import (
     Batches,
     PoissonRecords,
     TrainBatches,
-    check_own_settings,
-    check_settings_agree,
+    check_enough_steps,
+    check_steps_per_epoch,
     number_of_steps,
     poisson_loader,
     request_of,
@@ -80,8 +80,6 @@ class GraphSetDataModule(pl.LightningDataModule):
         self,
         name: GraphSetSource = "planted_sets",
         *,
-        record: Literal["edge"] = "edge",
-        sample_rate: float | None = None,
         steps_per_epoch: int | None = None,
         undirected: bool = False,
         num_graphs: int = 1,
@@ -91,8 +89,6 @@ class GraphSetDataModule(pl.LightningDataModule):
         Args:
             name: Built-in set, a list of graphs of PyTorch Geometric or networkx, or a data set
                 of PyTorch Geometric.
-            record: What one record is: an edge of any graph; nothing else is left to choose.
-            sample_rate: Earlier place of the method's ``sample_rate``, for one more version.
             steps_per_epoch: Batches per epoch of methods that do not say it themselves; 1 / q
                 rounded up by default.
             undirected: Drop the directions of directed graphs instead of refusing them.
@@ -101,8 +97,6 @@ class GraphSetDataModule(pl.LightningDataModule):
         super().__init__()
         # No save_hyperparameters: graphs among them would end in checkpoints and logs.
         self.source = name
-        self.record = record
-        self.sample_rate = sample_rate
         self.steps_per_epoch = steps_per_epoch
         self.undirected = undirected
         self.num_graphs = num_graphs
@@ -184,7 +178,7 @@ class GraphSetDataModule(pl.LightningDataModule):
     @property
     def request(self) -> BatchRequest:
         """Return the batches that the method of the trainer requests."""
-        return request_of(self.trainer, self.sample_rate)
+        return request_of(self.trainer)
 
     def check_request(self, request: BatchRequest, max_epochs: int | None) -> None:
         """Refuse walks, which one graph has, and a request that the settings contradict."""
@@ -192,7 +186,7 @@ class GraphSetDataModule(pl.LightningDataModule):
             raise MisconfigurationException(
                 f"{type(self).__name__} serves no walks\nuse EdgeListDataModule"
             )
-        check_settings_agree(request, self.sample_rate, self.steps_per_epoch, max_epochs)
+        check_enough_steps(request, self.steps_per_epoch, max_epochs)
 
     def train_dataloader(self) -> TrainBatches:
         """The requested batches; each process gets its share of every Poisson sample."""
@@ -229,9 +223,7 @@ class GraphSetDataModule(pl.LightningDataModule):
         return isinstance(method, PredictsGraphs) and method.is_inductive
 
     def _check_arguments(self) -> None:
-        if self.record != "edge":
-            raise Refusal(f"record must be 'edge', got {self.record!r}")
-        check_own_settings(self.sample_rate, self.steps_per_epoch)
+        check_steps_per_epoch(self.steps_per_epoch)
 
 
 def split_graphs(union: Data, sizes: Sequence[int]) -> list[Data]:

@@ -20,7 +20,6 @@ class RandomWalkDataModule(EdgeListDataModule):
         steps_per_epoch: Number of batches per epoch, 100 by default.
         p: Return parameter of node2vec, in place of the method's.
         q: In-out parameter of node2vec, in place of the method's.
-        sample_rate: See :class:`EdgeListDataModule`.
         undirected: Drop the directions of a directed graph.
         largest_component: Keep the largest connected component only.
         val_fraction: Share of the edges held out for validation.
@@ -44,7 +43,6 @@ class RandomWalkDataModule(EdgeListDataModule):
         p: float | None = None,
         q: float | None = None,
         *,
-        sample_rate: float | None = None,
         undirected: bool = False,
         largest_component: bool = False,
         val_fraction: float = 0.0,
@@ -60,7 +58,6 @@ class RandomWalkDataModule(EdgeListDataModule):
     ) -> None:
         super().__init__(
             name,
-            sample_rate=sample_rate,
             steps_per_epoch=steps_per_epoch,
             undirected=undirected,
             largest_component=largest_component,

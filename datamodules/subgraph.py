@@ -57,7 +57,6 @@ class SubgraphDataModule(GraphSetDataModule):
         hops: int = 1,
         size: int = 20,
         max_occurrences: int = 1,
-        sample_rate: float | None = None,
         steps_per_epoch: int | None = None,
         undirected: bool = False,
         largest_component: bool = False,
@@ -75,7 +74,6 @@ class SubgraphDataModule(GraphSetDataModule):
             hops: Largest distance from the central node of an ego graph.
             size: Number of nodes of a subgraph on random nodes.
             max_occurrences: Largest number of subgraphs that keep one edge.
-            sample_rate: Earlier place of the method's ``sample_rate``, for one more version.
             steps_per_epoch: Batches per epoch of methods that do not say it themselves; 1 / q
                 rounded up by default.
             undirected: Drop the directions of a directed graph instead of refusing it.
@@ -86,7 +84,6 @@ class SubgraphDataModule(GraphSetDataModule):
         """
         super().__init__(
             [],
-            sample_rate=sample_rate,
             steps_per_epoch=steps_per_epoch,
             undirected=undirected,
             num_graphs=num_graphs,

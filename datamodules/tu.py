@@ -33,8 +33,6 @@ class TUGraphDataModule(GraphSetDataModule):
         self,
         name: GraphSetSource | Path = "planted_sets",
         *,
-        record: Literal["edge"] = "edge",
-        sample_rate: float | None = None,
         steps_per_epoch: int | None = None,
         undirected: bool = False,
         num_graphs: int = 1,
@@ -44,8 +42,6 @@ class TUGraphDataModule(GraphSetDataModule):
         Args:
             name: Built-in set, set under ``$LIGHTNING_DPG_DATA/tu``, path of a folder, a list of
                 graphs of PyTorch Geometric or networkx, or a data set of PyTorch Geometric.
-            record: What one record is: an edge of any graph; nothing else is left to choose.
-            sample_rate: Earlier place of the method's ``sample_rate``, for one more version.
             steps_per_epoch: Batches per epoch of methods that do not say it themselves; 1 / q
                 rounded up by default.
             undirected: Read links that are listed in one direction only as undirected edges,
@@ -54,8 +50,6 @@ class TUGraphDataModule(GraphSetDataModule):
         """
         super().__init__(
             name,
-            record=record,
-            sample_rate=sample_rate,
             steps_per_epoch=steps_per_epoch,
             undirected=undirected,
             num_graphs=num_graphs,

@@ -1,7 +1,9 @@
 """Small books made by hand: pure runs; grants, parts, measurements, killed and lost runs."""
 
 from lightning_dpg.book.book import Book
+from lightning_dpg.book.curve import MOST_POINTS, curve
 from lightning_dpg.book.identity import Fingerprint
+from lightning_dpg.book.log import lines
 from lightning_dpg.book.projection import record
 from lightning_dpg.book.request import Request
 from lightning_dpg.privacy.budget import Budget
@@ -44,6 +46,10 @@ def run(book, planned, name="crm", **changes):
     made.book(planned)
     made.close("ended", "d" * 64)
     return made
+
+
+def spent_curve(book, name, most=MOST_POINTS):
+    return curve(book.data_set(name), book.runs(name), lines(book.database), most)
 
 
 def small_book(url):

@@ -29,9 +29,15 @@ QUICK = [
 SMALL = {
     "model": {
         "class_path": "DPNetGAN",
-        "init_args": {"embedding_dim": 8, "critic_dim": 8, "generator_dim": 8, "num_samples": 500},
+        "init_args": {
+            "embedding_dim": 8,
+            "critic_dim": 8,
+            "generator_dim": 8,
+            "num_samples": 500,
+            "sample_rate": 0.25,
+        },
     },
-    "data": {"class_path": "EdgeListDataModule", "init_args": {"sample_rate": 0.25}},
+    "data": {"class_path": "EdgeListDataModule"},
     "trainer": {"max_epochs": 2, "enable_progress_bar": False, "enable_model_summary": False},
     "privacy": {"epsilon": 8.0, "delta": 1e-4},
 }
@@ -62,7 +68,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("work")
     edges = folder / "secret.edges"
     edges.write_text("".join(f"p{i}\tp{(i + j) % 40}\n" for i in range(40) for j in (1, 3)))
-    data = SMALL["data"] | {"init_args": {"name": str(edges), "sample_rate": 0.25}}
+    data = SMALL["data"] | {"init_args": {"name": str(edges)}}
     config = write_config(folder, data=data)
     args = ["fit", "--config", str(config), "--trainer.default_root_dir", str(folder / "runs")]
     assert main(args) == 0

@@ -1,9 +1,12 @@
 """Trainers for tests."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytorch_lightning as pl
 from pytorch_lightning import Callback
+
+from lightning_dpg.interfaces import BatchRequest
 
 
 def quiet_trainer(*callbacks: Callback, **options: Any) -> pl.Trainer:
@@ -18,3 +21,11 @@ def quiet_trainer(*callbacks: Callback, **options: Any) -> pl.Trainer:
         "num_sanity_val_steps": 0,  # as the command line sets it
     }
     return pl.Trainer(callbacks=list(callbacks), **settings | options)
+
+
+def asked(data: pl.LightningDataModule, sample_rate: float) -> Any:
+    """A data module in the trainer of a method that asks for Poisson samples."""
+    method = SimpleNamespace(batch_request=lambda: BatchRequest("poisson", sample_rate))
+    trainer: Any = SimpleNamespace(global_rank=0, world_size=1, lightning_module=method)
+    data.trainer = trainer
+    return data

@@ -23,7 +23,6 @@ from torch_geometric.data import Data
 from lightning_dpg import __version__
 from lightning_dpg.benchmark.result_folder import (
     DRAWN,
-    earlier_words,
     keep_only,
     record_of,
 )
@@ -238,13 +237,11 @@ def read_result(folder: Path, job: Job) -> dict[str, Any] | None:
         folder: Folder of all results.
         job: The job.
     """
-    for name in (job.name, job._replace(method=earlier_words(job.method)).name):
-        path = record_of(folder, name)
-        if path.is_file():
-            recorded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            recorded.pop("kind", None)  # the role, by its earlier name
-            return recorded | {"method": job.method, "role": job.role}
-    return None
+    path = record_of(folder, job.name)
+    if not path.is_file():
+        return None
+    recorded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return recorded | {"method": job.method, "role": job.role}
 
 
 def write_result(folder: Path, name: str, result: dict[str, Any]) -> None:

@@ -44,7 +44,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def record_of(folder: Path, name: str) -> Path:
-    """Path of a job's result file; the folder ``cells`` has the earlier name of jobs.
+    """Path of a job's result file.
 
     Args:
         folder: Folder of all results.
@@ -67,11 +67,6 @@ def drawn_by(folder: Path, names: Sequence[str]) -> Path | None:
     """
     paths = [path for name in names for path in (folder / "runs" / name).rglob(DRAWN)]
     return paths[0] if paths else None
-
-
-def earlier_words(label: str) -> str:
-    """Convert a label to version 0.1, which called baselines controls."""
-    return label.replace("(baseline", "(control")
 
 
 def keep_only(folder: Path, kept: Sequence[str]) -> None:

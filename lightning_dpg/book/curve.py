@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from lightning_dpg.book import totals
-from lightning_dpg.book.book import Book
 from lightning_dpg.book.filter import Spending, Together
-from lightning_dpg.book.log import Line, lines
+from lightning_dpg.book.log import Line
 from lightning_dpg.book.projection import OPEN
 from lightning_dpg.book.rows import DataSet, Planned, Run, spendings
 from lightning_dpg.privacy.composition import costs
@@ -30,29 +29,16 @@ class Point(NamedTuple):
     spent: float
 
 
-def spent_curve(book: Book, name: str, most: int = MOST_POINTS) -> list[Point]:
-    """Spent epsilon after each booking, beginning with the registration.
-
-    Args:
-        book: The book.
-        name: Data set.
-        most: Largest number of points; the last one is always among them.
-    """
-    with book.database.snapshot():
-        known, runs, log = book.data_set(name), book.runs(name), lines(book.database)
-    return curve(known, runs, log, most)
-
-
 def curve(
     known: DataSet, runs: Sequence[Run], log: Iterable[Line], most: int = MOST_POINTS
 ) -> list[Point]:
-    """Spent epsilon after each booking, from rows that were read before; see :func:`spent_curve`.
+    """Spent epsilon after each booking, beginning with the registration.
 
     Args:
         known: The data set.
         runs: Its runs.
         log: Lines of the log.
-        most: Largest number of points.
+        most: Largest number of points; the last one is always among them.
     """
     changes = [*_changes(log, {run.number for run in runs})]
     kept = set(_thinned(len(changes), most - 1))

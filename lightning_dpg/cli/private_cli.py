@@ -29,7 +29,6 @@ from lightning_dpg.cli.checkpoints import (
     refuse_other_method,
 )
 from lightning_dpg.cli.distinct_keys import load_distinct_keys
-from lightning_dpg.cli.earlier_names import with_names_of_today
 from lightning_dpg.cli.ends import early_end, farewell
 from lightning_dpg.cli.hint import better_method
 from lightning_dpg.cli.loggers import (
@@ -40,7 +39,7 @@ from lightning_dpg.cli.loggers import (
     run_facts,
     wandb_arguments,
 )
-from lightning_dpg.cli.method_arguments import fill_num_nodes, move_sample_rate
+from lightning_dpg.cli.method_arguments import fill_num_nodes
 from lightning_dpg.cli.parser import PrivateParser
 from lightning_dpg.cli.quiet import at_terminal, silence_lightning
 from lightning_dpg.cli.run_folder import RunFolder, folder_name, is_other_rank
@@ -75,9 +74,6 @@ class PrivateCLI(LightningCLI):
 
     def _run(self, args: list[str]) -> None:
         args = [f"--privacy.book={NO_BOOK}" if word == "--no-book" else word for word in args]
-        args, lines = with_names_of_today(args)
-        for line in lines:
-            rank_zero_info(line)
         super().__init__(
             PrivateModule,
             pl.LightningDataModule,
@@ -157,12 +153,6 @@ class PrivateCLI(LightningCLI):
 
     def before_instantiate_classes(self) -> None:
         """Check budget and data, so that errors end the run before it has written a file."""
-        if self.config.subcommand == "fit":
-            line = move_sample_rate(
-                self._method_class(), self._model_arguments, self._settings.data.init_args
-            )
-            if line is not None:
-                rank_zero_info(line)
         if self.config.subcommand != "predict":
             self._data = self._read_data()
             split = self._checkpoint.get(type(self._data).__qualname__)

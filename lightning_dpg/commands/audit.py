@@ -1,7 +1,6 @@
 """``audit``: an empirical lower bound on epsilon, as a test of a claim."""
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
@@ -32,7 +31,6 @@ itself against the epsilon of all reads up to it; the confidence is that of all 
 The exit code is 1 if a bound exceeds its claim."""
 
 _VIEWS = ("black_box", "white_box")
-_EARLIER = {"released": "black_box", "transcript": "white_box"}
 
 
 def run(args: list[str]) -> None:
@@ -77,17 +75,12 @@ def _parse(args: list[str]) -> tuple[argparse.Namespace, list[str]]:
     )
     add = parser.add_argument
     add("--canaries", type=int, help="how many; by default half the nodes, one per graph of a set")
-    views = (*_VIEWS, *_EARLIER)
-    shown = "{" + ",".join(_VIEWS) + "}"
-    add("--view", choices=views, metavar=shown, default="black_box", help="(%(default)s)")
+    add("--view", choices=_VIEWS, default="black_box", help="(%(default)s)")
     add("--runs", type=int, metavar="R", help="fits with canaries each, or with and without one")
     add("--confidence", type=float, default=0.95, help="of the bound (%(default)s)")
     add("--output", type=Path, metavar="DIR", help="folder for audit.json")
     add_book_options(parser)
     options, rest = parser.parse_known_args(args)
-    if options.view in _EARLIER:
-        print(f"--view {options.view} is now --view {_EARLIER[options.view]}", file=sys.stderr)
-        options.view = _EARLIER[options.view]
     if not any(arg == "-c" or arg.startswith("--config") for arg in rest):
         raise CommandError("audit needs --config FILE, the configuration of a method")
     check_arguments(

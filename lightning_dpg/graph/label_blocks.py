@@ -107,13 +107,6 @@ class GroupedLabels:
         self.labels[self._nodes] = new
         self._totals = self._outside + np.bincount(new, self._own, self.num_labels)
 
-    def log_weight(self, labels: NDArray[np.int64]) -> float:
-        """Logarithm of the unnormalized law of labels of shape ``(N,)``."""
-        first, second = labels[self.edges].T
-        totals = np.bincount(labels, self._weights, self.num_labels)
-        prior = self._log_prior(np.array((totals**2).sum()))
-        return self._rate * int((first == second).sum()) + float(prior)
-
     def laws(self) -> NDArray[np.float64]:
         """Law of the label of each node given the current labels of all others, shape ``(N, K)``."""
         size, own = self.num_labels, self._weights[:, None]

@@ -1,8 +1,5 @@
 """The methods, each a LightningModule."""
 
-import warnings
-from typing import TYPE_CHECKING
-
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.graph_features.graph_kernel import GraphKernel
@@ -119,18 +116,3 @@ __all__ = [
     "Synthesizer",
     "UniformDK2",
 ]
-
-_RENAMED = {"GraphLearner": "GraphFeatureRelease"}
-
-if not TYPE_CHECKING:  # a type checker knows the current names only
-
-    def __getattr__(name: str) -> type:
-        """Find a class by its name in version 0.1, and warn with the new name."""
-        if name not in _RENAMED:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        warnings.warn(
-            f"{name} is now called {_RENAMED[name]}; the earlier name works in this version only",
-            FutureWarning,
-            stacklevel=2,
-        )
-        return globals()[_RENAMED[name]]

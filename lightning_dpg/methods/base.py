@@ -40,10 +40,6 @@ class PrivateModule(pl.LightningModule):
         adds_noise: Whether the method protects anything.
         is_trained: Whether training changes the released tensors; if so, a run of zero steps
             releases an untrained model.
-        added_tensors: Released tensors that releases of earlier versions lack; a new object's
-            values replace them.
-        removed_tensors: Released tensors of earlier versions that the method no longer reads.
-        renamed_tensors: Current names of released tensors, by their names in earlier versions.
         assumptions: Facts that the guarantee treats as public, phrases to follow "Assumed public:".
         reads: Protocol of the records: ``GraphRecords``, ``AttributedGraphRecords`` or
             ``GraphSetRecords``.
@@ -62,9 +58,6 @@ class PrivateModule(pl.LightningModule):
     is_pure: ClassVar[bool] = False
     adds_noise: ClassVar[bool] = True
     is_trained: ClassVar[bool] = True
-    added_tensors: ClassVar[frozenset[str]] = frozenset()
-    removed_tensors: ClassVar[frozenset[str]] = frozenset()
-    renamed_tensors: ClassVar[dict[str, str]] = {}
     curve_names: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:

@@ -213,11 +213,6 @@ def local_clustering(graph: Data, at_nodes: NDArray[np.int64] | None = None) -> 
     return count / np.maximum(degree * (degree - 1) / 2, 1)
 
 
-def average_clustering(graph: Data) -> float:
-    """Return the mean of :func:`local_clustering` over all nodes; nan without nodes."""
-    return float(local_clustering(graph).mean()) if graph.num_nodes else math.nan
-
-
 def edge_overlap(graph: Data, reference: Data) -> float:
     """Return the share of the edges of ``reference`` that ``graph`` has too; nan without any.
 

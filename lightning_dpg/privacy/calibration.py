@@ -16,7 +16,6 @@ from lightning_dpg.privacy.accounting import gdp_delta, smallest
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.composition import costs, entry_of, fits, tight_delta
 from lightning_dpg.privacy.events import Event, Gaussian, LedgerEntry
-from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, integer_rate
 
 _LARGEST = 1e12
@@ -194,15 +193,3 @@ def laplace_tail_bound(epsilon: float, sensitivity: int, delta: float) -> int:
         return 0
     rate = max(1, integer_rate(epsilon, sensitivity))  # noise of rate 0 is refused
     return math.ceil(-math.log(delta) * RATE_DENOMINATOR / rate)
-
-
-def remaining_noise_multiplier(ledger: PrivacyLedger) -> float:
-    """Smallest noise multiplier of one Gaussian release that the ledger still affords.
-
-    Raises:
-        BudgetTooSmall: If no amount of noise fits.
-        Refusal: If there is no budget.
-    """
-    if ledger.budget is None:
-        raise Refusal("a ledger without a budget has no noise that spends it")
-    return calibrate_noise_multiplier(ledger.budget, other=ledger.entries)

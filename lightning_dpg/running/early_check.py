@@ -143,9 +143,6 @@ def _check_class(command: str, section: str, settings: Sequence[_Setting]) -> No
             taken.append((taker, setting))
     taken = [(cls, each) for cls, each in taken if cls in shipped]
     unknown = [(cls, each.name) for cls, each in taken if each.name not in options[cls]]
-    earlier = (source_folder("methods") / "earlier.py").read_text(encoding="utf-8")
-    if any(f'"{name}"' in earlier for _, name in unknown):
-        return  # with a setting of version 0.1 the class and the other settings may change
     if unknown:
         mistaken, name = unknown[0]
         others = [cls for cls in concrete if name in options[cls]]

@@ -3,6 +3,7 @@
 import json
 import sys
 import zipfile
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,15 @@ from lightning_dpg.graph.attributes import NodeAttributes
 from lightning_dpg.graph.name_tensor import with_names
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.methods.earlier import translate
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
+from lightning_dpg.running.earlier_releases import (
+    ADDED_TENSORS,
+    class_of_today,
+    settings_of_today,
+    tensors_of_today,
+)
 from lightning_dpg.running.release import NO_GUARANTEE, Release
 
 _FIELDS = {"method": str, "hparams": dict}
@@ -225,10 +231,9 @@ def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None
         raise CommandError(f"{path}: released by {named}, not by {found.__name__}")
     if not issubclass(found, expected):
         raise CommandError(f"{path}: {recipe['method']} is not a {expected.__name__}")
-    state = {name: state[name] for name in state.keys() - found.removed_tensors}
-    state = {found.renamed_tensors.get(name, name): tensor for name, tensor in state.items()}
     try:
         method: Any = found(**recipe["hparams"])
+        state = tensors_of_today(state, method.state_dict())
         if "kind" in recipe:
             method.take_kind(*_kind(recipe, found))
         method.load_released_state(state)
@@ -236,7 +241,7 @@ def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None
     except Exception as error:
         said = f"its recipe does not rebuild {named} ({first_line(error)})"
         raise CommandError(f"{path}: {said}") from error
-    if odd := sorted((released.keys() ^ state.keys()) - (found.added_tensors - state.keys())):
+    if odd := sorted((released.keys() ^ state.keys()) - (ADDED_TENSORS - state.keys())):
         kind = "lacks" if odd[0] in released else "has a foreign"
         raise CommandError(f"{path}: {kind} tensor {odd[0]} for {named}")
     for name, tensor in state.items():
@@ -267,12 +272,14 @@ def first_line(error: Exception) -> str:
 
 
 def _of_today(recipe: dict[str, Any]) -> dict[str, Any]:
-    """Translate the earlier names in a recipe to current names."""
+    """Translate the names of version 0.1.0 in the recipe of a shipped method."""
     package, _, name = recipe["method"].rpartition(".")
-    if not _is_of_the_package(recipe["method"]):
+    today = f"{package}.{class_of_today(name, recipe['hparams'])}"
+    shipped = _shipped(today)
+    if shipped is None:
         return recipe
-    today, hparams, _ = translate(name, recipe["hparams"])
-    return recipe | {"method": f"{package}.{today}", "hparams": hparams}
+    hparams = settings_of_today(recipe["hparams"], signature(shipped).parameters)
+    return recipe | {"method": today, "hparams": hparams}
 
 
 def _is_of_the_package(name: str) -> bool:

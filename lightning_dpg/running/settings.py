@@ -1,7 +1,5 @@
 """Locations of configuration files: a path, or a name inside the package."""
 
-import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,14 +11,6 @@ from lightning_dpg.cli.distinct_keys import check_section_file, read_yaml
 from lightning_dpg.errors import CommandError, nearest
 
 _SHORT = ("methods", "baselines", "overlays")
-# Folder names of papers in version 0.1.
-_STUDIES = {
-    "000": "zheng2021",
-    "001": "yang2021",
-    "002": "dubhashi2015",
-    "003": "zhang2020",
-    "004": "jin2022",
-}
 
 
 def conf_folder() -> Path:
@@ -52,7 +42,7 @@ def find_config(name: str) -> Path:
     if Path(name).is_file():
         return Path(name)
     shipped = shipped_configs()
-    short = _present_name(name.removesuffix(".yaml").removeprefix("conf/"))
+    short = name.removesuffix(".yaml").removeprefix("conf/")
     if short in shipped:
         return shipped[short]
     if (inside := conf_folder() / f"{short}.yaml") in shipped.values():
@@ -67,16 +57,6 @@ def find_config(name: str) -> Path:
         f"--config {name}: no such file, here or among the shipped ones{nearest(short, shipped)}\n"
         "all of them: python -m lightning_dpg list"
     )
-
-
-def _present_name(name: str) -> str:
-    """Current name of a paper's configuration that had another name in version 0.1."""
-    earlier = re.fullmatch(r"(?:paper/)?(00\d)_(.+)", name)
-    if earlier is None or earlier[1] not in _STUDIES:
-        return name
-    present = f"papers/{_STUDIES[earlier[1]]}/{earlier[2]}"
-    print(f"--config {name} is now --config {present}", file=sys.stderr)
-    return present
 
 
 def find_configs(args: list[str]) -> list[str]:

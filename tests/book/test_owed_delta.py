@@ -6,14 +6,13 @@ from dataclasses import replace
 import pytest
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.curve import spent_curve
 from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.report import summary
 from lightning_dpg.book.request import Request
 from lightning_dpg.methods import UniformDK2
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
-from tests.small_book import new_book
+from tests.small_book import new_book, spent_curve
 
 BUDGET = Budget(1.0, 6e-7)
 

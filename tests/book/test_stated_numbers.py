@@ -6,7 +6,6 @@ import pytest
 
 from lightning_dpg.benchmark.budget_page import page
 from lightning_dpg.book import terminal
-from lightning_dpg.book.curve import spent_curve
 from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.identity import Fingerprint
 from lightning_dpg.book.partition import group_facts, group_summary
@@ -16,7 +15,7 @@ from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.running import budget_plan
 from tests.benchmark.test_budget_page import text_of
-from tests.small_book import entry, new_book, register, reserve, run
+from tests.small_book import entry, new_book, register, reserve, run, spent_curve
 
 NOTE = "the same edges are registered as {!r} for the relation {}: its runs are not in this number"
 

@@ -27,9 +27,10 @@ CONFIG = {
             "generator_dim": 8,
             "num_samples": 100,
             "noise_multiplier": 4.0,
+            "sample_rate": 0.25,
         },
     },
-    "data": {"class_path": "EdgeListDataModule", "init_args": {"sample_rate": 0.25}},
+    "data": {"class_path": "EdgeListDataModule"},
     "trainer": {
         "max_epochs": 2,
         "accelerator": "cpu",
@@ -155,7 +156,6 @@ def test_spent_budget_ends_the_run_with_a_reason(folder, caplog):
 def test_resume_of_a_method_that_books_once_is_no_early_end(folder, caplog):
     config = CONFIG | {
         "model": {"class_path": "CELL"},
-        "data": {"class_path": "EdgeListDataModule", "init_args": {"sample_rate": 1.0}},
         "privacy": {"epsilon": "inf"},
     }
     (folder / "run.yaml").write_text(yaml.safe_dump(config))

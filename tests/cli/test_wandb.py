@@ -21,9 +21,15 @@ BLOCK = 32768
 CONFIG = {
     "model": {
         "class_path": "DPNetGAN",
-        "init_args": {"embedding_dim": 8, "critic_dim": 8, "generator_dim": 8, "num_samples": 100},
+        "init_args": {
+            "embedding_dim": 8,
+            "critic_dim": 8,
+            "generator_dim": 8,
+            "num_samples": 100,
+            "sample_rate": 0.25,
+        },
     },
-    "data": {"class_path": "EdgeListDataModule", "init_args": {"sample_rate": 0.25}},
+    "data": {"class_path": "EdgeListDataModule"},
     "trainer": {
         "max_epochs": 1,
         "accelerator": "cpu",

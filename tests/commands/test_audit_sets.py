@@ -32,7 +32,7 @@ from tests import entries
 from tests.scoring import scored
 
 # A few steps are enough for all that is released once.
-SHORT = ["--trainer.max_epochs", "2", "--data.sample_rate", "0.5"]
+SHORT = ["--trainer.max_epochs", "2", "--model.sample_rate", "0.5"]
 SUBGRAPHS = ("--data", "SubgraphDataModule", "--data.name", "les_miserables")
 
 

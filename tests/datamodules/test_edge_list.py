@@ -24,7 +24,7 @@ from lightning_dpg.methods import ChungLu
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
 from lightning_dpg.running.settings import find_config
-from tests.training import quiet_trainer
+from tests.training import asked, quiet_trainer
 
 
 def set_up(*args, **kwargs):
@@ -38,7 +38,7 @@ def pairs(edges):
 
 
 def test_batches_are_poisson_draws_of_canonical_records():
-    datamodule = set_up("les_miserables", sample_rate=0.3)
+    datamodule = asked(set_up("les_miserables"), 0.3)
     loader = datamodule.train_dataloader()
     batches = list(loader)
     assert len(loader) == len(batches) == 4  # 1 / 0.3 rounded up
@@ -53,7 +53,7 @@ def test_batches_are_poisson_draws_of_canonical_records():
 
 
 def test_batch_size_varies_as_a_binomial_and_may_be_zero():
-    loader = set_up("karate", sample_rate=0.02, steps_per_epoch=600).train_dataloader()
+    loader = asked(set_up("karate", steps_per_epoch=600), 0.02).train_dataloader()
     sizes = np.array([len(batch.data) for batch in loader])
     assert sizes.min() == 0
     assert sizes.mean() == pytest.approx(78 * 0.02, abs=4 * np.sqrt(78 * 0.02 * 0.98 / 600))
@@ -61,7 +61,7 @@ def test_batch_size_varies_as_a_binomial_and_may_be_zero():
 
 @pytest.mark.parametrize(("rate", "steps"), [(0.1, 10), (1 / 49, 49), (0.07, 15), (1.0, 1)])
 def test_default_steps(rate, steps):
-    assert len(set_up("karate", sample_rate=rate).train_dataloader()) == steps
+    assert len(asked(set_up("karate"), rate).train_dataloader()) == steps
 
 
 @pytest.mark.parametrize("rows", [[[1, 0]], [[0, 1], [1, 0]], [[2, 2]], [[0, 1], [0, 1]]])
@@ -90,7 +90,7 @@ def test_records_of_other_kinds_are_pairs_of_the_kind_that_occur_once(space, goo
 
 
 def test_ranks_share_one_batch():
-    datamodule = set_up("les_miserables", sample_rate=0.4)
+    datamodule = set_up("les_miserables")
     records = EdgeRecords(datamodule.edges, 0.4)
     whole, *parts = (
         [records[index].data for index in PoissonSampler(254, 0.4, 5, noise, rank, world_size)]
@@ -230,8 +230,6 @@ def test_largest_component_is_an_assumption():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"sample_rate": 0.0}, ValueError, "sample_rate"),
-        ({"sample_rate": 1.5}, ValueError, "sample_rate"),
         ({"steps_per_epoch": 0}, ValueError, "steps_per_epoch"),
         ({"val_fraction": -0.1}, ValueError, "val_fraction"),
         ({"val_fraction": 0.6, "test_fraction": 0.4}, ValueError, "below 1"),

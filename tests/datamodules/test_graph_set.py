@@ -17,6 +17,7 @@ from lightning_dpg.datamodules.graph_set import GraphSetDataModule, split_graphs
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods import ChungLu
+from tests.training import asked
 
 TRIANGLE_AND_PATH = [nx.complete_graph(3), nx.path_graph(4)]
 
@@ -63,7 +64,7 @@ def test_nodes_are_numbered_in_one_sequence(graphs):
 
 
 def test_batches_hold_edges():
-    data = set_up(TRIANGLE_AND_PATH, sample_rate=0.5, steps_per_epoch=40)
+    data = asked(set_up(TRIANGLE_AND_PATH, steps_per_epoch=40), 0.5)
     edges = [batch.data for batch in data.train_dataloader()]
     assert len(edges) == 40
     assert set().union(*map(pairs, edges)) == pairs(data.edges)
@@ -97,8 +98,6 @@ def test_labels_and_features_come_along():
         ({"name": ["karate"]}, "graph 0 of the list: a str is no graph"),
         ({"name": [np.ones((3, 3))]}, "a ndarray is no graph"),
         ({"name": KarateClub()}, "graph 0 has 34 labels y"),
-        ({"record": "graph"}, "record must be"),
-        ({"sample_rate": 0.0}, "sample_rate must lie"),
         ({"steps_per_epoch": 0}, "steps_per_epoch must be positive"),
     ],
 )

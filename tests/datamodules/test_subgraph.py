@@ -18,6 +18,7 @@ from lightning_dpg.datamodules.subgraph import (
     occurrences,
 )
 from lightning_dpg.graph.io import from_networkx
+from tests.training import asked
 
 
 def set_up(*args, **kwargs):
@@ -86,7 +87,7 @@ def test_coin_shares_edges_among_equal_subgraphs():
 
 
 def test_batches_hold_all_occurrences_of_an_edge_or_none():
-    datamodule = set_up(num_subgraphs=8, size=60, max_occurrences=3, sample_rate=0.5)
+    datamodule = asked(set_up(num_subgraphs=8, size=60, max_occurrences=3), 0.5)
 
     def occurring(edges):
         return Counter(tuple(sorted(pair)) for pair in datamodule._nodes[edges].tolist())
@@ -182,7 +183,6 @@ def test_largest_component_keeps_features_and_classes(data_root):
         ({"size": 78}, "size 78 exceeds the 77 nodes"),
         ({"kind": "ego", "num_subgraphs": 78}, "num_subgraphs 78 exceeds"),
         ({"max_occurrences": 0}, "max_occurrences must be positive"),
-        ({"sample_rate": 2.0}, "sample_rate must lie"),
     ],
 )
 def test_says_what_is_wrong(arguments, message):

@@ -12,7 +12,6 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg import datamodules, methods
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.cli.method_arguments import move_sample_rate
 from lightning_dpg.cli.private_cli import PrivateCLI
 from lightning_dpg.datamodules import (
     EdgeListDataModule,
@@ -140,7 +139,6 @@ def test_an_overlay_of_data_changes_no_method(config, parse):
     before, after = parse(config), parse(config, *OVERLAYS)
     assert after.model == before.model
     settings = after.data.init_args.as_dict() | {"name": "karate", "split": None}
-    assert settings["sample_rate"] is None
     data = EdgeListDataModule(**settings)
     data.setup("fit")
     method = METHODS[after.model.class_path.rpartition(".")[2]]
@@ -156,26 +154,6 @@ def test_an_overlay_of_data_changes_no_method(config, parse):
 def test_cell_keeps_its_full_batch(parse):
     after = parse("cell", *OVERLAYS)
     assert after.model.init_args.sample_rate == 1.0
-
-
-@pytest.mark.parametrize(
-    ("config", "rate", "own", "said"),
-    [
-        ("dp_netgan", 0.5, 0.5, "is model.init_args.sample_rate now: 0.5 is taken"),
-        ("cell", 0.5, 1.0, "CELL keeps its 1, and 0.5 is not taken"),
-        ("bter", 0.5, None, "no effect on BTER"),
-        ("private_kernel", 0.25, 0.5, "no effect on PrivateGraphKernel"),
-        ("dp_netgan", None, 0.1, None),
-    ],
-)
-def test_the_rate_of_an_earlier_configuration(config, rate, own, said, parse):
-    settings = parse(config)
-    model, data = settings.model.init_args, settings.data.init_args
-    data.sample_rate = rate
-    method = METHODS[settings.model.class_path.rpartition(".")[2]]
-    line = move_sample_rate(method, model, data)
-    assert (said is None and line is None) or said in line
-    assert (model.get("sample_rate"), data.sample_rate) == (own, None)
 
 
 @pytest.mark.parametrize(

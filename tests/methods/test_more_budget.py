@@ -55,7 +55,7 @@ def facts(graph):
     values = {
         "triangles": functional.triangles(graph),
         "degree variance": float(degrees.var()),
-        "clustering": functional.average_clustering(graph),
+        "clustering": float(functional.local_clustering(graph).mean()),
         "paths": distances(graph).mean,
         "modularity": modularity(graph, communities),
     }

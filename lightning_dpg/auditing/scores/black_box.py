@@ -3,7 +3,6 @@
 from typing import Any
 
 import torch
-from pytorch_lightning.utilities import rank_zero_warn
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -28,7 +27,7 @@ from lightning_dpg.auditing.scores.reports import (
     scalar_reports_score,
 )
 from lightning_dpg.auditing.scores.rows import sums_score
-from lightning_dpg.auditing.scores.white_box import OWN_SCORE, kept_share
+from lightning_dpg.auditing.scores.white_box import kept_share
 from lightning_dpg.graph.pair_indices import pair_numbers
 from lightning_dpg.methods.graph_features.ldp_gw.as_published import LDPGromovWassersteinAsPublished
 from lightning_dpg.methods.graph_features.ldp_gw.reports import BOUNDS
@@ -56,10 +55,6 @@ def black_box_score(method: Any, data: Any, pairs: Tensor, known: Data) -> Tenso
     Returns:
         Scores of shape ``(P,)``, higher for an edge.
     """
-    if hasattr(method, "audit_score"):
-        rank_zero_warn(OWN_SCORE)
-        own: Tensor = method.audit_score(pairs, known)
-        return own
     entries = {entry.key: entry for entry in method.ledger.entries}
     if isinstance(method, GraphSetSynthesizer) and len(method.num_edges):
         return num_edges_per_graph_score(method, method.num_edges, pairs, known)

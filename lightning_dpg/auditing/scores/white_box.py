@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 import torch
-from pytorch_lightning.utilities import rank_zero_warn
 from torch import Tensor
 
 from lightning_dpg.auditing.scores.attributes import (
@@ -50,11 +49,6 @@ from lightning_dpg.methods.single_graph.bter import degree_classes, wedge_counte
 from lightning_dpg.methods.single_graph.node_degrees import counts_at_least
 from lightning_dpg.privacy.events import Gaussian
 
-OWN_SCORE = (
-    "audit_score and transcript_score of a method are read for one more version: an audit finds the "
-    "score of a release by its ledger key, see lightning_dpg.auditing.scores"
-)
-
 
 def white_box_score(seen: Observation) -> Tensor:
     """Score each canary by a noisy value; all scores are 0 if no score matches its key.
@@ -64,12 +58,6 @@ def white_box_score(seen: Observation) -> Tensor:
     Returns:
         Scores of shape ``(P,)``, higher for an edge.
     """
-    if hasattr(seen.method, "transcript_score"):
-        rank_zero_warn(OWN_SCORE)
-        own: Tensor = seen.method.transcript_score(
-            seen.entry.name, seen.noisy, seen.pairs, seen.known
-        )
-        return own
     score = _SCORES.get(re.sub(r"_\d+$", "", seen.entry.key))
     return torch.zeros(len(seen.pairs)) if score is None else score(seen)
 

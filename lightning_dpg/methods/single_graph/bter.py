@@ -1,7 +1,6 @@
 """BTER: private degrees, private clustering by degree, and blocks that reproduce both."""
 
 from collections.abc import Callable, Iterator
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -100,8 +99,6 @@ class BTER(OneShotSynthesizer):
         mixing_share: Share of the budget for the edges between classes.
         clustering_share: Share of the budget for the wedges; the degree of each node gets the rest.
     """
-
-    added_tensors: ClassVar[frozenset[str]] = frozenset({"spread"})
 
     def __init__(
         self,

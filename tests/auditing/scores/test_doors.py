@@ -1,11 +1,7 @@
-"""Methods are independent of audits; a method without a score of its own is audited as well."""
+"""A method whose releases no score knows is audited as well."""
 
-import inspect
-
-import pytest
 import torch
 
-from lightning_dpg import methods
 from lightning_dpg.auditing.scores.black_box import black_box_score
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods.synthesizer import Synthesizer
@@ -14,14 +10,6 @@ from tests.scoring import scored
 
 KNOWN = make_graph(torch.tensor([[0, 1], [1, 2]]), 4)
 PAIRS = torch.tensor([[0, 2], [0, 3]])
-
-
-def test_no_method_scores_canaries():
-    classes = [getattr(methods, name) for name in methods.__all__]
-    found = {cls.__name__ for cls in classes if inspect.isclass(cls)}
-    for cls in classes:
-        assert not hasattr(cls, "audit_score") and not hasattr(cls, "transcript_score"), cls
-    assert len(found) > 20
 
 
 class Own(Synthesizer):
@@ -55,20 +43,3 @@ def test_a_method_without_a_score_is_scored_by_how_likely_it_makes_pairs():
     assert method.ledger.entries[0].key == "my_own_number"
     assert black_box_score(method, None, PAIRS, KNOWN).tolist() == [2, 3]
     assert scored(method, "my_own_number", torch.tensor(3), PAIRS, KNOWN).tolist() == [0, 0]
-
-
-def test_scores_inside_a_method_are_read_for_one_more_version(monkeypatch):
-    monkeypatch.setattr(Own, "audit_score", lambda *_: torch.ones(2), raising=False)
-    seen = []
-
-    def own(self, name, noisy, pairs, known):
-        seen.append(name)
-        return noisy.expand(len(pairs))
-
-    monkeypatch.setattr(Own, "transcript_score", own, raising=False)
-    method = Own()
-    with pytest.warns(match="one more version"):
-        assert black_box_score(method, None, PAIRS, KNOWN).tolist() == [1, 1]
-    with pytest.warns(match="one more version"):
-        found = scored(method, "my_own_number", torch.tensor(3), PAIRS, KNOWN)
-    assert (found.tolist(), seen) == ([3, 3], ["my own number"])

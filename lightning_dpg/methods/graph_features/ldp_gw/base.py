@@ -69,10 +69,6 @@ class GromovWassersteinRelease(GraphFeatureRelease):
 
     is_inductive: ClassVar[bool] = False
     repeats_edges: ClassVar[bool] = True
-    removed_tensors: ClassVar[frozenset[str]] = frozenset(
-        {"rounds_planned", "rows", "update_noise"}
-    )
-    renamed_tensors: ClassVar[dict[str, str]] = {"teaching": "train_mask"}
 
     def __init__(self) -> None:
         super().__init__()

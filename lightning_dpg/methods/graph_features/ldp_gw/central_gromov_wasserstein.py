@@ -71,7 +71,6 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
     """
 
     repeats_edges: ClassVar[bool] = False  # the sensitivity of its sums is that of one edge
-    removed_tensors: ClassVar[frozenset[str]] = frozenset({"rounds_planned", "update_noise"})
 
     def __init__(
         self,

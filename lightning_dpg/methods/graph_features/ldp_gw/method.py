@@ -92,7 +92,6 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
 
     relation = Relation.LOCAL_GRAPH
     is_pure: ClassVar[bool] = True
-    removed_tensors: ClassVar[frozenset[str]] = frozenset({"rounds_planned", "rows"})
 
     def __init__(
         self,

@@ -1,7 +1,5 @@
 """PrivCom by randomized response."""
 
-from typing import ClassVar
-
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
@@ -60,10 +58,6 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
         rank: Number of eigenvectors K.
         degree_share: Share of epsilon for the number of edges and the degrees.
     """
-
-    removed_tensors: ClassVar[frozenset[str]] = frozenset(
-        {"steps_made", "steps_planned", "noise_multipliers"}
-    )
 
     def __init__(
         self, num_nodes: int | None = None, rank: int = 4, degree_share: float = 0.2

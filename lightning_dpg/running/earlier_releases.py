@@ -1,0 +1,89 @@
+"""What version 0.1.0 called the parts of a release, and what they are called today.
+
+Keys of its ledger entries are in ``privacy/entry_keys.py``.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+_CLASSES = (
+    ("PrivCom", "release", "rr_spectral", "RandomizedResponsePrivCom"),
+    ("PrivCom", "mode", "paper", "PrivComAsPublished"),
+    ("PrivCom", "relation", "node", "NodePrivCom"),
+    ("PrivCom", "hops", 0, "PrivCom"),
+    ("PrivCom", "relation", "edge", "KatzPrivCom"),
+    ("HRG", "noise", "gaussian", "GaussianHRG"),
+    ("DK2", "noise", "uniform", "UniformDK2"),
+    ("DPNetGAN", "mode", "paper", "DPNetGANAsPublished"),
+    ("DPGVAE", "mode", "paper", "DPGVAEAsPublished"),
+    ("DPGGAN", "mode", "paper", "DPGGANAsPublished"),
+    ("LDPGromovWasserstein", "release", "curated_edge", "CentralGromovWasserstein"),
+    ("LDPGromovWasserstein", "release", "exact", "GromovWassersteinFeatures"),
+    ("LDPGromovWasserstein", "mode", "paper", "LDPGromovWassersteinAsPublished"),
+    ("LDPGromovWasserstein", "weights", "trained", "GromovWassersteinFeatures"),
+    ("PrivateGraphKernel", "mechanism", "gaussian", "GaussianGraphKernel"),
+    ("PrivateGraphKernel", "mode", "paper", "PrivateGraphKernelAsPublished"),
+)
+"""A class, a setting and its value in 0.1.0, and the class of this guarantee; the first row counts."""
+
+_SETTINGS: dict[str, str | None] = {
+    "teaching_fraction": "train_fraction",
+    "split_seed": "seed",
+    **dict.fromkeys(("mode", "relation", "release", "noise", "mechanism", "hops", "max_degree")),
+    **dict.fromkeys(("iterations", "momentum", "clip", "clip_decay", "value_share", "bound_share")),
+    **dict.fromkeys(("count_epsilon", "count_share", "aggregation_share", "public_pairs")),
+    **dict.fromkeys(("degree_share", "encoder", "report_epsilon", "reports_per_row", "max_nodes")),
+    **dict.fromkeys(("max_update_norm", "weights_share", "shares", "paper_epsilon", "sampling")),
+    **dict.fromkeys(("sample_rate", "num_samples")),
+}
+"""Settings that some classes no longer have, with their names today; None if they are gone."""
+
+_TENSORS: dict[str, str | None] = {
+    "teaching": "train_mask",
+    **dict.fromkeys(("steps_made", "steps_planned", "noise_multipliers")),
+    **dict.fromkeys(("rounds_planned", "rows", "update_noise")),
+}
+"""The same of tensors."""
+
+ADDED_TENSORS = frozenset({"spread"})
+"""Tensors that releases of earlier versions lack; those of a new object replace them."""
+
+
+def class_of_today(name: str, settings: Mapping[str, Any]) -> str:
+    """Name of the class that has the guarantee of a released class.
+
+    Args:
+        name: Name of the class in a recipe.
+        settings: All its settings.
+    """
+    rows = (row for row in _CLASSES if row[0] == name and settings.get(row[1]) == row[2])
+    return next((today for *_, today in rows), name)
+
+
+def settings_of_today(settings: Mapping[str, Any], taken: Collection[str]) -> dict[str, Any]:
+    """Settings of a recipe by their names today.
+
+    Args:
+        settings: All settings of a released class.
+        taken: Names of the settings that the class has today; a name that no version had stays.
+    """
+    if settings.get("release") == "exact":  # where 0.1.0 ignored these
+        settings = {**settings, "report_epsilon": None, "reports_per_row": None}
+    return _of_today(settings, taken, _SETTINGS)
+
+
+def tensors_of_today(tensors: Mapping[str, Any], taken: Collection[str]) -> dict[str, Any]:
+    """Tensors of a release by their names today.
+
+    Args:
+        tensors: Released tensors by name.
+        taken: Names of the tensors that the method has today; a name that no version had stays.
+    """
+    return _of_today(tensors, taken, _TENSORS)
+
+
+def _of_today(
+    values: Mapping[str, Any], taken: Collection[str], names: Mapping[str, str | None]
+) -> dict[str, Any]:
+    today = {name: name if name in taken else names.get(name, name) for name in values}
+    return {new: values[name] for name, new in today.items() if new is not None}

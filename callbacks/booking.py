@@ -73,9 +73,10 @@ class BookedRun:
         self._reservation = reservation
         self._is_open = True
 
-    def record(self, entry: LedgerEntry) -> None:
-        """Book a release before it is made."""
-        self._reservation.book(entry)
+    def record(self, *entries: LedgerEntry) -> None:
+        """Book a read before it is paid: one entry for each relation that it costs."""
+        for entry in entries:
+            self._reservation.book(entry)
 
     def affords(self, entries: Sequence[LedgerEntry]) -> bool:
         """Whether one more release of each is reserved."""

@@ -17,7 +17,7 @@ def exact_delta(entries, epsilon):
         entries: Ledger entries: ``pure``, ``approximate`` and ``gaussian`` ones.
         epsilon: Where delta is asked for.
     """
-    failure = sum(e.steps * e.delta for e in entries)
+    failure = sum(e.steps * e.event.total_delta for e in entries)
     return failure + max(_one_way(entries, epsilon, adding) for adding in (False, True))
 
 
@@ -36,7 +36,7 @@ def _one_way(entries, epsilon, adding):
     bend = np.diff([real(math.log(theta)) for theta in near], 2)[0] / (0.01 * saddle) ** 2
     smooth = sum(_least_variance(e) * e.steps for e in entries)
     most = max(14 / math.sqrt(bend), 9 / math.sqrt(smooth))
-    pure = sum(e.steps * e.epsilon for e in entries)
+    pure = sum(e.steps * e.event.pure_epsilon for e in entries)
     count = int(np.clip(most * (pure + math.sqrt(1 / bend)) * 8, 300, 20_000))
     heights = np.linspace(0, most, count)
     values = np.exp(exponent(saddle + 1j * heights)).real
@@ -45,16 +45,19 @@ def _one_way(entries, epsilon, adding):
 
 def _least_variance(entry):
     """Variance of the normal part of a loss, about."""
-    if entry.mechanism != "gaussian":
+    if entry.event.mechanism != "gaussian":
         return 0.0
-    return (entry.sample_rate / entry.noise_multiplier) ** 2
+    return (entry.event.sample_rate / entry.event.noise_multiplier) ** 2
 
 
 def _log_moment(entry, z, adding):
-    sigma, q = entry.noise_multiplier, entry.sample_rate
-    if entry.mechanism != "gaussian":
-        high = 1 / (1 + math.exp(-entry.epsilon))
-        return np.log(high * np.exp(z * entry.epsilon) + (1 - high) * np.exp(-z * entry.epsilon))
+    sigma, q = entry.event.noise_multiplier, entry.event.sample_rate
+    if entry.event.mechanism != "gaussian":
+        high = 1 / (1 + math.exp(-entry.event.pure_epsilon))
+        return np.log(
+            high * np.exp(z * entry.event.pure_epsilon)
+            + (1 - high) * np.exp(-z * entry.event.pure_epsilon)
+        )
     if q == 1:
         return (z * z + z) / (2 * sigma**2)
     ends = np.array([-13 * sigma, 1 + min(float(z.real.max()), 60) + 14 * sigma])

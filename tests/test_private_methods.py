@@ -837,12 +837,12 @@ def test_ledger_of_a_run_is_the_list_written_by_hand(name):
     sigma = gaussian_sigma(budget["epsilon"], budget["delta"]) if budget["delta"] else None
     booked = []
     for entry, by_hand in zip(ledger.entries, ledger_by_hand(name, ledger.entries), strict=True):
-        is_given = entry.mechanism in ("pure", "approximate")
-        amount = entry.epsilon if is_given else entry.noise_multiplier
-        booked.append((entry.name, entry.mechanism, entry.sensitivity, amount, entry.steps))
+        is_given = entry.event.mechanism in ("pure", "approximate")
+        amount = entry.event.pure_epsilon if is_given else entry.event.noise_multiplier
+        booked.append((entry.name, entry.event.mechanism, entry.sensitivity, amount, entry.steps))
         match by_hand[3]:
             case ("all the rest", part):  # of its zCDP parameter, for Gaussian noise alone
-                paid = [entry for entry in ledger.entries if entry.mechanism == "pure"]
+                paid = [entry for entry in ledger.entries if entry.event.mechanism == "pure"]
                 expected = gaussian_rest(paid, budget) / math.sqrt(part)
             case "the rest":  # Renyi DP asks for more noise than the ledger does
                 most = rest_of_the_budget(ledger.entries[:-1], budget, 0.1, by_hand[4])
@@ -860,8 +860,10 @@ def test_ledger_of_a_run_is_the_list_written_by_hand(name):
                 expected = amount
         assert booked[-1] == (*by_hand[:3], pytest.approx(expected, rel=1e-3), by_hand[4])
         assert entry.relation == RELATIONS.get(name, "edge")
-        assert entry.delta == (budget["delta"] if entry.mechanism == "approximate" else 0)
-        assert entry.sample_rate == (0.1 if by_hand[3] == "the rest" else 1.0)
+        assert entry.event.total_delta == (
+            budget["delta"] if entry.event.mechanism == "approximate" else 0
+        )
+        assert entry.event.sample_rate == (0.1 if by_hand[3] == "the rest" else 1.0)
 
 
 def gaussian_rest(paid, budget):
@@ -873,7 +875,9 @@ def gaussian_rest(paid, budget):
     def excess(sigma):
         mu, delta = 1 / sigma, 0.0
         for signs in product((-1, 1), repeat=len(paid)):
-            losses = [sign * entry.epsilon for sign, entry in zip(signs, paid, strict=True)]
+            losses = [
+                sign * entry.event.pure_epsilon for sign, entry in zip(signs, paid, strict=True)
+            ]
             chance = math.prod(1 / (1 + math.exp(-loss)) for loss in losses)
             epsilon = budget["epsilon"] - sum(losses)
             kept = math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
@@ -888,12 +892,12 @@ def rest_of_the_budget(entries, budget, sample_rate, steps):
     orders = [1 + x / 10 for x in range(1, 100)] + list(range(11, 200))
     other = 0
     for entry in entries:
-        if entry.mechanism == "gaussian":
+        if entry.event.mechanism == "gaussian":
             other = other + rdp.compute_rdp(
-                q=1.0, noise_multiplier=entry.noise_multiplier, steps=1, orders=orders
+                q=1.0, noise_multiplier=entry.event.noise_multiplier, steps=1, orders=orders
             )
         else:  # that of randomized response, the worst of its epsilon
-            p = 1 / (1 + math.exp(-entry.epsilon))
+            p = 1 / (1 + math.exp(-entry.event.pure_epsilon))
             other = (
                 other
                 + torch.tensor(
@@ -941,8 +945,8 @@ def test_no_budget_and_no_shares_are_overspent(case, data):
         assert ledger.delta(epsilon) <= delta
         assert ledger.epsilon(delta) <= epsilon * (1 + 1e-9)
     else:
-        assert {entry.mechanism for entry in ledger.entries} == {"pure"}
-        costs = [entry.epsilon * entry.steps for entry in ledger.entries]
+        assert {entry.event.mechanism for entry in ledger.entries} == {"pure"}
+        costs = [entry.event.pure_epsilon * entry.steps for entry in ledger.entries]
         # A guard of 8 that is within the budget is all that a run pays for.
         spent = min(epsilon, 8.0) if case == "block_sampler" else epsilon
         assert math.fsum(costs) == pytest.approx(spent, rel=1e-9)

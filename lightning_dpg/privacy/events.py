@@ -346,9 +346,10 @@ class LedgerEntry:
         kind = _EVENTS[mechanism]
         amounts = {amount: state.get(amount, default) for amount, default in _AMOUNTS.items()}
         own = {amount.name: amounts.pop(amount.name) for amount in fields(kind)}
-        for amount in ("delta", "sample_rate"):  # which no event may have beside its own
-            if amounts.get(amount, _AMOUNTS[amount]) != _AMOUNTS[amount]:
-                raise Refusal(f"{name}: no {amount} {amounts[amount]} of mechanism {mechanism}")
+        if amounts.get("delta"):
+            raise Refusal(f"{name}: no delta {amounts['delta']} of mechanism {mechanism}")
+        if amounts.get("sample_rate", 1.0) < 1 and issubclass(kind, Pure):
+            raise Refusal(f"{name}: sampling is accounted for Gaussian noise only")
         try:
             event = kind(**own)
         except Refusal as error:

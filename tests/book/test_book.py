@@ -55,7 +55,7 @@ def test_a_run_gives_back_what_it_did_not_release(url):
     assert book.left("crm") == pytest.approx(0.5)
     run.close("stopped")
     assert book.left("crm") == pytest.approx(1.25)
-    assert [(e.epsilon, e.steps) for e in book.runs("crm")[0].booked] == [(0.25, 3)]
+    assert [(e.event.pure_epsilon, e.steps) for e in book.runs("crm")[0].booked] == [(0.25, 3)]
 
 
 def test_a_release_that_was_not_reserved_is_refused(url):

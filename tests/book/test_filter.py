@@ -83,11 +83,12 @@ def test_a_run_that_is_stopped_for_its_first_release_gives_back_no_delta():
     total, first = Budget(1.0, 0.02), 0.5
     yes = 1 / (1 + math.exp(-first))
     plan = [entry("pure", epsilon=first), gaussian(0.6, 0.02).entries[0]]
-    exceeded = gdp_delta(1 / plan[1].noise_multiplier, total.epsilon - first)
+    exceeded = gdp_delta(1 / plan[1].event.noise_multiplier, total.epsilon - first)
     # Exact: the run's own delta at epsilon 1, of both answers.
     budget = Budget(
         1.0,
-        yes * exceeded + (1 - yes) * gdp_delta(1 / plan[1].noise_multiplier, total.epsilon + first),
+        yes * exceeded
+        + (1 - yes) * gdp_delta(1 / plan[1].event.noise_multiplier, total.epsilon + first),
     )
     assert 0.001 < budget.delta < total.delta
 

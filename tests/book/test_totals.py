@@ -63,12 +63,12 @@ def test_five_runs_by_the_accountant_of_others():
     composed = distributions.identity()
     for one in FIVE:
         for each in one.entries:
-            if each.mechanism == "gaussian":
+            if each.event.mechanism == "gaussian":
                 single = distributions.from_gaussian_mechanism(
-                    each.noise_multiplier, sampling_prob=each.sample_rate
+                    each.event.noise_multiplier, sampling_prob=each.event.sample_rate
                 )
             else:  # the worst release of its epsilon
-                of_pure = common.DifferentialPrivacyParameters(each.epsilon, 0.0)
+                of_pure = common.DifferentialPrivacyParameters(each.event.pure_epsilon, 0.0)
                 single = distributions.from_privacy_parameters(of_pure)
             composed = composed.compose(single.self_compose(each.steps))
     expected = composed.get_epsilon_for_delta(1e-5)

@@ -90,7 +90,7 @@ def books_what_it_does(draws, *callbacks, steps=None, **options):
     (entry,) = module.ledger.entries
     assert entry.steps == len(module.seen) == (steps or entry.steps)
     for (rate, indices), batch in zip(draws, module.seen, strict=False):
-        assert rate == entry.sample_rate
+        assert rate == entry.event.sample_rate
         assert torch.equal(batch, data.edges[indices])
 
 

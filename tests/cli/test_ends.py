@@ -103,7 +103,7 @@ def test_interrupted_run_goes_on_within_what_a_budget_book_has_reserved(folder, 
     assert main(command[3:]) == 0
     runs = Book("sqlite:///book.db").runs("novel")
     assert [(run.family, run.outcome) for run in runs] == [(1, "stopped"), (1, "ended")]
-    steps = [entry.steps for run in runs for entry in run.booked if entry.sample_rate < 1]
+    steps = [entry.steps for run in runs for entry in run.booked if entry.event.sample_rate < 1]
     assert sum(steps) == 8
 
 

@@ -67,9 +67,9 @@ GRIDS = [
 
 def is_kept(entries: list[LedgerEntry], budget: Budget) -> bool:
     """Whether entries keep a budget, by characteristic functions and without the accountant."""
-    pure = math.fsum(e.steps * e.epsilon for e in entries)
-    if all(e.mechanism in ("pure", "approximate") for e in entries):
-        failure = math.fsum(e.steps * e.delta for e in entries)
+    pure = math.fsum(e.steps * e.event.pure_epsilon for e in entries)
+    if all(e.event.mechanism in ("pure", "approximate") for e in entries):
+        failure = math.fsum(e.steps * e.event.total_delta for e in entries)
         return pure <= budget.epsilon and failure <= budget.delta
     return exact_delta(entries, budget.epsilon) <= budget.delta * (1 + 1e-6)
 
@@ -100,7 +100,7 @@ def test_a_budget_is_kept_or_refused_with_the_smallest_that_is(
             tally["run"] += 1
             entries = method.plan(budget, steps)
             assert entries
-            is_sampled = any(e.sample_rate < 1 for e in entries)
+            is_sampled = any(e.event.sample_rate < 1 for e in entries)
             if not is_sampled or number % 28 == 9:  # moments of sampled steps take a second
                 assert is_kept(entries, budget), (budget, steps)
         else:
@@ -128,7 +128,7 @@ def test_a_plan_is_a_pure_function():
 
 
 def planned_and_spent(entries):
-    return [(e.key, e.name, e.mechanism, e.epsilon, e.delta, e.noise_multiplier) for e in entries]
+    return [(e.key, e.name, e.event) for e in entries]
 
 
 @pytest.mark.parametrize(

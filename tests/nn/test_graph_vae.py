@@ -14,8 +14,8 @@ from lightning_dpg.nn.graph_vae import (
     GCNReadout,
     PairDecoder,
     RowEncoder,
-    graph_context,
     divergence_from_prior,
+    graph_context,
     sample_adjacency,
     sample_prior,
 )

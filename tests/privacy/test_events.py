@@ -18,7 +18,7 @@ INF = math.inf
         (Pure(INF), INF, 0, 0, False),
         (Approximate(0.5, 1e-6), 0.5, 1e-6, 0, True),
         (Approximate(INF, 1e-6), INF, 1e-6, 0, False),
-        (NonPrivate("reads the test edges"), INF, 0, 0, False),
+        (NonPrivate(), INF, 0, 0, False),
     ],
     ids=str,
 )
@@ -26,7 +26,7 @@ def test_an_entry_has_the_event_and_costs_as_much_as_its_steps(
     event, pure_epsilon, total_delta, squared_mu, protects
 ):
     entry = entry_of(event, 3)
-    assert (entry.event, entry.mechanism) == (event, event.mechanism)
+    assert (entry.event, entry.event.mechanism) == (event, event.mechanism)
     assert entry.pure_epsilon == pytest.approx(3 * pure_epsilon)
     assert entry.total_delta == pytest.approx(3 * total_delta)
     assert entry.squared_mu == pytest.approx(3 * squared_mu)

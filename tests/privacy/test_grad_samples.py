@@ -334,7 +334,7 @@ def test_an_empty_batch_is_noised_over_all_trained_parameters_and_charged():
     network[0].bias.requires_grad_(False)
     empty = torch.zeros(0, 70), torch.zeros(0).long()
     (entry,) = step(network, loss, empty, sigma=2.0).entries
-    assert (entry.sensitivity, entry.noise_multiplier, entry.steps) == (BOUND, 2.0, 1)
+    assert (entry.sensitivity, entry.event.noise_multiplier, entry.steps) == (BOUND, 2.0, 1)
     assert network[0].bias.grad is None
     flat = torch.cat([p.grad.flatten() for p in network.parameters() if p.requires_grad])
     # Standard deviation sigma * C / B_0; its estimate has a relative error of 1 / sqrt(2 n).

@@ -145,7 +145,7 @@ def test_discrete_laplace_is_booked_before_it_is_drawn():
     ]
     with pytest.raises(PrivacyBudgetExceeded):
         count(10, 1e-3, ledger=ledger, noise=object())  # a draw would fail otherwise
-    for epsilon, sensitivity in ((0.0, 1), (1.0, -1)):
+    for epsilon, sensitivity in ((0.0, 1), (1.0, 0)):
         with pytest.raises(ValueError, match="positive"):
             count(10, epsilon, sensitivity)
 

@@ -72,7 +72,7 @@ def test_canaries_are_found_where_there_is_little_noise(method, epsilon):
 def test_the_released_weights_give_the_moment_away():
     method, total, _ = audited(AttributeMoments(rank=12))
     canaries, known = hidden_among()
-    cost = method.ledger.last_entry("degrees").epsilon
+    cost = method.ledger.last_entry("degrees").event.pure_epsilon
     degrees = cost * degrees_score(method.degrees, canaries, known)
     found = black_box_score(method, None, canaries, known) - degrees
     torch.testing.assert_close(found, total, rtol=1e-3, atol=1e-3)
@@ -82,7 +82,7 @@ def test_a_moment_weighs_as_the_likelihood_ratio_of_its_noise():
     method, _, _ = audited(AttributeMoments(rank=4), 0.3)
     pairs, known = torch.tensor([[3, 9]]), make_graph(torch.tensor([[0, 1], [1, 2]]), 120)
     entry = method.ledger.last_entry("attribute_moment")
-    rows, std = method.scores.rows.double(), entry.noise_multiplier * entry.sensitivity
+    rows, std = method.scores.rows.double(), entry.event.noise_multiplier * entry.sensitivity
     without = as_vector(edge_moment(undirected_edges(known), rows))
     change = as_vector(edge_moment(pairs, rows))
     noisy = without + 3 * change
@@ -97,7 +97,7 @@ def test_a_gradient_weighs_as_the_likelihood_ratio_of_its_noise():
     pairs, known = torch.tensor([[3, 9]]), make_graph(torch.empty(0, 2).long(), 120)
     entry, levels = method.ledger.last_entry("attribute_gradient"), degree_levels(method.degrees)
     change = clipped_edge_gradients(method.model, method.rows[pairs], levels[pairs], 1.0)[0]
-    noisy, std, rate = 2 * change, entry.noise_multiplier, entry.sample_rate
+    noisy, std, rate = 2 * change, entry.event.noise_multiplier, entry.event.sample_rate
     density = [math.exp(-(float((noisy - c * change).norm()) ** 2) / 2 / std**2) for c in (0, 1)]
     # Both hypotheses in logarithms, without the half that the linear estimate spreads over coins.
     expected = math.log((1 - rate) + rate * density[1] / density[0])
@@ -134,7 +134,7 @@ def test_the_released_weights_tell_canaries_from_runs_without_them():
     by_weights = attribute_weights_score(method, entry, canaries, known)
     better = (by_weights[coins][:, None] > by_weights[~coins]).double().mean()
     assert better > 0.6  # .79 on average, with a deviation of .07
-    cost = method.ledger.last_entry("degrees").epsilon
+    cost = method.ledger.last_entry("degrees").event.pure_epsilon
     by_degrees = cost * degrees_score(method.degrees, canaries, known)
     released = black_box_score(method, None, canaries, known)
     torch.testing.assert_close(released, by_weights + by_degrees)

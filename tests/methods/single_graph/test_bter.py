@@ -98,7 +98,7 @@ def test_edges_between_classes_move_within_their_sensitivity():
 
 def test_the_ledger_holds_five_releases():
     method = released(nx.karate_club_graph(), 2.0)
-    booked = [(e.name, e.epsilon, e.sensitivity, e.proof) for e in method.ledger.entries]
+    booked = [(e.name, e.event.pure_epsilon, e.sensitivity, e.proof) for e in method.ledger.entries]
     assert booked == [
         ("number of edges", pytest.approx(0.1), 1, "edge_count_sensitivity"),
         ("ordered degrees", pytest.approx(0.4), 2, "degree_l1_sensitivity"),

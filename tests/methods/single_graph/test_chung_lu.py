@@ -24,7 +24,9 @@ def draw(method, seed=0):
 
 def test_it_spends_its_budget_exactly():
     method = released(nx.karate_club_graph(), 1.0)
-    assert [entry.epsilon for entry in method.ledger.entries] == pytest.approx([0.05, 0.25, 0.7])
+    assert [entry.event.pure_epsilon for entry in method.ledger.entries] == pytest.approx(
+        [0.05, 0.25, 0.7]
+    )
     assert method.ledger.epsilon(0.0) == pytest.approx(1.0)
     with pytest.raises(PrivacyBudgetExceeded):
         method.release(torch.tensor([[0, 1]]), 1.0)

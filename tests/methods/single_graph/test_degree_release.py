@@ -67,13 +67,13 @@ def test_all_graphs_of_four_nodes_and_their_neighbours():
 
 def test_the_ledger_holds_three_releases():
     method, _ = released(PAIRS, 4, 2.0)
-    booked = [(e.name, e.epsilon, e.sensitivity, e.proof) for e in method.ledger.entries]
+    booked = [(e.name, e.event.pure_epsilon, e.sensitivity, e.proof) for e in method.ledger.entries]
     assert booked == [
         ("number of edges", pytest.approx(0.2), 1, "edge_count_sensitivity"),
         ("ordered degrees", pytest.approx(0.6), 2, "degree_l1_sensitivity"),
         ("degree of each node", pytest.approx(1.2), 2, "degree_l1_sensitivity"),
     ]
-    assert {e.mechanism for e in method.ledger.entries} == {"pure"}
+    assert {e.event.mechanism for e in method.ledger.entries} == {"pure"}
     assert method.ledger.epsilon(0.0) == pytest.approx(2.0)
 
 

@@ -152,9 +152,13 @@ def test_uniform_noise_has_the_scale_and_the_delta_that_are_declared():
     method = fitted(graph, 4.0, delta=1e-6, observer=noisy.__setitem__, make=UniformDK2)
     assert method.largest_two == 118  # noise of scale 10, and 139 more, are cut there
     bound, entry = method.ledger.entries[-2:]
-    assert (bound.key, bound.mechanism, bound.delta) == ("largest_degrees", "approximate", 1e-6)
-    assert (entry.mechanism, entry.delta, entry.sensitivity) == ("pure", 0.0, 237)
-    assert entry.epsilon == pytest.approx(0.7 * 4)
+    assert (bound.key, bound.event.mechanism, bound.event.total_delta) == (
+        "largest_degrees",
+        "approximate",
+        1e-6,
+    )
+    assert (entry.event.mechanism, entry.event.total_delta, entry.sensitivity) == ("pure", 0.0, 237)
+    assert entry.event.pure_epsilon == pytest.approx(0.7 * 4)
     assert [one.event for one in method.ledger.entries[:-1]] == [
         one.event for one in method.plan(Budget(4.0, 1e-6), 1)[:-1]
     ]

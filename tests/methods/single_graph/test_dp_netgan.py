@@ -32,7 +32,14 @@ def fit(module, epsilon=4.0, delta=1e-4, max_epochs=3, name="les_miserables"):
 def test_ledger_of_a_run_is_the_list_written_by_hand():
     module = fit(make_module(degree_share=0.25))
     booked = [
-        (e.name, e.mechanism, e.sensitivity, e.epsilon, e.sample_rate, e.steps)
+        (
+            e.name,
+            e.event.mechanism,
+            e.sensitivity,
+            e.event.pure_epsilon,
+            e.event.sample_rate,
+            e.steps,
+        )
         for e in module.ledger.entries
     ]
     assert booked == [
@@ -161,7 +168,7 @@ def test_a_resumed_run_follows_the_configuration_and_releases_no_count_again(tmp
     first, checkpoint, _ = train(1, noise_multiplier=2.0)
     second, _, rates = train(2, checkpoint, noise_multiplier=2.0, critic_lr=0.25, generator_lr=0.5)
     assert rates == [0.25, 0.5]
-    assert [(e.name, e.noise_multiplier, e.steps) for e in second.ledger.entries] == [
+    assert [(e.name, e.event.noise_multiplier, e.steps) for e in second.ledger.entries] == [
         ("number of edges", 0.0, 1),
         ("critic gradient", 2.0, 20),
     ]

@@ -181,7 +181,7 @@ def test_chain_is_paid_before_it_moves():
     assert torch.equal(candidate.state(), before)
     choose(candidate, 10, 0.5, NoiseSource(), ledger)
     (entry,) = ledger.entries
-    assert (entry.mechanism, entry.epsilon) == ("pure", 0.5)
+    assert (entry.event.mechanism, entry.event.pure_epsilon) == ("pure", 0.5)
     assert entry.sensitivity == pytest.approx(4 * math.log(4) - 3 * math.log(3))
     assert entry.public == {"steps of the chain": 10}
     with pytest.raises(ValueError, match="positive"):
@@ -203,13 +203,13 @@ def test_noise_of_branches_has_the_scale_of_the_ledger(make, monkeypatch):
     exact = branch_edges(method.dendrogram.numpy(), edges.numpy())
     drawn = noisy[entry.key].numpy() - exact
     if make is HRG:
-        assert entry.epsilon == pytest.approx(0.9)
+        assert entry.event.pure_epsilon == pytest.approx(0.9)
         rate = 0.9
         expected = math.sqrt(2 * math.exp(-rate)) / (1 - math.exp(-rate))
         assert method.ledger.epsilon(0.0) == pytest.approx(2.0)
     else:
-        assert stats.kstest(drawn, stats.norm(scale=entry.noise_multiplier).cdf).pvalue > 1e-3
-        expected = entry.noise_multiplier
+        assert stats.kstest(drawn, stats.norm(scale=entry.event.noise_multiplier).cdf).pvalue > 1e-3
+        expected = entry.event.noise_multiplier
         assert method.ledger.delta(2.0) == pytest.approx(1e-5, rel=1e-6)
         assert method.ledger.delta(2.0) <= 1e-5
     assert drawn.std() == pytest.approx(expected, rel=0.1)

@@ -23,7 +23,7 @@ def fit(epsilon, delta=None, **options):
 
 def test_it_books_that_nothing_is_protected_and_logs_both_stopping_criteria():
     module, trainer = fit(float("inf"))
-    assert [e.mechanism for e in module.ledger.entries] == ["non_private"]
+    assert [e.event.mechanism for e in module.ledger.entries] == ["non_private"]
     assert module.ledger.epsilon(1e-6) == float("inf")
     edges = len(trainer.datamodule.edges)
     assert len(undirected_edges(module.sample(torch.Generator().manual_seed(0)))) == edges

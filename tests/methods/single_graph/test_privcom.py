@@ -56,7 +56,7 @@ def fit(graph, epsilon=8.0, delta=1e-5, max_epochs=1, run=None, make=PrivCom, **
 
 
 def booked(method):
-    return [(e.name, e.mechanism, e.proof, e.steps) for e in method.ledger.entries]
+    return [(e.name, e.event.mechanism, e.proof, e.steps) for e in method.ledger.entries]
 
 
 def leading(graph, rank):
@@ -273,7 +273,7 @@ def test_as_published_it_is_private_and_prints_that_nothing_is_left():
     ]
     # Both spend equal parts of the budget by the textbook's formula.
     sigma = math.sqrt(2 * math.log(1.25 / (1e-5 / 20))) / (1.5 / 20)
-    multipliers = [e.noise_multiplier for e in method.ledger.entries]
+    multipliers = [e.event.noise_multiplier for e in method.ledger.entries]
     assert multipliers == pytest.approx([sigma, sigma])
     assert method.claimed_epsilon(1e-5) == 1.5
     assert method.ledger.epsilon(1e-5) < 0.5  # the exact composition of so much noise

@@ -120,13 +120,13 @@ def test_ledger_of_one_fit():
             relation=Relation.EDGE,
             sensitivity=sensitivity,
             proof=proof,
-            event=Pure(entry.epsilon),
+            event=Pure(entry.event.pure_epsilon),
         )
         for entry, (name, _, sensitivity, proof) in zip(
             method.ledger.entries, expected, strict=True
         )
     ]
-    booked = [entry.epsilon for entry in method.ledger.entries]
+    booked = [entry.event.pure_epsilon for entry in method.ledger.entries]
     assert booked == pytest.approx([epsilon for _, epsilon, _, _ in expected])
     assert method.ledger.epsilon(0.0) == pytest.approx(2.0)
 

@@ -38,7 +38,10 @@ def planted(seed=0):
 
 
 def entries(method):
-    return [(e.name, e.mechanism, e.sensitivity, e.proof, e.epsilon) for e in method.ledger.entries]
+    return [
+        (e.name, e.event.mechanism, e.sensitivity, e.proof, e.event.pure_epsilon)
+        for e in method.ledger.entries
+    ]
 
 
 def test_ledger_by_hand():

@@ -56,10 +56,12 @@ def test_ledgers_are_those_written_by_hand(kind):
     for name, last in learned.items():
         method = fit(METHODS[name](), graph, attributes, epsilon=2.0)
         entries = method.ledger.entries
-        found = [(e.key, e.mechanism, e.sensitivity, e.proof) for e in entries]
+        found = [(e.key, e.event.mechanism, e.sensitivity, e.proof) for e in entries]
         assert found == [*counts, last]
         assert {entry.record for entry in entries} == {RECORDS[kind]}
-        assert [entry.epsilon for entry in entries[:3]] == pytest.approx([0.08, 0.08, 0.24])
+        assert [entry.event.pure_epsilon for entry in entries[:3]] == pytest.approx(
+            [0.08, 0.08, 0.24]
+        )
         assert entries == method.plan(Budget(2.0, DELTA), 1)
         assert entries[3].steps == (200 if name == "encoder" else 1)
 

@@ -51,7 +51,7 @@ def test_the_ledger_is_the_list_written_by_hand():
         "degrees",
         "attribute_moment",
     ]
-    assert [entry.epsilon for entry in entries[:3]] == pytest.approx([0.08, 0.08, 0.24])
+    assert [entry.event.pure_epsilon for entry in entries[:3]] == pytest.approx([0.08, 0.08, 0.24])
     moment = entries[3]
     assert (moment.mechanism, moment.proof) == ("gaussian", "edge_moment_sensitivity")
     assert moment.sensitivity == pytest.approx(1.0, abs=1e-5)
@@ -66,7 +66,11 @@ def test_the_node_level_ledger_has_the_bound_in_each_sensitivity():
     method = NodeAttributeMoments(max_degree=25, rank=4)
     fit(method, AttributedDataModule(graph, attributes))
     count, moment = method.ledger.entries
-    assert (count.key, count.sensitivity, count.epsilon) == ("num_edges", 25, pytest.approx(0.4))
+    assert (count.key, count.sensitivity, count.event.pure_epsilon) == (
+        "num_edges",
+        25,
+        pytest.approx(0.4),
+    )
     assert moment.sensitivity == pytest.approx(25.0, rel=1e-5)
     assert {count.relation, moment.relation} == {Relation.NODE}
     assert {count.record, moment.record} == {"edges of a node"}
@@ -81,7 +85,7 @@ def test_the_noise_of_the_moment_has_the_booked_scale(method):
     settings = {"max_degree": 7} if method is NodeAttributeMoments else {}
     drawn, entry = moment_noise(lambda: method(rank=8, **settings), 2.0)
     assert len(drawn) == 30 * 8 * 9 // 2
-    std = entry.noise_multiplier * entry.sensitivity
+    std = entry.event.noise_multiplier * entry.sensitivity
     assert float(drawn.std()) == pytest.approx(std, rel=0.09)  # 4 standard errors
 
 

@@ -53,7 +53,7 @@ def test_the_ledger_is_the_list_written_by_hand():
         "degree_l1_sensitivity",
         "edge_gradient_sensitivity",
     ]
-    assert [entry.epsilon for entry in entries[:3]] == pytest.approx([0.08, 0.08, 0.24])
+    assert [entry.event.pure_epsilon for entry in entries[:3]] == pytest.approx([0.08, 0.08, 0.24])
     assert [entry.sensitivity for entry in entries] == [1, 2, 2, 1.0]
     steps = entries[3]
     assert (steps.mechanism, steps.sample_rate, steps.steps) == ("gaussian", 0.1, 200)

@@ -291,7 +291,7 @@ def test_the_published_method_claims_the_epsilon_of_the_reports():
     method = fit(LDPGromovWassersteinAsPublished)
     assert method.plan(Budget(math.inf, 1e-5), 1) == method.ledger.entries
     assert method.claimed_epsilon(1e-5) == pytest.approx(1 / 5)
-    assert method.ledger.entries[-1].epsilon == pytest.approx(1 / 5)
+    assert method.ledger.entries[-1].event.epsilon == pytest.approx(1 / 5)
     assert math.isinf(method.ledger.epsilon(1e-5))
     assert sorted(method.features.unique().tolist()) == [-1, 0, 1]
     assert fit(epsilon=3.0).claimed_epsilon(1e-5) is None

@@ -12,12 +12,8 @@ from lightning_dpg.advice import Facts, hint
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import BatchRequest
-from lightning_dpg.methods.single_graph.base import (
-    Reads,
-    noisy_num_edges,
-    num_edges_entry,
-    statistics_of,
-)
+from lightning_dpg.methods.planning import Reads
+from lightning_dpg.methods.single_graph.base import noisy_num_edges, num_edges_entry, statistics_of
 from lightning_dpg.methods.single_graph.netgan.base import WalkGAN
 from lightning_dpg.methods.single_graph.netgan.critic_gradients import (
     clipped_parameters,

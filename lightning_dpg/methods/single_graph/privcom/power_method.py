@@ -17,8 +17,8 @@ from lightning_dpg.graph.katz import inverse_katz
 from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import BatchRequest, GraphRecords
-from lightning_dpg.methods.single_graph.base import Reads, statistics_of
-from lightning_dpg.methods.single_graph.degree_release import check_shares
+from lightning_dpg.methods.planning import Reads, check_shares
+from lightning_dpg.methods.single_graph.base import statistics_of
 from lightning_dpg.methods.single_graph.privcom.matrix import ADJACENCY, KatzMatrix
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn.oja import Oja, orthonormal

@@ -16,6 +16,31 @@ FACTS = Facts(
 )
 
 
+def entry(mechanism="pure", key="num_edges", relation="edge", **amounts):
+    values = {"sensitivity": 1, "proof": "edge_count_sensitivity", "steps": 1, "sample_rate": 1.0}
+    values |= {"name": "number of edges", "key": key, "relation": relation, "mechanism": mechanism}
+    return values | {"record": "undirected edge", "public": {}} | amounts
+
+
+def statement(relation="edge", epsilon=1.0, delta=0.0, entries=None, **changes):
+    """A statement as of a method with one release."""
+    values = {
+        "method": "Any",
+        "mode": "plain",
+        "relation": relation,
+        "epsilon": epsilon,
+        "delta": delta,
+        "conditional": False,
+        "accountant": "sum of pure epsilons",
+        "steps": 0,
+        "guarantee": f"({epsilon}, {delta})-DP",
+        "assumptions": ["The node set is public."],
+        "entries": [entry(relation=relation, epsilon=epsilon)] if entries is None else entries,
+        "noise_source": "os",
+    }
+    return values | changes
+
+
 def card_of(statement, **changes):
     """The card of a statement in Markdown, with other facts."""
     return pages(statement | topics(statement, FACTS._replace(**changes)))[CARD]

@@ -15,67 +15,49 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.interfaces import AttributedGraphRecords
 from lightning_dpg.methods.single_graph.attribute_encoder import clipping
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
-from lightning_dpg.privacy import aggregation_perturbation as aggregation
 from lightning_dpg.privacy import dpsgd, ghost
+from lightning_dpg.privacy import pay as paying
+from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.training import quiet_trainer
 
-# What each mechanism takes for its noise, and by which factor more of it means less noise.
-_MECHANISMS = {
-    "discrete_laplace": "epsilon",
-    "choose_in_turns": "epsilon",
-    "choose_by_chain": "epsilon",
-    "randomized_response": "epsilon",
-    "multi_bit": "epsilon",
-    "piecewise": "epsilon",
-    "gaussian": "noise_multiplier",
-}
-
-
-class Lying:
-    """A ledger that books what a release claims, and not what it has cost."""
-
-    def __init__(self, ledger, **claim):
-        self._ledger, self._claim = ledger, claim
-
-    def __getattr__(self, name):
-        return getattr(self._ledger, name)
-
-    def spend(self, entry):
-        self._ledger.spend(replace(entry, **self._claim))
+# Reports have an epsilon, however large, where all other noise can be left out.
+_OF_REPORTS = 1e6
+_LAWS = (
+    *("noise_of", "integer_noise", "choose_in_turns", "choose_by_chain", "randomized_response"),
+    *("multi_bit", "piecewise"),
+)
 
 
 def plant(monkeypatch, factor, keys=None):
-    """Multiply the noise of some releases, or of all, while the ledger says that nothing changed."""
+    """Multiply the noise of some reads, or of all, while the ledger books what was planned."""
 
-    def planted(mechanism, setting):
-        def noisy(*args, **settings):
-            value = settings[setting]
-            if keys is not None and settings["key"] not in keys:
-                return mechanism(*args, **settings)
-            if setting == "epsilon":
-                # Reports have no law without noise.
-                is_report = isinstance(value, torch.Tensor) or mechanism.__name__ == "piecewise"
-                most = 1e6 * value if is_report else math.inf
-                less = value / factor if factor else most
-                claim = settings.get("cost") or float(
-                    torch.as_tensor(value, dtype=torch.double).max()
-                )
-            else:
-                less, claim = value * factor, value
-            place = next(k for k, arg in enumerate(args) if hasattr(arg, "spend"))
-            args = (*args[:place], Lying(args[place], **{setting: claim}), *args[place + 1 :])
-            settings.pop("cost", None)
-            return mechanism(*args, **{**settings, setting: less})
+    def noisier(read, is_report):
+        """The read whose noise is drawn, in place of the one that is paid."""
+        if isinstance(read.event, Gaussian):
+            return replace(read, event=Gaussian(read.event.noise_multiplier * factor))
+        # Reports have no law without noise.
+        most = _OF_REPORTS * read.event.epsilon if is_report else math.inf
+        return replace(read, event=Pure(read.event.epsilon / factor if factor else most))
 
-        return noisy
+    def planted(name, law):
+        def build(read, *args, **settings):
+            if keys is not None and read.key not in keys:
+                return law(read, *args, **settings)
+            own = settings.get("epsilon")  # of a sample, or of each client
+            if own is not None:
+                settings["epsilon"] = own / factor if factor else own * _OF_REPORTS
+            return law(noisier(read, name in ("multi_bit", "piecewise")), *args, **settings)
+
+        return build
 
     names_of = pkgutil.walk_packages(lightning_dpg.methods.__path__, "lightning_dpg.methods.")
-    for module in (aggregation, *(import_module(found.name) for found in names_of)):
-        for name, setting in _MECHANISMS.items():
-            if hasattr(module, name):
-                monkeypatch.setattr(module, name, planted(getattr(module, name), setting))
+    for module in (paying, *(import_module(found.name) for found in names_of)):
+        for name in _LAWS:
+            # The law of a plain read is built in the module of `pay`, and planted there once.
+            if hasattr(module, name) and not (module is paying and name == "integer_noise"):
+                monkeypatch.setattr(module, name, planted(name, getattr(module, name)))
 
 
 def plant_in_steps(monkeypatch, factor):

@@ -218,6 +218,7 @@ def test_wheel_holds_one_name_and_runs(tmp_path):
     assert "lightning_dpg/conf/methods/dp_netgan.yaml" in names
     assert "lightning_dpg/py.typed" in names
     assert "lightning_dpg/callbacks/card/card.html.jinja" in names
+    assert "lightning_dpg/callbacks/card/sentences.yaml" in names
     assert "lightning_dpg/benchmark/budget.html.jinja" in names
     assert "lightning_dpg/running/quality.csv" in names
     # A user's folder with modules of our packages' names must not get in the way.

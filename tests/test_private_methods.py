@@ -39,9 +39,9 @@ from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy import label_sampling, mechanisms, multi_bit, piecewise
+from lightning_dpg.privacy import pay as paying
 from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
-from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.run_folder import NOT_PRIVATE
 from lightning_dpg.running.releases import open_release
@@ -395,8 +395,20 @@ def random_graph(num_edges, seed):
     return from_networkx(nx.gnm_random_graph(N, num_edges, seed=seed))
 
 
+LAWS = (
+    mechanisms.normal_noise,
+    mechanisms.integer_noise,
+    mechanisms.randomized_response,
+    multi_bit.multi_bit,
+    piecewise.piecewise,
+    exponential.choose_in_turns,
+    exponential.choose_by_chain,
+    label_sampling.sample_labels,
+)
+
+
 class Transcript:
-    """What the mechanisms of a first run were given; a second run is given the same.
+    """What was paid for in a first run; a second run is given the same values.
 
     Both runs then see equal noisy values, so that whatever else differs has read the private graph.
     """
@@ -404,27 +416,10 @@ class Transcript:
     def __init__(self, monkeypatch):
         self.calls, self.first, self.second, self.outputs = 0, [], None, []
         self.states = {}
-        originals = (
-            mechanisms.gaussian,
-            mechanisms.discrete_laplace,
-            mechanisms.randomized_response,
-            multi_bit.multi_bit,
-            piecewise.piecewise,
-            exponential.choose_in_turns,
-            exponential.choose_by_chain,
-            label_sampling.sample_labels,
-        )
-        for original in originals:
-            wrappers = {
-                "choose_in_turns": self._choices,
-                "choose_by_chain": self._chain,
-                "sample_labels": self._labels,
-            }
-            wrapped = wrappers.get(original.__name__, self._noisy)
-            for name, module in list(sys.modules.items()):
-                is_user = name.startswith("lightning_dpg.") and name != original.__module__
-                if is_user and getattr(module, original.__name__, None) is original:
-                    monkeypatch.setattr(module, original.__name__, wrapped(original))
+        for law in LAWS:
+            exchanged = self._turns if law is exponential.choose_in_turns else labeled
+            replace_everywhere(monkeypatch, law, exchanged(law))
+        replace_everywhere(monkeypatch, paying.pay, self._paid(paying.pay))
         monkeypatch.setattr(DPSGD, "backward", self._backward(DPSGD.backward))
 
     def start_second(self):
@@ -461,68 +456,42 @@ class Transcript:
                 distances[call] += float(((ours - theirs).abs() / scales).sum())
         return [(distances[call], declared[call]) for call in declared]
 
-    def _noisy(self, original):
-        def mechanism(value, *others, **terms):
+    def _paid(self, original):
+        def pay(read, value, ledger, noise, law=None, *, also=()):
             self.calls += 1
-            shape = () if original.__name__ == "randomized_response" else tuple(value.shape)
-            public = {"sensitivity": 1, "shape": shape, "others": plain(others)} | terms
-            public |= {k: v.tolist() for k, v in terms.items() if isinstance(v, torch.Tensor)}
-            if original.__name__ == "multi_bit":  # all reports of the largest client
-                public["sensitivity"] = int(others[0].max()) * terms["reports_per_row"]
-            if original.__name__ == "piecewise":  # all numbers of a client
-                public["sensitivity"] = value.shape[1]
-            value = self.exchange(original.__name__, public, value.clone())
-            self.outputs.append(original(value, *others, **terms))
-            return self.outputs[-1]
+            law = paying.noise_of(read) if law is None else law
+            kind = getattr(
+                law, "kind", None
+            )  # a guard has none: its flips are those of the first run
+            public = {"sensitivity": read.sensitivity, "read": read.to_dict()}
+            if kind is not None:
+                public |= law.public
+            if isinstance(value, torch.Tensor) and kind not in (None, "choose_in_turns"):
+                shape = () if kind == "randomized_response" else tuple(value.shape)
+                value = self.exchange(kind, public | {"shape": shape}, value.clone())
+            utility = _UTILITIES.get(kind)
+            edges = _chain_edges(value) if kind == "choose_by_chain" else None
+            released = original(read, value, ledger, noise, law, also=also)
+            if utility is not None:
+                # The second run gets what the first one chose: how likely does it make either graph?
+                released = self.states.setdefault(self.calls, released)
+                self.exchange(kind, public, torch.tensor(utility(released, value, edges)))
+            self.outputs.append(released)
+            return released
 
-        return mechanism
+        return pay
 
-    def _choices(self, original):
-        def mechanism(first, stops, utilities, *others, **terms):
-            self.calls += 1
-
+    def _turns(self, original):
+        def choose_in_turns(read, stops, utilities):
             def exchanged(chosen, stop):
                 counts, offsets = utilities(chosen, stop)
-                public = terms | {"turn": plain([chosen, stop, offsets]), "stops": list(stops)}
+                public = {"sensitivity": read.sensitivity, "read": read.to_dict()}
+                public |= {"turn": plain([chosen, stop, offsets]), "stops": list(stops)}
                 return self.exchange("choose_in_turns", public, counts), offsets
 
-            self.outputs.append(original(first, stops, exchanged, *others, **terms))
-            return self.outputs[-1]
+            return labeled(original)(read, stops, exchanged)
 
-        return mechanism
-
-    def _chain(self, original):
-        def mechanism(candidate, *others, watch, **terms):
-            self.calls += 1
-            adjacent = enumerate(candidate._adjacent)
-            edges = [(i, j) for i, bits in adjacent for j in range(i) if bits >> j & 1]
-            # The second run gets the dendrogram of the first: how likely does it make either graph?
-            drawn = original(candidate, *others, watch=watch, **terms)
-            drawn = self.states.setdefault(self.calls, drawn)
-            counts = branch_edges(drawn.numpy(), np.array(edges, dtype=int).reshape(-1, 2))
-            utility = log_likelihoods(counts, branch_pairs(drawn.numpy())).sum()
-            public = terms | {"others": plain(others)}
-            self.exchange("choose_by_chain", public, torch.tensor(utility))
-            self.outputs.append(drawn)
-            return drawn
-
-        return mechanism
-
-    def _labels(self, original):
-        def mechanism(model, ledger, noise, entry, sweeps):
-            self.calls += 1
-            # The second run gets the labels of the first: how many edges have they equal ends in?
-            drawn = original(model, ledger, noise, entry, sweeps)
-            drawn = self.states.setdefault(self.calls, drawn)
-            first, second = drawn.numpy()[model.edges].T
-            law = [model._weights.tolist(), model.num_labels, model._num_edges, model._rate]
-            public = {"sensitivity": entry.sensitivity, "entry": entry.to_dict(), "law": law}
-            utility = torch.tensor(int((first == second).sum()))
-            self.exchange("sample_labels", public | {"sweeps": sweeps}, utility)
-            self.outputs.append(drawn)
-            return drawn
-
-        return mechanism
+        return choose_in_turns
 
     def _backward(self, original):
         def mechanism(dpsgd, clipped_sum, parameters, *, entry, expected_size, **others):
@@ -550,11 +519,53 @@ class Transcript:
         return mechanism
 
 
+def _chain_edges(dendrogram):
+    adjacent = enumerate(dendrogram._adjacent)
+    edges = [(i, j) for i, bits in adjacent for j in range(i) if bits >> j & 1]
+    return np.array(edges, dtype=int).reshape(-1, 2)
+
+
+def _likelihood(chosen, dendrogram, edges):
+    counts = branch_edges(chosen.numpy(), edges)
+    return log_likelihoods(counts, branch_pairs(chosen.numpy())).sum()
+
+
+def _equal_ends(chosen, model, _):
+    first, second = chosen.numpy()[model.edges].T
+    return int((first == second).sum())
+
+
+_UTILITIES = {"choose_by_chain": _likelihood, "sample_labels": _equal_ends}
+
+
+def labeled(original):
+    """A law that says which one it is, and its public arguments by name."""
+
+    def build(*arguments, **terms):
+        law = original(*arguments, **terms)
+
+        def draw(value, noise):
+            return law(value, noise)
+
+        given = inspect.signature(original).bind(*arguments, **terms).arguments
+        shown = {name: value for name, value in given.items() if not callable(value)}
+        draw.kind = original.__name__
+        draw.public = dict(zip(shown, plain(shown.values()), strict=True))
+        return draw
+
+    return build
+
+
+def replace_everywhere(monkeypatch, original, other):
+    """Replace a function in all modules that use it, its own module included."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("lightning_dpg.") and getattr(module, original.__name__, 0) is original:
+            monkeypatch.setattr(module, original.__name__, other)
+
+
 def plain(values):
     """Convert public arguments to comparable values."""
-    secret = (PrivacyLedger, NoiseSource)
-    kept = [value for value in values if not isinstance(value, secret)]
-    return [value.tolist() if isinstance(value, torch.Tensor) else value for value in kept]
+    return [value.tolist() if isinstance(value, torch.Tensor) else value for value in values]
 
 
 def same_coins(monkeypatch):

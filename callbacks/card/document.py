@@ -4,15 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from lightning_dpg.callbacks.card.topics import percent
+from lightning_dpg.callbacks.card.sentences import cells, say
+from lightning_dpg.callbacks.card.topics import OF_THE_OWNER, percent
 from lightning_dpg.privacy.budget import digits_down, digits_up
 from lightning_dpg.privacy.second_opinion import SecondOpinion
-
-NOT_SHIPPED = (
-    "Nobody but its author has proved this method. It is not one of the methods of lightning_dpg: "
-    "whether its sensitivities hold, and whether it books all that it reads, was not checked."
-)
-"""What is said of a release by a user's own method."""
 
 
 class Table(NamedTuple):
@@ -78,29 +73,29 @@ def document(content: dict[str, Any]) -> Document:
         _errors(content["mechanisms"]["reads"]),
         _evaluation(content["evaluation"]),
         _accounting(content),
-        Section("Known limits", lists=(content["limitations"]["known"],)),
+        Section(say("limits.title"), lists=(content["limitations"]["known"],)),
         _checks(),
     ]
+    # Releases of earlier versions do not say it.
+    is_shipped = content["administrative"].get("shipped", True)
     return Document(
         title=content["product"]["name"],
         guarantee=content["guarantee"],
         is_private=content["epsilon"] != "inf",
-        # Releases of earlier versions do not say it.
-        warning="" if content["administrative"].get("shipped", True) else NOT_SHIPPED,
+        warning="" if is_shipped else say("product.not_shipped"),
         description=content["product"]["description"],
         sections=sections,
     )
 
 
 def _protected(unit: dict[str, Any]) -> Section:
-    protected, others = unit["protected"], unit["not_protected"]
     return Section(
-        "What is protected, and what is not",
+        say("protected.title"),
         (unit["description"],),
         (
-            [f"Protected: {line}" for line in protected],
-            [f"Not protected: {line}" for line in others],
-            [f"Not in the release: {line}" for line in unit["not_in_the_release"]],
+            [say("protected.protected", fact=fact) for fact in unit["protected"]],
+            [say("protected.not_protected", fact=fact) for fact in unit["not_protected"]],
+            [say("protected.absent", fact=fact) for fact in unit["not_in_the_release"]],
         ),
     )
 
@@ -117,48 +112,36 @@ def _meaning(content: dict[str, Any]) -> Section:
         )
         for group in parameters["groups"]
     ]
-    head = (
-        f"{unit['plural']} together",
-        "epsilon",
-        "delta",
-        f"{'mean ' if parameters['delta'] else ''}belief after 50 %, at most",
-        "found at 1 % false alarms, at most",
+    head = cells(
+        "meaning.head",
+        plural=unit["plural"],
+        mean=say("meaning.mean") if parameters["delta"] else "",
     )
     texts = list(parameters["meaning"])
     if rows:
-        texts.append(
-            f"The table is for several {unit['plural']} together, such as all those of a person. A "
-            "delta of 1 proves nothing."
-        )
-    return Section("What epsilon means", tuple(texts), tables=(Table(head, rows),) if rows else ())
+        texts.append(say("meaning.groups", plural=unit["plural"]))
+    return Section(say("meaning.title"), tuple(texts), tables=(Table(head, rows),) if rows else ())
 
 
 def _responsible(content: dict[str, Any]) -> Section:
     facts, data = content["administrative"], content["data"]
     settings = ", ".join(f"{name}: {_value(value)}" for name, value in facts["settings"].items())
-    trust = content["trust_model"]
+    trust, unknown = content["trust_model"], say("responsible.unknown")
     rows = [
-        ("operator", facts["operator"]),
-        ("purpose", facts["purpose"]),
-        ("recipient", facts["recipient"]),
-        ("contact", facts["contact"]),
-        ("licence", facts["licence"]),
-        ("date", facts["date"] or _UNKNOWN),
+        *((name, facts[name]) for name in OF_THE_OWNER),
+        ("date", facts["date"] or unknown),
         ("data", data["description"]),
         ("data domain", data["domain"]),
         ("settings chosen on", data["settings_chosen_on"]),
         ("method", facts["method"]),
         ("settings", settings or "none"),
-        ("program", f"lightning_dpg {facts['lightning_dpg'] or _UNKNOWN}"),
-        ("SHA-256 of config.yaml", facts["configuration_sha256"] or _UNKNOWN),
+        ("program", f"lightning_dpg {facts['lightning_dpg'] or unknown}"),
+        ("SHA-256 of config.yaml", facts["configuration_sha256"] or unknown),
         ("trust model", f"{trust['model']}: {trust['description']}"),
     ]
     if facts["card_date"] != facts["date"]:
         rows.append(("card written again", facts["card_date"]))
-    return Section("Who, when, with what", tables=(Table(("fact", "content"), rows),))
-
-
-_UNKNOWN = "not recorded"
+    return Section(say("responsible.title"), tables=(Table(cells("responsible.head"), rows),))
 
 
 def _value(value: Any) -> str:
@@ -180,7 +163,7 @@ def _numbers(content: dict[str, Any]) -> Section:
         rows.append(("private training steps", f"{content['steps']:,}"))
     source = {"os": "operating system", "none": "none"}[content["noise_source"]]
     rows.append(("noise source", source))
-    return Section("The guarantee in numbers", tables=(Table(("quantity", "value"), rows),))
+    return Section(say("numbers.title"), tables=(Table(cells("numbers.head"), rows),))
 
 
 def _budget(content: dict[str, Any]) -> str:
@@ -189,10 +172,10 @@ def _budget(content: dict[str, Any]) -> str:
 
 
 def _public(exposure: dict[str, Any]) -> Section:
-    published = f"Published: {exposure['published']}"
+    published = say("public.published", files=exposure["published"])
     return Section(
-        "What is published, and what is assumed to be public",
-        (published, "Assumed public:"),
+        say("public.title"),
+        (published, say("public.assumed")),
         (exposure["unprotected_quantities"],),
     )
 
@@ -208,11 +191,10 @@ def _reads(reads: list[dict[str, Any]], entries: list[dict[str, Any]]) -> Sectio
         )
         for read, entry in zip(reads, entries, strict=True)
     ]
-    head = ("read", "noise or cost", "sensitivity", "times", "proof")
     return Section(
-        "Every read of the private data",
+        say("reads.title"),
         lists=([read["description"] for read in reads],),
-        tables=(Table(head, rows),) if rows else (),
+        tables=(Table(cells("reads.head"), rows),) if rows else (),
     )
 
 
@@ -239,21 +221,14 @@ def _errors(reads: list[dict[str, Any]]) -> Section:
         if "expected_error" in read
     ]
     if not rows:
-        return Section(
-            "Expected error of the released numbers",
-            ("No released number has an error with a closed form by its noise alone.",),
-        )
-    text = (
-        "The error of each single number by its noise, before the method makes the numbers "
-        "consistent. It follows from the mechanism and does not depend on the private data."
-    )
-    head = ("read", "noise", "mean absolute error", "not exceeded in 95 % of cases")
-    return Section("Expected error of the released numbers", (text,), tables=(Table(head, rows),))
+        return Section(say("errors.title"), (say("errors.none"),))
+    table = Table(cells("errors.head"), rows)
+    return Section(say("errors.title"), (say("errors.text"),), tables=(table,))
 
 
 def _evaluation(topic: dict[str, str]) -> Section:
     lines = [topic["audit"], topic["attack"], topic["utility"]]
-    return Section("Audits, attacks and quality", lists=(lines,))
+    return Section(say("evaluation.title"), lists=(lines,))
 
 
 def _accounting(content: dict[str, Any]) -> Section:
@@ -262,28 +237,20 @@ def _accounting(content: dict[str, Any]) -> Section:
     if "second_opinion" in topic:
         lines.insert(1, _opinion(topic["second_opinion"], float(content["epsilon"])))
     if "other_runs" in topic:
-        lines.append(f"Other runs on these data: {topic['other_runs']}.")
-    return Section("Accounting and earlier releases", tuple(lines))
+        lines.append(say("accounting.other_runs", fact=topic["other_runs"]))
+    return Section(say("accounting.title"), tuple(lines))
 
 
 def _opinion(found: dict[str, Any], epsilon: float) -> str:
     opinion = SecondOpinion(found["rdp"], found["prv"], found["is_part"])
-    remark = opinion.remark(epsilon)
-    return (
-        f"By {found['by']}, another program, epsilon is {opinion}. The number by RDP is an upper "
-        f"bound; the ones by PRV are a lower and an upper bound.{f' {remark}' if remark else ''}"
-    )
+    said = say("accounting.opinion", program=found["by"], opinion=opinion)
+    return f"{said} {opinion.remark(epsilon)}".rstrip()
 
 
 def _checks() -> Section:
     return Section(
-        "How to check this folder",
-        (
-            (
-                "The first command tests that no file was changed. The second one also computes "
-                "epsilon again from all reads, and compares the card, privacy.json and the tensors."
-            ),
-        ),
+        say("checks.title"),
+        (say("checks.text"),),
         code=("sha256sum --check SHA256SUMS", "python -m lightning_dpg verify FOLDER"),
-        fields=("Name", "Decision", "Date", "Signature"),
+        fields=cells("checks.fields"),
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lightning_dpg.callbacks.card.document import Section, Table
+from lightning_dpg.callbacks.card.sentences import cells, say
 from lightning_dpg.callbacks.card.texts import Card
 from lightning_dpg.callbacks.card.topics import percent
 from lightning_dpg.errors import CommandError
@@ -14,10 +15,6 @@ _COMMANDS = {"audit": "audit --output FOLDER", "attack": "attack --json FILE"}
 _REQUIRED = {
     "audit": ("method", "epsilon_lower_bound", "confidence"),
     "attack": ("link_prediction",),
-}
-_PRIVATE = {
-    "audit": "The method was audited on the private graph",
-    "attack": "The release was attacked with the private graph at hand",
 }
 
 
@@ -52,16 +49,13 @@ def findings(card: Card, method: str) -> Findings:
         if isinstance(graph, dict) and graph.get("is_public") is True:
             sentences[kind] = _public(kind, report, str(graph.get("name")))
         else:
-            sentences[kind] = (
-                f"{_PRIVATE[kind]}; the operator has the result, which is itself private and no "
-                "part of the release."
-            )
+            sentences[kind] = say(f"evaluation.private_{kind}")
             rows = [*_leaves(report)]
             private.append(
                 Section(
-                    f"Result of the {kind}: must stay with the operator",
-                    ("These numbers read the private graph. No guarantee covers them.",),
-                    tables=(Table(("quantity", "value"), rows),),
+                    say("private.title", kind=kind),
+                    (say("private.text"),),
+                    tables=(Table(cells("private.head"), rows),),
                 )
             )
     return Findings(sentences, private)
@@ -89,35 +83,34 @@ def _read(kind: str, path: Path, method: str) -> dict[str, Any]:
 
 def _public(kind: str, report: dict[str, Any], graph: str) -> str:
     if kind == "audit":
-        verdict = "the claim is REFUTED" if report.get("refuted") else "the claim is not refuted"
-        return (
-            f"Audit on the built-in graph {graph}, which is public, by the view "
-            f"{report.get('view')}: {report.get('correct')} of {report.get('guesses')} guesses "
-            f"were right, so that epsilon is at least {report['epsilon_lower_bound']:.4g} at a "
-            f"confidence of {report['confidence']:.0%}; claimed was epsilon "
-            f"{report.get('claimed_epsilon')}: {verdict}. An audit bounds epsilon from below and "
-            "proves no protection."
+        return say(
+            "evaluation.audit",
+            graph=graph,
+            view=report.get("view"),
+            correct=report.get("correct"),
+            guesses=report.get("guesses"),
+            bound=f"{report['epsilon_lower_bound']:.4g}",
+            confidence=f"{report['confidence']:.0%}",
+            claimed=report.get("claimed_epsilon"),
+            verdict=say(f"evaluation.{'refuted' if report.get('refuted') else 'not_refuted'}"),
         )
+    lines = [say("evaluation.attack", graph=graph)]
+    if rows := report.get("link_stealing"):  # not for sets of graphs
+        lines.append(_best(rows))
     generated = report["link_prediction"]["generated"]["value"]
-    return (
-        f"Attacks on the built-in graph {graph}, which is public.{_best(report)} Accuracy of "
-        f"predicting hidden links from generated graphs: {percent(generated)}, where chance is 50 "
-        "%."
-    )
+    return " ".join([*lines, say("evaluation.accuracy", accuracy=percent(generated))])
 
 
-def _best(report: dict[str, Any]) -> str:
-    """The most successful attack on single links; nothing for sets of graphs."""
-    rows = report.get("link_stealing") or []
-    if not rows:
-        return ""
+def _best(rows: list[dict[str, Any]]) -> str:
+    """The most successful attack on single links."""
     best = max(rows, key=lambda row: row["release"]["found"]["value"])
     base = best.get("baseline")
-    unseen = "" if not base else f"; {percent(base['found']['value'])} without them in the data"
-    return (
-        f" The best of {len(rows)} attacks on single links ({best['attack']}) finds "
-        f"{percent(best['release']['found']['value'])} of them at 1 % false alarms, where chance "
-        f"is 1 %{unseen}."
+    return say(
+        "evaluation.best",
+        attacks=len(rows),
+        attack=best["attack"],
+        found=percent(best["release"]["found"]["value"]),
+        unseen=say("evaluation.unseen", found=percent(base["found"]["value"])) if base else "",
     )
 
 

@@ -4,6 +4,7 @@ import math
 import re
 from typing import Any
 
+from lightning_dpg.callbacks.card.sentences import say, sentences
 from lightning_dpg.privacy import multi_bit, piecewise, sensitivity
 from lightning_dpg.privacy.budget import digits_down, digits_up
 from lightning_dpg.privacy.entry_keys import key_of_name
@@ -16,12 +17,9 @@ _INTEGER_NOISE = re.compile(
     "branch_edges|community_links|walks_[0-9]+|graphlets_[0-9]+"
 )
 """Keys of numbers with discrete Laplace noise of the rate epsilon / sensitivity."""
-_SCALED_NOISE = "joint_degrees"
-"""Key of numbers with larger noise where the released degrees are large."""
 _NORMAL_NOISE = re.compile("degrees|branch_edges|neighbor_sums_[0-9]+")
 _SAMPLED = ("amplified_epsilon", "drawn_epsilon")
 """Proofs of reads that are computed from a sample: the noise is not that of their cost."""
-_CHOICES = {"communities": "communities", "dendrogram": "a dendrogram"}
 
 
 def read_of(entry: dict[str, Any]) -> dict[str, Any]:
@@ -37,7 +35,7 @@ def read_of(entry: dict[str, Any]) -> dict[str, Any]:
     error = expected_error(entry)
     return {
         "name": entry["name"],
-        "description": f"{_capital(entry['name'])}: {_words(entry)}",
+        "description": say("reads.read", name=_capital(entry["name"]), how=_words(entry)),
         "proofs": [_place(name) for name in _proof_names(entry["proof"])],
         **({} if error is None else {"expected_error": error}),
     }
@@ -69,63 +67,41 @@ def _values(noise: str, error: NoiseError) -> dict[str, Any]:
 def _words(entry: dict[str, Any]) -> str:
     mechanism, steps = entry["mechanism"], entry["steps"]
     if mechanism == "non_private":
-        return f"read without protection ({entry['proof']})."
+        return say("reads.not_private", reason=entry["proof"])
     if mechanism == "gaussian":
         return _gaussian(entry)
     if not float(entry["sensitivity"]):
-        return "public, and released at no cost."
-    epsilon = float(entry["epsilon"])
+        return say("reads.public")
+    epsilon, delta = float(entry["epsilon"]), float(entry.get("delta") or 0)
     if math.isinf(epsilon):
-        return "released without noise, which protects nothing."
-    often = "" if steps == 1 else f" in each of {steps:,} steps"
-    cost = f"Cost{often}: epsilon {digits_up(epsilon, 4)}"
-    if entry.get("delta"):
-        cost += f", with a probability of at most {digits_up(float(entry['delta']), 3)} of failing"
-    return f"{_mechanism(entry, epsilon)} {cost}."
+        return say("reads.no_noise")
+    return say(
+        "reads.cost",
+        how=_mechanism(entry, epsilon),
+        often="" if steps == 1 else say("reads.often", steps=f"{steps:,}"),
+        epsilon=digits_up(epsilon, 4),
+        failing=say("reads.failing", delta=digits_up(delta, 3)) if delta else "",
+    )
 
 
 def _mechanism(entry: dict[str, Any], epsilon: float) -> str:
     key = _key(entry)
-    if key == "edge_reports":
-        wrong = 1 / (1 + math.exp(epsilon / float(entry["sensitivity"])))
-        return (
-            "a coin decides for each pair of nodes whether the truth or its opposite is reported "
-            f"(randomized response); a report is wrong with probability {wrong:.3g}."
-        )
-    if key == "embedding_reports":
-        return "each client reports random signs of a few entries of its rows (multi-bit encoder)."
-    if key == "scalar_reports":
-        return (
-            "each client reports numbers, near the true ones with a large probability (piecewise "
-            "mechanism)."
-        )
-    if key in _CHOICES:
-        return (
-            f"{_CHOICES[key]} chosen at random, with larger probabilities of better choices "
-            "(private selection)."
-        )
-    if key == _SCALED_NOISE:
-        return (
-            "released with integer noise (discrete Laplace), which is larger between nodes of "
-            "large degrees."
-        )
-    if _INTEGER_NOISE.fullmatch(key):
-        return "released with integer noise (discrete Laplace)."
-    return "released by a mechanism of pure epsilon."
+    if (described := f"released.{key}") in sentences():
+        odds = math.exp(-epsilon / float(entry["sensitivity"]))
+        return say(described, wrong=f"{odds / (1 + odds):.3g}")
+    return say("reads.integers" if _INTEGER_NOISE.fullmatch(key) else "reads.other")
 
 
 def _gaussian(entry: dict[str, Any]) -> str:
     ratio, rate, steps = float(entry["noise_multiplier"]), entry["sample_rate"], entry["steps"]
     if not ratio:
-        return "released without noise, which protects nothing."
-    noise = (
-        f"Gaussian noise, whose standard deviation is {digits_down(ratio, 4)} times the largest change "
-        "by one unit"
+        return say("reads.no_noise")
+    return say(
+        "reads.once" if steps == 1 else "reads.steps",
+        steps=f"{steps:,}",
+        noise=say("reads.noise", ratio=digits_down(ratio, 4)),
+        sample=say("reads.sample", rate=f"{rate:g}") if rate < 1 else "",
     )
-    sample = f", each from a random sample that holds a unit with probability {rate:g}"
-    if steps == 1:
-        return f"released once with {noise}{sample if rate < 1 else ''}."
-    return f"released in {steps:,} steps{sample if rate < 1 else ''}, with {noise}."
 
 
 def _key(entry: dict[str, Any]) -> str:

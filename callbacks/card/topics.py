@@ -11,11 +11,11 @@ from typing import Any
 from lightning_dpg import __version__
 from lightning_dpg.callbacks.card.facts import Facts
 from lightning_dpg.callbacks.card.reads import read_of
+from lightning_dpg.callbacks.card.sentences import chosen, say, sentences
 from lightning_dpg.callbacks.card.texts import Card
-from lightning_dpg.callbacks.card.units import Unit, kind_of, unit_of
+from lightning_dpg.callbacks.card.units import kind_of, unit_of
 from lightning_dpg.callbacks.statement import entries_of
 from lightning_dpg.privacy.budget import digits_up
-from lightning_dpg.privacy.composition import APPROXIMATE, PURE
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.meaning import belief_bound, group_budget, true_positive_bound
 from lightning_dpg.privacy.second_opinion import OPACUS, second_opinion
@@ -42,7 +42,6 @@ FALSE_POSITIVES = 0.01
 _NEAR = 0.999
 _SHIPPED = "lightning_dpg.methods."
 _UPDATES = "client_updates"
-_NOT_GIVEN = "not stated by the operator"
 
 
 def statement_of(content: dict[str, Any]) -> dict[str, Any]:
@@ -57,40 +56,29 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
         statement: Its privacy statement.
         facts: Other public facts.
     """
-    unit = unit_of(statement, facts)
+    not_stated = say("responsible.not_stated")
     return {
         "product": _product(statement, facts),
-        "privacy_unit": {
-            "unit": unit.name,
-            "plural": unit.plural,
-            "description": unit.description,
-            "max_occurrences": facts.max_occurrences if facts.is_set else 1,
-            "protected": unit.protected,
-            "not_protected": unit.unprotected,
-            "not_in_the_release": unit.absent,
-        },
+        "privacy_unit": unit_of(statement, facts),
         "trust_model": _trust_model(statement),
-        "privacy_parameters": parameters_of(statement) | {"meaning": _meaning(statement, unit)},
+        "privacy_parameters": parameters_of(statement) | {"meaning": _meaning(statement)},
         "mechanisms": {"reads": [read_of(entry) for entry in statement["entries"]]},
         "accounting": _accounting(statement) | _second_opinion(statement) | _other_runs(facts),
         "exposure": {
-            "published": (
-                "All files of this folder, and with the tensors the values that the reads released."
-            ),
+            "published": say("public.files"),
             "unprotected_quantities": list(statement["assumptions"]),
         },
         "data": {
-            "description": _NOT_GIVEN,
-            "domain": _domain(statement, facts),
-            "settings_chosen_on": _NOT_GIVEN,
+            "description": not_stated,
+            "domain": say(
+                "responsible.set" if facts.is_set else "responsible.graph", kind=kind_of(statement)
+            ),
+            "settings_chosen_on": not_stated,
         },
         "evaluation": {
-            "audit": "No audit was recorded.",
-            "attack": "No attack was recorded.",
-            "utility": (
-                "A comparison of the release with the private data is itself private, and no part "
-                "of it."
-            ),
+            "audit": say("evaluation.no_audit"),
+            "attack": say("evaluation.no_attack"),
+            "utility": say("evaluation.utility"),
         },
         "administrative": {
             "date": facts.date,
@@ -101,13 +89,14 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
             "configuration_sha256": facts.configuration,
             "card_date": facts.date,
             "card_lightning_dpg": __version__,
-            **{name: _NOT_GIVEN for name in _ADMINISTRATIVE},
+            **{name: not_stated for name in OF_THE_OWNER},
         },
         "limitations": {"known": _limits(statement, facts)},
     }
 
 
-_ADMINISTRATIVE = ("operator", "purpose", "recipient", "contact", "licence")
+OF_THE_OWNER = ("operator", "purpose", "recipient", "contact", "licence")
+"""Administrative facts that the owner of the data gives."""
 _DATA = {"data": "description", "settings_chosen_on": "settings_chosen_on"}
 
 
@@ -120,7 +109,7 @@ def with_texts(known: dict[str, Any], card: Card, evaluation: dict[str, str]) ->
         evaluation: Sentences about audits and attacks.
     """
     texts = card.texts()
-    administrative = {name: texts[name] for name in _ADMINISTRATIVE if name in texts}
+    administrative = {name: texts[name] for name in OF_THE_OWNER if name in texts}
     data = {field: texts[name] for name, field in _DATA.items() if name in texts}
     return known | {
         "administrative": known["administrative"] | administrative,
@@ -130,29 +119,20 @@ def with_texts(known: dict[str, Any], card: Card, evaluation: dict[str, str]) ->
 
 
 def _product(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
-    method, is_private = statement["method"], statement["epsilon"] != "inf"
-    cost = " at no further cost of privacy" if is_private else ""
-    if facts.num_graphs is None:
-        name = f"Features of graphs by {method}"
-        description = (
-            "What was released of each graph of a private set, with the public labels: "
-            f"features.npz, to be read with numpy.load. Any classifier may learn from it{cost}."
-        )
-    else:
-        name = f"Synthetic graphs by {method}"
-        graphs = "graph" if facts.num_graphs == 1 else "graphs"
-        place = (
-            "after a private set of graphs" if facts.is_set else "on the nodes of a private graph"
-        )
-        description = (
-            f"{facts.num_graphs} synthetic {graphs} {place}, and the generator that drew "
-            f"{'it' if facts.num_graphs == 1 else 'them'}. The command generate draws more{cost}."
-        )
+    is_private, count = statement["epsilon"] != "inf", facts.num_graphs
+    kind = "features" if count is None else "graphs"
+    content = kind if count is None else "one_graph" if count == 1 else "several_graphs"
+    name = say(f"product.{kind}_title", method=statement["method"])
     if not is_private:
-        name = f"NOT PRIVATE: {name[0].lower()}{name[1:]}, without a guarantee"
+        name = say("product.not_private_title", title=f"{name[0].lower()}{name[1:]}")
     return {
         "name": name,
-        "description": description,
+        "description": say(
+            f"product.{content}",
+            count=count,
+            place=say("product.of_set" if facts.is_set else "product.of_graph"),
+            cost=say("product.cost") if is_private else "",
+        ),
         "release_type": "one-shot",
         "data_source_type": "static",
         "access_type": "non-interactive",
@@ -160,30 +140,13 @@ def _product(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
 
 
 def _trust_model(statement: dict[str, Any]) -> dict[str, Any]:
+    is_local = Relation(statement["relation"]) is Relation.LOCAL_GRAPH
+    model = "local" if is_local else "central"
     if statement["epsilon"] == "inf":
-        return {
-            "model": "none",
-            "description": (
-                "The operator holds the private data, and every recipient of the release has to be "
-                "trusted as the operator is."
-            ),
-        }
-    if Relation(statement["relation"]) is not Relation.LOCAL_GRAPH:
-        return {
-            "model": "central",
-            "description": (
-                "The operator holds the private data and adds the noise, and has to be trusted. "
-                "The recipients of the release need not be trusted, even if they work together."
-            ),
-        }
-    description = (
-        "Each client randomizes its own report before it leaves the client, so that nobody else "
-        "has to be trusted. If one operator computed the reports of all clients, this operator has "
-        "seen their graphs and has to be trusted."
-    )
-    if any(entry.get("key") == _UPDATES for entry in statement["entries"]):
-        description += " A trusted server adds up the updates of the clients and the noise."
-    return {"model": "local", "description": description}
+        model = "none"
+    has_server = any(entry.get("key") == _UPDATES for entry in statement["entries"])
+    lines = chosen("trust", {model: True, "server": model == "local" and has_server})
+    return {"model": model, "description": " ".join(lines)}
 
 
 def parameters_of(statement: dict[str, Any]) -> dict[str, Any]:
@@ -200,33 +163,27 @@ def parameters_of(statement: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _meaning(statement: dict[str, Any], unit: Unit) -> list[str]:
+def _meaning(statement: dict[str, Any]) -> list[str]:
     epsilon, delta = float(statement["epsilon"]), float(statement["delta"])
     if math.isinf(epsilon):
-        return ["No epsilon is proved: the release limits no belief and no test."]
+        return [say("meaning.no_guarantee")]
     one = _group(epsilon, delta, 1)
-    belief, found = percent(one["belief_at_most"]), percent(one["true_positive_rate_at_most"])
-    sentences = []
-    if statement.get("conditional"):
-        sentences.append(f"The guarantee holds only if {statement['condition']}.")
-    sentences += [
-        (
-            f"An attacker who knows everything else and asks {unit.question}, with both answers "
-            f"equally likely (50 %), believes in one of them to at most {belief} after reading the "
-            f"release{', on average over its noise' if delta else ''}."
-        ),
-        (
-            "A test with false alarms in 1 % of the cases without the fact recognizes at most "
-            f"{found} of the cases with it; guessing recognizes 1 %."
-        ),
-    ]
-    if delta:
-        sentences.append(
-            "Single beliefs can exceed their average. The release shows no more than one that gives "
-            f"the answer away with probability {delta:g} and otherwise leaves a belief of at most "
-            f"{percent(_up(belief_bound(epsilon)))}."
-        )
-    return sentences
+    return chosen(
+        "meaning",
+        {
+            "condition": statement.get("conditional"),
+            "belief": True,
+            "test": True,
+            "single_beliefs": delta,
+        },
+        condition=statement.get("condition"),
+        question=say(f"{statement['relation']}.question"),
+        belief=percent(one["belief_at_most"]),
+        average=say("meaning.average") if delta else "",
+        found=percent(one["true_positive_rate_at_most"]),
+        delta=f"{delta:g}",
+        usual_belief=percent(_up(belief_bound(epsilon))),
+    )
 
 
 def _group(epsilon: float, delta: float, size: int) -> dict[str, Any]:
@@ -254,39 +211,15 @@ def _up(share: float) -> float:
     return math.ceil(share * steps * (1 - 1e-12)) / steps
 
 
-_COMPOSITIONS = {
-    PURE: "The epsilons of all reads add up.",
-    APPROXIMATE: "The epsilons of all reads add up, and so do their deltas.",
-    "PLD": "All reads are composed by their privacy loss distributions (PLD).",
-    "PRV": "All reads are composed by their privacy random variables (PRV).",
-    "GDP": "All reads are composed as Gaussian differential privacy (GDP).",
-    "RDP": "All reads are composed as Renyi differential privacy (RDP).",
-}
-"""Accountants in words, those of earlier versions among them."""
-
-
 def _accounting(statement: dict[str, Any]) -> dict[str, Any]:
-    is_private = statement["epsilon"] != "inf"
+    is_private, accountant = statement["epsilon"] != "inf", statement["accountant"]
+    composition = f"composition.{accountant if is_private else 'no_guarantee'}"
+    if composition not in sentences():
+        composition = "composition.other"
     return {
-        "composition": (
-            _COMPOSITIONS.get(
-                statement["accountant"], f"All reads are composed: {statement['accountant']}."
-            )
-            if is_private
-            else "Nothing is composed, since at least one read is not private."
-        ),
-        "post_processing": (
-            "All files are computed from the noisy values of these reads and from public facts, "
-            "which costs nothing more. The same holds for everything that is computed from the "
-            "files later."
-            if is_private
-            else "All files are computed from values without a guarantee and have none."
-        ),
-        "earlier_releases": (
-            "Earlier releases of the same data are not recorded here. Two runs on one graph add "
-            "up: the epsilons and deltas of all runs, those that failed after their first read "
-            "among them, count together."
-        ),
+        "composition": say(composition, accountant=accountant),
+        "post_processing": say(f"accounting.{'post_processing' if is_private else 'no_guarantee'}"),
+        "earlier_releases": say("accounting.earlier_releases"),
     }
 
 
@@ -303,39 +236,19 @@ def _other_runs(facts: Facts) -> dict[str, Any]:
     return {} if facts.other_runs is None else {"other_runs": facts.other_runs}
 
 
-def _domain(statement: dict[str, Any], facts: Facts) -> str:
-    if facts.is_set:
-        return "A set of undirected graphs without weights."
-    return f"One {kind_of(statement)} graph without weights on a public set of nodes."
-
-
 def _limits(statement: dict[str, Any], facts: Facts) -> list[str]:
     """Known limits, those of every private release among them."""
     if statement["epsilon"] == "inf":
-        return ["The release has no guarantee. It must be treated as the private data themselves."]
-    known = [
-        (
-            "The guarantee is about the files of this folder. Checkpoints, logs and figures of the "
-            "run folder read the private graph and must stay where they are."
-        ),
-        (
-            "The noise source is not protected against somebody who watches the machine of the "
-            "operator: running time, memory and terminal output are no part of the guarantee."
-        ),
-    ]
-    if facts.num_graphs is not None:
-        known.append(
-            "A synthetic relation may be a real one; by some methods and at a large epsilon "
-            "most of them are. Most statistics of synthetic graphs differ from the private ones."
-        )
-    if any(entry["mechanism"] == "gaussian" for entry in statement["entries"]):
-        known.append(
-            "Gaussian noise is drawn as floating-point numbers, whose rounding can leak in "
-            "principle; noise of integers is exact."
-        )
-    if statement.get("claimed_epsilon") is not None:
-        known.append(
-            f"The paper of the method counts epsilon {statement['claimed_epsilon']}, which is not "
-            "what is proved here."
-        )
-    return known
+        return [say("limits.no_guarantee")]
+    claimed = statement.get("claimed_epsilon")
+    return chosen(
+        "limits",
+        {
+            "run_folder": True,
+            "machine": True,
+            "synthetic": facts.num_graphs is not None,
+            "rounding": any(entry["mechanism"] == "gaussian" for entry in statement["entries"]),
+            "paper": claimed is not None,
+        },
+        claimed=claimed,
+    )

@@ -1,252 +1,105 @@
 """Unit of protection in words, for each neighboring relation."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from lightning_dpg.callbacks.card.facts import Facts, publishes_names
+from lightning_dpg.callbacks.card.sentences import chosen, say
 from lightning_dpg.privacy.budget import Budget, digits_up
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.meaning import group_budget
 
-_EVERYBODY = (
-    "What can be learned about somebody from everybody else: a release says what is common in the "
-    "data, and that may say much about a person whose own part is protected."
-)
-_CONTENT = (
-    "Amounts, dates, directions, texts and repetitions of a relation: the method reads only "
-    "whether two nodes are related."
-)
-_CONTENT_OF_DIRECTED = (
-    "Amounts, dates, texts and repetitions of a relation: the method reads only whether one node "
-    "is related to another, and in which direction."
-)
-_BOTH_DIRECTIONS = (
-    "A mutual relation as a whole: one in each direction is two relations, so that the relation of "
-    "two nodes in any direction is two units."
-)
 _PUBLIC_ATTRIBUTES = ("the node attributes,", "Node attributes are public")
 """How the assumption begins, here and in earlier versions."""
-_ATTRIBUTES = (
-    "Attributes of the nodes are published as they are, such as age or branch. A method that "
-    "learns links from them also shows how alike related nodes are."
-)
-
-
-class Unit(NamedTuple):
-    """One unit of protection.
-
-    Attributes:
-        name: The unit, singular.
-        plural: The same, plural.
-        question: What an attacker wants to know of one unit.
-        description: One unit, and when two data sets differ in it.
-        protected: Facts that the guarantee hides.
-        unprotected: Facts that it does not hide.
-        absent: Facts that the release does not hold at all.
-    """
-
-    name: str
-    plural: str
-    question: str
-    description: str
-    protected: list[str]
-    unprotected: list[str]
-    absent: list[str]
-
-
-def unit_of(statement: dict[str, Any], facts: Facts) -> Unit:
-    """Describe the unit of protection of a release."""
-    describe = {
-        Relation.EDGE: _edge,
-        Relation.NODE: _node,
-        Relation.LOCAL_GRAPH: _local,
-    }[Relation(statement["relation"])]
-    unit = describe(statement, facts)
-    if statement["epsilon"] != "inf":
-        condition = statement.get("condition")
-        only = f" All of this holds only if {condition}." if condition else ""
-        return unit._replace(description=unit.description + only)
-    return unit._replace(
-        description="There is no unit of protection, since the release has no guarantee.",
-        protected=[],
-        unprotected=["Everything: any fact of the private data may be read off the release."],
-    )
-
-
-_EDGES = {
-    "directed edge": "directed edge from one node to another",
-    "edge between the two sides": "edge between a left and a right node",
-}
 _KINDS = {"directed edge": "directed", "edge between the two sides": "bipartite"}
 
 
-def _records(statement: dict[str, Any]) -> list[str]:
-    return [str(entry.get("record")) for entry in statement["entries"]]
+def unit_of(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
+    """Describe the unit of protection of a release.
 
-
-def _record(statement: dict[str, Any]) -> str:
-    """Name the edge of the kind of the graph."""
-    named = (_EDGES[record] for record in _records(statement) if record in _EDGES)
-    return next(named, "undirected edge between two nodes")
+    Returns:
+        The unit, singular and plural, what it is and how many edges it holds at most; facts that
+        the guarantee hides, facts that it does not hide, and facts that the release does not hold.
+    """
+    relation = Relation(statement["relation"])
+    if statement["epsilon"] == "inf":
+        description, protected = say("no_guarantee.description"), []
+        not_protected = [say("no_guarantee.not_protected")]
+    else:
+        description, protected = _description(statement, facts), [_protected(relation, facts)]
+        not_protected = _not_protected(statement, facts)
+    content = "directed_content" if kind_of(statement) == "directed" else "content"
+    return {
+        "unit": say(f"{relation}.unit"),
+        "plural": say(f"{relation}.plural"),
+        "description": description,
+        "max_occurrences": facts.max_occurrences if facts.is_set else 1,
+        "protected": protected,
+        "not_protected": not_protected,
+        "not_in_the_release": chosen("absent", {content: relation is not Relation.LOCAL_GRAPH}),
+    }
 
 
 def kind_of(statement: dict[str, Any]) -> str:
     """Kind of one graph: undirected, directed or bipartite."""
-    return next((_KINDS[name] for name in _records(statement) if name in _KINDS), "undirected")
+    records = [str(entry.get("record")) for entry in statement["entries"]]
+    return next((_KINDS[record] for record in records if record in _KINDS), "undirected")
 
 
-def _content(statement: dict[str, Any]) -> str:
-    return _CONTENT_OF_DIRECTED if kind_of(statement) == "directed" else _CONTENT
+def _is_copied(facts: Facts) -> bool:
+    return (facts.max_occurrences or 1) > 1
 
 
-def _attributes(statement: dict[str, Any]) -> list[str]:
-    """Name attributes of nodes, which no noise protects."""
-    is_public = any(line.startswith(_PUBLIC_ATTRIBUTES) for line in statement["assumptions"])
-    return [_ATTRIBUTES] if is_public else []
-
-
-def _edge(statement: dict[str, Any], facts: Facts) -> Unit:
-    place, others = "", "all other relations"
-    if facts.is_set:
-        place, others = " of one graph of the set", "all other relations of all graphs"
-    description = (
-        f"One unit is one relation{place}: one {_record(statement)}. The guarantee "
-        "compares the release with that of the same data with this one relation added or removed."
+def _description(statement: dict[str, Any], facts: Facts) -> str:
+    relation = Relation(statement["relation"])
+    is_copied = relation is Relation.EDGE and _is_copied(facts)
+    description = say(
+        f"{relation}.{'copied_description' if is_copied else 'description'}",
+        place=say("edge.place") if facts.is_set else "",
+        record=say(f"record.{kind_of(statement)}"),
+        copies=facts.max_occurrences,
     )
-    if (copies := facts.max_occurrences or 1) > 1:
-        description = (
-            "One unit is one relation of the whole graph, which occurs in up to "
-            f"{copies} graphs of the set: all its copies are added or removed together."
-        )
-    return Unit(
-        name="relation",
-        plural="relations",
-        question="whether a relation exists",
-        description=description,
-        protected=[
-            (
-                f"Whether two given nodes are related, even if an attacker knows {others}, the "
-                "method and its settings."
-            )
-        ],
-        unprotected=[
-            _many(statement, "A customer with 50 relations", "relation"),
-            *([_BOTH_DIRECTIONS] if kind_of(statement) == "directed" else []),
-            *_nodes(statement, facts),
-            *_same_edge(facts),
-            *_attributes(statement),
-            _EVERYBODY,
-        ],
-        absent=[_content(statement)],
-    )
+    if condition := statement.get("condition"):
+        return say("protected.only_if", description=description, condition=condition)
+    return description
 
 
-def _node(statement: dict[str, Any], facts: Facts) -> Unit:
-    return Unit(
-        name="node",
-        plural="nodes",
-        question="whether a node has its relations or none",
-        description=(
-            "One unit is all relations of one node. The guarantee compares the release with that "
-            "of the same data in which all relations of this node are removed; the node itself "
-            "stays."
-        ),
-        protected=[
-            (
-                "Whether a node has any relation, and all its relations together, even if an "
-                "attacker knows the relations among all other nodes."
-            )
-        ],
-        unprotected=[
-            _twice(statement),
-            _many(statement, "A company of 50 nodes", "node"),
-            *_nodes(statement, facts),
-            *_attributes(statement),
-            _EVERYBODY,
-        ],
-        absent=[_content(statement)],
+def _protected(relation: Relation, facts: Facts) -> str:
+    others = say("edge.others_of_set" if facts.is_set else "edge.others")
+    return say(f"{relation}.protected", others=others)
+
+
+def _not_protected(statement: dict[str, Any], facts: Facts) -> list[str]:
+    relation, epsilon, delta = (statement[name] for name in ("relation", "epsilon", "delta"))
+    two, fifty = (group_budget(float(epsilon), float(delta), size) for size in (2, 50))
+    is_edge, is_node = relation == Relation.EDGE, relation == Relation.NODE
+    is_graph = (is_edge or is_node) and not facts.is_set
+    has_names = publishes_names(statement, facts)
+    attributes = any(line.startswith(_PUBLIC_ATTRIBUTES) for line in statement["assumptions"])
+    return chosen(
+        "not_protected",
+        {
+            "participation": relation == Relation.LOCAL_GRAPH,
+            "exchange": is_node and two.delta < 1,
+            "exchange_unproved": is_node and two.delta >= 1,
+            "group": fifty.delta < 1,
+            "group_unproved": fifty.delta >= 1,
+            "both_directions": is_edge and kind_of(statement) == "directed",
+            "graphs": (is_edge or is_node) and facts.is_set,
+            "names": is_graph and has_names,
+            "numbers": is_graph and not has_names,
+            "same_nodes": is_edge and facts.is_set and not _is_copied(facts),
+            "attributes": (is_edge or is_node) and attributes,
+            "everybody": True,
+        },
+        two=_amounts(two),
+        fifty=_amounts(fifty),
+        many=say(f"{relation}.many"),
+        counted=say(f"{relation}.counted"),
     )
 
 
-def _local(statement: dict[str, Any], facts: Facts) -> Unit:
-    return Unit(
-        name="graph of a client",
-        plural="graphs",
-        question="which of two graphs a client has",
-        description=(
-            "One unit is the whole graph of one client, with all its relations and features. The "
-            "guarantee compares the release with that of the same data in which this graph is "
-            "exchanged for any other one."
-        ),
-        protected=[
-            (
-                "Everything in the graph of one client: each relation, each feature of a node, and "
-                "all of them together, even if an attacker knows the graphs of all other clients."
-            )
-        ],
-        unprotected=[
-            (
-                "That a client takes part, the label of its graph, and the size of its graph as "
-                "far as the assumptions below say that it is public."
-            ),
-            _many(statement, "A person in the graphs of 50 clients", "graph"),
-            _EVERYBODY,
-        ],
-        absent=[],
-    )
-
-
-def _twice(statement: dict[str, Any]) -> str:
-    """State the protection against two changes of a node."""
-    epsilon, delta = _together(statement, 2)
+def _amounts(together: Budget) -> str:
+    epsilon, delta = f"epsilon {together.epsilon:.12g}", together.delta
     if delta >= 1:
-        proved = f", for which nothing is proved (epsilon {epsilon:.12g}, delta 1)."
-    else:
-        proved = f" and protected at {_amounts(epsilon, delta)} only."
-    return (
-        "A single relation that is added or removed, or a node whose relations are exchanged for "
-        f"others, is two such changes{proved}"
-    )
-
-
-def _many(statement: dict[str, Any], subject: str, unit: str) -> str:
-    epsilon, delta = _together(statement, 50)
-    if delta >= 1:
-        return (
-            f"{subject} is not protected: each {unit} counts, and for 50 of them together nothing "
-            f"is proved (epsilon {epsilon:.12g}, delta 1)."
-        )
-    return f"{subject} is protected at {_amounts(epsilon, delta)} only: each {unit} counts."
-
-
-def _together(statement: dict[str, Any], size: int) -> Budget:
-    return group_budget(float(statement["epsilon"]), float(statement["delta"]), size)
-
-
-def _amounts(epsilon: float, delta: float) -> str:
-    return f"epsilon {epsilon:.12g}" + (f" and delta {digits_up(delta, 3)}" if delta else "")
-
-
-def _nodes(statement: dict[str, Any], facts: Facts) -> list[str]:
-    if facts.is_set:
-        return [
-            (
-                "Which graphs there are, how many nodes each of them has, their labels and the "
-                "features of their nodes."
-            )
-        ]
-    if publishes_names(statement, facts):
-        return [
-            (
-                "Who is in the data: all nodes are published by their names. That A is a customer "
-                "is known, with whom A is related is protected."
-            )
-        ]
-    return ["How many nodes there are. Their names are not in the release."]
-
-
-def _same_edge(facts: Facts) -> list[str]:
-    if not facts.is_set or (facts.max_occurrences or 1) > 1:
-        return []
-    return [
-        "The same two nodes in several graphs: a relation in each of them is a unit of its own."
-    ]
+        return f"{epsilon}, delta 1"
+    return f"{epsilon} and delta {digits_up(delta, 3)}" if delta else epsilon

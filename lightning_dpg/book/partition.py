@@ -74,7 +74,7 @@ def group_summary(book: Book, group: str) -> dict[str, Any]:
 
 
 def grouped(parts: Sequence[Content]) -> dict[str, Any]:
-    """The same of what was read of all parts of a group."""
+    """As :func:`group_summary`, from parts that were read before."""
     found = [summarized(part) for part in parts]
     known = [part.known for part in parts]
     record = known[0].record

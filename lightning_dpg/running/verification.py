@@ -18,8 +18,8 @@ from typing import Any
 from jinja2 import UndefinedError
 
 from lightning_dpg import __version__
-from lightning_dpg.callbacks.card.document import NOT_SHIPPED
 from lightning_dpg.callbacks.card.pages import CARD, PAGE, in_markdown, pages
+from lightning_dpg.callbacks.card.sentences import say
 from lightning_dpg.callbacks.card.topics import TOPICS, parameters_of, statement_of
 from lightning_dpg.callbacks.checksums import SUMS, digest, files_of, read_sums
 from lightning_dpg.callbacks.release_writer import GENERATOR, STATEMENT
@@ -93,7 +93,8 @@ def warnings_of(release: Path) -> list[str]:
     content = _content(release)
     path = released_tensors(release)
     recipe, _ = read_recipe(path)
-    lines = [] if is_shipped(recipe["method"]) else [f"{recipe['method']}: {NOT_SHIPPED}"]
+    method = recipe["method"]
+    lines = [] if is_shipped(method) else [f"{method}: {say('product.not_shipped')}"]
     if content["epsilon"] == "inf":
         lines.append(NO_GUARANTEE)
     if is_old(release):
@@ -101,7 +102,7 @@ def warnings_of(release: Path) -> list[str]:
             "written by version 0.1.0, which wrote no checksums: nobody can tell whether its files "
             "are as they were"
         )
-    if content.get("schema_version", 1) < TIGHT and is_shipped(recipe["method"]):
+    if content.get("schema_version", 1) < TIGHT and is_shipped(method):
         condition = _rebuilt(path, content).condition()
         if condition is not None:
             lines.append(f"version 0.1.0 did not state that it holds only if {condition}")

@@ -16,34 +16,9 @@ from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import pay
 from tests import entries
-from tests.cards import card_of
+from tests.cards import card_of, entry, statement
 
 SOURCES = Path(lightning_dpg.__file__).parent
-
-
-def entry(mechanism="pure", key="num_edges", relation="edge", **amounts):
-    values = {"sensitivity": 1, "proof": "edge_count_sensitivity", "steps": 1, "sample_rate": 1.0}
-    values |= {"name": "number of edges", "key": key, "relation": relation, "mechanism": mechanism}
-    return values | {"record": "undirected edge", "public": {}} | amounts
-
-
-def statement(relation="edge", epsilon=1.0, delta=0.0, entries=None, **changes):
-    """A statement as of a method with one release."""
-    values = {
-        "method": "Any",
-        "mode": "plain",
-        "relation": relation,
-        "epsilon": epsilon,
-        "delta": delta,
-        "conditional": False,
-        "accountant": "sum of pure epsilons",
-        "steps": 0,
-        "guarantee": f"({epsilon}, {delta})-DP",
-        "assumptions": ["The node set is public."],
-        "entries": [entry(relation=relation, epsilon=epsilon)] if entries is None else entries,
-        "noise_source": "os",
-    }
-    return values | changes
 
 
 def rows(card, first):
@@ -152,6 +127,8 @@ def test_reads_are_told_by_their_mechanisms():
     )
     reports = entry(key="edge_reports", epsilon=math.log(99))
     assert "wrong with probability 0.01." in read_of(reports)["description"]
+    certain = entry(key="edge_reports", epsilon=1000.0)
+    assert "wrong with probability 0." in read_of(certain)["description"]
 
 
 @pytest.mark.parametrize("event", [Pure(0.5), Gaussian(1.3)])

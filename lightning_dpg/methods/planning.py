@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall, smallest_epsilon
 from lightning_dpg.privacy.calibration import max_steps
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
@@ -23,6 +24,17 @@ Reads = Mapping[str, LedgerEntry]
 def by_key(plan: Sequence[LedgerEntry]) -> Reads:
     """Planned reads by their keys."""
     return {read.key: read for read in plan}
+
+
+def check_shares(**shares: float) -> None:
+    """Refuse shares of a budget that are not positive, or that leave no positive rest.
+
+    Raises:
+        Refusal: If a share is out of range.
+    """
+    if not min(shares.values()) > 0 or not sum(shares.values()) < 1:
+        names = ", ".join(f"{name} {share:g}" for name, share in shares.items())
+        raise Refusal(f"shares must be positive and add up to less than 1, got {names}")
 
 
 def keeps(plan: Plan, budget: Budget, steps: int) -> bool:

@@ -23,7 +23,6 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.main import main
 from lightning_dpg.methods import DPGVAE, ErdosRenyiSet
-from lightning_dpg.methods.graph_set.base import NUM_EDGES
 from lightning_dpg.nn.graph_vae import CONTEXT_DIM
 from lightning_dpg.privacy import aggregation_perturbation as aggregation
 from lightning_dpg.privacy import mechanisms
@@ -159,7 +158,11 @@ def test_counts_weigh_as_their_likelihood_ratio_also_where_canaries_share_a_grap
     pairs, epsilon = [(0, 2), (0, 3), (2, 3), (4, 7)], 0.7
     method = ErdosRenyiSet()
     method.sizes = SIZES
-    method.ledger.spend(entry(NUM_EDGES, mechanism="pure", epsilon=epsilon, noise_multiplier=0.0))
+    method.ledger.spend(
+        entry(
+            "number of edges of each graph", mechanism="pure", epsilon=epsilon, noise_multiplier=0.0
+        )
+    )
     found = scored(method, "num_edges_per_graph", torch.tensor(noisy), torch.tensor(pairs), KNOWN)
 
     def likelihood(adjacency):

@@ -5,6 +5,7 @@ import functools
 import inspect
 import math
 import warnings
+from collections import Counter
 
 import networkx as nx
 import pytest
@@ -18,6 +19,7 @@ from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods import GraphFeatureRelease, PrivateModule, Synthesizer
+from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.graphs import EXTREMES, edges_of
 from tests.small_methods import METHODS, SHORT, made
@@ -197,6 +199,26 @@ def test_released_state_restores_it(name):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-12)  # sums may round otherwise
 
 
+def costs(entries):
+    """Steps of each read, whose sensitivity may follow from earlier releases."""
+    steps = Counter()
+    for entry in entries:
+        steps[entry.key, entry.relation, entry.event, entry.proof, entry.record] += entry.steps
+    return steps
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in METHODS if METHODS[name].plan is not PrivateModule.plan]
+)
+def test_what_is_planned_is_spent(name):
+    graph = RICH if reads_one_graph(name) else None
+    for epsilon in epsilons(name):
+        method = fitted(name, graph, epsilon)
+        if isinstance(method, PrivateModule):
+            steps = max(entry.steps for entry in method.ledger.entries)
+            assert costs(method.plan(Budget(epsilon, DELTA), steps)) == costs(method.ledger.entries)
+
+
 def shares_of(name):
     """Defaults of the settings that are shares."""
     settings = inspect.signature(METHODS[name]).parameters
@@ -219,7 +241,14 @@ def test_shares_that_leave_nothing_are_refused(name):
     refused(name, **dict.fromkeys(together, 1 / len(together)))
 
 
-def test_a_method_has_at_most_three_bases_of_ours():
-    for method in METHODS.values():
-        ours = [base for base in method.__mro__ if base.__module__.startswith("lightning_dpg.")]
-        assert len(ours) <= 4, ours
+def guarantee(method):
+    """What a class promises, apart from its numbers, and whether it is that of a paper."""
+    is_published = method.__name__.endswith("AsPublished")
+    return method.relation, method.is_pure, method.adds_noise, is_published
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_no_method_inherits_from_one_with_another_guarantee(name):
+    method = METHODS[name]
+    for base in set(METHODS.values()).intersection(method.__mro__):
+        assert guarantee(base) == guarantee(method), base

@@ -157,9 +157,9 @@ def test_ledger_is_the_list_written_by_hand():
     expected = ("edge_gradient", "gaussian", 1.0, 0.1, 30)
     assert (
         entry.key,
-        entry.mechanism,
+        entry.event.mechanism,
         entry.sensitivity,
-        entry.sample_rate,
+        entry.event.sample_rate,
         entry.steps,
     ) == expected
     assert [entry] == method.plan(Budget(4.0, 1e-4), 30)
@@ -167,7 +167,7 @@ def test_ledger_is_the_list_written_by_hand():
     renyi = get_noise_multiplier(
         target_epsilon=4.0, target_delta=1e-4, sample_rate=0.1, steps=30, accountant="rdp"
     )
-    assert 0.85 * renyi < entry.noise_multiplier <= renyi
+    assert 0.85 * renyi < entry.event.noise_multiplier <= renyi
     assert not method.ledger.affords(*method.step_entries())
 
 
@@ -182,16 +182,16 @@ def test_the_method_of_the_documentation_books_what_is_written_by_hand(tmp_path,
     method = fit(names["EdgeLSTM"](24, 132), max_epochs=1)
     (entry,) = method.ledger.entries
     assert (entry.key, entry.proof) == ("edge_gradient", "edge_gradient_sensitivity")
-    assert (entry.mechanism, entry.sensitivity, entry.record) == (
+    assert (entry.event.mechanism, entry.sensitivity, entry.record) == (
         "gaussian",
         1.0,
         "undirected edge",
     )
-    assert (entry.sample_rate, entry.steps) == (0.1, 10)
+    assert (entry.event.sample_rate, entry.steps) == (0.1, 10)
     renyi = get_noise_multiplier(
         target_epsilon=4.0, target_delta=1e-4, sample_rate=0.1, steps=10, accountant="rdp"
     )
-    assert 0.85 * renyi < entry.noise_multiplier <= renyi
+    assert 0.85 * renyi < entry.event.noise_multiplier <= renyi
     assert not {name for name in vars(method.network.out) if "sample" in name}
 
 
@@ -293,7 +293,7 @@ def test_noise_follows_the_sensitivity_and_not_the_clipping_norm():
     # 2 S w = 1 is the sensitivity, so that 3 is the standard deviation.
     assert float(weights.grad.std()) == pytest.approx(3.0, rel=0.03)
     (entry,) = ledger.entries
-    assert (entry.sensitivity, entry.noise_multiplier, entry.record) == (
+    assert (entry.sensitivity, entry.event.noise_multiplier, entry.record) == (
         1.0,
         3.0,
         rounds.entry.record,
@@ -312,7 +312,7 @@ def test_other_releases_are_paid_for_beside_the_rounds():
     )
     (alone,), (beside,) = (federated().planned(budget, 8, other) for other in ([], [count]))
     assert alone.steps == beside.steps == 8
-    assert beside.noise_multiplier > 1.5 * alone.noise_multiplier
+    assert beside.event.noise_multiplier > 1.5 * alone.event.noise_multiplier
     ledger = PrivacyLedger(Relation.LOCAL_GRAPH)
     ledger.budget = budget
     assert ledger.affords(count, beside)

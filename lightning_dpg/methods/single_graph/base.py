@@ -1,7 +1,6 @@
 """Synthesizers that read the graph once, without gradient descent."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -12,15 +11,13 @@ from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.pair_space import PairSpace, UndirectedPairs
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource, HoldsStatistics
 from lightning_dpg.interfaces import GraphRecords
+from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
 from lightning_dpg.privacy.sensitivity import (
     edge_count_sensitivity,
     node_edge_count_sensitivity,
 )
-
-Reads = Mapping[str, LedgerEntry]
-"""Planned reads of a run by their keys."""
 
 
 class OneShotSynthesizer(Synthesizer):
@@ -58,8 +55,8 @@ class OneShotSynthesizer(Synthesizer):
     def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
         """Make the releases, unless a resumed run has made them."""
         if not self.is_released:
-            reads = {read.key: read for read in self.plan(self.budget, 1)}
-            self.release(statistics_of(batch, self.space), reads)
+            source = statistics_of(batch, self.space)
+            self.release(source, by_key(self.plan(self.budget, 1)))
             self.is_released.fill_(True)
         self.trainer.should_stop = True
 

@@ -5,12 +5,8 @@ import math
 from torch import Tensor
 
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.methods.single_graph.base import Reads
-from lightning_dpg.methods.single_graph.degree_release import (
-    check_shares,
-    degree_entries,
-    release_degrees,
-)
+from lightning_dpg.methods.planning import Reads, check_shares
+from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.single_graph.label_groups import (
     GUARD,
     LabelSampler,

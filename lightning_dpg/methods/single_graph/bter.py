@@ -14,12 +14,9 @@ from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.expected_degrees import MANY_EDGES
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_lacking, stub_mixing
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, Reads
-from lightning_dpg.methods.single_graph.degree_release import (
-    check_shares,
-    degree_entries,
-    release_degrees,
-)
+from lightning_dpg.methods.planning import Reads, check_shares
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
 from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity, wedge_sensitivity

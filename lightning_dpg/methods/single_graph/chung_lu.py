@@ -7,12 +7,9 @@ from torch import Tensor
 
 from lightning_dpg.graph.expected_degrees import chung_lu_pieces, edges_by_degrees
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, Reads
-from lightning_dpg.methods.single_graph.degree_release import (
-    check_shares,
-    degree_entries,
-    release_degrees,
-)
+from lightning_dpg.methods.planning import Reads, check_shares
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry
 

@@ -7,10 +7,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.counts import fitting_counts
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.methods.single_graph.base import Reads, noisy_num_edges, num_edges_entry
+from lightning_dpg.methods.planning import Reads, check_shares
+from lightning_dpg.methods.single_graph.base import noisy_num_edges, num_edges_entry
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
@@ -25,17 +25,6 @@ _DITHER = 0.7
 _SIMULATIONS = 20
 _ROUNDS = 2
 _TINY = float(np.finfo(np.float64).tiny)
-
-
-def check_shares(**shares: float) -> None:
-    """Refuse shares of a budget that are not positive, or that leave no positive rest.
-
-    Raises:
-        Refusal: If a share is out of range.
-    """
-    if not min(shares.values()) > 0 or not sum(shares.values()) < 1:
-        names = ", ".join(f"{name} {share:g}" for name, share in shares.items())
-        raise Refusal(f"shares must be positive and add up to less than 1, got {names}")
 
 
 def degree_entries(

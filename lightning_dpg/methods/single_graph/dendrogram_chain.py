@@ -24,13 +24,12 @@ from lightning_dpg.graph.dendrogram import (
 )
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import GraphRecords
+from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import (
     OneShotSynthesizer,
-    Reads,
     noisy_num_edges,
     num_edges_entry,
 )
-from lightning_dpg.methods.single_graph.degree_release import check_shares
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Event, LedgerEntry, Pure
 from lightning_dpg.privacy.noise import NoiseSource

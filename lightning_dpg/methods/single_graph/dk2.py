@@ -4,13 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.methods.single_graph.base import Reads
+from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.degree_mixing import DEGREE_SHARES, JointDegreeSynthesizer
-from lightning_dpg.methods.single_graph.degree_release import (
-    check_shares,
-    degree_entries,
-    release_degrees,
-)
+from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
 from lightning_dpg.privacy.sensitivity import weighted_joint_degree_sensitivity

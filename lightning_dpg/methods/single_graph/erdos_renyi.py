@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.base import (
     OneShotSynthesizer,
-    Reads,
     noisy_num_edges,
     num_edges_entry,
 )

@@ -16,7 +16,8 @@ from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.label_blocks import GroupedLabels
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, Reads
+from lightning_dpg.methods.planning import Reads, by_key
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.guard import check_guard, flip_rate, guard_epsilon, guarded
@@ -148,7 +149,7 @@ class LabelSampler(OneShotSynthesizer):
         if GUARD in reads:
             numbers = self.pay(reads[GUARD], numbers, flipped)
             self.ledger = PrivacyLedger(self.relation)
-            reads = {read.key: read for read in self.reads_behind(budget)}
+            reads = by_key(self.reads_behind(budget))
         else:
             numbers = flipped(numbers, self.noise)
         try:

@@ -6,12 +6,8 @@ import torch
 from torch import Tensor
 
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.methods.single_graph.base import (
-    Reads,
-    node_num_edges_entry,
-    noisy_num_edges,
-)
-from lightning_dpg.methods.single_graph.degree_release import check_shares
+from lightning_dpg.methods.planning import Reads, check_shares
+from lightning_dpg.methods.single_graph.base import node_num_edges_entry, noisy_num_edges
 from lightning_dpg.methods.single_graph.label_groups import (
     GUARD,
     LabelSampler,

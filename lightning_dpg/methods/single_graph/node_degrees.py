@@ -12,7 +12,8 @@ from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.degree_projection import project_degrees
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.graph.stubs import link_pairs, pair_lacking
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, Reads
+from lightning_dpg.methods.planning import Reads
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import smooth_descent
 from lightning_dpg.methods.single_graph.privcom.max_degree import check_max_degree
 from lightning_dpg.privacy.budget import Budget

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.methods.single_graph.base import Reads
+from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.degree_mixing import (
     DEGREE_SHARES,
     FEWER_CELLS,
@@ -17,11 +17,7 @@ from lightning_dpg.methods.single_graph.degree_mixing import (
     JointDegreeSynthesizer,
     has_too_many_cells,
 )
-from lightning_dpg.methods.single_graph.degree_release import (
-    check_shares,
-    degree_entries,
-    release_degrees,
-)
+from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import laplace_tail_bound
 from lightning_dpg.privacy.events import Approximate, LedgerEntry, Pure

@@ -27,7 +27,6 @@ from lightning_dpg.methods import (
     LDPGromovWasserstein,
     LDPGromovWassersteinAsPublished,
 )
-from lightning_dpg.methods.graph_features.ldp_gw.base import UPDATES
 from lightning_dpg.methods.graph_features.ldp_gw.clients import (
     LocalTraining,
     build_clients,
@@ -36,7 +35,6 @@ from lightning_dpg.methods.graph_features.ldp_gw.clients import (
     weighted_update,
 )
 from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs, scaled
-from lightning_dpg.methods.graph_features.ldp_gw.reports import REPORTS
 from lightning_dpg.nn.node_encoders import GCN
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.sensitivity import client_update_sensitivity
@@ -59,6 +57,9 @@ def small_graphs(features=False):
     return graphs
 
 
+UPDATES, REPORTS = "sum of client updates", "reports of embeddings"
+
+
 def fit(kind=LDPGromovWasserstein, graphs=None, *, epsilon=math.inf, delta=1e-5, **options):
     pl.seed_everything(0, verbose=False)
     method = kind(**{"width": 4, "num_clients": 3, "local_epochs": 2, "rounds": 3} | options)
@@ -69,7 +70,8 @@ def fit(kind=LDPGromovWasserstein, graphs=None, *, epsilon=math.inf, delta=1e-5,
 
 
 def booked(method):
-    return [(e.name, e.mechanism, e.epsilon, e.steps) for e in method.ledger.entries]
+    names = ("name", "mechanism", "epsilon", "steps")
+    return [tuple(entry.to_dict()[name] for name in names) for entry in method.ledger.entries]
 
 
 def test_reports_cost_the_whole_budget_and_are_made_once():
@@ -166,8 +168,8 @@ def test_gaussian_noise_needs_a_delta(kind, options, message):
 def test_private_rounds_and_reports_spend_the_budget_together():
     method = fit(weights="private", epsilon=8.0, weights_share=0.25, rounds=2, max_update_norm=0.5)
     updates, reports = method.ledger.entries
-    assert (updates.name, updates.mechanism, updates.steps) == (UPDATES, "gaussian", 2)
-    assert reports.epsilon == 6.0
+    assert (updates.name, updates.event.mechanism, updates.steps) == (UPDATES, "gaussian", 2)
+    assert reports.event.epsilon == 6.0
     assert {updates.relation, reports.relation} == {"local_graph"}
     parts = partition_dirichlet(LABELS, method.train_mask, 3, 1.0, 0)
     assert method.plan(Budget(8.0, 1e-5), 1) == method.ledger.entries
@@ -190,7 +192,7 @@ def test_curated_rounds_read_noisy_sums_alone():
     inputs, edges = method.encoder_inputs(method.records)
     assert edges.numel() == 0
     entry = method.ledger.entries[0]
-    noise_std = entry.sensitivity * entry.noise_multiplier
+    noise_std = entry.sensitivity * entry.event.noise_multiplier
     torch.testing.assert_close(inputs, scaled(method.rows, 1, noise_std))
 
 
@@ -289,7 +291,7 @@ def test_the_published_method_claims_the_epsilon_of_the_reports():
     method = fit(LDPGromovWassersteinAsPublished)
     assert method.plan(Budget(math.inf, 1e-5), 1) == method.ledger.entries
     assert method.claimed_epsilon(1e-5) == pytest.approx(1 / 5)
-    assert method.ledger.entries[-1].epsilon == pytest.approx(1 / 5)
+    assert method.ledger.entries[-1].event.epsilon == pytest.approx(1 / 5)
     assert math.isinf(method.ledger.epsilon(1e-5))
     assert sorted(method.features.unique().tolist()) == [-1, 0, 1]
     assert fit(epsilon=3.0).claimed_epsilon(1e-5) is None

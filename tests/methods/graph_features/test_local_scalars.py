@@ -54,8 +54,8 @@ def test_a_fit_releases_estimates_near_the_statistics():
     graphs = labelled()
     method, _ = fitted(graphs, 40.0, BOTH)
     (entry,) = method.ledger.entries
-    assert (entry.relation, entry.mechanism) == ("local_graph", "pure")
-    assert (entry.epsilon, entry.sensitivity, method.ledger.epsilon(0.0)) == (40.0, 2, 40.0)
+    assert (entry.relation, entry.event.mechanism) == ("local_graph", "pure")
+    assert (entry.event.epsilon, entry.sensitivity, method.ledger.epsilon(0.0)) == (40.0, 2, 40.0)
     exact, _ = fitted(graphs, math.inf, BOTH)
     np.testing.assert_allclose(method.features, exact.features, atol=0.01)
     assert not exact.ledger.entries[0].event.protects

@@ -28,6 +28,7 @@ from lightning_dpg.methods import (
 from lightning_dpg.methods.graph_features.graph_kernel import GraphKernel
 from lightning_dpg.methods.graph_features.private_kernel.base import geometric_kernels
 from lightning_dpg.methods.graph_features.private_kernel.counts import counted
+from lightning_dpg.methods.planning import by_key
 from lightning_dpg.privacy.ledger import Budget
 from tests.training import quiet_trainer
 
@@ -86,13 +87,13 @@ def test_noise_has_the_booked_scale(tmp_path):
         zip(method.ledger.entries, (6, 42), weights, strict=True)
     ):
         assert entry.sensitivity == sensitivity
-        assert entry.epsilon == pytest.approx(2 * weight / sum(weights))
+        assert entry.event.epsilon == pytest.approx(2 * weight / sum(weights))
         noise = method.features[:-1, column]
-        ratio = math.exp(-entry.epsilon / sensitivity)
+        ratio = math.exp(-entry.event.epsilon / sensitivity)
         std = math.sqrt(2 * ratio) / (1 - ratio)
         assert float(noise.std()) == pytest.approx(std, rel=0.15)
         assert abs(float(noise.mean())) < 5 * std / math.sqrt(4000)
-        assert method.noise_scales[column] == pytest.approx(sensitivity / entry.epsilon)
+        assert method.noise_scales[column] == pytest.approx(sensitivity / entry.event.epsilon)
 
 
 def empty(num_nodes):
@@ -103,11 +104,11 @@ def test_gaussian_noise_covers_all_counts_together(tmp_path):
     settings = {"features": ["edges", "w", "gk-c3"], "length": 2, "max_degree": 3}
     method = fitted(tmp_path, 1.0, 1e-5, kind=GaussianGraphKernel, **settings)
     (entry,) = method.ledger.entries
-    assert entry.mechanism == "gaussian"
+    assert entry.event.mechanism == "gaussian"
     assert method.ledger.epsilon(1e-5) == pytest.approx(1.0, rel=1e-3)
     plan = method.counts
     roots = np.concatenate([[math.sqrt(one.sensitivity)] * len(one.columns) for one in plan])
-    expected = roots * entry.sensitivity * entry.noise_multiplier
+    expected = roots * entry.sensitivity * entry.event.noise_multiplier
     assert np.allclose(method.noise_scales, expected)
     # All graphs of 5 nodes, as one set.
     nodes = torch.arange(2**10).repeat_interleave(5)
@@ -129,11 +130,11 @@ def test_the_published_noise_has_the_epsilon_of_the_paper_beside(tmp_path):
     method = fitted(tmp_path, 3.0, kind=PrivateGraphKernelAsPublished, **settings)
     # Two counts of the printed changes 2 and 2 * 2 * 4, while 6 and 42 are what an edge can do.
     printed = 3.0 / (6 / (2 * 2) + 42 / (2 * 16))
-    assert [entry.epsilon for entry in method.ledger.entries] == pytest.approx(
+    assert [entry.event.epsilon for entry in method.ledger.entries] == pytest.approx(
         [printed * 6 / 4, printed * 42 / 32]
     )
     assert method.claimed_epsilon(0.0) == pytest.approx(printed)
-    scales = [entry.sensitivity / entry.epsilon for entry in method.ledger.entries]
+    scales = [entry.sensitivity / entry.event.epsilon for entry in method.ledger.entries]
     assert scales == pytest.approx([2 * 2 / printed, 2 * 16 / printed])
 
 
@@ -141,7 +142,7 @@ def test_the_published_noise_has_the_epsilon_of_the_paper_beside(tmp_path):
 def test_samples_spend_the_budget(tmp_path, sampling):
     settings = {"features": ["gk-a3", "gk-a4"], "max_degree": 4, "sampling": sampling}
     method = fitted(tmp_path, 2.0, sample_rate=0.3, num_samples=5, **settings)
-    booked = [entry.epsilon for entry in method.ledger.entries]
+    booked = [entry.event.epsilon for entry in method.ledger.entries]
     assert math.fsum(booked) == pytest.approx(2.0)
     # 3 edges move, and with them all sets that contain one: (2 / k) C(3 k, k - 2) in trees.
     moved = [6, 33]
@@ -190,7 +191,7 @@ def lower_bound(epsilon, confidence, kind=PrivateGraphKernel, **settings):
         method = kind(["gk-a3"], max_degree=3, num_samples=1, **settings)
         method.ledger.budget = budget = Budget(epsilon, 0.0)
         graphs = Copies(star_and_single_edges(degree), 4000)
-        released = method.release_features(graphs, budget)["features"]
+        released = method.release_features(graphs, by_key(method.plan(budget, 1)))["features"]
         found.append(int((released[:, 0] > 400).sum()))
     return many_runs_lower_bound(found[0], 4000, found[1], 4000, 0.0, confidence), method
 
@@ -228,7 +229,7 @@ def test_score_is_the_likelihood_ratio(tmp_path):
                 graph.add_edge(*(node - starts[number] for node in pair))
             counts = [graph.number_of_edges(), *walks_of(graph, 2)]
             off = np.abs(method.features[number].numpy() - counts)
-            rates = [entry.epsilon / entry.sensitivity for entry in method.ledger.entries]
+            rates = [entry.event.epsilon / entry.sensitivity for entry in method.ledger.entries]
             likelihoods.append(-float(off @ rates))
         assert score == pytest.approx(likelihoods[0] - likelihoods[1])
 
@@ -242,7 +243,7 @@ def test_new_graphs_go_through_the_same_mechanism(tmp_path):
     assert found["labels"].tolist() == [0, 1] * 4
     assert found["features"].shape == (8, 1)
     (entry,) = method.ledger.entries
-    assert entry.epsilon == pytest.approx(50)
+    assert entry.event.epsilon == pytest.approx(50)
     written = tmp_path / "predictions"
     assert (written / "labels.txt").read_text().split() == ["0", "1"] * 4
     assert json.loads((written / "privacy.json").read_text())["epsilon"] == 50
@@ -351,7 +352,8 @@ def refuses(kind, settings, said):
     with pytest.raises(MisconfigurationException, match=said) as refusal:
         method = kind(**settings)
         method.check_budget(Budget(1.0, 0.0))
-        method.release_features(Copies(nx.path_graph(4), 2), Budget(1.0, 0.0))
+        reads = by_key(method.plan(Budget(1.0, 0.0), 1))
+        method.release_features(Copies(nx.path_graph(4), 2), reads)
     assert len(str(refusal.value).splitlines()) <= 5
 
 

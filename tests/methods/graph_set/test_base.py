@@ -14,9 +14,10 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.subgraph import SubgraphDataModule
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.methods.graph_set.base import NUM_EDGES, GraphSetSynthesizer
+from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.metrics.graph_sets import set_differences
-from lightning_dpg.privacy.ledger import Budget
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import Pure
 from tests.scoring import scored
 from tests.training import quiet_trainer
 
@@ -35,7 +36,8 @@ class Paths(GraphSetSynthesizer):
         return dict(self.state_dict())
 
     def training_step(self, batch, batch_idx):
-        self.release_num_edges_per_graph(self.trainer.datamodule.edges, math.inf)
+        read = self.num_edges_entry(math.inf)
+        self.release_num_edges_per_graph(self.trainer.datamodule.edges, read)
         self.trainer.should_stop = True
 
     def configure_optimizers(self):
@@ -83,9 +85,10 @@ def test_numbers_of_edges_are_booked_and_possible(seed, epsilon, occurrences):
     edges = torch.tensor(list(nx.disjoint_union_all(graphs).edges)).view(-1, 2)
     method = paths()
     method.max_occurrences = occurrences
-    method.release_num_edges_per_graph(edges, epsilon)
+    method.release_num_edges_per_graph(edges, method.num_edges_entry(epsilon))
     (entry,) = method.ledger.entries
-    assert (entry.name, entry.mechanism, entry.epsilon) == (NUM_EDGES, "pure", epsilon)
+    assert entry.name == "number of edges of each graph"
+    assert entry.event == Pure(epsilon)
     assert entry.sensitivity == occurrences
     assert all(0 <= m <= n * (n - 1) // 2 for m, n in zip(method.num_edges, SIZES, strict=True))
     if math.isinf(epsilon):
@@ -95,9 +98,10 @@ def test_numbers_of_edges_are_booked_and_possible(seed, epsilon, occurrences):
 def test_nothing_is_released_beyond_the_budget():
     method = paths()
     method.ledger.budget = Budget(1.0, 0.0)
-    method.release_num_edges_per_graph(torch.tensor([[0, 1]]), 0.9)
+    edges = torch.tensor([[0, 1]])
+    method.release_num_edges_per_graph(edges, method.num_edges_entry(0.9))
     with pytest.raises(ValueError, match="the budget is 0"):
-        method.release_num_edges_per_graph(torch.tensor([[0, 1]]), 0.2)
+        method.release_num_edges_per_graph(edges, method.num_edges_entry(0.2))
 
 
 def test_score_is_the_density_of_the_pairs_graph():
@@ -111,7 +115,7 @@ def test_score_is_the_likelihood_ratio_of_the_noise(noisy):
     # The third graph has the edge {4, 5} for certain, and {6, 7} by a coin.
     known, pairs = make_graph(torch.tensor([[0, 1], [4, 5]]), 13), torch.tensor([[6, 7]])
     method = paths()
-    method.release_num_edges_per_graph(torch.tensor([[0, 1]]), 0.7)
+    method.release_num_edges_per_graph(torch.tensor([[0, 1]]), method.num_edges_entry(0.7))
     ratio = math.log(math.exp(-0.7 * abs(noisy - 2)) / math.exp(-0.7 * abs(noisy - 1)))
     released = torch.tensor([1, 0, noisy, 0])
     found = scored(method, "num_edges_per_graph", released, pairs, known)

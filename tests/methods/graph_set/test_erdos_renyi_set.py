@@ -68,7 +68,7 @@ def test_all_sets_of_pairs_are_equally_likely():
 def test_edges_that_occur_often_cost_more_noise(tmp_path):
     method = ErdosRenyiSet()
     fit(tmp_path, method, SubgraphDataModule(size=40, max_occurrences=4), 3.0)
-    assert [(e.sensitivity, e.epsilon) for e in method.ledger.entries] == [(4, 3.0)]
+    assert [(e.sensitivity, e.event.epsilon) for e in method.ledger.entries] == [(4, 3.0)]
 
 
 def test_a_budget_is_asked_for(tmp_path):

@@ -23,8 +23,7 @@ from lightning_dpg.methods import (
     DPGGANAsPublished,
     DPGVAEAsPublished,
 )
-from lightning_dpg.methods.graph_set.graph_vae import edge_training
-from lightning_dpg.methods.graph_set.graph_vae.edge_training import private_half
+from lightning_dpg.methods.graph_set.graph_vae import dp_graph_vae
 from lightning_dpg.metrics.functional import triangles
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
@@ -34,6 +33,7 @@ from tests.training import quiet_trainer
 
 # Two latent vectors of 8 are one block of 16 draws, so that fewer edges draw the same ones.
 SMALL = {"feature_dim": 4, "hidden_dim": 8, "latent_dim": 8, "sample_rate": 0.25}
+FIELDS = ("name", "mechanism", "sensitivity", "epsilon", "sample_rate", "steps")
 PRIVATE = [DPGVAE, DPGGAN]
 PUBLISHED = [DPGVAEAsPublished, DPGGANAsPublished]
 
@@ -66,10 +66,7 @@ def sampled(module, seed=0):
 def test_ledger_of_a_run_is_the_list_written_by_hand(method):
     shares = {"count_share": 0.25, "aggregation_share": 0.5}
     module = fit(small(method, max_grad_norm=1.0, hops=2, **shares))
-    booked = [
-        (e.name, e.mechanism, e.sensitivity, e.epsilon, e.sample_rate, e.steps)
-        for e in module.ledger.entries
-    ]
+    booked = [tuple(entry.to_dict()[field] for field in FIELDS) for entry in module.ledger.entries]
     assert booked == [
         ("number of edges of each graph", "pure", 1, 1.0, 1.0, 1),
         ("sums over neighbors, hop 1", "gaussian", 2**0.5, 0.0, 1.0, 1),
@@ -77,7 +74,7 @@ def test_ledger_of_a_run_is_the_list_written_by_hand(method):
         ("gradient of edges", "gaussian", 1.0, 0.0, 0.25, 8),
     ]
     # Two hops on half of the budget's zCDP parameter: a quarter for each, which is twice the noise.
-    hops = [entry.noise_multiplier for entry in module.ledger.entries[1:3]]
+    hops = [entry.event.noise_multiplier for entry in module.ledger.entries[1:3]]
     assert hops == pytest.approx([2 * gaussian_sigma(4.0, 1e-4)] * 2)
     assert 0.999 * 4.0 < module.ledger.headline(1e-4)[0] <= 4.0
 
@@ -88,8 +85,8 @@ def halves(module, edges):
     module._noise = NoiseSource(unsafe_seed=1)
     torch.manual_seed(3)
     module.zero_grad()
-    with patch.object(edge_training, "secret_generator", lambda: torch.Generator().manual_seed(2)):
-        private_half(module, module.autoencoder, module.dpsgd, edges)
+    with patch.object(dp_graph_vae, "secret_generator", lambda: torch.Generator().manual_seed(2)):
+        module._private_term(edges)
     private = gradient(module)
     module.zero_grad()
     module._public_terms()
@@ -142,7 +139,7 @@ def test_the_public_random_stream_does_not_know_the_size_of_the_batch(method):
     states = []
     for count in (0, 3, 40):
         torch.manual_seed(0)
-        private_half(module, module.autoencoder, module.dpsgd, edges[:count])
+        module._private_term(edges[:count])
         module._public_terms()
         states.append(torch.get_rng_state())
     assert torch.equal(states[0], states[1])
@@ -184,7 +181,7 @@ def test_the_published_variant_claims_by_its_formula_and_guarantees_nothing(meth
     assert not isinstance(module, (DPGVAE, DPGGAN))
     fit(module, math.inf, 1e-5, max_epochs=3)
     assert module.ledger.epsilon(1e-5) == math.inf
-    assert [e.mechanism for e in module.ledger.entries] == ["non_private"]
+    assert [e.event.mechanism for e in module.ledger.entries] == ["non_private"]
     expected = 2 * 0.25 * math.sqrt(12 * math.log(1e5)) / 5.0
     assert module.claimed_epsilon(1e-5) == pytest.approx(expected)
     assert any("exact numbers of edges" in text for text in module.assumptions)
@@ -246,7 +243,7 @@ def test_without_privacy_it_learns_cliques_and_draws_them_from_the_prior(method)
     torch.manual_seed(0)
     module = method(kl_weight=0.1, learning_rate=0.02, sample_rate=0.5)
     fit(module, math.inf, None, graphs, max_epochs=50)
-    assert [entry.mechanism for entry in module.ledger.entries] == ["non_private"]
+    assert [entry.event.mechanism for entry in module.ledger.entries] == ["non_private"]
     drawn = module.sample_set(torch.Generator().manual_seed(0))
     uniform = [nx.gnm_random_graph(len(g), g.number_of_edges(), seed=0) for g in graphs]
     expected = sum(sum(nx.triangles(graph).values()) / 3 for graph in uniform)

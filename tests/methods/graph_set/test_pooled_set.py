@@ -72,7 +72,7 @@ def test_a_resumed_run_releases_nothing_again(tmp_path):
         "pooled_triangles",
         "pooled_components",
     ]
-    assert sum(entry.epsilon for entry in method.ledger.entries) == pytest.approx(2.0)
+    assert sum(entry.event.epsilon for entry in method.ledger.entries) == pytest.approx(2.0)
     resumed = PooledSet()
     checkpoint = trainer.checkpoint_callback.best_model_path
     fit(tmp_path, resumed, GraphSetDataModule(SPARSE), 2.0, ckpt_path=checkpoint)

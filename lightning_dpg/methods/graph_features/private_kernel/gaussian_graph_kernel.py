@@ -87,10 +87,11 @@ class GaussianGraphKernel(GraphCounts):
     def protected_counts(self, records: GraphSetRecords, plan: Sequence[LedgerEntry]) -> Tensor:
         """Release counts with Gaussian noise, shape ``(G, F)``."""
         (read,) = plan
+        assert isinstance(read.event, Gaussian)
         roots = torch.tensor(
             [math.sqrt(one.sensitivity) for one in self.counts for _ in one.columns],
             dtype=torch.double,
         )
         noisy = self.pay(read, torch.cat(self.private_counts(records), dim=1) / roots)
-        self.noise_scales = roots * read.scale
+        self.noise_scales = roots * read.sensitivity * read.event.noise_multiplier
         return noisy * roots

@@ -11,8 +11,8 @@ from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.graph_set.graph_vae.base import GraphAutoencoder
 from lightning_dpg.methods.graph_set.graph_vae.decoding import with_context
 from lightning_dpg.methods.graph_set.graph_vae.noisy_sums import NoisySums
+from lightning_dpg.methods.planning import check_shares
 from lightning_dpg.methods.private_training import PrivateTraining
-from lightning_dpg.methods.single_graph.degree_release import check_shares
 from lightning_dpg.nn.graph_vae import (
     CONTEXT_DIM,
     PairDecoder,

@@ -26,7 +26,7 @@ from lightning_dpg.methods.graph_set.pooled_set.statistics import (
     pooled_degrees,
     pooled_triangles,
 )
-from lightning_dpg.methods.single_graph.degree_release import check_shares
+from lightning_dpg.methods.planning import check_shares
 from lightning_dpg.nn.resized_buffers import resized
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure

@@ -10,9 +10,10 @@ from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.pair_space import Kind
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import AttributedGraphRecords
+from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.attribute_encoder.method import DEGREE_SHARES
 from lightning_dpg.methods.single_graph.attribute_encoder.moment_scores import MomentScores
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, Reads
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier

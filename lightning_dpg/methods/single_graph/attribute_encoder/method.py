@@ -15,6 +15,7 @@ from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.graph.pair_space import Kind
 from lightning_dpg.graph.scored_swaps import score_of_images, swap_by_scores
 from lightning_dpg.interfaces import AttributedGraphRecords, BatchRequest
+from lightning_dpg.methods.planning import by_key
 from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.methods.single_graph.attribute_encoder.clipping import clipped_edge_sum
 from lightning_dpg.methods.single_graph.base import statistics_of
@@ -209,7 +210,7 @@ class AttributeEncoder(Synthesizer):
     def _release_degrees(self) -> None:
         """Release the number of edges and the degrees."""
         source = statistics_of(self.records, self.space)
-        reads = {read.key: read for read in self._counts(self.budget)}
+        reads = by_key(self._counts(self.budget))
         num_edges, degrees = release_degrees(self, source, reads)
         self.num_edges, self.degrees = num_edges.to(self.device), degrees.to(self.device)
         if self.dpsgd.adds_none:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import AttributedGraphRecords
+from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.attribute_encoder.attribute_moments import (
     check_settings,
     moment_entry,
@@ -14,7 +15,6 @@ from lightning_dpg.methods.single_graph.attribute_encoder.attribute_moments impo
 from lightning_dpg.methods.single_graph.attribute_encoder.moment_scores import MomentScores
 from lightning_dpg.methods.single_graph.base import (
     OneShotSynthesizer,
-    Reads,
     node_num_edges_entry,
     noisy_num_edges,
 )

@@ -12,12 +12,8 @@ from lightning_dpg.advice import Facts, hint
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import BatchRequest
-from lightning_dpg.methods.single_graph.base import (
-    Reads,
-    noisy_num_edges,
-    num_edges_entry,
-    statistics_of,
-)
+from lightning_dpg.methods.planning import Reads, by_key
+from lightning_dpg.methods.single_graph.base import noisy_num_edges, num_edges_entry, statistics_of
 from lightning_dpg.methods.single_graph.netgan.base import WalkGAN
 from lightning_dpg.methods.single_graph.netgan.critic_gradients import (
     clipped_parameters,
@@ -183,7 +179,7 @@ class DPNetGAN(WalkGAN):
             self._start_without_noise(len(self.records.edges))
             return
         if is_new:
-            reads = {read.key: read for read in self._counts(self.budget)}
+            reads = by_key(self._counts(self.budget))
             self._release(statistics_of(self.records, self.space), reads)
         if given is not None:
             self.num_edges.fill_(given)

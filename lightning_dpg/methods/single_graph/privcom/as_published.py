@@ -10,7 +10,7 @@ from torch import Tensor
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.katz import heaviest_pairs, laplacian_rows
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.methods.single_graph.base import Reads
+from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.privcom.matrix import KatzMatrix
 from lightning_dpg.methods.single_graph.privcom.power_method import NoisyPowerMethod
 from lightning_dpg.nn.oja import Oja

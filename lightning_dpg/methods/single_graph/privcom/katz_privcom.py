@@ -6,7 +6,7 @@ from torch import Tensor
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.methods.single_graph.base import Reads
+from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.single_graph.privcom.matrix import bounded_katz
 from lightning_dpg.methods.single_graph.privcom.max_degree import (

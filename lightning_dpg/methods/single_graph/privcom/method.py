@@ -5,7 +5,7 @@ from functools import partial
 from torch import Tensor
 
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.methods.single_graph.base import Reads
+from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.single_graph.privcom.power_method import (
     DEGREE_SHARES,

@@ -9,11 +9,8 @@ from torch import Tensor
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.low_rank_edges import degrees_by_rows
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.methods.single_graph.base import (
-    Reads,
-    node_num_edges_entry,
-    noisy_num_edges,
-)
+from lightning_dpg.methods.planning import Reads
+from lightning_dpg.methods.single_graph.base import node_num_edges_entry, noisy_num_edges
 from lightning_dpg.methods.single_graph.privcom.matrix import bounded_katz
 from lightning_dpg.methods.single_graph.privcom.max_degree import (
     check_max_degree,

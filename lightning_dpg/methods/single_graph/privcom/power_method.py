@@ -17,8 +17,8 @@ from lightning_dpg.graph.katz import inverse_katz
 from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import BatchRequest, GraphRecords
-from lightning_dpg.methods.single_graph.base import Reads, statistics_of
-from lightning_dpg.methods.single_graph.degree_release import check_shares
+from lightning_dpg.methods.planning import Reads, by_key, check_shares
+from lightning_dpg.methods.single_graph.base import statistics_of
 from lightning_dpg.methods.single_graph.privcom.matrix import ADJACENCY, KatzMatrix
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn.oja import Oja, orthonormal
@@ -117,7 +117,7 @@ class NoisyPowerMethod(Synthesizer):
         self.check_records(self.records.edges)
         if not self.steps_planned:  # a resumed run has released them
             multipliers = self.calibrated(self.budget)
-            reads = {read.key: read for read in self.planned_counts(self.budget)}
+            reads = by_key(self.planned_counts(self.budget))
             self.steps_planned.fill_(self.hparams["iterations"])
             self.release_counts(statistics_of(self.records, self.space), reads)
             self.noise_multipliers = torch.tensor(multipliers, dtype=torch.double)

@@ -12,9 +12,9 @@ from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.edge_sampling import MAX_NODES, draw_posterior
 from lightning_dpg.graph.spectral import shrunken
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.base import (
     OneShotSynthesizer,
-    Reads,
     noisy_num_edges,
     num_edges_entry,
 )

@@ -149,7 +149,7 @@ class PrivacyAccountant(Callback):
         if pl_module.is_inductive:
             self._reserve(trainer, pl_module, None)
 
-    def _reserve(self, trainer: Trainer, method: Any, previous: Path | None) -> None:
+    def _reserve(self, trainer: Trainer, method: Released, previous: Path | None) -> None:
         """Reserve the whole plan in the budget book, if there is one; rank 0 alone writes there."""
         self._booked, method.ledger.account = None, None
         url = book_url(self.book, self.dataset)
@@ -169,10 +169,11 @@ class PrivacyAccountant(Callback):
         if refused := trainer.strategy.broadcast(refused):  # all ranks end
             raise BookError(refused)
 
-    def _lost(self, method: Any) -> list[LedgerEntry]:
+    def _lost(self, method: Released) -> list[LedgerEntry]:
         """Steps that a resumed run has lost."""
-        entries = method.step_entries() if self.lost_steps else ()
-        return [replace(entry, steps=self.lost_steps) for entry in entries]
+        if not self.lost_steps:
+            return []
+        return [replace(entry, steps=self.lost_steps) for entry in method.step_entries()]
 
     def on_exception(
         self, trainer: Trainer, pl_module: LightningModule, exception: BaseException

@@ -17,7 +17,7 @@ from lightning_dpg.privacy.ledger import PrivacyLedger
 
 
 def early_end(
-    trainer: Trainer, module: Any, folder: RunFolder, checkpoint: Mapping[str, Any]
+    trainer: Trainer, module: Released, folder: RunFolder, checkpoint: Mapping[str, Any]
 ) -> str | None:
     """Explain why a fit made fewer steps than requested; None if it made them all.
 
@@ -35,7 +35,7 @@ def early_end(
     return spent_too_early(trainer, module)
 
 
-def spent_too_early(trainer: Trainer, module: Any) -> str | None:
+def spent_too_early(trainer: Trainer, module: Released) -> str | None:
     """Explain why the budget has ended a fit; None if it has not.
 
     Args:
@@ -134,7 +134,7 @@ def spent_so_far(module: Released) -> str:
     return f"spent for good: {spent}" + (f", if {condition}" if condition else "")
 
 
-def _is_spent(module: Any) -> bool:
+def _is_spent(module: Released) -> bool:
     return not module.ledger.affords(*module.step_entries())
 
 

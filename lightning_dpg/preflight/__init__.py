@@ -1,27 +1,30 @@
 """Preflight: every check of a run between the command and the first private read, in order.
 
-1. **Options**, before PyTorch is imported: ``running.settings.find_configs`` reads the files of
+1. **Options**, before PyTorch is imported. ``running.settings.find_configs`` reads the files of
    configurations, ``running.early_check.refuse_mistakes`` checks names, types and missing sections.
-   The parser of Lightning then checks everything again, also classes of a user.
-2. **Settings**, before anything is built: ``PrivacyAccountant`` checks its budget, and
-   :func:`check_settings` what the trainer must not be set to.
-3. **Checkpoint** of a resumed run, before data are read: it is whole, holds a ledger, is of this
-   method, and its journal shows the steps after it (``PrivacyAccountant.check_journal``).
-4. **Data**, once they are read and before the method is built: :func:`check_data`.
-5. **Run**, once trainer and method are built: :func:`preflight` looks at the steps of the trainer, at
-   callbacks, at delta against the data, at the plan against the budget, and at the batches.
-6. **Set-up** by Lightning, whose processes run now: :func:`check_setup` looks at callbacks that a
-   method has added, at the processes, and at a first loader. It warns of a doubtful budget. A run
-   that no command line has checked passes 2, 4 and 5 here.
-7. **Start**, with the ledger of a checkpoint: :func:`check_new`; the files of the release can be
-   written (``ReleaseWriter``); the journal is opened, and the book reserves the whole plan.
-8. **Loaders** that live: :func:`check_loaders`, again in each epoch.
+   Lightning's parser then checks them again, with the classes of a user.
+2. **Settings**, before anything is built. ``PrivacyAccountant`` checks its budget,
+   :func:`check_settings` what a trainer must not be set to, and ``cli.checkpoints.check_resumed``
+   that a checkpoint is of this method and that its journal shows the steps after it.
+   ``cli.loggers.tracker_arguments`` refuses to upload checkpoints.
+3. **Data**, when they are read and before the method is built: :func:`check_data`.
+4. **Run**, when trainer and method are built: :func:`preflight` repeats 2 and 3 for the objects, and
+   checks delta against the data, steps and callbacks of the trainer, the plan against the budget,
+   callbacks that would choose by private figures, and the batches against the data.
+5. **Set-up** by Lightning, when all processes run: :func:`check_setup` checks callbacks that a
+   method has added, the group of processes, and the samples of a first loader. It warns of a
+   doubtful budget. A run that has not passed 4 passes it here.
+6. **Start**, when a checkpoint is loaded: :func:`check_new` refuses a second release by one object,
+   ``ReleaseWriter`` what no release can hold. The accountant checks the journal again, opens it, and
+   reserves the whole plan in the budget book.
+7. **Loaders** that live: :func:`check_loaders`; their rate again in each epoch.
 
-Nothing is booked, and no noise is drawn, before the end. A run that is refused before 7 has
-written nothing, except into a folder of its own, which is removed. The command line, ``dpg.fit``,
-``compare`` and ``audit`` call :func:`check_settings`, :func:`check_data` and :func:`preflight` once;
-:class:`~lightning_dpg.callbacks.PrivacyAccountant` calls the others, and those three for a trainer
-of a user's own. A method refuses a trainer without an accountant by itself.
+Nothing is booked, and no noise is drawn, before 6. A run that is refused has written nothing but
+files in a folder of its own, which the command line and ``dpg.fit`` remove. These two call
+:func:`preflight` once for each run, and so do ``compare`` and ``audit``, which fit by the command
+line. :class:`~lightning_dpg.callbacks.PrivacyAccountant` calls the other functions, and
+:func:`preflight` for a trainer of a user's own. Without an accountant a method refuses the trainer,
+see :func:`~lightning_dpg.preflight.data.check_accountant`.
 """
 
 from pytorch_lightning import Trainer
@@ -81,9 +84,9 @@ def preflight(trainer: Trainer, method: Released, data: object, keeper: KeepsBud
         num_edges=None if served is None else served.num_edges,
         num_pairs=None if served is None else served.num_pairs,
     )
-    check_selection(trainer, keeper.budget)
     check_trainer(trainer, method)
     method.accept_budget(keeper.budget, max(trainer.max_steps, 1))
+    check_selection(trainer, keeper.budget)
     if served is not None and not trainer.predicting:
         served.check_request(method.batch_request(), trainer.max_epochs)
     keeper.passed = trainer, method

@@ -8,25 +8,19 @@ from typing import Any, Literal
 
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import Callback
-from pytorch_lightning.utilities import rank_zero_info, rank_zero_warn
+from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.book.errors import BookError
 from lightning_dpg.callbacks.booking import NO_BOOK, BookedRun, book_url, reserve, whole_plan
-from lightning_dpg.callbacks.budget_warnings import budget_warnings
 from lightning_dpg.callbacks.card.facts import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
 from lightning_dpg.callbacks.journal import JOURNAL, journal_beside, open_journal, replay
 from lightning_dpg.callbacks.nonprivate import withhold_nonprivate
 from lightning_dpg.callbacks.statement import full_sentence, privacy_statement
-from lightning_dpg.callbacks.trainer_check import (
-    check_equal_records,
-    check_loader,
-    check_samples,
-    check_trainer,
-)
 from lightning_dpg.errors import Refusal
-from lightning_dpg.interfaces import GraphRecords, Released, serves_records
-from lightning_dpg.privacy.budget import advised_delta
+from lightning_dpg.interfaces import Released
+from lightning_dpg.preflight import check_loaders, check_new, check_released, check_setup
+from lightning_dpg.preflight.trainer import check_loader
 from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger
 from lightning_dpg.run_folder import release_in
@@ -68,14 +62,21 @@ class PrivacyAccountant(Callback):
         book: str | None = None,
         dataset: str | None = None,
     ) -> None:
-        """Store the budget; it is checked when training is set up."""
+        """Check and store the budget.
+
+        Raises:
+            Refusal: If it is none.
+        """
         self.epsilon = float(epsilon)
         self.delta = delta
+        self.budget = _checked(self.epsilon, delta)
         self.lost_steps = lost_steps
         self.upload_nonprivate = upload_nonprivate
         self.book = book
         self.dataset = dataset
+        self.passed: tuple[Trainer, Released] | None = None
         self._booked: BookedRun | None = None
+        self._statement: dict[str, Any] | None = None
 
     @property
     def other_runs(self) -> str:
@@ -84,116 +85,10 @@ class PrivacyAccountant(Callback):
             return ADDED_UP
         return LEFT_OUT if self.book == NO_BOOK else NOT_ADDED_UP
 
-    @property
-    def budget(self) -> Budget:
-        """Return the checked budget."""
-        if not self.epsilon > 0:
-            raise Refusal(f"privacy.epsilon must be positive, got {self.epsilon}")
-        if LARGEST_EPSILON < self.epsilon < math.inf:
-            raise Refusal(
-                f"privacy.epsilon {self.epsilon:g} protects nothing: set it to {LARGEST_EPSILON:g} or "
-                "less, or to .inf for a run without noise"
-            )
-        if self.delta is None:
-            if math.isfinite(self.epsilon):
-                raise Refusal("privacy.delta is missing; it may be left out at epsilon .inf")
-            return Budget(self.epsilon, UNASKED_DELTA)
-        if not 0 <= self.delta < 1:
-            raise Refusal(f"privacy.delta must lie in [0, 1), got {self.delta}")
-        return Budget(self.epsilon, self.delta)
-
-    def check(
-        self,
-        *,
-        min_epochs: int | None,
-        min_steps: int | None,
-        strategy: str,
-        precision: str,
-        num_edges: int | None,
-        is_pure: bool,
-        num_pairs: int | None = None,
-    ) -> None:
-        """Refuse what would void the guarantee or break private training.
-
-        Args:
-            min_epochs: Setting of the trainer.
-            min_steps: Setting of the trainer.
-            strategy: Name of the strategy or of its class.
-            precision: Setting of the trainer.
-            num_edges: Number of undirected edges of the private graph, None where there is none.
-            is_pure: Whether the method makes releases of pure epsilon only.
-            num_pairs: Number of pairs of nodes (public), None where there is no graph. What is
-                advised is computed from it, so that nobody publishes with delta how many edges
-                there are.
-        """
-        budget = self.budget
-        if min_epochs or min_steps:
-            raise MisconfigurationException(
-                "trainer.min_epochs and trainer.min_steps would train on when the privacy budget "
-                "is spent: remove them"
-            )
-        if strategy.rpartition(".")[2].lower().startswith(("fsdp", "deepspeed", "modelparallel")):
-            raise MisconfigurationException(
-                f"trainer.strategy {strategy} shards the parameters, but per-example gradients "
-                "need them whole: set it to ddp"
-            )
-        if "16" in precision or "transformer" in precision:
-            raise MisconfigurationException(
-                f"trainer.precision {precision}: gradients have to be clipped and noised in full "
-                "precision; set it to 32-true"
-            )
-        if budget.delta == 0 and not is_pure and math.isfinite(budget.epsilon):
-            raise MisconfigurationException(
-                "privacy.delta 0 suits methods of pure epsilon only, such as ChungLu: Gaussian "
-                f"noise cannot meet it\n{advised_delta(num_pairs)}"
-            )
-        if num_edges and math.isfinite(budget.epsilon) and budget.delta * num_edges >= 1:
-            raise MisconfigurationException(
-                f"privacy.delta {budget.delta:g} is not below one over the number of edges, which is "
-                "private: publishing one edge as it is would pass\n"
-                f"{advised_delta(num_pairs)}"
-            )
-
     def setup(self, trainer: Trainer, pl_module: Any, stage: str) -> None:
-        """Hand the budget to the ledger before the method plans its noise; warn of a doubtful one."""
+        """Pass the preflight; keep what reads the private graph from trackers."""
         withhold_nonprivate(trainer, upload=self.upload_nonprivate)
-        data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
-        serves = serves_records(data)
-        if stage == "fit" or (stage == "predict" and pl_module.is_inductive):
-            pl_module.accept_data(data)
-            self.check(
-                min_epochs=trainer.min_epochs,
-                min_steps=trainer.min_steps,
-                strategy=type(trainer.strategy).__name__,
-                precision=str(trainer.precision),
-                num_edges=data.num_edges if serves else None,
-                is_pure=pl_module.is_pure,
-                num_pairs=data.num_pairs if serves else None,
-            )
-            self._refuse_selection(trainer)
-            self.check_run(trainer, pl_module)
-        if stage == "fit" and serves:
-            records = data.records
-            num_nodes = records.num_nodes if isinstance(records, GraphRecords) else None
-            for line in budget_warnings(self.budget, pl_module.relation, num_nodes):
-                rank_zero_warn(line)
-            request = pl_module.batch_request()
-            data.check_request(request, trainer.max_epochs)
-            if request.kind == "poisson" and pl_module.adds_noise:  # before anything is spent
-                check_samples(data.train_dataloader(), trainer, {request.sample_rate})
-
-    def check_run(self, trainer: Trainer, method: Released) -> None:
-        """Hand the budget to the method, or refuse what both cannot do within it.
-
-        The method checks its plan when it first gets the budget: before a run of the command line
-        has a folder, and in ``setup`` of other ones.
-
-        Args:
-            trainer: A trainer, before or in ``fit``.
-            method: What it is to train.
-        """
-        check_trainer(trainer, method)
-        method.accept_budget(self.budget, max(trainer.max_steps, 1))
+        check_setup(trainer, pl_module, self, stage)
 
     def check_journal(
         self, checkpoint: str | Path | None, ledger: PrivacyLedger, shown: dict[str, Any] | None
@@ -223,19 +118,10 @@ class PrivacyAccountant(Callback):
                 "number of such steps\nor to more: they are booked. 0 is true of a run that has ended"
             )
 
-    def _refuse_selection(self, trainer: Trainer) -> None:
-        """Refuse early stopping and weight selection by unpaid private figures."""
-        for callback in trainer.callbacks if math.isfinite(self.epsilon) else ():  # type: ignore[attr-defined]
-            monitor = getattr(callback, "monitor", None)
-            if monitor is not None and str(monitor).startswith("nonprivate/"):
-                raise MisconfigurationException(
-                    f"{type(callback).__name__} would choose by {monitor}, which reads the private "
-                    "graph without paying: remove it, or train without privacy (epsilon .inf)"
-                )
-
     def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Open the journal; book what a killed run released after its last checkpoint."""
-        pl_module.check_new()
+        check_new(trainer, pl_module)
+        self._statement = None
         ledger: PrivacyLedger = pl_module.ledger
         folder = trainer.log_dir  # asks all ranks
         previous = journal_beside(trainer.ckpt_path)
@@ -263,7 +149,7 @@ class PrivacyAccountant(Callback):
         if pl_module.is_inductive:
             self._reserve(trainer, pl_module, None)
 
-    def _reserve(self, trainer: Trainer, method: Any, previous: Path | None) -> None:
+    def _reserve(self, trainer: Trainer, method: Released, previous: Path | None) -> None:
         """Reserve the whole plan in the budget book, if there is one; rank 0 alone writes there."""
         self._booked, method.ledger.account = None, None
         url = book_url(self.book, self.dataset)
@@ -283,10 +169,11 @@ class PrivacyAccountant(Callback):
         if refused := trainer.strategy.broadcast(refused):  # all ranks end
             raise BookError(refused)
 
-    def _lost(self, method: Any) -> list[LedgerEntry]:
+    def _lost(self, method: Released) -> list[LedgerEntry]:
         """Steps that a resumed run has lost."""
-        entries = method.step_entries() if self.lost_steps else ()
-        return [replace(entry, steps=self.lost_steps) for entry in entries]
+        if not self.lost_steps:
+            return []
+        return [replace(entry, steps=self.lost_steps) for entry in method.step_entries()]
 
     def on_exception(
         self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
@@ -305,10 +192,17 @@ class PrivacyAccountant(Callback):
                 print(line)
             pl_module.ledger.account = None  # type: ignore[union-attr]  # of a method
 
+    def on_validation_start(self, trainer: Trainer, pl_module: Any) -> None:
+        """Refuse an untrained method, except in ``fit``."""
+        check_released(trainer, pl_module)
+
+    def on_test_start(self, trainer: Trainer, pl_module: Any) -> None:
+        """Refuse an untrained method."""
+        check_released(trainer, pl_module)
+
     def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Check the live loaders; stop at once if a resumed run has spent its budget."""
-        check_loader(trainer, pl_module)
-        check_equal_records(trainer.train_dataloader, trainer, pl_module.step_entries())
+        check_loaders(trainer, pl_module)
         for entry in self._lost(pl_module):
             pl_module.ledger.book_lost(entry)
         pl_module.prove_steps()
@@ -336,7 +230,7 @@ class PrivacyAccountant(Callback):
 
     def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
         """Print the guarantee of the run."""
-        statement = privacy_statement(pl_module)
+        statement = self.statement(pl_module)
         if trainer.is_global_zero:
             guaranteed = statement["epsilon"] != "inf"
             sentence = full_sentence(statement) if guaranteed else statement["guarantee"]
@@ -347,6 +241,12 @@ class PrivacyAccountant(Callback):
                 )
             print(f"guarantee: {sentence}" if guaranteed else f"no guarantee: {sentence[6:]}")
 
+    def statement(self, method: Released) -> dict[str, Any]:
+        """Statement of a run that has ended; all ranks ask for it together."""
+        if self._statement is None:
+            self._statement = privacy_statement(method)
+        return self._statement
+
     def _look_ahead(self, trainer: Trainer, method: Released) -> None:
         entries = method.step_entries()
         exhausted = not method.ledger.affords(*entries)
@@ -355,3 +255,21 @@ class PrivacyAccountant(Callback):
             exhausted = exhausted or not self._booked.affords(entries)
         if trainer.strategy.reduce_boolean_decision(exhausted, all=False):
             trainer.should_stop = True
+
+
+def _checked(epsilon: float, delta: float | None) -> Budget:
+    """Return a budget, or refuse it."""
+    if not epsilon > 0:
+        raise Refusal(f"privacy.epsilon must be positive, got {epsilon}")
+    if LARGEST_EPSILON < epsilon < math.inf:
+        raise Refusal(
+            f"privacy.epsilon {epsilon:g} protects nothing: set it to {LARGEST_EPSILON:g} or "
+            "less, or to .inf for a run without noise"
+        )
+    if delta is None:
+        if math.isfinite(epsilon):
+            raise Refusal("privacy.delta is missing; it may be left out at epsilon .inf")
+        return Budget(epsilon, UNASKED_DELTA)
+    if not 0 <= delta < 1:
+        raise Refusal(f"privacy.delta must lie in [0, 1), got {delta}")
+    return Budget(epsilon, delta)

@@ -126,7 +126,9 @@ class ReleaseWriter(Callback):
     def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
         """Write the release."""
         folder = trainer.log_dir  # asks all ranks, as does the statement
-        statement = _statement(pl_module)
+        accountant = _accountant(trainer)
+        state = privacy_statement if accountant is None else accountant.statement
+        statement = _stated(state(pl_module))
         if folder is None or not trainer.is_global_zero:
             return
         release = Path(folder) / folder_name(statement)
@@ -138,7 +140,8 @@ class ReleaseWriter(Callback):
         configuration = public_digest(path) if trainer.loggers and path.is_file() else None
         records = data.records if serves_records(data) else None
         facts = self._facts(pl_module, records, configuration)
-        facts = facts._replace(other_runs=_other_runs(trainer))
+        if accountant is not None:
+            facts = facts._replace(other_runs=accountant.other_runs)
         found = self._found
         content = statement | with_texts(topics(statement, facts), self.card, found.topic)
         announce(trainer, f"writing {release}")
@@ -167,7 +170,7 @@ class ReleaseWriter(Callback):
             for path in write_graph_files(outputs, place, int(batch), self.formats):
                 print(f"synthetic graph: {path}")
         elif isinstance(outputs, dict):
-            statement = _statement(pl_module)
+            statement = _stated(privacy_statement(pl_module))
 
             def fill(made: Path) -> None:
                 np.savez_compressed(made / FEATURES, **outputs)
@@ -316,15 +319,14 @@ def write_attributes(
             write_attribute_table(list(method.node_names or []), attributes, file)
 
 
-def _other_runs(trainer: Trainer) -> str | None:
-    """Say whether other runs on the data are added up, if an accountant knows."""
+def _accountant(trainer: Trainer) -> PrivacyAccountant | None:
+    """Accountant of the run, unless a callback has removed it."""
     callbacks: list[Callback] = trainer.callbacks  # type: ignore[attr-defined]
-    found = [each.other_runs for each in callbacks if isinstance(each, PrivacyAccountant)]
-    return found[0] if found else None
+    return next((each for each in callbacks if isinstance(each, PrivacyAccountant)), None)
 
 
-def _statement(module: Any) -> dict[str, Any]:
-    return {"schema_version": SCHEMA_VERSION, **privacy_statement(module)}
+def _stated(statement: dict[str, Any]) -> dict[str, Any]:
+    return {"schema_version": SCHEMA_VERSION, **statement}
 
 
 def _write_statement(statement: dict[str, Any], folder: Path) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from lightning_dpg.privacy.budget import Budget
-    from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
+    from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
     from lightning_dpg.privacy.noise import NoiseSource
 
 
@@ -193,7 +193,21 @@ class PredictsGraphs(Protocol):
     is_inductive: bool
 
 
-class Released(RequestsBatches, Protocol):
+class LearnsRecords(Protocol):
+    """A method as a check of its data sees it.
+
+    Attributes:
+        reads: Protocol of the records that it reads.
+        repeats_edges: Whether it accounts for private edges that occur repeatedly in a set.
+        kinds: Kinds of graphs that it learns.
+    """
+
+    reads: ClassVar[type]
+    repeats_edges: ClassVar[bool]
+    kinds: ClassVar[frozenset[str]]
+
+
+class Released(RequestsBatches, LearnsRecords, Protocol):
     """A method as a callback sees it: what it books, what it claims and what leaves the machine.
 
     Attributes:
@@ -202,8 +216,12 @@ class Released(RequestsBatches, Protocol):
         is_pure: Whether a delta of 0 suffices.
         adds_noise: Whether it protects anything at all.
         is_trained: Whether steps change what the releases before them have made.
+        is_inductive: Whether ``predict`` reads graphs.
+        relation: Neighboring relation of the guarantee.
     """
 
+    is_inductive: ClassVar[bool]
+    relation: Relation
     is_pure: ClassVar[bool]
     adds_noise: ClassVar[bool]
     is_trained: ClassVar[bool]
@@ -229,6 +247,9 @@ class Released(RequestsBatches, Protocol):
 
     def claimed_epsilon(self, delta: float) -> float | None:
         """Epsilon that the paper would print for this run; None where that is no question."""
+
+    def accept_data(self, data: object) -> None:
+        """Take public facts of a data module that has been set up, or refuse it."""
 
     def accept_budget(self, budget: Budget, steps: int = 1) -> None:
         """Hold the ledger to a budget, which a plan that does not fit is refused for."""
@@ -332,10 +353,15 @@ class ServesRecords(Protocol):
 
 @runtime_checkable
 class KeepsBudget(Protocol):
-    """A callback that hands a budget to the method of a trainer, and holds each step to it."""
+    """A callback that holds a method to a budget in each step.
 
-    def check_run(self, trainer: Trainer, method: Released) -> None:
-        """Hand the budget to the method, or refuse what both cannot do within it."""
+    Attributes:
+        budget: Budget of the run.
+        passed: Trainer and method of a run that has passed the preflight and has not begun.
+    """
+
+    budget: Budget
+    passed: tuple[Trainer, Released] | None
 
 
 _ABSENT = object()

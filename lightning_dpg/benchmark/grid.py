@@ -14,9 +14,9 @@ from lightning_dpg.benchmark.jobs import Job
 from lightning_dpg.benchmark.tasks import Task, task_of
 from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
-from lightning_dpg.methods.data_check import KIND_METHODS
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.preflight.data import KIND_METHODS
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.running.complete import method_settings, on_data
 from lightning_dpg.running.settings import find_config, find_configs, shipped_configs

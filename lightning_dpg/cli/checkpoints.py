@@ -6,8 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pytorch_lightning import LightningDataModule
 
+from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.callbacks.journal import journal_state
 from lightning_dpg.errors import CommandError
+from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 
 _UNREADABLE = (
     pickle.UnpicklingError,
@@ -36,6 +40,81 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or not isinstance(content.get("state_dict"), Mapping):
         raise CommandError(f"{_not_one(path)}{_checkpoints_near(path)}")
     return content
+
+
+def checkpoint_of(command: str, path: str | None) -> dict[str, Any]:
+    """Read the checkpoint that a command begins with; empty for a new run.
+
+    Args:
+        command: Subcommand.
+        path: ``ckpt_path``.
+
+    Raises:
+        CommandError: If the command needs one, if the file is none, or if it cannot be resumed.
+    """
+    if path is None:
+        if command != "fit":
+            raise CommandError(
+                f"{command} needs --ckpt_path FILE, a checkpoint of a run\n"
+                "to draw graphs from a release: python -m lightning_dpg generate --run DIR"
+            )
+        return {}
+    checkpoint = read_checkpoint(Path(path))
+    if command == "fit" and "privacy_ledger" not in checkpoint:
+        raise CommandError(
+            f"--ckpt_path {path} holds no privacy ledger: what it has spent is unknown\n"
+            "start a new run, or resume from a checkpoint written by this program"
+        )
+    return checkpoint
+
+
+def hyperparameters(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
+    """Hyperparameters of a checkpoint, with the class under ``_class_path`` if it is known."""
+    found = dict(checkpoint.get("hyper_parameters", {}))
+    found.pop("_instantiator", None)
+    return found
+
+
+def check_resumed(
+    path: str | None, checkpoint: Mapping[str, Any], method: type, accountant: PrivacyAccountant
+) -> None:
+    """Refuse to continue a checkpoint of another method, or one whose later steps are unknown.
+
+    Args:
+        path: The checkpoint; None for a new run.
+        checkpoint: Its content.
+        method: Class in the configuration.
+        accountant: Accountant of the run.
+    """
+    ledger = PrivacyLedger(Relation.EDGE)
+    if path is not None:
+        refuse_other_method(Path(path), hyperparameters(checkpoint), method)
+        ledger = PrivacyLedger(Relation(checkpoint["privacy_ledger"]["relation"]))
+        ledger.load_state_dict(checkpoint["privacy_ledger"])
+    accountant.check_journal(path, ledger, journal_state(path))
+
+
+def differences(checkpoint: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[str]:
+    """Settings of a resumed run that differ from those of its checkpoint, a line each."""
+    return [
+        f"{name}: checkpoint {old}, now {arguments[name]}"
+        for name, old in hyperparameters(checkpoint).items()
+        if name in arguments and arguments[name] != old
+    ]
+
+
+def restore_split(path: str, checkpoint: Mapping[str, Any], data: LightningDataModule) -> None:
+    """Give a data module the split of a checkpoint, and refuse another graph.
+
+    Args:
+        path: The checkpoint.
+        checkpoint: Its content.
+        data: A data module that has been set up.
+    """
+    split = checkpoint.get(type(data).__qualname__)
+    if split is not None:
+        data.load_state_dict(split)  # as Lightning does if there is a folder
+    refuse_other_graph(Path(path), checkpoint, getattr(data, "graph", None))
 
 
 def newest_checkpoint(folder: Path) -> Path | None:

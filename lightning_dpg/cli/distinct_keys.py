@@ -1,6 +1,9 @@
 """Refusal of repeated keys in YAML, where the last one would silently win."""
 
 import contextlib
+import copy
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +12,13 @@ import yaml
 from lightning_dpg.errors import CommandError
 
 _NULLS = ("", "null", "~")
+_MOST_TEXTS = 100
+_PARSED: dict[str, Any] = {}
 
 
 def read_yaml(path: Path) -> Any:
     """Read a YAML file with distinct keys."""
-    text = path.read_text(encoding="utf-8")
-    refuse_repeated_keys(text, str(path))
-    return yaml.safe_load(text)
+    return _parsed(path.read_text(encoding="utf-8"), str(path))
 
 
 def check_section_file(path: Path) -> None:
@@ -63,15 +66,33 @@ def load_distinct_keys() -> None:
     """Make the parser refuse repeated keys in all YAML, also within an option."""
     from jsonargparse import get_loader, set_loader
 
-    load = get_loader("yaml")
-    if getattr(load, "__module__", None) == __name__:
+    if getattr(get_loader("yaml"), "__module__", None) == __name__:
         return  # an earlier command of this process has done so
+    _plain_loader()
 
     def load_distinct(text: str) -> Any:
-        refuse_repeated_keys(text, "YAML of an option or of a file that a configuration names")
-        loaded = load(text)
+        loaded = _parsed(text, "YAML of an option or of a file that a configuration names")
         # A comment or an anchor alone is no null that a user means.
         return text if loaded is None and text.strip().lower() not in _NULLS else loaded
 
     # Text that is no YAML, such as a condition on a quoted column, is plain text.
     set_loader("yaml", load_distinct, exceptions=(yaml.YAMLError, RecursionError))
+
+
+def _parsed(text: str, origin: str) -> Any:
+    """Parse YAML as the parser of a command does; each text once in a command."""
+    if text not in _PARSED:
+        refuse_repeated_keys(text, origin)
+        if len(_PARSED) == _MOST_TEXTS:  # many fits in one process
+            _PARSED.clear()
+        _PARSED[text] = _plain_loader()(text)
+    return copy.deepcopy(_PARSED[text])
+
+
+@functools.cache
+def _plain_loader() -> Callable[[str], Any]:
+    """The loader of the parser's library, which does not look at repeated keys."""
+    from jsonargparse import get_loader
+
+    loader: Callable[[str], Any] = get_loader("yaml")
+    return loader

@@ -2,19 +2,22 @@
 
 import math
 import shlex
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 from pytorch_lightning import Trainer
 
 from lightning_dpg.cli.checkpoints import newest_checkpoint
+from lightning_dpg.cli.loggers import close_trackers
 from lightning_dpg.cli.run_folder import RunFolder
+from lightning_dpg.errors import INTERRUPTED, CommandError, explain, is_interrupt
 from lightning_dpg.interfaces import Released
 from lightning_dpg.privacy.ledger import PrivacyLedger
 
 
 def early_end(
-    trainer: Trainer, module: Any, folder: RunFolder, checkpoint: Mapping[str, Any]
+    trainer: Trainer, module: Released, folder: RunFolder, checkpoint: Mapping[str, Any]
 ) -> str | None:
     """Explain why a fit made fewer steps than requested; None if it made them all.
 
@@ -32,7 +35,7 @@ def early_end(
     return spent_too_early(trainer, module)
 
 
-def spent_too_early(trainer: Trainer, module: Any) -> str | None:
+def spent_too_early(trainer: Trainer, module: Released) -> str | None:
     """Explain why the budget has ended a fit; None if it has not.
 
     Args:
@@ -43,6 +46,37 @@ def spent_too_early(trainer: Trainer, module: Any) -> str | None:
     if _is_spent(module) and module.ledger.steps and (planned is None or done < planned):
         return f"stopped after {_of(done, planned)} steps: {_no_more(module.ledger)}"
     return None
+
+
+def end_early(
+    error: BaseException, command: str, trainer: Trainer | None, module: Any, folder: RunFolder
+) -> None:
+    """Report the spent budget of an interrupted run; remove the folder of a run that has not begun.
+
+    Args:
+        error: What has ended the run; a fault of the program gets the report as a note.
+        command: Subcommand.
+        trainer: Stopped trainer, if there is one already.
+        module: Its method.
+        folder: Folder of the run.
+
+    Raises:
+        SystemExit: After Ctrl-C.
+        CommandError: With the message of the error and the report.
+    """
+    if trainer is not None:
+        close_trackers(trainer)
+    folder.remove_unused()
+    if trainer is None or not folder.has_booked or not trainer.is_global_zero or command != "fit":
+        return
+    lines = farewell(trainer, module, folder)
+    if is_interrupt(error):
+        print("\n".join(["\ninterrupted", *lines]), file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from error
+    text = explain(error) if isinstance(error, Exception) else None
+    if text is not None:
+        raise CommandError("\n".join([*text.splitlines()[:2], *lines])) from error
+    error.add_note("\n".join(lines))  # of a fault of the program: they end its traceback
 
 
 def farewell(trainer: Trainer, module: Released, folder: RunFolder) -> list[str]:
@@ -100,7 +134,7 @@ def spent_so_far(module: Released) -> str:
     return f"spent for good: {spent}" + (f", if {condition}" if condition else "")
 
 
-def _is_spent(module: Any) -> bool:
+def _is_spent(module: Released) -> bool:
     return not module.ledger.affords(*module.step_entries())
 
 

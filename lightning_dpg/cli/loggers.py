@@ -4,12 +4,14 @@ import netrc
 import os
 import socket
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from jsonargparse import Namespace
-from pytorch_lightning.loggers import WandbLogger
+from pytorch_lightning import Trainer
+from pytorch_lightning.loggers import Logger, WandbLogger
 from pytorch_lightning.utilities import rank_zero_info
 
 from lightning_dpg.errors import CommandError
@@ -26,6 +28,60 @@ def wandb_arguments(mode: TrackingMode) -> Namespace:
     """Arguments of the logger that a mode asks for."""
     settings = {"offline": mode == "offline", "project": "lightning_dpg", "log_model": False}
     return Namespace(settings)  # type: ignore[no-untyped-call]
+
+
+def tracker_arguments(settings: Namespace) -> list[Namespace]:
+    """Arguments of all loggers of Weights & Biases that a command asks for.
+
+    Args:
+        settings: All sections. Loggers that each run has are taken out of the section ``trainer``.
+
+    Raises:
+        CommandError: If checkpoints would be uploaded, which are private.
+    """
+    trainer, mode = settings.trainer, settings.wandb
+    trainer.logger = [
+        logger
+        for logger in (trainer.logger if isinstance(trainer.logger, list) else [trainer.logger])
+        if isinstance(logger, Namespace) and not logger.class_path.endswith(".CSVLogger")
+    ]
+    found: list[Namespace] = [
+        logger.init_args for logger in trainer.logger if logger.class_path.endswith(".WandbLogger")
+    ]
+    if mode is not None and not found:
+        found = [wandb_arguments(mode)]
+    for arguments in found:
+        if mode is not None:
+            arguments.offline = mode == "offline"
+        refuse_uploads(arguments, settings.privacy.upload_nonprivate)
+    return found
+
+
+def trackers(
+    configured: object, arguments: Sequence[Namespace], facts: dict[str, Any]
+) -> list[Logger]:
+    """Loggers of a run beside the log in its folder, with the public facts of the run.
+
+    Args:
+        configured: Loggers of the section ``trainer``.
+        arguments: Those of :func:`tracker_arguments`.
+        facts: Method, graph, budget and relation (public).
+    """
+    loggers: list[Logger] = configured if isinstance(configured, list) else []
+    if arguments and not any(isinstance(logger, WandbLogger) for logger in loggers):
+        loggers = [*loggers, WandbLogger(**vars(arguments[0]))]
+    for logger in loggers:
+        if isinstance(logger, WandbLogger):
+            describe_run(logger, facts)
+    return loggers
+
+
+def close_trackers(trainer: Trainer) -> None:
+    """End the runs of Weights & Biases, since another run may follow in this process."""
+    for logger in trainer.loggers:
+        # One that nobody has logged to has not begun.
+        if isinstance(logger, WandbLogger) and logger._experiment is not None:
+            logger._experiment.finish()
 
 
 def describe_run(logger: WandbLogger, facts: dict[str, Any]) -> None:

@@ -7,19 +7,13 @@ from typing import Any, ClassVar, TypeVar
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback
-from pytorch_lightning.trainer.states import TrainerFn
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 
-from lightning_dpg.interfaces import BatchRequest, GraphRecords, Records, serves_records
-from lightning_dpg.methods.data_check import (
-    check_accountant,
-    check_records,
-    data_of,
-    served_records,
-)
+from lightning_dpg.interfaces import BatchRequest, GraphRecords, Records
 from lightning_dpg.methods.planning import check_plan, check_same_steps, prove_steps
 from lightning_dpg.metrics.curves import mean_curves
+from lightning_dpg.preflight.data import check_accountant, check_data, data_of, served_records
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.dpsgd import accumulate
 from lightning_dpg.privacy.events import LedgerEntry, NonPrivate, Relation
@@ -96,15 +90,10 @@ class PrivateModule(pl.LightningModule):
         """Batches that the method needs: by default one batch with all records."""
         return BatchRequest("all", steps_per_epoch=1)
 
-    @classmethod
-    def check_data(cls, data: object) -> None:
-        """Refuse a data module with records that the method does not read."""
-        check_records(cls.__name__, cls.reads, cls.repeats_edges, cls.kinds, data)
-
     def accept_data(self, data: object) -> None:
         """Refuse data of another kind, before the budget is planned; loaders of a user's own pass."""
         if data is not None:
-            self.check_data(data)
+            check_data(type(self), data)
 
     def configure_callbacks(self) -> list[Callback]:
         """Add no callback; refuse a trainer without a budget, before it reads any data."""
@@ -113,50 +102,9 @@ class PrivateModule(pl.LightningModule):
         return []
 
     def setup(self, stage: str) -> None:
-        """Refuse data of another kind, and batches that the data module cannot serve."""
+        """Refuse a trainer without a budget; a derived class may replace configure_callbacks."""
         if self.is_inductive or stage != "predict":
-            check_accountant(self.trainer, self)  # a derived class may replace configure_callbacks
-        data = data_of(self.trainer)
-        if data is None or (stage == "predict" and not self.is_inductive):
-            return
-        self.check_data(data)
-        if stage == "fit" and serves_records(data):
-            data.check_request(self.batch_request(), self.trainer.max_epochs)
-
-    def check_new(self) -> None:
-        """Refuse a second release by one object.
-
-        Raises:
-            MisconfigurationException: If it has released something, and the run does not go on from a
-                checkpoint.
-        """
-        if self.ledger.entries and self.trainer.ckpt_path is None:
-            raise MisconfigurationException(
-                f"this {type(self).__name__} has been fitted already, and its ledger and weights "
-                "belong to that release\nmake a new object for another one, or pass ckpt_path to "
-                "fit to go on"
-            )
-
-    def check_released(self) -> None:
-        """Refuse to evaluate a method that has released nothing.
-
-        Raises:
-            MisconfigurationException: If neither ``fit`` nor a checkpoint has filled its ledger.
-        """
-        if not self.ledger.entries:
-            raise MisconfigurationException(
-                f"this {type(self).__name__} has released nothing that could be evaluated\n"
-                "fit it first, or pass ckpt_path"
-            )
-
-    def on_test_start(self) -> None:
-        """Refuse an untrained method."""
-        self.check_released()
-
-    def on_validation_start(self) -> None:
-        """Refuse an untrained method, except in ``fit``, which begins with one."""
-        if self.trainer.state.fn == TrainerFn.VALIDATING:
-            self.check_released()
+            check_accountant(self.trainer, self)
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan every event of a whole run: the final content of the ledger.

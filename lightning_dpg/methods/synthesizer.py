@@ -25,10 +25,10 @@ from lightning_dpg.interfaces import (
     KindOfRecords,
 )
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.methods.data_check import data_of, served_records
 from lightning_dpg.metrics.functional import statistics
 from lightning_dpg.metrics.link_prediction import LinkMetrics, Score, degree_product
 from lightning_dpg.nn.sided_rows import attributes_alone
+from lightning_dpg.preflight.data import data_of, served_records
 
 
 class Synthesizer(PrivateModule):
@@ -136,7 +136,6 @@ class Synthesizer(PrivateModule):
 
     def on_fit_start(self) -> None:
         """Copy the public facts of the data."""
-        self.check_new()
         records = self.records
         assert isinstance(records, GraphRecords)  # methods for sets copy facts of their own
         self._check_num_nodes(records.num_nodes)

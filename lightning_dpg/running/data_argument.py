@@ -10,6 +10,7 @@ import pytorch_lightning as pl
 from lightning_dpg.classes import find_class
 from lightning_dpg.datamodules import EdgeTableDataModule
 from lightning_dpg.interfaces import GraphSetRecords
+from lightning_dpg.preflight import check_data
 from lightning_dpg.running.method_choice import MethodChoice
 
 ReadData = Callable[[], pl.LightningDataModule]
@@ -36,7 +37,7 @@ def data_module(data: Any, chosen: MethodChoice) -> pl.LightningDataModule:
         module = find_class(section["class_path"])(**section["init_args"] | {"name": source})
     module.prepare_data()
     module.setup("fit")
-    chosen.method.check_data(module)
+    check_data(chosen.method, module)
     return module
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Optional, Union
 
 import yaml
-from jsonargparse import ArgumentError, ArgumentParser, get_loader
+from jsonargparse import ArgumentError, ArgumentParser
 
-from lightning_dpg.cli.distinct_keys import load_distinct_keys
+from lightning_dpg.cli.distinct_keys import load_distinct_keys, read_yaml
 from lightning_dpg.cli.parser_messages import (
     GROUPS,
     MISSING,
@@ -98,7 +98,7 @@ def _settings(args: Sequence[str]) -> Iterator[_Setting]:
 
 def _settings_of_file(file: Path) -> Iterator[_Setting]:
     """Settings of a configuration; one of the section ``config`` if there may be others."""
-    for section, content in get_loader("yaml")(file.read_text(encoding="utf-8")).items():
+    for section, content in read_yaml(file).items():
         if "." in f"{section}":
             yield _Setting(section, "config", "", None, False)
             continue

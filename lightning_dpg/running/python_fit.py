@@ -22,10 +22,10 @@ from pytorch_lightning.utilities.seed import isolate_rng
 from lightning_dpg.callbacks import Card, PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
 from lightning_dpg.callbacks.journal import JOURNAL
 from lightning_dpg.callbacks.release_writer import check_settings
-from lightning_dpg.callbacks.trainer_check import check_trainer
 from lightning_dpg.cli.ends import spent_so_far, spent_too_early
 from lightning_dpg.cli.loggers import (
     TrackingMode,
+    close_trackers,
     describe_run,
     prepare_wandb,
     run_facts,
@@ -35,6 +35,7 @@ from lightning_dpg.cli.parser import PrivateParser
 from lightning_dpg.cli.quiet import at_terminal, mute_known_warnings, quiet, without_messages
 from lightning_dpg.errors import CommandError, is_interrupt
 from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.preflight import preflight
 from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
 from lightning_dpg.running.data_argument import data_module
 from lightning_dpg.running.method_choice import Method, MethodChoice, choose_method
@@ -148,14 +149,10 @@ def fit(
                 own = _trainer(config["trainer"], folder, out is not None, callbacks, shows_bar)
                 if tracker is not None:
                     own.loggers = [*own.loggers, tracker]
-                # Said before what the callbacks lack, as by the command line.
-                if not made.adds_noise:
-                    budget.check_run(own, made)
                 try:
-                    _run(own, made, module)
+                    _run(own, made, module, budget)
                 finally:
-                    if tracker is not None and tracker._experiment is not None:
-                        tracker.experiment.finish()
+                    close_trackers(own)
             release = replace(open_release(folder, type(made)), configuration=config)
         if out is None:
             weakref.finalize(release, shutil.rmtree, folder, ignore_errors=True)
@@ -219,14 +216,13 @@ def _fit_with(
         refuse_foreign_folder(folder / name)
     module = data_module(data, chosen)
     made = chosen.build(module)
-    check_trainer(trainer, made)  # before a logger makes its folder
+    kept = next(each for each in (*before, accountant) if isinstance(each, PrivacyAccountant))
     trainer.callbacks = [*added, *before]  # type: ignore[attr-defined]
     try:
-        _run(trainer, made, module)
+        _run(trainer, made, module, kept)
     finally:
         trainer.callbacks = before  # type: ignore[attr-defined]
     epochs = {"max_epochs": trainer.max_epochs, "max_steps": trainer.max_steps}
-    kept = next(each for each in (*before, accountant) if isinstance(each, PrivacyAccountant))
     config = config | {
         "trainer": config["trainer"] | epochs,
         "privacy": config["privacy"] | kept.budget._asdict(),
@@ -257,8 +253,14 @@ def _check_budgets(trainer: pl.Trainer, asked: PrivacyAccountant, *, has_delta: 
             )
 
 
-def _run(trainer: pl.Trainer, method: PrivateModule, data: pl.LightningDataModule) -> None:
+def _run(
+    trainer: pl.Trainer,
+    method: PrivateModule,
+    data: pl.LightningDataModule,
+    accountant: PrivacyAccountant,
+) -> None:
     """Fit; tell notes on the data and an early end, and let Ctrl-C reach the caller."""
+    preflight(trainer, method, data, accountant)  # before a logger makes its folder
     for line in getattr(data, "notes", ()):
         warnings.warn(in_words_of_python(line), stacklevel=4)
     try:

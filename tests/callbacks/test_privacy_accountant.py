@@ -25,6 +25,8 @@ from lightning_dpg.methods import (
     PrivateGraphKernel,
 )
 from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.preflight.budget import check_delta
+from lightning_dpg.preflight.trainer import check_selection, check_settings
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
@@ -32,14 +34,8 @@ from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonSampler
 from tests.training import quiet_trainer
 
-FINE = {
-    "min_epochs": None,
-    "min_steps": None,
-    "strategy": "auto",
-    "precision": "None",
-    "num_edges": 100,
-    "is_pure": False,
-}
+FINE = {"min_epochs": None, "min_steps": None, "strategy": "auto", "precision": "None"}
+DATA = {"num_edges": 100, "num_pairs": 4950, "is_pure": False}
 
 
 class Steps(PrivateModule):
@@ -200,14 +196,18 @@ def test_checkpoint_without_ledger_is_refused(tmp_path):
         ({"strategy": "deepspeed_stage_2"}, "shards"),
         ({"strategy": "pytorch_lightning.strategies.ModelParallelStrategy"}, "shards"),
         ({"precision": "16-true"}, "full precision"),
-        ({"num_edges": 100_000}, "number of edges"),
     ],
 )
 def test_settings_that_void_the_guarantee_are_refused(changed, said):
-    accountant = PrivacyAccountant(1.0, 1e-5)
-    accountant.check(**FINE)
+    check_settings(**FINE)
     with pytest.raises(MisconfigurationException, match=said):
-        accountant.check(**FINE | changed)
+        check_settings(**FINE | changed)
+
+
+def test_a_delta_that_protects_no_single_edge_is_refused():
+    check_delta(Budget(1.0, 1e-5), **DATA)
+    with pytest.raises(MisconfigurationException, match="number of edges"):
+        check_delta(Budget(1.0, 1e-5), **DATA | {"num_edges": 100_000})
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_advised_delta_is_of_the_public_pairs_and_not_of_the_edges(delta, num_pa
     for num_edges in (8, 5):
         with pytest.raises(MisconfigurationException) as refusal:
             data = {"num_edges": num_edges, "num_pairs": num_pairs}
-            PrivacyAccountant(1.0, delta).check(**FINE | data)
+            check_delta(Budget(1.0, delta), **DATA | data)
         said.add(str(refusal.value))
     (text,) = said  # equal for all numbers of edges
     assert f"set it to {advice} or less" in text
@@ -240,10 +240,9 @@ def test_a_release_states_what_it_shows_of_the_number_of_edges():
 
 
 def test_delta_zero_is_for_pure_methods():
-    accountant = PrivacyAccountant(1.0, 0.0)
-    accountant.check(**FINE | {"is_pure": True})
+    check_delta(Budget(1.0, 0.0), **DATA | {"is_pure": True})
     with pytest.raises(MisconfigurationException, match="pure epsilon"):
-        accountant.check(**FINE)
+        check_delta(Budget(1.0, 0.0), **DATA)
 
 
 def test_trainer_from_python_is_checked_too():
@@ -322,8 +321,8 @@ def test_selection_by_private_figures_is_refused_within_a_budget(selector, tmp_p
     callback = getattr(pl.callbacks, selector)(monitor="nonprivate/val", mode="max")
     trainer = make_trainer(callback, default_root_dir=tmp_path)
     with pytest.raises(MisconfigurationException, match=rf"{selector}.*nonprivate/val"):
-        PrivacyAccountant(1.0, 1e-5)._refuse_selection(trainer)
-    PrivacyAccountant(float("inf"))._refuse_selection(trainer)
+        check_selection(trainer, Budget(1.0, 1e-5))
+    check_selection(trainer, Budget(math.inf, 1e-5))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from tests.callbacks.test_booking import register
 from tests.callbacks.test_privacy_accountant import Killed, Killer, make_trainer
-from tests.callbacks.test_trainer_check import Reader
+from tests.preflight.test_trainer import Reader
 
 
 class Planned(Reader):

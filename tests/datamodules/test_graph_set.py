@@ -17,6 +17,7 @@ from lightning_dpg.datamodules.graph_set import GraphSetDataModule, split_graphs
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods import ChungLu
+from lightning_dpg.preflight import check_data
 from tests.training import asked
 
 TRIANGLE_AND_PATH = [nx.complete_graph(3), nx.path_graph(4)]
@@ -135,7 +136,7 @@ def test_a_folder_of_a_set_can_be_a_path(tmp_path):
 
 def test_methods_of_one_graph_are_sent_elsewhere():
     with pytest.raises(MisconfigurationException, match="use EdgeListDataModule"):
-        ChungLu.check_data(set_up(TRIANGLE_AND_PATH))
+        check_data(ChungLu, set_up(TRIANGLE_AND_PATH))
 
 
 def test_prediction_reads_no_graph():

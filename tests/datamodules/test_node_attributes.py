@@ -16,9 +16,9 @@ from lightning_dpg.datamodules.node_attributes import LEFT_OUT, NAMED_BY_ATTRIBU
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.attributes import PUBLIC_ATTRIBUTES
 from lightning_dpg.graph.node_names import GraphFormatError
-from lightning_dpg.interfaces import AttributedGraphRecords, GraphRecords
+from lightning_dpg.interfaces import AttributedGraphRecords
 from lightning_dpg.methods import ChungLu
-from lightning_dpg.methods.data_check import check_records
+from lightning_dpg.preflight import check_data
 
 EDGES = [("a", "b"), ("b", "c"), ("c", "d")]
 AGES = {"a": 30.0, "b": 12.0, "c": 40.0, "d": 51.0, "e": 20.0}
@@ -114,21 +114,24 @@ def test_private_attributes_are_refused_by_methods_that_cannot_protect_them(peop
     with pytest.raises(
         MisconfigurationException, match=r"'age' is private, and ChungLu(.|\n)*drop"
     ):
-        ChungLu.check_data(data)
+        check_data(ChungLu, data)
 
 
-UNDIRECTED = frozenset({"undirected"})
+class Encoder(ChungLu):
+    """Needs attributes."""
+
+    reads = AttributedGraphRecords
 
 
 def test_a_method_that_needs_attributes_says_how_to_give_them(people):
     data = EdgeListDataModule(EDGES)
     data.setup("fit")
     with pytest.raises(MisconfigurationException, match=r"--data.nodes.attributes people"):
-        check_records("Encoder", AttributedGraphRecords, False, UNDIRECTED, data)
+        check_data(Encoder, data)
     given = EdgeListDataModule(EDGES, nodes=Nodes(attributes=people))
     given.setup("fit")
-    check_records("Encoder", AttributedGraphRecords, False, UNDIRECTED, given)
-    check_records("ChungLu", GraphRecords, False, UNDIRECTED, given)
+    check_data(Encoder, given)
+    check_data(ChungLu, given)
 
 
 def test_canaries_of_an_audit_leave_the_attributes(people):

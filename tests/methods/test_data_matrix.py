@@ -23,6 +23,7 @@ from lightning_dpg.datamodules import (
 )
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.interfaces import GraphRecords, GraphSetRecords
+from lightning_dpg.preflight import check_data
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.running.settings import shipped_configs
 from tests.small_methods import METHODS, SHORT, made
@@ -144,9 +145,9 @@ def test_an_overlay_of_data_changes_no_method(config, parse):
     method = METHODS[after.model.class_path.rpartition(".")[2]]
     if method.reads is GraphSetRecords:
         with pytest.raises(MisconfigurationException, match="learns a set of graphs"):
-            method.check_data(data)
+            check_data(method, data)
         return
-    method.check_data(data)
+    check_data(method, data)
     settings = after.model.get("init_args", Namespace()).as_dict() | {"num_nodes": 34}
     data.check_request(method(**settings).batch_request(), after.trainer.max_epochs)
 

@@ -160,7 +160,6 @@ class GraphFeatureRelease(PrivateModule):
 
     def on_fit_start(self) -> None:
         """Copy the public facts of the data."""
-        self.check_new()
         records = self.records
         self.max_occurrences = records.max_occurrences
         self.sizes = self.public_sizes(records).to(self.device)

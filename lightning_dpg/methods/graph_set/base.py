@@ -107,7 +107,6 @@ class GraphSetSynthesizer(Synthesizer):
 
     def on_fit_start(self) -> None:
         """Copy the public facts of the data."""
-        self.check_new()
         records = self.records
         self.max_occurrences = records.max_occurrences
         self.sizes = records.sizes.to(self.device)

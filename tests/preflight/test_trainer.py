@@ -14,12 +14,12 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch.utils.data import DataLoader
 
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.callbacks.trainer_check import check_loader, check_sampler, check_trainer
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.records import EdgeRecords
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods import ChungLu, DPNetGAN
 from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.preflight.trainer import check_loader, check_sampler, check_trainer
 from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.privacy.noise import NoiseSource

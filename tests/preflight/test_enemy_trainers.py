@@ -10,14 +10,14 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar
 from lightning_dpg.callbacks.nonprivate import withhold_nonprivate
-from lightning_dpg.callbacks.trainer_check import check_equal_records, check_sampler, check_trainer
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.methods import ChungLu, DPNetGAN
+from lightning_dpg.preflight.trainer import check_equal_records, check_sampler, check_trainer
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonSampler
 from tests.callbacks.test_privacy_accountant import Steps, batches
-from tests.callbacks.test_trainer_check import Reader, fit
+from tests.preflight.test_trainer import Reader, fit
 from tests.training import quiet_trainer
 
 

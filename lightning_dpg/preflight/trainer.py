@@ -1,6 +1,7 @@
 """Checks of the trainer: each step must be the step that the ledger books."""
 
 import hashlib
+import math
 from collections.abc import Sequence
 
 import torch
@@ -25,6 +26,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from lightning_dpg.interfaces import KeepsBudget, Released
+from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.sampling import PoissonSampler
 
@@ -48,6 +50,38 @@ REFUSED_CALLBACKS: dict[type[Callback], str] = {
 """Built-in callbacks that a private method refuses, also as base classes, with the reasons."""
 
 
+def check_settings(
+    *, min_epochs: int | None, min_steps: int | None, strategy: str, precision: str
+) -> None:
+    """Refuse settings of a trainer that would void the guarantee or break private training.
+
+    Args:
+        min_epochs: Setting of the trainer.
+        min_steps: Setting of the trainer.
+        strategy: Name of the strategy or of its class.
+        precision: Setting of the trainer.
+    """
+    if min_epochs or min_steps:
+        raise MisconfigurationException(
+            "trainer.min_epochs and trainer.min_steps would train on when the privacy budget "
+            "is spent: remove them"
+        )
+    if strategy.rpartition(".")[2].lower().startswith(("fsdp", "deepspeed", "modelparallel")):
+        raise MisconfigurationException(
+            f"trainer.strategy {strategy} shards the parameters, but per-example gradients "
+            "need them whole: set it to ddp"
+        )
+    if "16" in precision or "transformer" in precision:
+        raise _lower_precision(precision)
+
+
+def _lower_precision(precision: str) -> MisconfigurationException:
+    return MisconfigurationException(
+        f"trainer.precision {precision}: gradients have to be clipped and noised in full "
+        "precision; set it to 32-true"
+    )
+
+
 def check_trainer(trainer: Trainer, method: Released) -> None:
     """Refuse settings and callbacks that would make a step differ from its booking.
 
@@ -66,7 +100,7 @@ def check_trainer(trainer: Trainer, method: Released) -> None:
                 "set it to 1 or more, or leave it out"
             )
     _check_steps(trainer, method)
-    _check_processes(trainer)
+    check_processes(trainer)
     budgets = [each for each in trainer.callbacks if isinstance(each, KeepsBudget)]  # type: ignore[attr-defined]
     if len(budgets) > 1:
         raise MisconfigurationException(
@@ -84,17 +118,30 @@ def check_trainer(trainer: Trainer, method: Released) -> None:
     for setting, why in _voiding_settings(trainer, method).items():
         raise MisconfigurationException(f"trainer.{setting} {why}: leave it out")
     if trainer.precision not in ("32-true", "64-true"):
-        raise MisconfigurationException(
-            f"trainer.precision {trainer.precision}: gradients have to be clipped and noised in full "
-            "precision; set it to 32-true"
-        )
-    for callback in trainer.callbacks:  # type: ignore[attr-defined]
+        raise _lower_precision(str(trainer.precision))
+    check_callbacks(trainer, method)
+
+
+def check_callbacks(trainer: Trainer, method: Released) -> None:
+    """Refuse callbacks that would make a step differ from its booking."""
+    for callback in trainer.callbacks if method.adds_noise else ():  # type: ignore[attr-defined]
         for refused, why in REFUSED_CALLBACKS.items():
             if isinstance(callback, refused):
                 raise MisconfigurationException(f"{type(callback).__name__} {why}: remove it")
 
 
-def _check_processes(trainer: Trainer) -> None:
+def check_selection(trainer: Trainer, budget: Budget) -> None:
+    """Refuse early stopping and weight selection by unpaid private figures."""
+    for callback in trainer.callbacks if math.isfinite(budget.epsilon) else ():  # type: ignore[attr-defined]
+        monitor = getattr(callback, "monitor", None)
+        if monitor is not None and str(monitor).startswith("nonprivate/"):
+            raise MisconfigurationException(
+                f"{type(callback).__name__} would choose by {monitor}, which reads the private "
+                "graph without paying: remove it, or train without privacy (epsilon .inf)"
+            )
+
+
+def check_processes(trainer: Trainer) -> None:
     """Refuse a process group of which the trainer knows nothing.
 
     Sums run over the group: each of its processes would add a whole sum to the one that is noised.

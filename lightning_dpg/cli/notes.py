@@ -1,14 +1,38 @@
-"""The hint of ``fit``: a method that is known to do better, from public facts only."""
+"""What ``fit`` says before it begins: notes on the data, and a method known to do better."""
+
+from collections.abc import Iterator
 
 from lightning_dpg.advice import Facts
+from lightning_dpg.cli.quiet import at_terminal
 from lightning_dpg.interfaces import (
     AttributedGraphRecords,
     GraphSetRecords,
     KindOfRecords,
     Records,
+    serves_records,
 )
 from lightning_dpg.methods import PrivateModule
 from lightning_dpg.privacy.budget import Budget
+
+
+def notes(method: PrivateModule, data: object, budget: Budget) -> Iterator[str]:
+    """Report the data, and name a method that is known to do better.
+
+    Exact counts and names of the private graph go to the owner's terminal only. Where standard
+    error is none, as under cron, mails and collectors of logs would take them.
+
+    Args:
+        method: Method of the run.
+        data: Its data module.
+        budget: Budget of the run.
+    """
+    summary: str | None = getattr(data, "summary", None)
+    if summary is not None and at_terminal():
+        yield summary
+    yield from getattr(data, "notes", ())
+    assert serves_records(data)  # otherwise the run was refused
+    if line := better_method(method, data.records, budget):
+        yield f"hint: {line}"
 
 
 def public_facts(records: Records, budget: Budget) -> Facts:

@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from lightning_dpg.callbacks.budget_warnings import budget_warnings
 from lightning_dpg.main import main
+from lightning_dpg.preflight.budget import budget_warnings
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 

@@ -12,6 +12,7 @@ from lightning_dpg.interfaces import (
     HoldsPrivateAttributes,
     KeepsBudget,
     KindOfRecords,
+    LearnsRecords,
     Records,
     Released,
     missing_parts,
@@ -56,41 +57,36 @@ _AS_UNDIRECTED = {
 }
 
 
-def check_records(
-    method: str, reads: type, repeats_edges: bool, kinds: frozenset[str], data: object
-) -> None:
+def check_data(method: type[LearnsRecords], data: object) -> None:
     """Refuse a data module with records that a method does not read.
 
     Args:
-        method: Name of the method.
-        reads: Protocol of the records that it reads.
-        repeats_edges: Whether the method accounts for private edges that occur repeatedly in the
-            set.
-        kinds: Kinds of graphs that it learns.
+        method: Class of the method.
         data: A data module that has been set up.
 
     Raises:
         MisconfigurationException: If its records are of another kind, hold private attributes, or
             repeat edges.
     """
-    records = served_records(method, reads, data)
+    name = method.__name__
+    records = served_records(name, method.reads, data)
     if isinstance(records, HoldsPrivateAttributes) and records.private_attributes:
         column = records.private_attributes[0]
         raise MisconfigurationException(
-            f"node attribute {column!r} is private, and {method} protects edges only\n"
+            f"node attribute {column!r} is private, and {name} protects edges only\n"
             f"leave it out of the run: {policy_option(column, 'drop')}"
         )
     kind = records.kind if isinstance(records, KindOfRecords) else "undirected"
-    if kind not in kinds:
+    if kind not in method.kinds:
         raise MisconfigurationException(
-            f"{method} learns {' and '.join(sorted(kinds))} graphs, and this one is {kind}\n"
+            f"{name} learns {' and '.join(sorted(method.kinds))} graphs, and this one is {kind}\n"
             f"for {kind} graphs take {KIND_METHODS[kind]}\n"
             f"or read it as an undirected graph: {_AS_UNDIRECTED[kind]}"
         )
     occurrences = records.max_occurrences if isinstance(records, GraphSetRecords) else 1
-    if occurrences > 1 and not repeats_edges:
+    if occurrences > 1 and not method.repeats_edges:
         raise MisconfigurationException(
-            f"{method} takes each edge for one record, but one can be {occurrences} edges of this "
+            f"{name} takes each edge for one record, but one can be {occurrences} edges of this "
             "set: set data.init_args.max_occurrences to 1"
         )
 

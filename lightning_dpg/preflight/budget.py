@@ -1,8 +1,10 @@
-"""Warnings of a budget that protects next to nothing, or whose noise drowns the graph."""
+"""Checks of a budget against the data, and warnings of one that protects next to nothing."""
 
 import math
 
-from lightning_dpg.privacy.budget import Budget
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from lightning_dpg.privacy.budget import Budget, advised_delta
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.meaning import belief_bound
 
@@ -16,6 +18,33 @@ _UNITS = {
     Relation.NODE: "one node and its relations",
     Relation.LOCAL_GRAPH: "the graph of one client",
 }
+
+
+def check_delta(
+    budget: Budget, *, is_pure: bool, num_edges: int | None, num_pairs: int | None
+) -> None:
+    """Refuse a delta that a method cannot meet, or that protects no single edge.
+
+    Args:
+        budget: Budget of a run.
+        is_pure: Whether the method makes releases of pure epsilon only.
+        num_edges: Number of undirected edges of the private graph, None where there is none.
+        num_pairs: Number of pairs of nodes (public), None where there is no graph. What is advised
+            is computed from it, so that nobody publishes with delta how many edges there are.
+    """
+    if math.isinf(budget.epsilon):
+        return
+    if budget.delta == 0 and not is_pure:
+        raise MisconfigurationException(
+            "privacy.delta 0 suits methods of pure epsilon only, such as ChungLu: Gaussian "
+            f"noise cannot meet it\n{advised_delta(num_pairs)}"
+        )
+    if num_edges and budget.delta * num_edges >= 1:
+        raise MisconfigurationException(
+            f"privacy.delta {budget.delta:g} is not below one over the number of edges, which is "
+            "private: publishing one edge as it is would pass\n"
+            f"{advised_delta(num_pairs)}"
+        )
 
 
 def budget_warnings(budget: Budget, relation: Relation, num_nodes: int | None) -> list[str]:

@@ -41,7 +41,9 @@ from lightning_dpg.auditing.scores.reports import (
 )
 from lightning_dpg.auditing.scores.rows import edge_gradient_score, sums_score
 from lightning_dpg.auditing.scores.updates import updates_score
+from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.joint_degrees import degree_cells, joint_degrees
+from lightning_dpg.graph.pair_space import UndirectedPairs
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.graph_features.ldp_gw.clients import build_clients, weighted_update
 from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs, public_features
@@ -97,10 +99,13 @@ def _community_links(seen: Observation) -> Tensor:
 def _wedges(seen: Observation) -> Tensor:
     entry, degrees = seen.entry, seen.method.degrees.cpu().numpy()
     counts, _ = wedge_counter(degrees, entry.scale)
-    rate = weight(entry.event.pure_epsilon) / entry.sensitivity
+    rate, space = (
+        weight(entry.event.pure_epsilon) / entry.sensitivity,
+        UndirectedPairs(len(degrees)),
+    )
 
     def counted(edges: np.ndarray) -> np.ndarray:
-        return counts(torch.from_numpy(edges))
+        return counts(EdgeStatistics(torch.from_numpy(edges), space))
 
     return counts_score(seen.noisy, counted, seen.pairs, seen.known, rate)
 

@@ -23,7 +23,8 @@ For readers of [the privacy model](privacy.md) who want to check a claim.
 MECHANISMS = """\
 ## Mechanisms
 
-A mechanism turns a bound into a guarantee. Each one books its cost before it draws noise.
+A mechanism turns a bound into a guarantee. `pay` books a read, then draws its value by a law, then publishes it. A law
+refuses what it cannot draw before the read is booked.
 """
 PROJECTIONS = """\
 ## Projections
@@ -65,7 +66,7 @@ def bounds() -> dict[str, list[Bound]]:
 
 @cache
 def mechanisms() -> list[Bound]:
-    """Functions of ``privacy`` that pay a ledger, and those that a ledger names as a proof."""
+    """Functions of ``privacy`` that pay, laws of noise, and what a ledger names as a proof."""
     paying = [
         bound
         for name, member in source.package()["privacy"].members.items()
@@ -73,7 +74,7 @@ def mechanisms() -> list[Bound]:
         for bound in _functions(f"privacy.{name}")
         if _pays(bound.function) or bound.path in _SUMS or bound.name in _named_proofs()
     ]
-    order = {"mechanisms": 0, "selection": 1, "multi_bit": 2}
+    order = {"pay": 0, "mechanisms": 1, "selection": 2, "multi_bit": 3}
     return sorted(paying, key=lambda bound: order.get(bound.path.split(".")[1], len(order)))
 
 
@@ -157,8 +158,10 @@ def _functions(path: str) -> list[Bound]:
 
 
 def _pays(function: griffe.Object) -> bool:
-    """Whether a function takes a ledger and draws noise."""
-    return isinstance(function, griffe.Function) and {"ledger", "noise"} <= {
+    """Whether a function takes a ledger and draws noise, or returns a law that draws it."""
+    if not isinstance(function, griffe.Function):
+        return False
+    return "NoiseSource], Tensor]" in str(function.returns) or {"ledger", "noise"} <= {
         parameter.name for parameter in function.parameters
     }
 
@@ -168,8 +171,8 @@ def _named_proofs() -> frozenset[str]:
     """Names that the source gives to a ledger entry as its proof."""
     files = (source.ROOT / "lightning_dpg").rglob("*.py")
     texts = [path.read_text(encoding="utf-8") for path in files]
-    found = re.findall(r'proof="([a-z_, ]+)"', "\n".join(texts))
-    return frozenset(name for names in found for name in names.split(", "))
+    found = re.findall(r'proof=f?"([a-z_, ]+)|proof=(\w+)\.__name__', "\n".join(texts))
+    return frozenset(name for names in found for part in names for name in part.split(", "))
 
 
 def _docstring(bound: Bound) -> str:

@@ -71,15 +71,6 @@ def grant_rule(found: dict[str, Any]) -> str:
     return "needed by all runs" if found["grants"] else ""
 
 
-def left_number(found: dict[str, Any]) -> str:
-    """The same as one word of a table.
-
-    Args:
-        found: Summary of a data set.
-    """
-    return "closed" if found["closed"] else f"{found['left']:g}"
-
-
 def upper_bounds(found: dict[str, Any]) -> list[str]:
     """Say which runs make the numbers of a data set an upper bound, and whether its total is exceeded.
 
@@ -97,15 +88,6 @@ def upper_bounds(found: dict[str, Any]) -> list[str]:
             "the total is exceeded: lost steps were released, and are booked whatever the total"
         )
     return said
-
-
-def method_name(run: dict[str, Any]) -> str:
-    """Name of the method of a run, with a mark where its guarantee holds under a condition.
-
-    Args:
-        run: A run of a summary.
-    """
-    return run["method"] if run["condition"] is None else f"{run['method']} {MARK}"
 
 
 def condition_note(found: dict[str, Any]) -> list[str]:
@@ -137,21 +119,21 @@ def part_cells(found: dict[str, Any]) -> tuple[str, ...]:
     numbers = [digits_up(found[key], 6) for key in ("total", "delta", "spent", "reserved")]
     if found["conditional"]:
         numbers[2] += f" {MARK}"
+    left = "closed" if found["closed"] else f"{found['left']:g}"
     count = str(len(found["releases"]))
-    return (found["dataset"], *numbers, left_number(found), count, found["words"])
+    return (found["dataset"], *numbers, left, count, found["words"])
 
 
 def run_cells(run: dict[str, Any]) -> tuple[str, ...]:
-    """Cells of :data:`RUN_COLUMNS`.
+    """Cells of :data:`RUN_COLUMNS`, with a mark where a guarantee holds under a condition.
 
     Args:
         run: A run of a summary.
     """
     epsilon, delta = (digits_up(run[key], 6) for key in ("epsilon", "delta"))
-    who = run["who"].partition(",")[0]
-    state, method = run["outcome"], method_name(run)
-    opened = minute(run["opened"])
-    return (str(run["run"]), opened, state, method, epsilon, delta, who, run["folder"] or "-")
+    method = run["method"] if run["condition"] is None else f"{run['method']} {MARK}"
+    first = (str(run["run"]), minute(run["opened"]), run["outcome"], method)
+    return (*first, epsilon, delta, run["who"].partition(",")[0], run["folder"] or "-")
 
 
 def grant_cells(grant: dict[str, Any]) -> tuple[str, ...]:

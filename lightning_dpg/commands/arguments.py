@@ -146,7 +146,8 @@ def described(docstring: str) -> tuple[str, dict[str, str]]:
     """
     description, *sections = _SECTIONS.split(docstring)
     titles = dict(zip(sections[::2], sections[1::2], strict=True))
-    found = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", titles.get("Args", ""), re.MULTILINE)
+    arguments = titles.get("Args") or titles.get("Attributes") or ""  # those of a data class
+    found = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", arguments, re.MULTILINE)
     return _plain(description), {name: " ".join(text.split()) for name, text in found}
 
 

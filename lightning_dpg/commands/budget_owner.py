@@ -5,8 +5,9 @@ import math
 import os
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from lightning_dpg.book.owner_token import VARIABLE
 from lightning_dpg.commands.budget_book import opened
@@ -45,7 +46,7 @@ def register(
     source: Annotated[str | None, "--columns.source"] = None,
     target: Annotated[str | None, "--columns.target"] = None,
     missing_ids: Annotated[Literal["refuse", "drop"] | None, "--columns.missing_ids"] = None,
-    nodes: Annotated[str | None, "--nodes", "--nodes.ids"] = None,
+    ids: Annotated[str | None, "--nodes", "--nodes.ids"] = None,
     column: Annotated[str | None, "--nodes.column"] = None,
     left: Annotated[str | None, "--nodes.left"] = None,
     right: Annotated[str | None, "--nodes.right"] = None,
@@ -68,14 +69,14 @@ def register(
         delta: Total of all releases.
         kind: Kind of the graph, as in ``fit``.
         undirected: Drop directions, as in ``fit``.
-        source: Column of the first id of each edge, as in ``fit``.
-        target: Column of the second id, as in ``fit``.
-        missing_ids: Rows of edges without an id, as in ``fit``.
-        nodes: Table of the nodes, as in ``fit``.
-        column: Its column of ids, as in ``fit``.
-        left: Ids of all left nodes, as in ``fit``.
-        right: Ids of all right nodes, as in ``fit``.
-        side_column: Its column of sides, as in ``fit``.
+        source: See :class:`lightning_dpg.datamodules.nodes.Columns`.
+        target: See :class:`lightning_dpg.datamodules.nodes.Columns`.
+        missing_ids: See :class:`lightning_dpg.datamodules.nodes.Columns`.
+        ids: See :class:`lightning_dpg.datamodules.nodes.Nodes`.
+        column: See :class:`lightning_dpg.datamodules.nodes.Nodes`.
+        left: See :class:`lightning_dpg.datamodules.nodes.Nodes`.
+        right: See :class:`lightning_dpg.datamodules.nodes.Nodes`.
+        side_column: See :class:`lightning_dpg.datamodules.nodes.Nodes`.
         max_degree: Edges of a node at most (public), for a node-level total.
         words: Words of the owner.
         part_of: Group of which these data are a part. You declare: each record lies in one part, and
@@ -99,16 +100,10 @@ def register(
     from lightning_dpg.privacy.events import Relation
 
     protected = Relation(relation)
-    of_nodes = {
-        "ids": nodes,
-        "column": column,
-        "left": left,
-        "right": right,
-        "side_column": side_column,
-    }
-    of_columns = {"source": source, "target": target, "missing_ids": missing_ids}
+    columns = _given(source=source, target=target, missing_ids=missing_ids)
+    nodes = _given(ids=ids, column=column, left=left, right=right, side_column=side_column)
     with _opened_by_owner(book, token) as place:
-        content = _identity(data, undirected, kind, of_nodes, of_columns)
+        content = _identity(data, undirected, kind, columns, nodes)
         found, people = place.fingerprint(content), place.marks(content)
         near = [
             known
@@ -264,12 +259,12 @@ def _check_budget(name: str, epsilon: float, delta: float, *, is_positive: bool 
         )
 
 
+def _given(**settings: str | None) -> dict[str, str]:
+    return {name: value for name, value in settings.items() if value is not None}
+
+
 def _identity(
-    data: str,
-    undirected: bool,
-    kind: Kind,
-    nodes: dict[str, str | None],
-    columns: dict[str, str | None],
+    data: str, undirected: bool, kind: Kind, columns: Mapping[str, str], nodes: Mapping[str, str]
 ) -> "Identity":
     """Content of the data to register.
 
@@ -277,8 +272,8 @@ def _identity(
         data: File, folder of a set, or name.
         undirected: Whether to drop directions.
         kind: Kind of the graph.
-        nodes: Settings of :class:`Nodes`; None where one is not given.
-        columns: Settings of :class:`Columns`, likewise.
+        columns: Given settings of the columns of one graph.
+        nodes: Given settings of its nodes.
     """
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.datamodules import (
@@ -292,24 +287,16 @@ def _identity(
     is_set = data in BUILT_IN_SETS or Path(data).expanduser().is_dir()
     if is_set and kind != "undirected":
         raise CommandError(f"{data}: graphs of a set are undirected: leave out --kind")
-    groups: dict[str, dict[str, Any]] = {
-        group: {name: value for name, value in settings.items() if value is not None}
-        for group, settings in (("nodes", nodes), ("columns", columns))
-    }
-    given = [f"--{group}.{name}" for group, settings in groups.items() for name in settings]
+    given = [*(f"columns.{name}" for name in columns), *(f"nodes.{name}" for name in nodes)]
     if is_set and given:
-        raise CommandError(f"{data}: a set of graphs has its own nodes: leave out {given[0]}")
+        raise CommandError(f"{data}: a set of graphs has its own nodes: leave out --{given[0]}")
     if data in BUILT_IN_SETS:
         module = GraphSetDataModule(data, undirected=undirected)
     elif is_set:
         module = TUGraphDataModule(data, undirected=undirected)
     else:
         module = EdgeListDataModule(
-            data,
-            undirected=undirected,
-            kind=kind,
-            nodes=groups["nodes"],
-            columns=groups["columns"],
+            data, undirected=undirected, kind=kind, columns=columns, nodes=nodes
         )
     try:
         module.setup("fit")

@@ -131,3 +131,5 @@ def test_a_parameter_without_a_text_is_a_fault():
 def test_sections_of_a_docstring_are_told_apart():
     text = "Title.\n\nMore: text.\n\nArgs:\n    a: First\n        line.\n    b: B.\n\nReturns:\n    c: No."
     assert described(text) == ("Title.\n\nMore: text.", {"a": "First line.", "b": "B."})
+    of_data_class = text.replace("Args:", "Attributes:")
+    assert described(of_data_class) == described(text)

@@ -14,15 +14,11 @@ from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.graph.gromov import Matrix, Space, pairwise_discrepancies, row_distances
 from lightning_dpg.methods.graph_features.ldp_gw.base import GromovWassersteinRelease
 from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs
-from lightning_dpg.methods.graph_features.ldp_gw.reports import (
-    choose_reports_per_row,
-    equal_epsilons,
-    release_reports,
-    release_signs,
-)
+from lightning_dpg.methods.graph_features.ldp_gw.reports import Reports, equal_epsilons
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.pay import pay
 from lightning_dpg.running.fit import fit_method
 
 DELTA = 1e-5
@@ -77,15 +73,13 @@ class Embedded(NamedTuple):
 
 def _reported(release: Release, rows: Tensor, sizes: Tensor) -> Tensor:
     """Rows through the multi-bit encoder, as printed or corrected."""
-    is_printed, width = release.mode == "paper", rows.shape[1]
-    given = release.epsilon
+    is_printed, given = release.mode == "paper", release.epsilon
     epsilons = 1 / sizes.double() if given is None else equal_epsilons(given, sizes)
     sharing = 1 if is_printed else int(sizes.max())
-    count = choose_reports_per_row(None, float(epsilons.min()), sharing, width)
-    tell = release_signs if is_printed else release_reports
-    ledger = PrivacyLedger(Relation.LOCAL_GRAPH)
-    others = {"epsilons": epsilons, "reports_per_row": count}
-    return tell(rows, sizes, ledger, NoiseSource(), **others).double()
+    reports = Reports.chosen(sizes, epsilons, None, num_rows=sharing, width=rows.shape[1])
+    read, ledger = reports.entry, PrivacyLedger(Relation.LOCAL_GRAPH)
+    signs = pay(read, rows, ledger, NoiseSource(), reports.law(read, rows.shape))
+    return (signs if is_printed else reports.estimates(signs)).double()
 
 
 def fitted(

@@ -37,7 +37,7 @@ def fitted(graph: Data, epsilon: float, delta: float, max_degree: int) -> NodePr
 def signal_to_noise(method: NodePrivCom, eigenvalue: float) -> float:
     """Length of A times an eigenvector as it is shown, over the spectral norm of a step's noise."""
     noise = next(entry for entry in method.ledger.entries if entry.key == "products")
-    std = noise.noise_multiplier * noise.sensitivity
+    std = noise.scale
     size = method.hparams["num_nodes"]
     shown = method.hparams["clip"] * eigenvalue
     return shown / (std * (math.sqrt(size) + math.sqrt(RANK))) if std else math.inf

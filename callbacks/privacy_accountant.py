@@ -69,7 +69,7 @@ class PrivacyAccountant(Callback):
         """
         self.epsilon = float(epsilon)
         self.delta = delta
-        self.budget = _checked(self.epsilon, delta)
+        _ = self.budget
         self.lost_steps = lost_steps
         self.upload_nonprivate = upload_nonprivate
         self.book = book
@@ -77,6 +77,28 @@ class PrivacyAccountant(Callback):
         self.passed: tuple[Trainer, Released] | None = None
         self._booked: BookedRun | None = None
         self._statement: dict[str, Any] | None = None
+
+    @property
+    def budget(self) -> Budget:
+        """Budget, which can be set anew between runs.
+
+        Raises:
+            Refusal: If it is none.
+        """
+        if not self.epsilon > 0:
+            raise Refusal(f"privacy.epsilon must be positive, got {self.epsilon}")
+        if LARGEST_EPSILON < self.epsilon < math.inf:
+            raise Refusal(
+                f"privacy.epsilon {self.epsilon:g} protects nothing: set it to {LARGEST_EPSILON:g} or "
+                "less, or to .inf for a run without noise"
+            )
+        if self.delta is None:
+            if math.isfinite(self.epsilon):
+                raise Refusal("privacy.delta is missing; it may be left out at epsilon .inf")
+            return Budget(self.epsilon, UNASKED_DELTA)
+        if not 0 <= self.delta < 1:
+            raise Refusal(f"privacy.delta must lie in [0, 1), got {self.delta}")
+        return Budget(self.epsilon, self.delta)
 
     @property
     def other_runs(self) -> str:
@@ -255,21 +277,3 @@ class PrivacyAccountant(Callback):
             exhausted = exhausted or not self._booked.affords(entries)
         if trainer.strategy.reduce_boolean_decision(exhausted, all=False):
             trainer.should_stop = True
-
-
-def _checked(epsilon: float, delta: float | None) -> Budget:
-    """Return a budget, or refuse it."""
-    if not epsilon > 0:
-        raise Refusal(f"privacy.epsilon must be positive, got {epsilon}")
-    if LARGEST_EPSILON < epsilon < math.inf:
-        raise Refusal(
-            f"privacy.epsilon {epsilon:g} protects nothing: set it to {LARGEST_EPSILON:g} or "
-            "less, or to .inf for a run without noise"
-        )
-    if delta is None:
-        if math.isfinite(epsilon):
-            raise Refusal("privacy.delta is missing; it may be left out at epsilon .inf")
-        return Budget(epsilon, UNASKED_DELTA)
-    if not 0 <= delta < 1:
-        raise Refusal(f"privacy.delta must lie in [0, 1), got {delta}")
-    return Budget(epsilon, delta)

@@ -356,12 +356,14 @@ class KeepsBudget(Protocol):
     """A callback that holds a method to a budget in each step.
 
     Attributes:
-        budget: Budget of the run.
         passed: Trainer and method of a run that has passed the preflight and has not begun.
     """
 
-    budget: Budget
     passed: tuple[Trainer, Released] | None
+
+    @property
+    def budget(self) -> Budget:
+        """Budget of the run."""
 
 
 _ABSENT = object()

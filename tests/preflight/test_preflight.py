@@ -1,6 +1,7 @@
 """A run passes each check before its first read, whoever starts it, and passes for itself only."""
 
 from collections import Counter
+from functools import wraps
 
 import networkx as nx
 import pytest
@@ -19,7 +20,7 @@ from tests.training import quiet_trainer
 
 GRAPH = nx.karate_club_graph()
 ONCE = [
-    (privacy_accountant, "_checked"),  # one accountant
+    (PrivacyAccountant, "__init__"),
     (PrivateModule, "accept_data"),
     (PrivateModule, "check_budget"),
     (EdgeListDataModule, "check_request"),
@@ -36,6 +37,7 @@ def calls(monkeypatch):
     def record(owner, name):
         real = getattr(owner, name)
 
+        @wraps(real)
         def recorded(*args, **options):
             made.append((owner, name))
             return real(*args, **options)

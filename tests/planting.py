@@ -20,7 +20,7 @@ from lightning_dpg.privacy import pay as paying
 from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
-from tests.training import quiet_trainer
+from tests.training import quiet_trainer, release_edges
 
 # Reports have an epsilon, however large, where all other noise can be left out.
 _OF_REPORTS = 1e6
@@ -106,7 +106,7 @@ def outcome_of(make, data, budget, canaries, epochs, seed):
     is_one_shot = type(method).training_step is OneShotSynthesizer.training_step
     # Rows of attributes are computed at the start of a fit.
     if is_one_shot and method.reads is not AttributedGraphRecords:
-        method.release(data.edges, budget[0])
+        release_edges(method, data.edges)
     else:
         quiet_trainer(PrivacyAccountant(*budget), max_epochs=epochs).fit(method, data)
     return attacker.outcome(inserted, budget[1], method.ledger.epsilon(budget[1]))

@@ -103,7 +103,7 @@ def help_of(command):
         parts = re.findall(r"^    (\w+) ", said.getvalue(), re.MULTILINE)  # of a group of commands
         for part in parts if command == "budget" else ():
             main([command, part, "--help"])
-    return set(re.findall(r"--[\w-]+", said.getvalue()))
+    return set(re.findall(r"--[\w-]+(?:\.\w+)*", said.getvalue()))
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)

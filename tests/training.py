@@ -5,8 +5,11 @@ from typing import Any
 
 import pytorch_lightning as pl
 from pytorch_lightning import Callback
+from torch import Tensor
 
+from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.interfaces import BatchRequest
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 
 
 def quiet_trainer(*callbacks: Callback, **options: Any) -> pl.Trainer:
@@ -21,6 +24,12 @@ def quiet_trainer(*callbacks: Callback, **options: Any) -> pl.Trainer:
         "num_sanity_val_steps": 0,  # as the command line sets it
     }
     return pl.Trainer(callbacks=list(callbacks), **settings | options)
+
+
+def release_edges(method: OneShotSynthesizer, edges: Tensor) -> None:
+    """Make the releases of a method from edges of shape ``(M, 2)``, as its training step does."""
+    reads = {read.key: read for read in method.plan(method.budget, 1)}
+    method.release(EdgeStatistics(edges, method.space), reads)
 
 
 def asked(data: pl.LightningDataModule, sample_rate: float) -> Any:

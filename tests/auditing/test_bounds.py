@@ -1,6 +1,7 @@
 """Lower bounds on epsilon equal known answers, and detect planted mistakes."""
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -19,14 +20,11 @@ from lightning_dpg.privacy import dpsgd
 from lightning_dpg.privacy.dpsgd import DPSGD, clipped_gradient_sum
 from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
-from lightning_dpg.privacy.mechanisms import (
-    discrete_laplace,
-    gaussian,
-    randomized_response,
-    response_rates,
-)
+from lightning_dpg.privacy.mechanisms import randomized_response, response_rates
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.pay import noise_of, pay
 from lightning_dpg.privacy.selection import choose_in_turns
+from tests import entries
 
 
 @pytest.mark.parametrize(
@@ -116,17 +114,22 @@ def test_without_noise_the_coins_are_found():
 
 
 def test_an_observer_receives_what_is_released_and_nothing_else_changes():
+    def utilities(chosen, stop):
+        return torch.ones(stop - len(chosen), 2).long(), torch.zeros(1, 2)
+
     releases = {
-        "gaussian": partial(gaussian, torch.zeros(3), sensitivity=1.0, noise_multiplier=2.0),
-        "laplace": partial(discrete_laplace, torch.arange(3), epsilon=1.0),
-        "exact": partial(discrete_laplace, torch.arange(3), epsilon=math.inf),
-        "bits": partial(randomized_response, torch.arange(3), 9, epsilon=1.0),
-        "choices": partial(
-            choose_in_turns,
+        "gaussian": (torch.zeros(3), entries.entry(noise_multiplier=2.0), noise_of),
+        "laplace": (torch.arange(3), entries.entry("pure", epsilon=1.0), noise_of),
+        "exact": (torch.arange(3), entries.entry("pure", epsilon=math.inf), noise_of),
+        "bits": (
+            torch.arange(3),
+            entries.entry("pure", epsilon=1.0),
+            partial(randomized_response, num_bits=9),
+        ),
+        "choices": (
             torch.arange(2),
-            [3, 5],
-            lambda chosen, stop: (torch.ones(stop - len(chosen), 2).long(), torch.zeros(1, 2)),
-            epsilon=1.0,
+            entries.entry("pure", epsilon=1.0),
+            partial(choose_in_turns, stops=[3, 5], utilities=utilities),
         ),
     }
     books = []
@@ -135,8 +138,8 @@ def test_an_observer_receives_what_is_released_and_nothing_else_changes():
         if is_watched:
             ledger.observer = lambda key, noisy, seen=seen: seen.append((key, noisy))
         results = {
-            name: release(ledger=ledger, noise=noise, key=name, name="any", proof="by hand")
-            for name, release in releases.items()
+            name: pay(replace(read, key=name), value, ledger, noise, law(read))
+            for name, (value, read, law) in releases.items()
         }
         assert all(results[name] is noisy for name, noisy in seen)
         assert [name for name, _ in seen] == (list(releases) if is_watched else [])

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,7 @@ from lightning_dpg.book.verification import faults
 from lightning_dpg.methods import HRG, BlockSampler
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.privacy.label_sampling import labels_entry
+from lightning_dpg.privacy.label_sampling import chain_facts
 from tests.small_book import entry, new_book, reserve, run
 
 CHAIN = "the chain is stationary"
@@ -73,9 +74,7 @@ def test_labels_of_a_chain_that_earlier_versions_booked_without_a_condition_have
     url, relation, guard, expected
 ):
     """Their lines say nothing of a condition, and their entries name the chain and the guard."""
-    labels = labels_entry(
-        "block_labels", "labels", 0.5, "p", sweeps=1500, guard=guard, relation=Relation(relation)
-    )
+    labels = replace(entry(0.5, relation=Relation(relation)), public=chain_facts(1500, guard))
     book = new_book(url, relation=Relation(relation))
     run(book, labels, method="BlockSampler")
     run(book, entry(0.25, relation=Relation(relation)))

@@ -15,6 +15,7 @@ from lightning_dpg.methods import BTER, DK2, ChungLu, ErdosRenyi
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.book.conftest import server  # noqa: F401  # a fixture
+from tests.training import release_edges
 
 pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
 duckdb = pytest.importorskip("duckdb")
@@ -111,7 +112,7 @@ def released(kind, num_nodes, edges):
     method = kind(num_nodes)
     method.ledger.budget = Budget(1.0, 0.0)
     method._noise = NoiseSource(unsafe_seed=5)
-    method.release(edges, 1.0)
+    release_edges(method, edges)
     return method.released_state()
 
 

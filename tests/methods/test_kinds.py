@@ -31,7 +31,7 @@ from lightning_dpg.privacy.sensitivity import (
     edge_partition_sensitivity,
 )
 from tests.small_methods import METHODS, SHORT, made
-from tests.training import quiet_trainer
+from tests.training import quiet_trainer, release_edges
 
 KINDS = ("directed", "bipartite")
 # Those that read attributes have tests of their own.
@@ -101,7 +101,7 @@ def test_the_plan_is_spent_exactly(kind, name):
     budget = Budget(1.0, 0.0)
     planned = method.plan(budget, 1)
     method.ledger.budget = budget
-    method.release(data.records.edges, 1.0)
+    release_edges(method, data.records.edges)
     assert method.ledger.entries == planned
     assert {entry.record for entry in planned} == {data.space.record}
     assert method.ledger.epsilon(0.0) == pytest.approx(1.0)
@@ -148,7 +148,7 @@ def test_degrees_without_noise_are_those_of_both_ends(kind):
     method.accept_data(data)
     method.ledger.budget = Budget(float("inf"), 0.0)
     edges = data.records.edges
-    method.release(edges, float("inf"))
+    release_edges(method, edges)
     first, second = edges.T
     degrees = torch.zeros(2, data.num_nodes, dtype=torch.long)
     for i, j in edges.tolist():
@@ -173,7 +173,7 @@ def test_randomized_response_reports_each_pair_at_its_rates(kind):
     for _ in range(runs):
         method.ledger = type(method.ledger)(method.relation)
         method.ledger.budget = Budget(epsilon, 0.0)
-        method.release(edges, epsilon)
+        release_edges(method, edges)
         hits[space.numbers(method.reported)] += 1
         kept += method.thinning / runs
     is_edge = torch.zeros(space.num_pairs, dtype=torch.bool)
@@ -212,7 +212,7 @@ def test_privgraph_finds_planted_blocks_and_keeps_degrees_and_links(kind):
     method = made("PrivGraph", {"num_nodes": data.num_nodes, "num_communities": 9})
     method.accept_data(data)
     method.ledger.budget = Budget(8.0, 0.0)
-    method.release(data.records.edges, 8.0)
+    release_edges(method, data.records.edges)
     truth = np.array([block[name] for name in data.records.node_names])
     found = method.communities.numpy()
     largest = [np.bincount(truth[found == community]).max() for community in np.unique(found)]

@@ -31,6 +31,7 @@ from lightning_dpg.privacy import mechanisms
 from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
+from tests.training import release_edges
 
 # The smallest rate of integer noise is 2**-40, and sixty times its scale comes up never.
 LARGEST = 2**46
@@ -110,7 +111,7 @@ def test_any_noise_gives_a_simple_graph_and_finite_scores(name, graph, numbers, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mechanisms, "_draw_discrete_laplace", noise.integers)
         patch.setattr(exponential, "_permute_and_flip", noise.choices)
-        method.release(edges, epsilon)
+        release_edges(method, edges)
     drawn = method.sample_edges(torch.Generator().manual_seed(seed))
     assert drawn.shape[1:] == (2,) and (drawn[:, 0] < drawn[:, 1]).all()
     assert len(drawn.unique(dim=0)) == len(drawn)

@@ -15,6 +15,7 @@ from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
 from tests.scoring import scored
+from tests.training import release_edges
 
 KNOWN = make_graph(torch.tensor([[0, 1], [1, 2], [2, 3], [4, 5]]), 6)
 PAIRS = torch.tensor([[0, 3], [1, 4]])
@@ -35,7 +36,7 @@ def test_a_number_of_edges_says_the_same_of_all_pairs():
     method, seen = ErdosRenyi(6), {}
     method.ledger.budget = Budget(0.8, 0.0)
     method.ledger.observer = lambda key, noisy: seen.update({key: noisy})
-    method.release(torch.tensor([[0, 1], [0, 3], [1, 2], [2, 3], [4, 5]]), 0.8)
+    release_edges(method, torch.tensor([[0, 1], [0, 3], [1, 2], [2, 3], [4, 5]]))
     noisy = seen["num_edges"]
     scores = scored(method, "num_edges", noisy, PAIRS, KNOWN)
     # Four edges are known, and the other canary is one more, or not.
@@ -53,7 +54,7 @@ def test_reports_weigh_their_epsilon(degree_share):
         {key: scored(method, key, noisy, PAIRS, KNOWN)}
     )
     edges = torch.tensor([[0, 1], [0, 3], [1, 2], [2, 3], [4, 5]])
-    method.release(edges, 200.0)  # so much that nothing is wrong but once in 10 ** 4 runs
+    release_edges(method, edges)  # so much that nothing is wrong but once in 10 ** 4 runs
     weight = min((0.95 - degree_share) * 200, 100.0)  # which is taken for certain
     torch.testing.assert_close(seen["edge_reports"], torch.tensor([weight, -weight]))
     assert ("degrees" in seen) == bool(degree_share)

@@ -17,14 +17,15 @@ from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.graph.label_blocks import GroupedLabels, independent_blocks
 from lightning_dpg.methods import BlockSampler
-from lightning_dpg.methods.single_graph import block_sampler, label_groups
+from lightning_dpg.methods.single_graph import label_groups
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.guard import flip_rate, guard_epsilon, guarded
-from lightning_dpg.privacy.label_sampling import labels_entry, sample_labels
-from lightning_dpg.privacy.ledger import Budget, PrivacyLedger, Relation
+from lightning_dpg.privacy.label_sampling import sample_labels
+from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import label_utility_sensitivity
 from tests.scoring import scored
+from tests.training import release_edges
 
 N = 5
 PAIRS = np.array(list(itertools.combinations(range(N), 2)))
@@ -126,10 +127,10 @@ def test_each_step_is_reversible_and_a_sweep_reaches_all_labels(make):
 def test_chain_draws_from_the_product_of_its_steps():
     model = Pairwise(PAIRS[[0, 1, 4, 9]], WEIGHTS, 2, 5, 1.0)
     expected, noise = chain_law(model, 2), NoiseSource(unsafe_seed=5)
-    entry = labels_entry("block_labels", "labels", 1.0, "p", sweeps=2, guard=8.0)
+    law = sample_labels(2)
     found = np.zeros(2**N)
     for _ in range(1500):
-        drawn = sample_labels(model, PrivacyLedger(Relation.EDGE), noise, entry, 2)
+        drawn = law(model, noise)
         found[int("".join(map(str, drawn.tolist())), 2)] += 1
     assert stats.chisquare(found, expected * found.sum()).pvalue > 1e-3
 
@@ -233,7 +234,7 @@ def unfitted(size, epsilon, seed=0, **settings):
 
 def fitted(graph, epsilon, seed=0, **settings):
     method = unfitted(graph.num_nodes, epsilon, seed, **settings)
-    method.release(undirected_edges(graph), epsilon)
+    release_edges(method, undirected_edges(graph))
     return method
 
 
@@ -266,7 +267,7 @@ def test_a_run_that_stops_behind_its_labels_has_spent_its_guard(monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(block_sampler, "release_links", stop)
+    monkeypatch.setattr(label_groups, "fewer_degrees", stop)
     said = []
     for guard in (8.0, 9.0):
         shares = {"degree_share": 0.01, "block_share": 0.49}
@@ -274,7 +275,7 @@ def test_a_run_that_stops_behind_its_labels_has_spent_its_guard(monkeypatch):
         ledger, seen = method.ledger, {}
         ledger.observer = seen.__setitem__
         with pytest.raises(KeyboardInterrupt):
-            method.release(torch.tensor([[0, 1], [2, 3]]), 8.0)
+            release_edges(method, torch.tensor([[0, 1], [2, 3]]))
         assert method.ledger is ledger
         said.append((ledger.epsilon(0.0), list(seen), spent_so_far(method)))
     lost = loss_behind_a_guard((1, 1, 0, 0), 4.0, 8.0)

@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightning_dpg.graph.io import from_networkx
-from lightning_dpg.methods.single_graph import base as one_shot
 from lightning_dpg.methods.single_graph import bter
-from lightning_dpg.methods.single_graph import degree_release as private_degrees
 from lightning_dpg.methods.single_graph.bter import (
     BTER,
     closed_shares,
@@ -25,6 +23,7 @@ from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity
 from tests.graphs import edges_of
+from tests.training import release_edges
 
 
 def released(graph, epsilon, seed=None):
@@ -32,7 +31,7 @@ def released(graph, epsilon, seed=None):
     method.ledger.budget = Budget(epsilon, 0.0)
     if seed is not None:
         method._noise = NoiseSource(unsafe_seed=seed)
-    method.release(edges_of(graph), epsilon)
+    release_edges(method, edges_of(graph))
     return method
 
 
@@ -44,24 +43,24 @@ def draw(method, seed=0):
 def test_neighbours_of_four_nodes_are_told_apart_by_epsilon_at_most(seed, monkeypatch):
     """Given the same outputs so far, log ratios of the next ones add up to the budget at most."""
     monkeypatch.setattr(bter, "_FITTING_STEPS", 1)
-    epsilon, mechanism = 0.7, bter.discrete_laplace
+    epsilon, pay = 0.7, BTER.pay
     outputs, reads = [], []
 
-    def recorded(value, *_, epsilon, sensitivity, **__):
-        reads.append((value, epsilon / sensitivity))
+    def recorded(method, read, value):
+        reads.append((value, 1 / read.scale))
         return outputs[len(reads) - 1]
 
-    def first(value, *args, **options):
-        outputs.append(mechanism(value, *args, **options))
+    def first(method, read, value):
+        outputs.append(pay(method, read, value))
         return outputs[-1]
 
-    def run(edges, released_by):
-        for module in (bter, one_shot, private_degrees):
-            monkeypatch.setattr(module, "discrete_laplace", released_by)
+    def run(edges, paid_by):
+        monkeypatch.setattr(BTER, "pay", paid_by)
         reads.clear()
         method = BTER(4)
+        method.ledger.budget = Budget(epsilon, 0.0)
         method._noise = NoiseSource(unsafe_seed=seed)
-        method.release(edges, epsilon)
+        release_edges(method, edges)
         return list(reads)
 
     pairs = torch.combinations(torch.arange(4))
@@ -108,7 +107,7 @@ def test_the_ledger_holds_five_releases():
     ]
     assert method.ledger.epsilon(0.0) == pytest.approx(2.0)
     with pytest.raises(PrivacyBudgetExceeded):
-        method.release(torch.tensor([[0, 1]]), 0.1)
+        release_edges(method, torch.tensor([[0, 1]]))
 
 
 def test_degrees_and_clustering_are_matched_without_noise():

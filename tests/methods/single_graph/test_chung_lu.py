@@ -9,12 +9,13 @@ import torch
 from lightning_dpg.methods.single_graph.chung_lu import ChungLu
 from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded
 from tests.graphs import edges_of
+from tests.training import release_edges
 
 
 def released(graph, epsilon, **options):
     method = ChungLu(graph.number_of_nodes(), **options)
     method.ledger.budget = Budget(epsilon, 0.0)
-    method.release(edges_of(graph), epsilon)
+    release_edges(method, edges_of(graph))
     return method
 
 
@@ -29,7 +30,7 @@ def test_it_spends_its_budget_exactly():
     )
     assert method.ledger.epsilon(0.0) == pytest.approx(1.0)
     with pytest.raises(PrivacyBudgetExceeded):
-        method.release(torch.tensor([[0, 1]]), 1.0)
+        release_edges(method, torch.tensor([[0, 1]]))
 
 
 def test_expected_degrees_are_met_without_noise():

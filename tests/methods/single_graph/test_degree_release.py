@@ -11,13 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import laplace
 
+from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.methods.single_graph import degree_release as private_degrees
 from lightning_dpg.methods.single_graph.chung_lu import ChungLu
 from lightning_dpg.methods.single_graph.degree_release import (
+    degree_entries,
     descending_degrees,
     release_degrees,
     sorting_effect,
 )
+from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import degree_l1_sensitivity, edge_count_sensitivity
 from tests.graphs import edges_of
@@ -29,7 +32,10 @@ def released(edges, num_nodes, epsilon, seed=None):
     method = ChungLu(num_nodes)
     if seed is not None:
         method._noise = NoiseSource(unsafe_seed=seed)
-    degrees = release_degrees(method, edges, epsilon, count_share=0.1, sequence_share=0.3)
+    plan = degree_entries(Budget(epsilon, 0.0), count_share=0.1, sequence_share=0.3)
+    reads = {read.key: read for read in plan}
+    source = EdgeStatistics(edges, method.space)
+    method.num_edges, degrees = release_degrees(method, source, reads)
     return method, degrees
 
 
@@ -142,9 +148,9 @@ def test_nodes_are_ranked_by_their_noisy_degrees():
 
 def test_equal_noisy_degrees_are_not_told_apart_by_the_numbers_of_nodes(monkeypatch):
     descending = torch.arange(200, 0, -1)
-    outputs = {"ordered degrees": descending, "degree of each node": torch.zeros(200)}
-    monkeypatch.setattr(private_degrees, "discrete_laplace", lambda *_, name, **__: outputs[name])
-    monkeypatch.setattr(ChungLu, "release_num_edges", lambda self, *_: self.num_edges.fill_(9000))
+    outputs = {"num_edges": torch.tensor(9000), "degrees": torch.zeros(200)}
+    outputs["ordered_degrees"] = descending
+    monkeypatch.setattr(ChungLu, "pay", lambda self, read, value: outputs[read.key])
     _, degrees = released(edges_of(nx.empty_graph(200)), 200, 1.0)
     assert len(degrees.unique()) > 10
     assert abs(np.corrcoef(degrees, descending)[0, 1]) < 0.2  # three standard deviations
@@ -153,4 +159,4 @@ def test_equal_noisy_degrees_are_not_told_apart_by_the_numbers_of_nodes(monkeypa
 @pytest.mark.parametrize("shares", [(0.0, 0.5), (0.5, 0.0), (0.5, 0.5), (0.9, 0.2)])
 def test_refuses_shares_that_leave_nothing(shares):
     with pytest.raises(ValueError, match="shares must be positive"):
-        release_degrees(ChungLu(4), PAIRS, 1.0, count_share=shares[0], sequence_share=shares[1])
+        degree_entries(Budget(1.0, 0.0), count_share=shares[0], sequence_share=shares[1])

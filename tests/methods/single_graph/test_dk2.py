@@ -28,6 +28,7 @@ from lightning_dpg.privacy.sensitivity import (
     weighted_joint_degree_sensitivity,
 )
 from tests.scoring import scored
+from tests.training import release_edges
 
 
 def fitted(graph, epsilon, seed=0, delta=0.0, observer=None, make=DK2, **settings):
@@ -35,7 +36,7 @@ def fitted(graph, epsilon, seed=0, delta=0.0, observer=None, make=DK2, **setting
     method._noise = NoiseSource(unsafe_seed=seed)
     method.ledger.budget = Budget(epsilon, delta)
     method.ledger.observer = observer
-    method.release(undirected_edges(graph), epsilon)
+    release_edges(method, undirected_edges(graph))
     return method
 
 
@@ -234,6 +235,6 @@ def test_uniform_noise_asks_for_a_delta():
     method = UniformDK2(5)
     method.ledger.budget = Budget(1.0, 0.0)
     with pytest.raises(MisconfigurationException, match="budget has none"):
-        method.release(torch.tensor([[0, 1]]), 1.0)
+        release_edges(method, torch.tensor([[0, 1]]))
     assert not method.ledger.entries
     DK2(5).check_budget(Budget(1.0, 0.0))

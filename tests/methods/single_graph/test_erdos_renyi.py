@@ -11,7 +11,7 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.methods import ErdosRenyi
 from lightning_dpg.privacy.events import Pure
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
-from tests.training import quiet_trainer
+from tests.training import quiet_trainer, release_edges
 
 
 def trainer(folder, *callbacks):
@@ -76,7 +76,7 @@ def test_all_sets_of_pairs_are_equally_likely():
 def test_any_budget_leaves_a_possible_number_of_edges(epsilon):
     method = ErdosRenyi(num_nodes=5)
     method.ledger.budget = Budget(epsilon, 0.0)
-    method.release(torch.tensor([[0, 1], [2, 3]]), epsilon)
+    release_edges(method, torch.tensor([[0, 1], [2, 3]]))
     assert 0 <= int(method.num_edges) <= 10
     assert epsilon < 1 or int(method.num_edges) == 2
     assert method.score(torch.tensor([[0, 1], [1, 2]])).tolist() == [0, 0]

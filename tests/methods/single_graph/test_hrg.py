@@ -38,14 +38,14 @@ from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.selection import choose_by_chain
 from lightning_dpg.privacy.sensitivity import branch_sensitivity, log_likelihood_sensitivity
 from tests.cards import card_of
-from tests.training import quiet_trainer
+from tests.training import quiet_trainer, release_edges
 
 
 def fitted(graph, epsilon, seed=0, delta=0.0, make=HRG, **settings):
     method = make(graph.num_nodes, **settings)
     method._noise = NoiseSource(unsafe_seed=seed)
     method.ledger.budget = Budget(epsilon, delta)
-    method.release(undirected_edges(graph), epsilon)
+    release_edges(method, undirected_edges(graph))
     return method
 
 
@@ -198,7 +198,7 @@ def test_noise_of_branches_has_the_scale_of_the_ledger(make, monkeypatch):
     noisy = {}
     method.ledger.observer = lambda key, value: noisy.update({key: value})
     edges = undirected_edges(graph)
-    method.release(edges, 2.0)
+    release_edges(method, edges)
     entry = method.ledger.entries[-1]
     exact = branch_edges(method.dendrogram.numpy(), edges.numpy())
     drawn = noisy[entry.key].numpy() - exact

@@ -17,7 +17,7 @@ from lightning_dpg.methods.single_graph.label_groups import label_law
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.scoring import scored
-from tests.training import quiet_trainer
+from tests.training import quiet_trainer, release_edges
 
 PLANTED = from_networkx(nx.planted_partition_graph(2, 60, 0.4, 0.02, seed=0))
 
@@ -26,7 +26,7 @@ def released(graph, epsilon, **settings):
     method = NodeBlockSampler(**settings, num_nodes=graph.num_nodes)
     method._noise = NoiseSource(unsafe_seed=0)
     method.ledger.budget = Budget(epsilon, 0.0)
-    method.release(undirected_edges(graph), epsilon)
+    release_edges(method, undirected_edges(graph))
     return method
 
 

@@ -27,6 +27,7 @@ from lightning_dpg.privacy.sensitivity import (
     edge_partition_sensitivity,
 )
 from tests.flip_law import flip_law
+from tests.training import release_edges
 
 PAIRS = list(itertools.combinations(range(4), 2))
 
@@ -35,7 +36,7 @@ def fitted(graph, epsilon, seed=0, **settings):
     method = PrivGraph(graph.num_nodes, **settings)
     method._noise = NoiseSource(unsafe_seed=seed)
     method.ledger.budget = Budget(epsilon, 0.0)
-    method.release(undirected_edges(graph), epsilon)
+    release_edges(method, undirected_edges(graph))
     return method
 
 

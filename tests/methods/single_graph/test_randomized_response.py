@@ -20,6 +20,7 @@ from lightning_dpg.methods.single_graph.randomized_response.prior import prior_p
 from lightning_dpg.metrics.link_prediction import link_prediction
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.mechanisms import response_rates
+from tests.training import release_edges
 
 PAIRS = list(itertools.combinations(range(4), 2))
 
@@ -27,7 +28,7 @@ PAIRS = list(itertools.combinations(range(4), 2))
 def released(edges, num_nodes, epsilon, **arguments):
     method = RandomizedResponse(num_nodes=num_nodes, **arguments)
     method.ledger.budget = Budget(epsilon, 0.0)
-    method.release(edges, epsilon)
+    release_edges(method, edges)
     return method
 
 

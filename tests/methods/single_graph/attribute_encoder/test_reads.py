@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import AttributeEncoder, AttributeMoments
 from lightning_dpg.methods.single_graph.attribute_encoder import (
@@ -43,10 +44,9 @@ def differences(one, other, place=""):
 def reads_are_constant(monkeypatch):
     """The booked reads read no edge, and the noise, which is secret, is zero."""
 
-    def degrees(owner, edges, epsilon, **shares):
-        release_degrees(owner, EMPTY, epsilon, **shares)
-        owner.num_edges = torch.tensor(240)
-        return torch.full((120,), 4)
+    def degrees(owner, source, reads):
+        release_degrees(owner, EdgeStatistics(EMPTY, owner.space), reads)
+        return torch.tensor(240), torch.full((120,), 4)
 
     def gradient(model, rows, levels, norm):
         named = model.named_parameters()

@@ -51,13 +51,13 @@ def _least_variance(entry):
 
 
 def _log_moment(entry, z, adding):
-    sigma, q = entry.event.noise_multiplier, entry.event.sample_rate
     if entry.event.mechanism != "gaussian":
         high = 1 / (1 + math.exp(-entry.event.pure_epsilon))
         return np.log(
             high * np.exp(z * entry.event.pure_epsilon)
             + (1 - high) * np.exp(-z * entry.event.pure_epsilon)
         )
+    sigma, q = entry.event.noise_multiplier, entry.event.sample_rate
     if q == 1:
         return (z * z + z) / (2 * sigma**2)
     ends = np.array([-13 * sigma, 1 + min(float(z.real.max()), 60) + 14 * sigma])

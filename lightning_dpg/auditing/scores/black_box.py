@@ -79,7 +79,9 @@ def black_box_score(method: Any, data: Any, pairs: Tensor, known: Data) -> Tenso
     if parts:
         return sum(parts[1:], parts[0])
     if set(entries) == {"num_edges"}:
-        return num_edges_score(method.num_edges, pairs, known, entries["num_edges"].epsilon)
+        return num_edges_score(
+            method.num_edges, pairs, known, entries["num_edges"].event.pure_epsilon
+        )
     likelihood: Tensor = method.score(pairs)
     return likelihood
 
@@ -98,7 +100,7 @@ def _released(method: Any, pairs: Tensor, known: Data) -> list[Tensor]:
         parts.append(dendrogram_score(entries["dendrogram"], method.dendrogram, pairs, known))
     if hasattr(method, "reported"):
         numbers = pair_numbers(method.reported, known.num_nodes)
-        epsilon, share = entries["edge_reports"].epsilon, kept_share(method)
+        epsilon, share = entries["edge_reports"].event.pure_epsilon, kept_share(method)
         parts.append(edge_reports_score(epsilon, share, numbers, pairs, known.num_nodes))
     if hasattr(method, "signs"):
         entry = entries.get("products")
@@ -106,7 +108,7 @@ def _released(method: Any, pairs: Tensor, known: Data) -> list[Tensor]:
         rows, signs, basis = method.rows.cpu(), method.signs.cpu(), method.vectors.detach().cpu()
         parts.append(estimate_score(rows, signs, basis, std, pairs, known))
     if "degrees" in entries:
-        cost = weight(entries["degrees"].epsilon)
+        cost = weight(entries["degrees"].event.pure_epsilon)
         parts.append(cost * degrees_score(method.degrees.cpu(), pairs, known))
     if "attribute_moment" in entries:
         entry, rows = entries["attribute_moment"], method.scores.rows.cpu()

@@ -15,7 +15,7 @@ from tests.entries import entry
 
 
 def pure(epsilon, steps=1, **changes):
-    return entry("pure", name="counts", epsilon=epsilon, steps=steps, **changes)
+    return entry("pure", epsilon=epsilon, steps=steps, **({"name": "counts"} | changes))
 
 
 def asked(*plan, epsilon=None, delta=0.0, **changes):

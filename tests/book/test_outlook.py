@@ -10,6 +10,7 @@ from lightning_dpg.book.request import Request
 from lightning_dpg.book.rows import counted
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
+from lightning_dpg.privacy.events import Gaussian
 from tests.small_book import entry, new_book, run
 
 PURE, SINGLE, SAMPLED = None, (1.0, 1), (0.1, 50)  # sample rate and number of Gaussian steps
@@ -23,7 +24,7 @@ def plan_of(steps):
             return [entry(budget.epsilon)]
         rate, count = steps
         sigma = calibrate_noise_multiplier(budget, sample_rate=rate, steps=count)
-        return [replace(entry(sigma=sigma, steps=count), sample_rate=rate)]
+        return [replace(entry(sigma=sigma, steps=count), event=Gaussian(sigma, rate))]
 
     return plan
 

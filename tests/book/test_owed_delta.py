@@ -11,6 +11,7 @@ from lightning_dpg.book.report import summary
 from lightning_dpg.book.request import Request
 from lightning_dpg.methods import UniformDK2
 from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import Approximate, Pure
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 from tests.small_book import new_book, spent_curve
 
@@ -24,8 +25,8 @@ def plan_now(budget):
 def plan_before(budget):
     """Earlier versions booked delta with the joint degrees, and not with T."""
     *degrees, bound, joint = plan_now(budget)
-    bound = replace(bound, mechanism="pure", delta=0.0)
-    return [*degrees, bound, replace(joint, mechanism="approximate", delta=budget.delta)]
+    bound = replace(bound, event=Pure(bound.event.epsilon))
+    return [*degrees, bound, replace(joint, event=Approximate(joint.event.epsilon, budget.delta))]
 
 
 @pytest.mark.parametrize("plan", [plan_now, plan_before])

@@ -147,9 +147,9 @@ class BlockSampler(LabelSampler):
         num_edges, degrees = release_degrees(self, source, reads)
         return num_edges, degrees, degrees
 
-    def num_labels(self) -> int:
-        """Number of groups, by public and released values."""
-        wanted, epsilon = self.hparams["num_communities"], self.budget.epsilon
+    def num_labels(self, budget: Budget) -> int:
+        """Number of groups, by the budget of the run, public and released values."""
+        wanted, epsilon = self.hparams["num_communities"], budget.epsilon
         if wanted is None:
             mean_degree = 2 * int(self.num_edges) / self.hparams["num_nodes"]
             wanted = _MORE if epsilon >= _LARGE_EPSILON else _FEW

@@ -127,8 +127,8 @@ class LabelSampler(OneShotSynthesizer):
         """
 
     @abstractmethod
-    def num_labels(self) -> int:
-        """Number of groups, by public and released values."""
+    def num_labels(self, budget: Budget) -> int:
+        """Number of groups, by the budget of the run, public and released values."""
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the reads behind the guard, or the guard alone; the number of steps has no effect."""
@@ -154,16 +154,18 @@ class LabelSampler(OneShotSynthesizer):
             numbers = flipped(numbers, self.noise)
         try:
             behind = EdgeStatistics(space.pairs(numbers), space)
-            self._release_behind(behind, reads, flip_rate(guard))
+            self._release_behind(behind, reads, budget, flip_rate(guard))
         finally:
             self.ledger = ledger
 
-    def _release_behind(self, source: EdgeStatistics, reads: Reads, false: float) -> None:
+    def _release_behind(
+        self, source: EdgeStatistics, reads: Reads, budget: Budget, false: float
+    ) -> None:
         """Release all from a graph behind a guard that flips pairs with the probability ``false``."""
         self.num_edges, degrees, self.degrees = self.release_degrees(source, reads)
         read, count = reads["block_labels"], int(self.num_edges)
         rate = read.event.pure_epsilon / read.sensitivity
-        model = label_law(source.edges.numpy(), self.degrees, self.num_labels(), count, rate)
+        model = label_law(source.edges.numpy(), self.degrees, self.num_labels(budget), count, rate)
         self.communities = self.pay(read, model, sample_labels(self.hparams["sweeps"]))
         fewer, count = fewer_degrees(degrees.numpy(), count, false)
         self.degrees, self.num_edges = torch.from_numpy(fewer), torch.tensor(count)

@@ -161,6 +161,6 @@ class NodeBlockSampler(LabelSampler):
         none = torch.zeros(self.hparams["num_nodes"], dtype=torch.long)
         return noisy_num_edges(self, source, reads), none, torch.ones_like(none)
 
-    def num_labels(self) -> int:
+    def num_labels(self, budget: Budget) -> int:
         """Number of groups."""
         return min(self.hparams["num_communities"], self.hparams["num_nodes"])

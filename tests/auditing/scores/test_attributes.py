@@ -24,6 +24,7 @@ from lightning_dpg.methods.single_graph.attribute_encoder.clipping import clippe
 from lightning_dpg.methods.single_graph.attribute_encoder.method import AttributeEncoder
 from lightning_dpg.methods.single_graph.attribute_encoder.moments import as_vector, edge_moment
 from lightning_dpg.nn.attribute_logits import degree_levels
+from lightning_dpg.privacy.events import Gaussian
 from tests.attributed import AttributedDataModule, attributed_graph, twins
 from tests.scoring import scored
 from tests.training import quiet_trainer
@@ -110,7 +111,7 @@ def test_a_moment_is_attacked_as_well_as_one_number_with_normal_noise():
     data, count, std = twins(16), 16, 0.8
     method = AttributeMoments(rank=16)
     quiet_trainer(PrivacyAccountant(8.0, 1e-5)).fit(method, data)
-    entry = replace(method.ledger.last_entry("attribute_moment"), noise_multiplier=std)
+    entry = replace(method.ledger.last_entry("attribute_moment"), event=Gaussian(std))
     pairs = torch.arange(2 * count).view(-1, 2)
     source, scores, coins = torch.Generator().manual_seed(0), [], []
     rows = method.scores.rows.double()

@@ -154,8 +154,8 @@ def test_each_proof_that_a_method_names_has_its_file():
     named = {"cost_of_piecewise", "cost_of_reports", "amplified_epsilon", "drawn_epsilon"}
     for path in (SOURCES / "methods").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Constant) and str(node.value).endswith("_sensitivity"):
-                named |= {*_proof_names(str(node.value))}
+            if isinstance(node, ast.Name) and node.id.endswith("_sensitivity"):
+                named |= {*_proof_names(node.id)}
     assert len(named) > 20
     for name in named:
         _, _, place = _place(name).rstrip(")").partition(" (")

@@ -8,7 +8,9 @@ from pytorch_lightning import Callback
 from torch import Tensor
 
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import BatchRequest
+from lightning_dpg.methods.planning import by_key
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 
 
@@ -26,10 +28,10 @@ def quiet_trainer(*callbacks: Callback, **options: Any) -> pl.Trainer:
     return pl.Trainer(callbacks=list(callbacks), **settings | options)
 
 
-def release_edges(method: OneShotSynthesizer, edges: Tensor) -> None:
-    """Make the releases of a method from edges of shape ``(M, 2)``, as its training step does."""
-    reads = {read.key: read for read in method.plan(method.budget, 1)}
-    method.release(EdgeStatistics(edges, method.space), reads)
+def release_edges(method: OneShotSynthesizer, edges: Tensor | GraphStatisticsSource) -> None:
+    """Make the releases of a method from edges of shape ``(M, 2)``, or from their counts."""
+    source = EdgeStatistics(edges, method.space) if isinstance(edges, Tensor) else edges
+    method.release(source, by_key(method.plan(method.budget, 1)))
 
 
 def asked(data: pl.LightningDataModule, sample_rate: float) -> Any:

@@ -22,6 +22,7 @@ from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.book.urls import BOOK_VARIABLE, has_password
 from lightning_dpg.callbacks.checksums import SUMS, digest
 from lightning_dpg.interfaces import HasIdentity, Identity
+from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.composition import fits
 from lightning_dpg.privacy.events import LedgerEntry
@@ -134,7 +135,7 @@ def reserve(
     """
     book = Book(url)
     try:
-        data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
+        data = typed(trainer).datamodule
         if not isinstance(data, HasIdentity):
             raise BookError(
                 f"{type(data).__name__} has no identity(), by which the budget book recognizes data\n"

@@ -11,6 +11,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks.graph_statistics import save_figure
 from lightning_dpg.interfaces import publishes_discrepancies
+from lightning_dpg.preflight.typed_trainer import typed
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second to import, and only figures need it
     from matplotlib.figure import Figure
@@ -44,7 +45,7 @@ class DiscrepancyFigures(Callback):
     def on_test_end(self, trainer: Trainer, pl_module: Any) -> None:
         """Draw, save and log."""
         folder = trainer.log_dir  # asks all ranks
-        if not trainer.is_global_zero or folder is None or trainer.fast_dev_run:  # type: ignore[attr-defined]
+        if not trainer.is_global_zero or folder is None or typed(trainer).fast_dev_run:
             return
         found = pl_module.discrepancies.cpu().numpy()
         labels = pl_module.labels.cpu().numpy()

@@ -21,6 +21,7 @@ from lightning_dpg.graph.statistics_source import HoldsStatistics
 from lightning_dpg.interfaces import GraphRecords, PublishesGraphs, serves_records
 from lightning_dpg.metrics.figures import adjacency_figure, degree_figure
 from lightning_dpg.metrics.functional import edge_overlap, statistics_and_errors
+from lightning_dpg.preflight.typed_trainer import typed
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
     from matplotlib.figure import Figure
@@ -113,7 +114,7 @@ class GraphStatistics(Callback):
         self._name_sampled(values)
         for logger in trainer.loggers:
             logger.log_metrics(values, step=step)
-        if folder is None or trainer.fast_dev_run:  # type: ignore[attr-defined]
+        if folder is None or typed(trainer).fast_dev_run:
             return
         prefix = "stat" if original is None else "nonprivate"
         figures = {
@@ -164,7 +165,7 @@ def original_graph(trainer: Trainer) -> Data | None:
     Raises:
         MisconfigurationException: If the data module serves no single graph.
     """
-    data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
+    data = typed(trainer).datamodule
     records = data.records if serves_records(data) else None
     if not isinstance(records, GraphRecords):
         raise MisconfigurationException(

@@ -8,6 +8,7 @@ from pytorch_lightning.loggers import CSVLogger, Logger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks.graph_statistics import GraphStatistics
+from lightning_dpg.preflight.typed_trainer import typed
 
 PREFIX = "nonprivate/"
 _UPLOADS = ("log_model", "log_model_checkpoints")
@@ -31,7 +32,7 @@ def withhold_nonprivate(trainer: Trainer, *, upload: bool) -> None:
     """
     if not upload:
         _refuse_uploads(trainer.loggers)
-    callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]
+    callbacks: list[Any] = typed(trainer).callbacks
     wanted = all(each.nonprivate for each in callbacks if isinstance(each, GraphStatistics))
     for logger in trainer.loggers:
         if not wanted or not (upload or isinstance(logger, CSVLogger)):

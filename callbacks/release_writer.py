@@ -47,6 +47,7 @@ from lightning_dpg.interfaces import (
     Records,
     serves_records,
 )
+from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
 
 __all__ = ["FORMATS", "Format", "ReleaseWriter", "write_graphs"]
@@ -110,7 +111,7 @@ class ReleaseWriter(Callback):
         check_settings(pl_module)
         if "parquet" in (self.formats or ()):
             check_parquet()
-        if trainer.log_dir is None and not trainer.fast_dev_run:  # type: ignore[attr-defined]
+        if trainer.log_dir is None and not typed(trainer).fast_dev_run:
             raise MisconfigurationException(
                 f"{type(trainer.logger).__name__} has no folder for the release\n"
                 "give it one (save_dir), or put a CSVLogger first in the list of loggers"
@@ -118,7 +119,7 @@ class ReleaseWriter(Callback):
         # Read once: a file that is gone in the end would cost the release of a budget that is spent.
         self._found = findings(self.card, type(pl_module).__name__)
         today()
-        data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
+        data = typed(trainer).datamodule
         records = data.records if serves_records(data) else None
         if isinstance(records, GraphRecords) and "edges" in (self.formats or FORMATS):
             check_edge_list_names(records.node_names)
@@ -132,7 +133,7 @@ class ReleaseWriter(Callback):
         if folder is None or not trainer.is_global_zero:
             return
         release = Path(folder) / folder_name(statement)
-        data = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
+        data = typed(trainer).datamodule
         if serves_records(data) and data.write_key(Path(folder) / KEY):
             print(f"names of the node numbers, for you only: {Path(folder) / KEY}")
         # Without a logger the folder is one of the user, and so is a file of that name.
@@ -321,7 +322,7 @@ def write_attributes(
 
 def _accountant(trainer: Trainer) -> PrivacyAccountant | None:
     """Accountant of the run, unless a callback has removed it."""
-    callbacks: list[Callback] = trainer.callbacks  # type: ignore[attr-defined]
+    callbacks: list[Callback] = typed(trainer).callbacks
     return next((each for each in callbacks if isinstance(each, PrivacyAccountant)), None)
 
 

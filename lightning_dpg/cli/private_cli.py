@@ -41,6 +41,7 @@ from lightning_dpg.cli.run_folder import RunFolder, folder_name, is_other_rank
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.preflight import check_data, check_settings, preflight
+from lightning_dpg.preflight.typed_trainer import typed
 
 
 class PrivateCLI(LightningCLI):
@@ -192,7 +193,7 @@ class PrivateCLI(LightningCLI):
         except (TypeError, ValueError) as error:  # contradictory settings
             raise CommandError(str(error)) from error
         if self.model.is_trained:
-            trainer.callbacks[:0] = summary  # type: ignore[attr-defined]  # Lightning would report it
+            typed(trainer).callbacks[:0] = summary  # Lightning would report it
         return trainer
 
     def before_fit(self) -> None:

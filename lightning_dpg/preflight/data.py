@@ -18,6 +18,7 @@ from lightning_dpg.interfaces import (
     missing_parts,
     serves_records,
 )
+from lightning_dpg.preflight.typed_trainer import typed
 
 _READS: dict[type, tuple[str, str, str]] = {
     AttributedGraphRecords: (
@@ -93,7 +94,7 @@ def check_data(method: type[LearnsRecords], data: object) -> None:
 
 def data_of(trainer: Trainer) -> object:
     """The data module in use; None if loaders were passed to the trainer instead."""
-    return trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it untyped
+    return typed(trainer).datamodule
 
 
 def served_records(method: str, reads: type, data: object) -> Records:
@@ -153,7 +154,7 @@ def check_accountant(trainer: Trainer, method: Released) -> None:
     Raises:
         MisconfigurationException: If no callback holds the method to a budget.
     """
-    if any(isinstance(callback, KeepsBudget) for callback in trainer.callbacks):  # type: ignore[attr-defined]
+    if any(isinstance(callback, KeepsBudget) for callback in typed(trainer).callbacks):
         return
     name, where = type(method).__name__, "from lightning_dpg.callbacks"
     without = 'PrivacyAccountant("inf")'

@@ -26,6 +26,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from lightning_dpg.interfaces import KeepsBudget, Released
+from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.sampling import PoissonSampler
@@ -101,7 +102,7 @@ def check_trainer(trainer: Trainer, method: Released) -> None:
             )
     _check_steps(trainer, method)
     check_processes(trainer)
-    budgets = [each for each in trainer.callbacks if isinstance(each, KeepsBudget)]  # type: ignore[attr-defined]
+    budgets = [each for each in typed(trainer).callbacks if isinstance(each, KeepsBudget)]
     if len(budgets) > 1:
         raise MisconfigurationException(
             "the trainer has two PrivacyAccountants, and the budget of the last would replace the "
@@ -124,7 +125,7 @@ def check_trainer(trainer: Trainer, method: Released) -> None:
 
 def check_callbacks(trainer: Trainer, method: Released) -> None:
     """Refuse callbacks that would make a step differ from its booking."""
-    for callback in trainer.callbacks if method.adds_noise else ():  # type: ignore[attr-defined]
+    for callback in typed(trainer).callbacks if method.adds_noise else ():
         for refused, why in REFUSED_CALLBACKS.items():
             if isinstance(callback, refused):
                 raise MisconfigurationException(f"{type(callback).__name__} {why}: remove it")
@@ -132,7 +133,7 @@ def check_callbacks(trainer: Trainer, method: Released) -> None:
 
 def check_selection(trainer: Trainer, budget: Budget) -> None:
     """Refuse early stopping and weight selection by unpaid private figures."""
-    for callback in trainer.callbacks if math.isfinite(budget.epsilon) else ():  # type: ignore[attr-defined]
+    for callback in typed(trainer).callbacks if math.isfinite(budget.epsilon) else ():
         monitor = getattr(callback, "monitor", None)
         if monitor is not None and str(monitor).startswith("nonprivate/"):
             raise MisconfigurationException(
@@ -159,7 +160,7 @@ def check_processes(trainer: Trainer) -> None:
 def _check_steps(trainer: Trainer, method: Released) -> None:
     """Refuse settings that cut the steps which a method says it makes."""
     asked = method.batch_request().steps_per_epoch
-    if asked is None or trainer.fast_dev_run:  # type: ignore[attr-defined]
+    if asked is None or typed(trainer).fast_dev_run:
         return
     share = trainer.limit_train_batches
     limits = {
@@ -178,9 +179,9 @@ def _voiding_settings(trainer: Trainer, method: Released) -> dict[str, str]:
     """Return settings with wrong values, and their effects."""
     wraps = trainer._accelerator_connector.use_distributed_sampler and trainer.world_size > 1
     one_batch = "reads the same few records in every step, and the ledger books fresh samples"
-    profiler = trainer.profiler  # type: ignore[attr-defined]  # Lightning sets it untyped
+    profiler = typed(trainer).profiler
     facts = {
-        "overfit_batches": (trainer.overfit_batches, one_batch),  # type: ignore[attr-defined]
+        "overfit_batches": (typed(trainer).overfit_batches, one_batch),
         "accumulate_grad_batches": (
             trainer.accumulate_grad_batches != 1,
             "adds up the gradients of several batches",
@@ -190,7 +191,7 @@ def _voiding_settings(trainer: Trainer, method: Released) -> dict[str, str]:
             "clips what is noised already: the clip that counts is max_grad_norm of the method",
         ),
         "reload_dataloaders_every_n_epochs": (
-            trainer.reload_dataloaders_every_n_epochs,  # type: ignore[attr-defined]
+            typed(trainer).reload_dataloaders_every_n_epochs,
             "exchanges the sampler whose rate is booked",
         ),
         "detect_anomaly": (

@@ -15,6 +15,7 @@ from lightning_dpg.callbacks.booking import NO_BOOK
 from lightning_dpg.cli.private_cli import PrivateCLI
 from lightning_dpg.cli.quiet import mute_known_warnings, quiet
 from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.running.data_argument import ReadData
 from lightning_dpg.running.release import Release
 from lightning_dpg.running.releases import open_release
@@ -132,9 +133,9 @@ class _BareFit(PrivateCLI):
     def instantiate_trainer(self, **kwargs: Any) -> pl.Trainer:
         """Build a trainer without a release."""
         trainer = super().instantiate_trainer(**kwargs)
-        trainer.callbacks = [  # type: ignore[attr-defined]
+        typed(trainer).callbacks = [
             callback
-            for callback in trainer.callbacks  # type: ignore[attr-defined]
+            for callback in typed(trainer).callbacks
             if not isinstance(callback, ReleaseWriter)
         ]
         return trainer

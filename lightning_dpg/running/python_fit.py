@@ -36,6 +36,7 @@ from lightning_dpg.cli.quiet import at_terminal, mute_known_warnings, quiet, wit
 from lightning_dpg.errors import CommandError, is_interrupt
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.preflight import preflight
+from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
 from lightning_dpg.running.data_argument import data_module
 from lightning_dpg.running.method_choice import Method, MethodChoice, choose_method
@@ -203,8 +204,8 @@ def _fit_with(
     """Fit with the caller's trainer, which gets back the callbacks that it had."""
     if trainer.current_epoch or trainer.global_step:
         raise CommandError("this trainer has made a run already: give a new one")
-    before: list[Callback] = trainer.callbacks  # type: ignore[attr-defined]
-    if trainer.fast_dev_run:  # type: ignore[attr-defined]
+    before: list[Callback] = typed(trainer).callbacks
+    if typed(trainer).fast_dev_run:
         raise CommandError(
             "trainer.fast_dev_run writes no release, and spends budget\nleave it out"
         )
@@ -217,11 +218,11 @@ def _fit_with(
     module = data_module(data, chosen)
     made = chosen.build(module)
     kept = next(each for each in (*before, accountant) if isinstance(each, PrivacyAccountant))
-    trainer.callbacks = [*added, *before]  # type: ignore[attr-defined]
+    typed(trainer).callbacks = [*added, *before]
     try:
         _run(trainer, made, module, kept)
     finally:
-        trainer.callbacks = before  # type: ignore[attr-defined]
+        typed(trainer).callbacks = before
     epochs = {"max_epochs": trainer.max_epochs, "max_steps": trainer.max_steps}
     config = config | {
         "trainer": config["trainer"] | epochs,
@@ -232,13 +233,13 @@ def _fit_with(
 
 def _has(trainer: pl.Trainer, kind: type[Callback]) -> bool:
     """Whether a trainer has a callback of a class or of one derived from it."""
-    callbacks: list[Callback] = trainer.callbacks  # type: ignore[attr-defined]
+    callbacks: list[Callback] = typed(trainer).callbacks
     return any(isinstance(callback, kind) for callback in callbacks)
 
 
 def _check_budgets(trainer: pl.Trainer, asked: PrivacyAccountant, *, has_delta: bool) -> None:
     """Refuse a trainer whose accountant has another budget."""
-    for own in trainer.callbacks:  # type: ignore[attr-defined]
+    for own in typed(trainer).callbacks:
         if not isinstance(own, PrivacyAccountant):
             continue
         if (asked.book or asked.dataset) and (own.book, own.dataset) != (asked.book, asked.dataset):

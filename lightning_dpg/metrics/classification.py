@@ -78,7 +78,7 @@ def gin_accuracy(
             batch = batches[int(torch.randint(len(batches), ()))]
             loss = F.cross_entropy(model(batch), batch.y)
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            torch.autograd.backward(loss)
             optimizer.step()
             schedule.step()
     model.eval()

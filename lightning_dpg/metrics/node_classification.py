@@ -201,7 +201,7 @@ def _train(model: nn.Module, network: Network, classes: Tensor, split: Split) ->
         model.train()
         loss = F.cross_entropy(model(split.train), classes[split.train])
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(loss)
         optimizer.step()
         found = float(F.cross_entropy(_logits(model, judged), classes[judged]))
         if found < smallest:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.nn.resized_buffers import resized
+from lightning_dpg.nn.resized_buffers import resize_on_loading
 
 # Nodes whose weighted attributes are in memory at a time.
 _CHUNK = 4096
@@ -82,8 +82,7 @@ class AttributeRows(nn.Module):
         self.register_buffer("bounds", torch.empty(_BINS + 1, 0))
         self.register_buffer("center", torch.empty(0))
         self.register_buffer("basis", torch.empty(0, rank))
-        hook = resized("column_weights", "offsets", "binned", "bounds", "center", "basis")
-        self.register_load_state_dict_pre_hook(hook)  # type: ignore[no-untyped-call]
+        resize_on_loading(self, "column_weights", "offsets", "binned", "bounds", "center", "basis")
 
     def fit(self, attributes: Tensor) -> None:
         """Find the components of attributes of shape ``(N, F)`` (public).

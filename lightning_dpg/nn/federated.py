@@ -82,7 +82,7 @@ def client_update(
         if proximal:
             moved = parameters_to_vector(parameters) - start
             loss = loss + proximal / 2 * moved.square().sum()
-        loss.backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(loss)
         optimizer.step()
     return parameters_to_vector(parameters).detach() - start
 

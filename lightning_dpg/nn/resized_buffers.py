@@ -6,12 +6,17 @@ import torch
 from torch import Tensor, nn
 
 
-def resized(*names: str) -> Callable[..., None]:
-    """Return a loading hook that resizes buffers to their shapes in the state."""
+def before_loading(module: nn.Module, hook: Callable[..., None]) -> None:
+    """Call a hook with the module, a state, a prefix and more before the state is loaded."""
+    module.register_load_state_dict_pre_hook(hook)  # type: ignore[no-untyped-call]
+
+
+def resize_on_loading(module: nn.Module, *names: str) -> None:
+    """Let loading resize buffers of a module to their shapes in the state."""
 
     def resize(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: object) -> None:
         for name in names:
             if prefix + name in state:
                 setattr(module, name, torch.empty_like(state[prefix + name]))
 
-    return resize
+    before_loading(module, resize)

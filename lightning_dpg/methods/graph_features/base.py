@@ -20,7 +20,7 @@ from lightning_dpg.metrics.kernel_svm import (
     predicted_labels,
 )
 from lightning_dpg.metrics.label_prediction import label_metrics
-from lightning_dpg.nn.resized_buffers import resized
+from lightning_dpg.nn.resized_buffers import resize_on_loading
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 
@@ -66,7 +66,7 @@ class GraphFeatureRelease(PrivateModule):
         for name in names:
             self.register_buffer(name, empty.clone())
         self.register_buffer("is_released", torch.tensor(False))
-        self.register_load_state_dict_pre_hook(resized(*names))  # type: ignore[no-untyped-call]
+        resize_on_loading(self, *names)
 
     @abstractmethod
     def release_features(self, records: GraphSetRecords, reads: Reads) -> Embedding:

@@ -11,7 +11,7 @@ from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.graph_sets import set_differences
-from lightning_dpg.nn.resized_buffers import resized
+from lightning_dpg.nn.resized_buffers import resize_on_loading
 from lightning_dpg.privacy.events import LedgerEntry, Pure
 from lightning_dpg.privacy.sensitivity import edges_per_graph_sensitivity
 
@@ -37,7 +37,7 @@ class GraphSetSynthesizer(Synthesizer):
         self.num_edges: Tensor
         self.register_buffer("sizes", torch.empty(0, dtype=torch.long))
         self.register_buffer("num_edges", torch.empty(0, dtype=torch.long))
-        self.register_load_state_dict_pre_hook(resized("sizes", "num_edges"))  # type: ignore[no-untyped-call]
+        resize_on_loading(self, "sizes", "num_edges")
 
     @abstractmethod
     def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:

@@ -13,6 +13,7 @@ from lightning_dpg.graph.statistics_source import GraphStatisticsSource, HoldsSt
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.nn.resized_buffers import before_loading
 from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
 from lightning_dpg.privacy.sensitivity import (
     edge_count_sensitivity,
@@ -40,7 +41,7 @@ class OneShotSynthesizer(Synthesizer):
         self.is_released: Tensor
         self.register_buffer("num_edges", torch.tensor(0))
         self.register_buffer("is_released", torch.tensor(False))
-        self.register_load_state_dict_pre_hook(_resize_buffers)  # type: ignore[no-untyped-call]
+        before_loading(self, _resize_buffers)
 
     @abstractmethod
     def release(self, source: GraphStatisticsSource, reads: Reads) -> None:

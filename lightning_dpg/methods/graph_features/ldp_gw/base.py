@@ -36,7 +36,7 @@ from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs, num_
 from lightning_dpg.methods.graph_features.ldp_gw.settings import check_training
 from lightning_dpg.metrics.kernel_svm import clip_spectrum
 from lightning_dpg.nn.node_encoders import GCN, GIN, NodeEncoder
-from lightning_dpg.nn.resized_buffers import resized
+from lightning_dpg.nn.resized_buffers import before_loading, resize_on_loading
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, NonPrivate
 
@@ -81,9 +81,8 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         self.register_buffer("train_mask", torch.empty(0, dtype=torch.bool))
         self.register_buffer("rounds_made", torch.tensor(0))
         self.register_buffer("discrepancies", torch.empty(0, dtype=torch.double))
-        hook = resized("train_mask", "discrepancies")
-        self.register_load_state_dict_pre_hook(hook)  # type: ignore[no-untyped-call]
-        self.register_load_state_dict_pre_hook(_build_encoder)  # type: ignore[no-untyped-call]
+        resize_on_loading(self, "train_mask", "discrepancies")
+        before_loading(self, _build_encoder)
         self._clients: ClientTrainer | None = None
 
     def encoder_factory(self) -> Callable[[int, int, int], NodeEncoder]:

@@ -16,7 +16,7 @@ from lightning_dpg.methods.graph_features.ldp_gw.inputs import (
 )
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.nn.node_encoders import NodeEncoder, RowNet
-from lightning_dpg.nn.resized_buffers import resized
+from lightning_dpg.nn.resized_buffers import resize_on_loading
 from lightning_dpg.privacy.aggregation_perturbation import (
     aggregation_entries,
     noisy_aggregation,
@@ -94,7 +94,7 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
         self.settle_training(("random", "trained"))
         self.rows: Tensor
         self.register_buffer("rows", torch.empty(0))
-        self.register_load_state_dict_pre_hook(resized("rows"))  # type: ignore[no-untyped-call]
+        resize_on_loading(self, "rows")
 
     def encoder_factory(self) -> Callable[[int, int, int], NodeEncoder]:
         """Build two linear layers on each node's own row, which read no edge."""

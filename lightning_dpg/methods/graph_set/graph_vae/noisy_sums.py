@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.nn.resized_buffers import resized
+from lightning_dpg.nn.resized_buffers import resize_on_loading
 from lightning_dpg.privacy.aggregation_perturbation import (
     aggregation_entries,
     noisy_aggregation,
@@ -42,7 +42,7 @@ class NoisySums(nn.Module):
         self.noise_multiplier: Tensor
         self.register_buffer("rows", torch.empty(0, hops * feature_dim))
         self.register_buffer("noise_multiplier", torch.tensor(float("nan"), dtype=torch.float64))
-        self.register_load_state_dict_pre_hook(resized("rows"))  # type: ignore[no-untyped-call]
+        resize_on_loading(self, "rows")
 
     def planned(self, budget: Budget) -> list[LedgerEntry]:
         """Plan one release for each hop."""

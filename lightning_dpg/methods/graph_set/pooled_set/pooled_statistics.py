@@ -27,7 +27,7 @@ from lightning_dpg.methods.graph_set.pooled_set.statistics import (
     pooled_triangles,
 )
 from lightning_dpg.methods.planning import check_shares
-from lightning_dpg.nn.resized_buffers import resized
+from lightning_dpg.nn.resized_buffers import resize_on_loading
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
 from lightning_dpg.privacy.sensitivity import (
@@ -100,7 +100,7 @@ class PooledStatistics(nn.Module):
         self.register_buffer("shape", torch.empty(0, bins, dtype=torch.double))
         self.register_buffer("closed_share", torch.empty(0, dtype=torch.double))
         self.register_buffer("largest_share", torch.tensor(1.0, dtype=torch.double))
-        self.register_load_state_dict_pre_hook(resized(*_TABLES))  # type: ignore[no-untyped-call]
+        resize_on_loading(self, *_TABLES)
 
     def plan(self, method: GraphSetSynthesizer, budget: Budget) -> list[LedgerEntry]:
         """Plan the four reads of a method."""

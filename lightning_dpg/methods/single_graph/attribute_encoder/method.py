@@ -23,7 +23,7 @@ from lightning_dpg.methods.single_graph.degree_release import degree_entries, re
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn.attribute_logits import SHARPNESS, AttributeLogits, degree_levels
 from lightning_dpg.nn.attribute_rows import AttributeRows
-from lightning_dpg.nn.resized_buffers import resized
+from lightning_dpg.nn.resized_buffers import resize_on_loading
 from lightning_dpg.nn.sided_rows import (
     common_directions,
     fit_rows,
@@ -151,8 +151,7 @@ class AttributeEncoder(Synthesizer):
         self.register_buffer("rows", torch.empty(0, rank))
         self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
         self.register_buffer("num_edges", torch.tensor(0))
-        hook = resized("rows", "degrees")
-        self.register_load_state_dict_pre_hook(hook)  # type: ignore[no-untyped-call]
+        resize_on_loading(self, "rows", "degrees")
 
     def take_kind(self, kind: Kind, num_left: int | None) -> None:
         """Give each end of a pair a matrix, and each side rows of its own, where they differ."""

@@ -15,7 +15,7 @@ from lightning_dpg.methods.single_graph.attribute_encoder.moments import (
 )
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn.attribute_rows import AttributeRows
-from lightning_dpg.nn.resized_buffers import resized
+from lightning_dpg.nn.resized_buffers import resize_on_loading
 from lightning_dpg.nn.sided_rows import fit_rows, rows_of_pairs
 from lightning_dpg.privacy.events import LedgerEntry
 
@@ -45,8 +45,7 @@ class MomentScores(nn.Module):
         self.form: Tensor
         self.register_buffer("rows", torch.empty(0, 0))
         self.register_buffer("form", torch.empty(0, 0, dtype=torch.double))
-        hook = resized("rows", "form")
-        self.register_load_state_dict_pre_hook(hook)  # type: ignore[no-untyped-call]
+        resize_on_loading(self, "rows", "form")
 
     def take_kind(self, kind: Kind, num_left: int | None) -> None:
         """Give each side of a bipartite graph rows of its own."""

@@ -307,7 +307,7 @@ class RandomizedResponse(OneShotSynthesizer):
         with torch.enable_grad():
             for _ in range(self.hparams["steps"]):
                 optimizer.zero_grad()
-                model.loss(self.reported).backward()  # type: ignore[no-untyped-call]
+                torch.autograd.backward(model.loss(self.reported))
                 optimizer.step()
         model.requires_grad_(False)
 

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pytorch_lightning import Trainer
 
@@ -21,7 +20,7 @@ from lightning_dpg.book.request import Request
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.book.urls import BOOK_VARIABLE, has_password
 from lightning_dpg.callbacks.checksums import SUMS, digest
-from lightning_dpg.interfaces import HasIdentity, Identity
+from lightning_dpg.interfaces import HasIdentity, Identity, Released
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.composition import fits
@@ -111,7 +110,7 @@ def reserve(
     url: str,
     dataset: str | None,
     trainer: Trainer,
-    method: Any,
+    method: Released,
     plan: Callable[[Budget], list[LedgerEntry]],
     previous: Path | None,
     folder: str | None,
@@ -145,6 +144,7 @@ def reserve(
         found = book.fingerprint(content)
         name = _data_set(book, dataset, found, content, method.relation)
         ledger = method.ledger
+        assert ledger.budget is not None  # the preflight has set it
         request = Request(
             method=type(method).__name__,
             settings=_digest(method),
@@ -170,7 +170,7 @@ def reserve(
 
 
 def whole_plan(
-    method: Any, steps: float, lost_steps: int = 0
+    method: Released, steps: float, lost_steps: int = 0
 ) -> Callable[[Budget], list[LedgerEntry]]:
     """All releases of a run by its budget; a resumed run goes on with the noise of its checkpoint.
 
@@ -260,7 +260,7 @@ def _unregistered(book: Book, found: Fingerprint, content: Identity, relation: s
     return BookError("\n".join(lines))
 
 
-def _digest(method: Any) -> str:
+def _digest(method: Released) -> str:
     """Digest of the class and the settings of a method."""
     settings = {key: value for key, value in method.hparams.items() if not key.startswith("_")}
     text = json.dumps([type(method).public_path(), settings], sort_keys=True, default=str)

@@ -45,6 +45,7 @@ from lightning_dpg.interfaces import (
     PublishesFeatures,
     Rebuilt,
     Records,
+    Released,
     serves_records,
 )
 from lightning_dpg.preflight.typed_trainer import typed
@@ -181,7 +182,7 @@ class ReleaseWriter(Callback):
             write_folder(place, fill)
             print(f"predictions: {place}\nguarantee: {full_sentence(statement)}")
 
-    def _facts(self, module: Any, records: Records | None, configuration: str | None) -> Facts:
+    def _facts(self, module: Rebuilt, records: Records | None, configuration: str | None) -> Facts:
         arrays = module.released_arrays() if isinstance(module, PublishesFeatures) else None
         return Facts(
             method_path=type(module).public_path(),
@@ -260,13 +261,13 @@ def today() -> str:
     return now.date().isoformat()
 
 
-def plain_settings(method: Rebuilt) -> dict[str, Any]:
+def plain_settings(method: Released) -> dict[str, Any]:
     """Hyperparameters of a method, without those by which the command line made the object."""
     # Lightning's own keys start with "_".
     return {key: value for key, value in method.hparams.items() if not key.startswith("_")}
 
 
-def check_settings(method: Any) -> None:
+def check_settings(method: Released) -> None:
     """Refuse hyperparameters that the files of a release cannot hold.
 
     Args:

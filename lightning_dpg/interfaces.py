@@ -228,6 +228,10 @@ class Released(RequestsBatches, LearnsRecords, Protocol):
     ledger: PrivacyLedger
     assumptions: list[str]
 
+    @classmethod
+    def public_path(cls) -> str:
+        """Dotted path under which the class is exported."""
+
     @property
     def hparams(self) -> MutableMapping[str, Any]:
         """Hyperparameters, which are plain values."""
@@ -235,6 +239,9 @@ class Released(RequestsBatches, LearnsRecords, Protocol):
     @property
     def noise(self) -> NoiseSource:
         """The secret noise source, made when it is first asked for: by all processes together."""
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Plan every event of a whole run."""
 
     def step_entries(self) -> list[LedgerEntry]:
         """Cost of the next training step."""
@@ -271,10 +278,6 @@ class Rebuilt(Released, Protocol):
     """
 
     node_names: list[str] | None
-
-    @classmethod
-    def public_path(cls) -> str:
-        """Dotted path under which the class is exported."""
 
     def released_state(self) -> dict[str, Tensor]:
         """Released tensors by name."""

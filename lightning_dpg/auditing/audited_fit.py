@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import pytorch_lightning as pl
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -68,7 +69,9 @@ class WhiteBoxAttacker:
         scores: Sums of the scores by all values of each key, each sum of shape ``(P,)``.
     """
 
-    def __init__(self, method: PrivateModule, data: Any, pairs: Tensor, known: Data) -> None:
+    def __init__(
+        self, method: PrivateModule, data: pl.LightningDataModule, pairs: Tensor, known: Data
+    ) -> None:
         """Watch a method.
 
         Args:
@@ -128,10 +131,10 @@ def audited_fit(
         seed: Public seed that selects the canary pairs.
         read: Function that reads the data anew; by default they are those of the configuration.
     """
-    planted: list[tuple[Any, Data, Tensor, Tensor]] = []
+    planted: list[tuple[pl.LightningDataModule, Data, Tensor, Tensor]] = []
     attackers: list[WhiteBoxAttacker] = []
 
-    def plant(data: Any) -> None:
+    def plant(data: pl.LightningDataModule) -> None:
         sites = find_sites(data)
         count = default_count(sites) if canaries is None else canaries
         # The pairs are public; their presence as edges is secret.

@@ -30,7 +30,7 @@ from lightning_dpg.running.python_errors import readable_errors
 
 
 def audit(
-    data: Any,
+    data: object,
     method: Method = "bter",
     *,
     epsilon: float,

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytorch_lightning as pl
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -42,7 +43,7 @@ class CanarySites(NamedTuple):
     insert: Callable[[Tensor], None]
 
 
-def find_sites(data: Any) -> CanarySites:
+def find_sites(data: pl.LightningDataModule) -> CanarySites:
     """Find the places for canaries in a data module that has been set up.
 
     Raises:

@@ -49,7 +49,11 @@ def spent_too_early(trainer: Trainer, module: Released) -> str | None:
 
 
 def end_early(
-    error: BaseException, command: str, trainer: Trainer | None, module: Any, folder: RunFolder
+    error: BaseException,
+    command: str,
+    trainer: Trainer | None,
+    module: Released | None,
+    folder: RunFolder,
 ) -> None:
     """Report the spent budget of an interrupted run; remove the folder of a run that has not begun.
 
@@ -67,7 +71,9 @@ def end_early(
     if trainer is not None:
         close_trackers(trainer)
     folder.remove_unused()
-    if trainer is None or not folder.has_booked or not trainer.is_global_zero or command != "fit":
+    if trainer is None or module is None or command != "fit":
+        return
+    if not (folder.has_booked and trainer.is_global_zero):
         return
     lines = farewell(trainer, module, folder)
     if is_interrupt(error):

@@ -43,17 +43,17 @@ class Oja(torch.optim.Optimizer):
         for group in self.param_groups:
             for basis in group["params"]:
                 if basis.grad is not None:
-                    basis.copy_(orthonormal(self._mean(basis, group["momentum"])))
+                    basis.copy_(orthonormal(self._mean(basis, basis.grad, group["momentum"])))
         return loss
 
-    def _mean(self, basis: Tensor, momentum: float) -> Tensor:
+    def _mean(self, basis: Tensor, product: Tensor, momentum: float) -> Tensor:
         """Return the product with momentum over earlier steps, shape ``(N, K)``."""
         if not momentum:
-            return basis.grad  # type: ignore[return-value]
+            return product
         state = self.state[basis]
         if "products" not in state:
             state["products"] = torch.zeros_like(basis)
-        products: Tensor = state["products"].mul_(momentum).add_(basis.grad)
+        products: Tensor = state["products"].mul_(momentum).add_(product)
         return products
 
 

@@ -3,7 +3,6 @@
 import copy
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytorch_lightning as pl
 
@@ -17,7 +16,7 @@ ReadData = Callable[[], pl.LightningDataModule]
 """Function that returns new data modules of equal data, set up for a fit."""
 
 
-def data_module(data: Any, chosen: MethodChoice) -> pl.LightningDataModule:
+def data_module(data: object, chosen: MethodChoice) -> pl.LightningDataModule:
     """Set up data for a fit.
 
     Args:
@@ -27,10 +26,11 @@ def data_module(data: Any, chosen: MethodChoice) -> pl.LightningDataModule:
     Raises:
         MisconfigurationException: If the method reads other data.
     """
-    module = data
-    if hasattr(data, "get_backend"):  # an Ibis table
+    if isinstance(data, pl.LightningDataModule):
+        module = data
+    elif hasattr(data, "get_backend"):  # an Ibis table
         module = EdgeTableDataModule(data)
-    elif not isinstance(data, pl.LightningDataModule):
+    else:
         section = chosen.sections["data"]
         is_folder = isinstance(data, Path) and chosen.method.reads is GraphSetRecords
         source = str(data) if is_folder else data
@@ -41,7 +41,7 @@ def data_module(data: Any, chosen: MethodChoice) -> pl.LightningDataModule:
     return module
 
 
-def reader(data: Any, chosen: MethodChoice) -> ReadData:
+def reader(data: object, chosen: MethodChoice) -> ReadData:
     """Return a function that reads data anew, for fits that change them.
 
     Args:

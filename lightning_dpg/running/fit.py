@@ -46,7 +46,7 @@ def fit_settings(
 def fit_without_release(
     settings: Mapping[str, Any],
     *,
-    on_data: Callable[[Any], None],
+    on_data: Callable[[pl.LightningDataModule], None],
     on_start: Callable[[PrivateModule], None],
     read: ReadData | None = None,
 ) -> PrivateModule:
@@ -109,7 +109,7 @@ class _BareFit(PrivateCLI):
     def __init__(
         self,
         args: list[str],
-        on_data: Callable[[Any], None],
+        on_data: Callable[[pl.LightningDataModule], None],
         on_start: Callable[[PrivateModule], None],
         read: ReadData | None,
     ) -> None:

@@ -46,7 +46,7 @@ from lightning_dpg.running.releases import open_release
 
 
 def fit(
-    data: Any,
+    data: object,
     method: Method = "bter",
     *,
     epsilon: float,
@@ -182,7 +182,7 @@ def _check_tracking(mode: str, out: str | Path | None, trainer: pl.Trainer | Non
 
 
 def _tracker(
-    mode: TrackingMode, folder: Path, data: Any, method: PrivateModule, budget: PrivacyAccountant
+    mode: TrackingMode, folder: Path, data: object, method: PrivateModule, budget: PrivacyAccountant
 ) -> WandbLogger:
     """Tracker into the folder of a run, with the public facts of the run."""
     arguments = wandb_arguments(mode)
@@ -198,7 +198,7 @@ def _fit_with(
     accountant: PrivacyAccountant,
     writer: ReleaseWriter,
     chosen: MethodChoice,
-    data: Any,
+    data: object,
     config: dict[str, Any],
 ) -> Release:
     """Fit with the caller's trainer, which gets back the callbacks that it had."""
@@ -274,7 +274,7 @@ def _run(
         warnings.warn(line, stacklevel=4)
 
 
-def _stated_source(data: Any, chosen: MethodChoice) -> dict[str, Any]:
+def _stated_source(data: object, chosen: MethodChoice) -> dict[str, Any]:
     """Data section of the configuration in a run folder, which holds names and no objects."""
     section = chosen.sections["data"]
     is_named = isinstance(data, str | Path)

@@ -1,7 +1,5 @@
 """Scores of noisy moments and gradients of public attributes; the attacker knows all other edges."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
@@ -16,7 +14,7 @@ from lightning_dpg.methods.single_graph.attribute_encoder.clipping import (
     clipped_edge_gradients,
     clipped_edge_sum,
 )
-from lightning_dpg.methods.single_graph.attribute_encoder.method import LAST_RATE
+from lightning_dpg.methods.single_graph.attribute_encoder.method import LAST_RATE, AttributeEncoder
 from lightning_dpg.methods.single_graph.attribute_encoder.moments import as_vector, edge_moment
 from lightning_dpg.nn.attribute_logits import AttributeLogits, degree_levels
 from lightning_dpg.privacy.events import LedgerEntry
@@ -53,7 +51,7 @@ def attribute_moment_score(
 
 
 def attribute_gradient_score(
-    method: Any, entry: LedgerEntry, noisy: Tensor, pairs: Tensor, known: Data
+    method: AttributeEncoder, entry: LedgerEntry, noisy: Tensor, pairs: Tensor, known: Data
 ) -> Tensor:
     """Score each pair by the noisy gradient of a step.
 
@@ -82,7 +80,11 @@ def attribute_gradient_score(
 
 
 def attribute_weights_score(
-    method: Any, entry: LedgerEntry, pairs: Tensor, known: Data, shadow_runs: int = _SHADOW_RUNS
+    method: AttributeEncoder,
+    entry: LedgerEntry,
+    pairs: Tensor,
+    known: Data,
+    shadow_runs: int = _SHADOW_RUNS,
 ) -> Tensor:
     """Score each pair by the released means of the weights.
 
@@ -123,7 +125,7 @@ def attribute_weights_score(
 
 
 def _shadow_run(
-    method: Any,
+    method: AttributeEncoder,
     entry: LedgerEntry,
     rows: Tensor,
     levels: Tensor,

@@ -30,7 +30,11 @@ from lightning_dpg.auditing.scores.rows import sums_score
 from lightning_dpg.auditing.scores.white_box import kept_share
 from lightning_dpg.graph.pair_indices import pair_numbers
 from lightning_dpg.methods.graph_features.ldp_gw.as_published import LDPGromovWassersteinAsPublished
+from lightning_dpg.methods.graph_features.ldp_gw.central_gromov_wasserstein import (
+    CentralGromovWasserstein,
+)
 from lightning_dpg.methods.graph_features.ldp_gw.reports import BOUNDS
+from lightning_dpg.methods.graph_features.private_kernel.base import GraphCounts
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.single_graph.attribute_encoder.moment_scores import RIDGE
 from lightning_dpg.methods.single_graph.attribute_encoder.moments import (
@@ -123,7 +127,7 @@ def _released(method: Any, pairs: Tensor, known: Data) -> list[Tensor]:
     return parts
 
 
-def _generator(method: Any, pairs: Tensor, known: Data) -> Tensor:
+def _generator(method: Synthesizer, pairs: Tensor, known: Data) -> Tensor:
     """Log-likelihood of pairs under a generator of walks, minus that by known degrees alone."""
     degrees = torch.bincount(known.edge_index[0], minlength=known.num_nodes)
     scores = method.score(pairs).double().cpu().clamp(min=1e-300)
@@ -131,7 +135,7 @@ def _generator(method: Any, pairs: Tensor, known: Data) -> Tensor:
     return likelihood - (degrees + 1.0)[pairs].log().sum(1)
 
 
-def _neighbor_sums(method: Any, pairs: Tensor, known: Data) -> Tensor:
+def _neighbor_sums(method: CentralGromovWasserstein, pairs: Tensor, known: Data) -> Tensor:
     """Scores of the noisy sums of all hops, which follow the features in the rows."""
     total = torch.zeros(len(pairs), dtype=torch.double)
     entry = method.ledger.last_entry("neighbor_sums_1")
@@ -141,7 +145,7 @@ def _neighbor_sums(method: Any, pairs: Tensor, known: Data) -> Tensor:
     return total
 
 
-def _subgraph_counts(method: Any, pairs: Tensor, known: Data) -> Tensor:
+def _subgraph_counts(method: GraphCounts, pairs: Tensor, known: Data) -> Tensor:
     """Scores of all features of a kernel; 0 where they count subgraphs of a sample."""
     if method.counting.is_sampled or not method.counts:
         return torch.zeros(len(pairs))

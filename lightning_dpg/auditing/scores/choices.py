@@ -2,7 +2,6 @@
 
 import math
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,13 +22,13 @@ from lightning_dpg.graph.dendrogram import (
     log_likelihoods,
 )
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods.single_graph.label_groups import label_law
-from lightning_dpg.methods.single_graph.privgraph import TURN_GROWTH
+from lightning_dpg.methods.single_graph.label_groups import LabelSampler, label_law
+from lightning_dpg.methods.single_graph.privgraph import TURN_GROWTH, PrivGraph
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 
 
 def communities_score(
-    method: Any, entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known: Data
+    method: PrivGraph, entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known: Data
 ) -> Tensor:
     """Score each edge by the log-likelihood ratio of the community of its later end.
 
@@ -60,7 +59,7 @@ def communities_score(
 
 
 def labels_score(
-    method: Any, entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known: Data
+    method: LabelSampler, entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known: Data
 ) -> Tensor:
     """Score each edge by the log-likelihood ratio of the label of one end, given all others.
 

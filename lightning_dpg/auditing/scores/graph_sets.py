@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from scipy.stats import binom
@@ -11,11 +10,15 @@ from torch_geometric.data import Data
 
 from lightning_dpg.auditing.scores.counts import turns, weight
 from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.methods.graph_features.private_kernel.base import GraphCounts
 from lightning_dpg.methods.graph_features.private_kernel.counts import counted
+from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.privacy.events import Gaussian
 
 
-def num_edges_per_graph_score(method: Any, num_edges: Tensor, pairs: Tensor, known: Data) -> Tensor:
+def num_edges_per_graph_score(
+    method: GraphSetSynthesizer, num_edges: Tensor, pairs: Tensor, known: Data
+) -> Tensor:
     """Score each pair by noisy numbers of edges per graph.
 
     Args:
@@ -47,7 +50,7 @@ def num_edges_per_graph_score(method: Any, num_edges: Tensor, pairs: Tensor, kno
 
 
 def subgraph_counts_score(
-    method: Any, noisy: Mapping[str, Tensor], pairs: Tensor, known: Data
+    method: GraphCounts, noisy: Mapping[str, Tensor], pairs: Tensor, known: Data
 ) -> Tensor:
     """Log-likelihood ratio of noisy subgraph counts with and without each canary.
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,8 +10,11 @@ from torch_geometric.data import Data
 from lightning_dpg.auditing.scores.counts import turns, weight
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_indices import pair_numbers
+from lightning_dpg.interfaces import GraphSetRecords
+from lightning_dpg.methods.graph_features.ldp_gw.as_published import LDPGromovWassersteinAsPublished
 from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs
-from lightning_dpg.methods.graph_features.local_scalars import graph_scalars
+from lightning_dpg.methods.graph_features.ldp_gw.method import LDPGromovWasserstein
+from lightning_dpg.methods.graph_features.local_scalars import LocalScalars, graph_scalars
 from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, response_rates
 from lightning_dpg.privacy.multi_bit import least_rate, report_rate
 
@@ -53,7 +55,7 @@ def embedding_reports_score(
 
 
 def scalar_reports_score(
-    method: Any, data: Any, reports: Tensor, pairs: Tensor, known: Data
+    method: LocalScalars, data: GraphSetRecords, reports: Tensor, pairs: Tensor, known: Data
 ) -> Tensor:
     """Log-likelihood ratio of reported statistics of clients with and without each canary.
 
@@ -69,7 +71,7 @@ def scalar_reports_score(
     Returns:
         Scores of shape ``(P,)``.
     """
-    names, law = method.hparams["statistics"], method.law(method.ledger.budget)
+    names, law = method.hparams["statistics"], method.law(method.budget)
     edges, pairs = undirected_edges(known).cpu(), pairs.cpu()
 
     def likelihood(extra: Tensor) -> Tensor:
@@ -116,7 +118,11 @@ def edge_reports_score(
 
 
 def client_reports_score(
-    method: Any, data: Any, signs: Tensor, pairs: Tensor, known: Data
+    method: LDPGromovWasserstein | LDPGromovWassersteinAsPublished,
+    data: GraphSetRecords,
+    signs: Tensor,
+    pairs: Tensor,
+    known: Data,
 ) -> Tensor:
     """Score each pair by the node embedding reports of a method with local privacy.
 

@@ -51,6 +51,7 @@ class GraphCounts(GraphFeatureRelease):
         check_counting(counting)
         self.counting = counting
         self.counts = planned(counting)
+        self.features: Tensor
         self.noise_scales: Tensor
         self.register_buffer("noise_scales", torch.ones(self.num_columns, dtype=torch.double))
 

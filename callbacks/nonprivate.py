@@ -32,8 +32,8 @@ def withhold_nonprivate(trainer: Trainer, *, upload: bool) -> None:
     """
     if not upload:
         _refuse_uploads(trainer.loggers)
-    callbacks: list[Any] = typed(trainer).callbacks
-    wanted = all(each.nonprivate for each in callbacks if isinstance(each, GraphStatistics))
+    statistics = (each for each in typed(trainer).callbacks if isinstance(each, GraphStatistics))
+    wanted = all(each.nonprivate for each in statistics)
     for logger in trainer.loggers:
         if not wanted or not (upload or isinstance(logger, CSVLogger)):
             _withhold(logger)

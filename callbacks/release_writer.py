@@ -323,8 +323,9 @@ def write_attributes(
 
 def _accountant(trainer: Trainer) -> PrivacyAccountant | None:
     """Accountant of the run, unless a callback has removed it."""
-    callbacks: list[Callback] = typed(trainer).callbacks
-    return next((each for each in callbacks if isinstance(each, PrivacyAccountant)), None)
+    return next(
+        (each for each in typed(trainer).callbacks if isinstance(each, PrivacyAccountant)), None
+    )
 
 
 def _stated(statement: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from lightning_dpg.interfaces import BatchRequest, GraphRecords, Records
 from lightning_dpg.methods.planning import check_plan, check_same_steps, prove_steps
 from lightning_dpg.metrics.curves import mean_curves
-from lightning_dpg.preflight.data import check_accountant, check_data, data_of, served_records
+from lightning_dpg.preflight.data import check_accountant, check_data, served_records
+from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.dpsgd import accumulate
 from lightning_dpg.privacy.events import LedgerEntry, NonPrivate, Relation
@@ -84,7 +85,7 @@ class PrivateModule(pl.LightningModule):
     @property
     def records(self) -> Records:
         """Records of the data module in use (private); subclasses narrow the type."""
-        return served_records(type(self).__name__, self.reads, data_of(self.trainer))
+        return served_records(type(self).__name__, self.reads, typed(self.trainer).datamodule)
 
     def batch_request(self) -> BatchRequest:
         """Batches that the method needs: by default one batch with all records."""
@@ -138,16 +139,6 @@ class PrivateModule(pl.LightningModule):
             left = self.trainer.estimated_stepping_batches - self.trainer.global_step
             for entry in self.step_entries():
                 prove_steps(self.ledger, entry, left)
-
-    def planned_steps(self) -> int:
-        """Private steps of the whole run, one per batch."""
-        steps = self.trainer.estimated_stepping_batches
-        if steps == float("inf"):
-            raise MisconfigurationException(
-                "noise_multiplier: auto needs the number of steps in advance: set "
-                "trainer.max_epochs, or give a number as noise_multiplier"
-            )
-        return int(steps)
 
     def pay(
         self,

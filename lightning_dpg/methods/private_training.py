@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Literal
 
 import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 
 from lightning_dpg.errors import Refusal
@@ -152,7 +153,7 @@ class PrivateTraining(nn.Module):
         elif self.is_noiseless(method.budget):
             self.noise_multiplier.fill_(0.0)
         elif self.noise_multiplier.isnan():
-            plan = method.plan(method.budget, method.planned_steps())
+            plan = method.plan(method.budget, _planned_steps(method))
             event = by_key(plan).get(self._one_step.key, self._steps(1.0)).event
             assert isinstance(event, Gaussian)  # any noise serves zero steps, which are not planned
             self.noise_multiplier.fill_(event.noise_multiplier)
@@ -262,3 +263,14 @@ class PrivateTraining(nn.Module):
             noise=noise,
             expected_size=expected_size,
         )
+
+
+def _planned_steps(method: PrivateModule) -> int:
+    """Private steps of the whole run, one per batch."""
+    steps = method.trainer.estimated_stepping_batches
+    if steps == float("inf"):
+        raise MisconfigurationException(
+            "noise_multiplier: auto needs the number of steps in advance: set "
+            "trainer.max_epochs, or give a number as noise_multiplier"
+        )
+    return int(steps)

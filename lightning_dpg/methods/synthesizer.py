@@ -28,7 +28,8 @@ from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.metrics.functional import statistics
 from lightning_dpg.metrics.link_prediction import LinkMetrics, Score, degree_product
 from lightning_dpg.nn.sided_rows import attributes_alone
-from lightning_dpg.preflight.data import data_of, served_records
+from lightning_dpg.preflight.data import served_records
+from lightning_dpg.preflight.typed_trainer import typed
 
 
 class Synthesizer(PrivateModule):
@@ -129,7 +130,7 @@ class Synthesizer(PrivateModule):
         refuses them. Lightning hands it those of a checkpoint.
         """
         super().setup(stage)
-        data = data_of(self.trainer)
+        data = typed(self.trainer).datamodule
         state = self._data_state if stage in ("validate", "test") else None
         if state is not None and isinstance(data, LightningDataModule):
             data.load_state_dict(state)
@@ -151,7 +152,7 @@ class Synthesizer(PrivateModule):
         self.assumptions = list(records.assumptions)
         if self.node_attributes is not None and PUBLIC_ATTRIBUTES not in self.assumptions:
             self.assumptions.append(PUBLIC_ATTRIBUTES)  # of records of a user's own
-        data = data_of(self.trainer)
+        data = typed(self.trainer).datamodule
         self._data_state = data.state_dict() if isinstance(data, LightningDataModule) else None
         # Every rank trains on other public randomness; equal randomness would repeat the work.
         torch.manual_seed(torch.initial_seed() + 1 + self.global_rank)

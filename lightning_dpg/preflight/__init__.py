@@ -34,7 +34,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.interfaces import GraphRecords, KeepsBudget, Released, serves_records
 from lightning_dpg.preflight.budget import budget_warnings, check_delta
-from lightning_dpg.preflight.data import check_data, data_of
+from lightning_dpg.preflight.data import check_data
 from lightning_dpg.preflight.trainer import (
     check_callbacks,
     check_equal_records,
@@ -45,6 +45,7 @@ from lightning_dpg.preflight.trainer import (
     check_settings,
     check_trainer,
 )
+from lightning_dpg.preflight.typed_trainer import typed
 
 __all__ = [
     "check_data",
@@ -101,7 +102,7 @@ def check_setup(trainer: Trainer, method: Released, keeper: KeepsBudget, stage: 
         keeper: Callback with the budget.
         stage: ``fit``, ``validate``, ``test`` or ``predict``.
     """
-    data, passed = data_of(trainer), keeper.passed
+    data, passed = typed(trainer).datamodule, keeper.passed
     keeper.passed = None  # a later run of both is another one
     if stage in ("validate", "test") and data is not None:
         check_data(type(method), data)

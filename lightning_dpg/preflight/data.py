@@ -92,11 +92,6 @@ def check_data(method: type[LearnsRecords], data: object) -> None:
         )
 
 
-def data_of(trainer: Trainer) -> object:
-    """The data module in use; None if loaders were passed to the trainer instead."""
-    return typed(trainer).datamodule
-
-
 def served_records(method: str, reads: type, data: object) -> Records:
     """Return the records of a data module if they are of the kind that a method reads.
 

@@ -204,7 +204,7 @@ def _fit_with(
     """Fit with the caller's trainer, which gets back the callbacks that it had."""
     if trainer.current_epoch or trainer.global_step:
         raise CommandError("this trainer has made a run already: give a new one")
-    before: list[Callback] = typed(trainer).callbacks
+    before = typed(trainer).callbacks
     if typed(trainer).fast_dev_run:
         raise CommandError(
             "trainer.fast_dev_run writes no release, and spends budget\nleave it out"
@@ -233,8 +233,7 @@ def _fit_with(
 
 def _has(trainer: pl.Trainer, kind: type[Callback]) -> bool:
     """Whether a trainer has a callback of a class or of one derived from it."""
-    callbacks: list[Callback] = typed(trainer).callbacks
-    return any(isinstance(callback, kind) for callback in callbacks)
+    return any(isinstance(callback, kind) for callback in typed(trainer).callbacks)
 
 
 def _check_budgets(trainer: pl.Trainer, asked: PrivacyAccountant, *, has_delta: bool) -> None:

@@ -91,7 +91,7 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        self.settle_training(("random", "trained"))
+        self.settle_training("trained")
         self.rows: Tensor
         self.register_buffer("rows", torch.empty(0))
         self.register_load_state_dict_pre_hook(resized("rows"))  # type: ignore[no-untyped-call]

@@ -101,7 +101,7 @@ TWO_WRAPPED = [
             "set it to 0.547 or more, or lower count_epsilon",
         ),
         (["dp_netgan", "--trainer.max_epochs", "-1"], "max_epochs -1 has no end"),
-        (["dp_netgan", "--model.init_args.batch_size", "0"], "batch_size must be positive, got 0"),
+        (["dp_netgan", "--model.init_args.batch_size", "0"], "batch_size must be 1 or more, got 0"),
         (["dp_netgan", "--model.init_args.noise_multiplier", "-1"], "got -1.0"),
         (["erdos_renyi_set", "--trainer.max_epochs", "0"], "max_epochs 0 makes no step"),
     ],

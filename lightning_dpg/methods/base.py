@@ -1,7 +1,9 @@
 """Base class of all methods: each owns a ledger, and plans what it spends."""
 
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any, ClassVar, TypeVar
 
 import pytorch_lightning as pl
@@ -11,6 +13,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 
 from lightning_dpg.interfaces import BatchRequest, GraphRecords, Records
+from lightning_dpg.methods.constraints import Constraints, constraints_of
 from lightning_dpg.methods.planning import check_plan, check_same_steps, prove_steps
 from lightning_dpg.metrics.curves import mean_curves
 from lightning_dpg.preflight.data import check_accountant, check_data, served_records
@@ -43,6 +46,8 @@ class PrivateModule(pl.LightningModule):
         is_inductive: Whether ``predict`` reads graphs, whose labels the method predicts.
         kinds: Kinds of graphs that the method learns: undirected, directed, bipartite.
         curve_names: Names of the curves of training, for :meth:`log_curve`.
+        constraints: What single settings must be, beside those of the base classes. The choices of
+            an argument that is a ``Literal`` need no constraint.
     """
 
     reads: ClassVar[type] = GraphRecords
@@ -54,6 +59,7 @@ class PrivateModule(pl.LightningModule):
     adds_noise: ClassVar[bool] = True
     is_trained: ClassVar[bool] = True
     curve_names: ClassVar[tuple[str, ...]] = ()
+    constraints: ClassVar[Constraints] = {}
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,6 +68,24 @@ class PrivateModule(pl.LightningModule):
         self.ledger = PrivacyLedger(self.relation)
         self.assumptions: list[str] = []
         self._noise: NoiseSource | None = None
+
+    def save_hyperparameters(
+        self,
+        *args: Any,
+        ignore: Sequence[str] | str | None = None,
+        frame: FrameType | None = None,
+        logger: bool = True,
+    ) -> None:
+        """Save the settings, and refuse one that its constraint does not allow.
+
+        Raises:
+            Refusal: If there is one.
+        """
+        caller = frame or sys._getframe(1)  # Lightning reads the arguments of this constructor
+        super().save_hyperparameters(*args, ignore=ignore, frame=caller, logger=logger)
+        for name, constraint in constraints_of(type(self)).items():
+            if name in self.hparams:
+                constraint.check(name, self.hparams[name])
 
     @classmethod
     def public_path(cls) -> str:

@@ -4,8 +4,10 @@ import copy
 import functools
 import inspect
 import math
+import re
 import warnings
 from collections import Counter
+from typing import ClassVar
 
 import networkx as nx
 import pytest
@@ -18,7 +20,13 @@ from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.interfaces import GraphSetRecords
-from lightning_dpg.methods import GraphFeatureRelease, PrivateModule, Synthesizer
+from lightning_dpg.methods import (
+    GraphFeatureRelease,
+    PrivateModule,
+    RandomizedResponse,
+    Synthesizer,
+)
+from lightning_dpg.methods.constraints import POSITIVE, constraints_of
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.graphs import EXTREMES, edges_of
@@ -239,6 +247,46 @@ def test_shares_that_leave_nothing_are_refused(name):
             refused(name, **{share: value})
     together = shares.keys() - OF_THE_REST
     refused(name, **dict.fromkeys(together, 1 / len(together)))
+
+
+def constraints(name):
+    """Constraints of the settings that a method has."""
+    declared = constraints_of(METHODS[name])
+    return {
+        key: declared[key] for key in inspect.signature(METHODS[name]).parameters if key in declared
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"), [(name, setting) for name in METHODS for setting in constraints(name)]
+)
+def test_settings_are_checked_before_anything_is_made_of_them(name, setting):
+    words = re.escape(constraints(name)[setting].words)
+    for value in (-1, math.nan, "no such value"):
+        with pytest.raises(Refusal, match=rf"^{setting} must be {words}, got {value!r}"):
+            made(name, SHORT | {"num_nodes": 12}, **{setting: value})
+
+
+def test_each_constraint_names_a_setting():
+    for declaring in {owner for method in METHODS.values() for owner in method.__mro__}:
+        heirs = [method for method in METHODS.values() if issubclass(method, declaring)]
+        known = {key for heir in heirs for key in inspect.signature(heir).parameters}
+        assert vars(declaring).get("constraints", {}).keys() <= known
+
+
+def test_a_class_of_a_user_keeps_the_constraints_of_its_bases():
+    class Own(RandomizedResponse):
+        constraints: ClassVar = {"factor": POSITIVE}
+
+        def __init__(self, factor=1.0, shape="none"):
+            super().__init__(9, shape)
+            self.save_hyperparameters()
+
+    assert Own(2.0).hparams == RandomizedResponse(9).hparams | {"factor": 2.0, "shape": "none"}
+    with pytest.raises(Refusal, match="factor must be positive, got 0"):
+        Own(0)
+    with pytest.raises(Refusal, match="denoise must be one of none, spectral, cell, got 'nmf'"):
+        Own(shape="nmf")
 
 
 def guarantee(method):

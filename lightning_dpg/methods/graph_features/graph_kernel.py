@@ -7,7 +7,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.errors import Refusal
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
 from lightning_dpg.methods.planning import Reads
@@ -56,8 +55,6 @@ class GraphKernel(GraphFeatureRelease):
         iterations: int = 4,
     ) -> None:
         super().__init__()
-        if kernel not in ("shortest_path", "weisfeiler_lehman"):
-            raise Refusal(f"kernel must be shortest_path or weisfeiler_lehman, got {kernel!r}")
         self.save_hyperparameters()
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:

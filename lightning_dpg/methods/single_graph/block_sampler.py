@@ -10,11 +10,11 @@ from lightning_dpg.methods.single_graph.degree_release import degree_entries, re
 from lightning_dpg.methods.single_graph.label_groups import (
     GUARD,
     LabelSampler,
-    check_sampler,
     is_paid_by_guard,
 )
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
+from lightning_dpg.privacy.guard import check_guard
 from lightning_dpg.privacy.label_sampling import chain_facts
 from lightning_dpg.privacy.sensitivity import (
     edge_partition_sensitivity,
@@ -89,7 +89,8 @@ class BlockSampler(LabelSampler):
     ) -> None:
         super().__init__()
         check_shares(degree_share=degree_share, block_share=block_share)
-        check_sampler(num_communities, sweeps, guard_epsilon)
+        if guard_epsilon is not None:
+            check_guard(guard_epsilon)
         self.save_hyperparameters()
 
     def condition(self) -> str | None:

@@ -7,10 +7,10 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
-from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.edge_sampling import MAX_NODES, draw_weighted
 from lightning_dpg.graph.pair_indices import numbered_pairs
 from lightning_dpg.interfaces import BatchRequest, GraphRecords
+from lightning_dpg.methods.constraints import RATE, Constraints
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn import LowRankLogits
 from lightning_dpg.nn.low_rank import WEIGHT_DECAY
@@ -52,6 +52,7 @@ class CELL(Synthesizer):
 
     adds_noise: ClassVar[bool] = False
     curve_names: ClassVar[tuple[str, ...]] = ("nonprivate/loss",)
+    constraints: ClassVar[Constraints] = {"sample_rate": RATE}
     records: GraphRecords
 
     def __init__(
@@ -69,8 +70,6 @@ class CELL(Synthesizer):
                 f"CELL holds an N x N matrix: num_nodes must be at most {MAX_NODES}, "
                 f"got {num_nodes}\ntake NetGAN for larger graphs"
             )
-        if not 0 < sample_rate <= 1:
-            raise Refusal(f"sample_rate must lie in (0, 1], got {sample_rate}")
         self.model = LowRankLogits(num_nodes, rank)
         self.num_edges: Tensor
         self.register_buffer("num_edges", torch.tensor(0))

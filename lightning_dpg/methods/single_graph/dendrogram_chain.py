@@ -3,6 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -11,7 +12,6 @@ from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
-from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.chain_memory import memory_of_start
 from lightning_dpg.graph.counts import fitting_counts
 from lightning_dpg.graph.dendrogram import (
@@ -24,6 +24,7 @@ from lightning_dpg.graph.dendrogram import (
 )
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import GraphRecords
+from lightning_dpg.methods.constraints import Constraints, at_least, either
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import (
     OneShotSynthesizer,
@@ -84,8 +85,6 @@ class DendrogramChain:
     """
 
     def __init__(self, num_nodes: int | None, steps_per_node: int | None) -> None:
-        if steps_per_node is not None and steps_per_node < 1:
-            raise Refusal(f"steps_per_node must be positive, got {steps_per_node}")
         if num_nodes is not None and num_nodes > MAX_NODES:
             raise MisconfigurationException(
                 f"HRG keeps a bit for each node in each branch, which is too much for {num_nodes} "
@@ -165,6 +164,8 @@ class DendrogramSynthesizer(OneShotSynthesizer):
 
     A subclass chooses the noise of these numbers.
     """
+
+    constraints: ClassVar[Constraints] = {"steps_per_node": either(None, at_least(1))}
 
     def __init__(
         self,

@@ -1,10 +1,13 @@
 """dK-2: private joint degrees, and graphs with these joint degrees."""
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.methods.planning import Reads, check_shares
+from lightning_dpg.methods.constraints import SHARE, Constraints
+from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.degree_mixing import DEGREE_SHARES, JointDegreeSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.privacy.budget import Budget
@@ -58,10 +61,11 @@ class DK2(JointDegreeSynthesizer):
             get the rest.
     """
 
+    constraints: ClassVar[Constraints] = {"degree_share": SHARE}
+
     def __init__(self, num_nodes: int | None = None, degree_share: float = 0.25) -> None:
         super().__init__()
         self.save_hyperparameters()
-        check_shares(degree_share=degree_share)
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan degrees and joint degrees; the number of steps has no effect."""

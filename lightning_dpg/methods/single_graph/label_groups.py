@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -9,18 +10,18 @@ from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
-from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.block_rates import expected_links, fewer_degrees, true_links
 from lightning_dpg.graph.communities import untangle
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.label_blocks import GroupedLabels
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
+from lightning_dpg.methods.constraints import Constraints, at_least, either
 from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry
-from lightning_dpg.privacy.guard import check_guard, flip_rate, guard_epsilon, guarded
+from lightning_dpg.privacy.guard import flip_rate, guard_epsilon, guarded
 from lightning_dpg.privacy.label_sampling import sample_labels
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
@@ -40,20 +41,6 @@ def label_law(
     """Law of the labels of all nodes, which count in groups by a power of their released degrees."""
     weights = degrees.double().numpy() ** _POWER
     return GroupedLabels(edges, weights, num_labels, num_edges, min(rate, _LARGEST_RATE))
-
-
-def check_sampler(num_communities: int | None, sweeps: int, guard: float | None) -> None:
-    """Refuse settings of a block sampler that are out of range.
-
-    Raises:
-        Refusal: If one is not.
-    """
-    if num_communities is not None and num_communities < 1:
-        raise Refusal(f"num_communities must be positive, got {num_communities}")
-    if sweeps < 1:
-        raise Refusal(f"sweeps must be positive, got {sweeps}")
-    if guard is not None:
-        check_guard(guard)
 
 
 def guard_of(given: float | None, num_nodes: int | None) -> float:
@@ -92,6 +79,11 @@ class LabelSampler(OneShotSynthesizer):
 
     A subclass plans the guard and the reads behind it under its relation.
     """
+
+    constraints: ClassVar[Constraints] = {
+        "num_communities": either(None, at_least(1)),
+        "sweeps": at_least(1),
+    }
 
     def __init__(self) -> None:
         super().__init__()

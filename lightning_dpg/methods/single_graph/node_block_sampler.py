@@ -1,26 +1,28 @@
 """NodeBlockSampler: a block sampler with noise for all edges of a node of bounded degree."""
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.methods.constraints import Constraints
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import node_num_edges_entry, noisy_num_edges
 from lightning_dpg.methods.single_graph.label_groups import (
     GUARD,
     LabelSampler,
-    check_sampler,
     is_paid_by_guard,
 )
 from lightning_dpg.methods.single_graph.privcom.max_degree import (
-    check_max_degree,
+    MAX_DEGREE,
     degree_assumption,
     degree_condition,
 )
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
+from lightning_dpg.privacy.guard import check_guard
 from lightning_dpg.privacy.label_sampling import chain_facts
 from lightning_dpg.privacy.sensitivity import (
     node_label_utility_sensitivity,
@@ -72,6 +74,8 @@ class NodeBlockSampler(LabelSampler):
 
     relation = Relation.NODE
 
+    constraints: ClassVar[Constraints] = {"max_degree": MAX_DEGREE}
+
     def __init__(
         self,
         max_degree: int,
@@ -84,8 +88,8 @@ class NodeBlockSampler(LabelSampler):
     ) -> None:
         super().__init__()
         check_shares(degree_share=degree_share, block_share=block_share)
-        check_sampler(num_communities, sweeps, guard_epsilon)
-        check_max_degree(max_degree)
+        if guard_epsilon is not None:
+            check_guard(guard_epsilon)
         self.save_hyperparameters()
 
     @property

@@ -1,6 +1,7 @@
 """NodeDegrees: the degree distribution, with noise for all edges of a node and no assumption."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -12,10 +13,11 @@ from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.degree_projection import project_degrees
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.graph.stubs import link_pairs, pair_lacking
+from lightning_dpg.methods.constraints import Constraints, either
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import smooth_descent
-from lightning_dpg.methods.single_graph.privcom.max_degree import check_max_degree
+from lightning_dpg.methods.single_graph.privcom.max_degree import MAX_DEGREE
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
 from lightning_dpg.privacy.sensitivity import projected_degree_sensitivity
@@ -75,11 +77,11 @@ class NodeDegrees(OneShotSynthesizer):
 
     relation = Relation.NODE
 
+    constraints: ClassVar[Constraints] = {"max_degree": either(None, MAX_DEGREE)}
+
     def __init__(self, num_nodes: int | None = None, max_degree: int | None = None) -> None:
         super().__init__()
         self.save_hyperparameters()
-        if max_degree is not None:
-            check_max_degree(max_degree)
         self.degrees: Tensor
         self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
 

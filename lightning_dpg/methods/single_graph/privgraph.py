@@ -1,10 +1,11 @@
 """PrivGraph: private communities, and edges within and between them."""
 
+from typing import ClassVar
+
 import numpy as np
 import torch
 from torch import Tensor
 
-from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.communities import (
     count_neighbors,
     earlier_first,
@@ -23,6 +24,7 @@ from lightning_dpg.graph.end_blocks import (
 )
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
+from lightning_dpg.methods.constraints import Constraints, at_least, either
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
@@ -94,6 +96,8 @@ class PrivGraph(OneShotSynthesizer):
 
     kinds = frozenset({"undirected", "directed", "bipartite"})
 
+    constraints: ClassVar[Constraints] = {"num_communities": either(None, at_least(1))}
+
     def __init__(
         self,
         num_nodes: int | None = None,
@@ -104,8 +108,6 @@ class PrivGraph(OneShotSynthesizer):
     ) -> None:
         super().__init__()
         check_shares(degree_share=degree_share, block_share=block_share)
-        if num_communities is not None and num_communities < 1:
-            raise Refusal(f"num_communities must be positive, got {num_communities}")
         self.save_hyperparameters()
         self.degrees: Tensor
         self.communities: Tensor

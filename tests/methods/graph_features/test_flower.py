@@ -114,7 +114,7 @@ def test_without_flower_the_extra_is_named(monkeypatch):
     "options, message",
     [
         ({"flower_processes": 2}, "weights: random does not"),
-        ({"flower_processes": -1, "weights": "trained"}, "must not be negative, got -1"),
+        ({"flower_processes": -1, "weights": "trained"}, "must be 0 or more, got -1"),
     ],
 )
 def test_settings_that_cannot_be(options, message):

@@ -277,7 +277,7 @@ def test_batches_of_another_rate_are_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"noise_multiplier": 0.0}, "must be positive or auto"),
+        ({"noise_multiplier": 0.0}, "must be positive, or auto"),
     ],
 )
 def test_options_that_cannot_work_are_refused(options, message):

@@ -167,5 +167,5 @@ def test_discrepancy_is_the_sum_over_pairs_of_vectors():
 
 
 def test_settings_out_of_range_are_refused():
-    with pytest.raises(ValueError, match="graphs_per_step 2 or more"):
+    with pytest.raises(ValueError, match="graphs_per_step must be 2 or more, got 1"):
         PooledGMMN(graphs_per_step=1)

@@ -241,7 +241,7 @@ def test_likelihood_on_the_way_is_private_and_rises():
     ("num_nodes", "few"), [(3, 1), (77, 1), (77, 99), (1222, 1000), (5242, 1000)]
 )
 def test_refuses_fewer_steps_than_forget_the_start(num_nodes, few):
-    with pytest.raises(ValueError, match="steps_per_node must be positive"):
+    with pytest.raises(ValueError, match="steps_per_node must be 1 or more"):
         HRG(num_nodes, steps_per_node=0)
     budget = Budget(1.0, 0.0)
     with pytest.raises(MisconfigurationException, match="PrivGraph and BTER") as refusal:

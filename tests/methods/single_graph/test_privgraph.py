@@ -168,7 +168,7 @@ def test_planted_communities_are_found_at_a_small_budget():
 
 
 def test_no_community_is_refused():
-    with pytest.raises(ValueError, match="num_communities must be positive"):
+    with pytest.raises(ValueError, match="num_communities must be 1 or more"):
         PrivGraph(10, num_communities=0)
 
 

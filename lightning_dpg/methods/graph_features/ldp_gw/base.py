@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from lightning_dpg.graph.gromov import discrepancy_kernels, pairwise_discrepancies
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
+from lightning_dpg.methods.constraints import SHARE, Constraints, at_least
 from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
 from lightning_dpg.methods.graph_features.ldp_gw.clients import (
     ClientTrainer,
@@ -33,7 +34,6 @@ from lightning_dpg.methods.graph_features.ldp_gw.flower import (
     check_installed,
 )
 from lightning_dpg.methods.graph_features.ldp_gw.inputs import node_inputs, num_features
-from lightning_dpg.methods.graph_features.ldp_gw.settings import check_training
 from lightning_dpg.metrics.kernel_svm import clip_spectrum
 from lightning_dpg.nn.node_encoders import GCN, GIN, NodeEncoder
 from lightning_dpg.nn.resized_buffers import before_loading, resize_on_loading
@@ -69,6 +69,11 @@ class GromovWassersteinRelease(GraphFeatureRelease):
 
     is_inductive: ClassVar[bool] = False
     repeats_edges: ClassVar[bool] = True
+    constraints: ClassVar[Constraints] = {
+        **dict.fromkeys(("width", "hops", "rounds", "num_clients", "local_epochs"), at_least(1)),
+        **dict.fromkeys(("weights_share", "train_fraction"), SHARE),
+        "flower_processes": at_least(0),
+    }
 
     def __init__(self) -> None:
         super().__init__()
@@ -140,14 +145,21 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         """Rounds of the whole run; 0 without training."""
         return 0 if self.hparams["weights"] == "random" else int(self.hparams["rounds"])
 
-    def settle_training(self, weights: tuple[str, ...], *, is_deep: bool = False) -> None:
+    def settle_training(self, trained: str, *, is_deep: bool = False) -> None:
         """Check the settings of the training, and choose the default learning rate.
 
         Args:
-            weights: Valid values of ``weights`` for the class.
+            trained: The value of ``weights`` that trains.
             is_deep: Whether the encoder is deep, which takes a smaller learning rate.
+
+        Raises:
+            MisconfigurationException: If processes are asked for that have nothing to train.
         """
-        check_training(self.hparams, weights)
+        if self.hparams["flower_processes"] and self.hparams["weights"] == "random":
+            raise MisconfigurationException(
+                "flower_processes train the encoder, which weights: random does not: set weights "
+                f"to {trained}"
+            )
         self.automatic_optimization = self.hparams["weights"] == "random"
         if self.hparams["learning_rate"] is None:
             self.hparams["learning_rate"] = 0.001 if is_deep else 0.003

@@ -91,7 +91,7 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        self.settle_training(("random", "trained"))
+        self.settle_training("trained")
         self.rows: Tensor
         self.register_buffer("rows", torch.empty(0))
         resize_on_loading(self, "rows")

@@ -78,7 +78,7 @@ class GromovWassersteinFeatures(GromovWassersteinRelease):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        self.settle_training(("random", "trained"), is_deep=encoder == "gin")
+        self.settle_training("trained", is_deep=encoder == "gin")
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the unprotected updates of all rounds, and the exact rows or their reports."""

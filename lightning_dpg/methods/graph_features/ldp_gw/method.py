@@ -116,7 +116,7 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        self.settle_training(("random", "private"), is_deep=encoder == "gin")
+        self.settle_training("private", is_deep=encoder == "gin")
         self.update_noise: Tensor
         self.register_buffer("update_noise", torch.tensor(0.0, dtype=torch.double))
 

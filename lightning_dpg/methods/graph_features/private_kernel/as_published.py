@@ -7,10 +7,9 @@ from typing import ClassVar, Literal
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
-from lightning_dpg.errors import Refusal
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.private_kernel.base import GraphCounts
-from lightning_dpg.methods.graph_features.private_kernel.counts import Counting, check_choice
+from lightning_dpg.methods.graph_features.private_kernel.counts import Counting
 from lightning_dpg.methods.graph_features.private_kernel.sampled_counts import printed_epsilon
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
@@ -64,11 +63,9 @@ class PrivateGraphKernelAsPublished(GraphCounts):
         paper_epsilon: float | None = None,
     ) -> None:
         features = list(features)
-        super().__init__(Counting(features, length, max_degree, truncation))
+        super().__init__()
         self.save_hyperparameters()
-        check_choice("truncation", truncation, ("canonical", "none"))
-        if num_samples < 1:
-            raise Refusal(f"num_samples must be 1 or more, got {num_samples}")
+        self._build(Counting(features, length, max_degree, truncation))
         self._sampled_claim: float | None = None
 
     def check_budget(self, budget: Budget, steps: int = 1) -> None:

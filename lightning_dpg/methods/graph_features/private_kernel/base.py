@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.interfaces import GraphSetRecords
+from lightning_dpg.methods.constraints import RATE, Constraints, at_least
 from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
 from lightning_dpg.methods.graph_features.private_kernel.counts import (
     GRAPHLET_SIZES,
@@ -35,8 +36,7 @@ COUNTS = "counts"
 class GraphCounts(GraphFeatureRelease):
     """Counts of walks and graphlets of each graph, released by a subclass, and their kernels.
 
-    Args:
-        counting: Counted features and truncation of each graph.
+    Subclasses define the settings.
 
     Attributes:
         counting: Counted features and truncation of each graph.
@@ -45,9 +45,13 @@ class GraphCounts(GraphFeatureRelease):
     """
 
     repeats_edges: ClassVar[bool] = True
+    constraints: ClassVar[Constraints] = {
+        "length": at_least(1),
+        "num_samples": at_least(1),
+        "sample_rate": RATE,
+    }
 
-    def __init__(self, counting: Counting) -> None:
-        super().__init__()
+    def _build(self, counting: Counting) -> None:
         check_counting(counting)
         self.counting = counting
         self.counts = planned(counting)

@@ -58,8 +58,9 @@ class GaussianGraphKernel(GraphCounts):
         truncation: Literal["canonical", "drop", "none"] = "canonical",
     ) -> None:
         features = list(features)
-        super().__init__(Counting(features, length, max_degree, truncation))
+        super().__init__()
         self.save_hyperparameters()
+        self._build(Counting(features, length, max_degree, truncation))
         if self.counting.is_sampled:
             raise MisconfigurationException(
                 "gk-a*: Gaussian noise of sampled counts has no proof: take PrivateGraphKernel"

@@ -6,12 +6,10 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from lightning_dpg.errors import Refusal
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.private_kernel.base import GraphCounts
 from lightning_dpg.methods.graph_features.private_kernel.counts import (
     Counting,
-    check_choice,
     shares,
 )
 from lightning_dpg.methods.graph_features.private_kernel.sampled_counts import (
@@ -105,14 +103,9 @@ class PrivateGraphKernel(GraphCounts):
         num_samples: int = 100,
     ) -> None:
         features = list(features)
-        super().__init__(Counting(features, length, max_degree, truncation))
+        super().__init__()
         self.save_hyperparameters()
-        check_choice("sampling", sampling, ("poisson", "edges"))
-        if num_samples < 1 or not 0 < sample_rate <= 1:
-            raise Refusal(
-                "num_samples must be 1 or more and sample_rate in (0, 1], got "
-                f"{num_samples} and {sample_rate}"
-            )
+        self._build(Counting(features, length, max_degree, truncation))
 
     def protected_plan(self, budget: Budget) -> list[LedgerEntry]:
         """Plan releases of pure epsilon-DP, each with its share of the budget."""

@@ -8,13 +8,14 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.dense_batch import DenseBatch
+from lightning_dpg.methods.constraints import POSITIVE, Constraints
 from lightning_dpg.methods.graph_set.graph_vae.base import DenseAutoencoder
 from lightning_dpg.nn.graph_vae import (
     Discriminator,
@@ -66,6 +67,8 @@ class DPGVAEAsPublished(DenseAutoencoder):
         learning_rate: Learning rate of Adam.
     """
 
+    constraints: ClassVar[Constraints] = {"noise_multiplier": POSITIVE}
+
     def __init__(
         self,
         noise_multiplier: float = 5.0,
@@ -80,8 +83,6 @@ class DPGVAEAsPublished(DenseAutoencoder):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        if not noise_multiplier > 0:
-            raise Refusal(f"noise_multiplier must be positive, got {noise_multiplier}")
         self.decoder = PairDecoder(latent_dim, hidden_dim)
         self.offset = nn.Parameter(torch.zeros(()))
         self.encoder = GCNEncoder(feature_dim, hidden_dim, latent_dim)

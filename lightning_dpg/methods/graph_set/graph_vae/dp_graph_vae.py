@@ -1,13 +1,14 @@
 """DPGVAE: an autoencoder of graph sets under edge differential privacy."""
 
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
-from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.dense_batch import random_pairs
 from lightning_dpg.interfaces import BatchRequest
+from lightning_dpg.methods.constraints import POSITIVE, Constraints, at_least, either
 from lightning_dpg.methods.graph_set.graph_vae.base import GraphAutoencoder
 from lightning_dpg.methods.graph_set.graph_vae.decoding import with_context
 from lightning_dpg.methods.graph_set.graph_vae.noisy_sums import NoisySums
@@ -85,6 +86,12 @@ class DPGVAE(GraphAutoencoder):
     """
 
     curve_names: ClassVar[tuple[str, ...]] = (_DIVERGENCE,)
+    constraints: ClassVar[Constraints] = {
+        "noise_multiplier": either(
+            "auto", replace(POSITIVE, remedy="to train without noise set privacy.epsilon to .inf")
+        ),
+        "hops": at_least(1),
+    }
 
     def __init__(
         self,
@@ -104,11 +111,6 @@ class DPGVAE(GraphAutoencoder):
         super().__init__()
         self.save_hyperparameters()
         check_shares(count_share=count_share, aggregation_share=aggregation_share)
-        if noise_multiplier != "auto" and not noise_multiplier > 0:
-            raise Refusal(
-                f"noise_multiplier must be positive or auto, got {noise_multiplier}; to train "
-                "without noise set privacy.epsilon to .inf"
-            )
         self.decoder = PairDecoder(latent_dim + CONTEXT_DIM, hidden_dim)
         self.offset = nn.Parameter(torch.zeros(()))
         self.encoder = RowEncoder(hops * feature_dim + CONTEXT_DIM, hidden_dim, latent_dim)

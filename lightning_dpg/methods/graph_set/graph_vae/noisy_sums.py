@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from lightning_dpg.errors import Refusal
 from lightning_dpg.nn.resized_buffers import resize_on_loading
 from lightning_dpg.privacy.aggregation_perturbation import (
     aggregation_entries,
@@ -34,8 +33,6 @@ class NoisySums(nn.Module):
 
     def __init__(self, hops: int, feature_dim: int, share: float) -> None:
         super().__init__()
-        if hops < 1:
-            raise Refusal(f"hops must be positive, got {hops}")
         self.hops = hops
         self.share = share
         self.rows: Tensor

@@ -8,9 +8,13 @@ import torch
 from torch import Tensor
 
 from lightning_dpg.interfaces import GraphSetRecords
+from lightning_dpg.methods.constraints import Constraints
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.pooled_set.drawing import draw_edges
-from lightning_dpg.methods.graph_set.pooled_set.pooled_statistics import PooledStatistics
+from lightning_dpg.methods.graph_set.pooled_set.pooled_statistics import (
+    POOLED_SETTINGS,
+    PooledStatistics,
+)
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry
 
@@ -63,6 +67,7 @@ class PooledSet(GraphSetSynthesizer):
     is_pure: ClassVar[bool] = True
     is_trained: ClassVar[bool] = False
     repeats_edges: ClassVar[bool] = True
+    constraints: ClassVar[Constraints] = POOLED_SETTINGS
 
     def __init__(
         self,

@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.optim import Adam
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
-from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.dense_batch import DenseBatch
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
+from lightning_dpg.methods.constraints import Constraints, at_least
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.graph_vae.decoding import (
     draw_pairs_of_nodes,
@@ -20,6 +20,7 @@ from lightning_dpg.methods.graph_set.graph_vae.decoding import (
 )
 from lightning_dpg.methods.graph_set.pooled_set.degree_shapes import expected_degrees
 from lightning_dpg.methods.graph_set.pooled_set.pooled_statistics import (
+    POOLED_SETTINGS,
     PooledStatistics,
     released_wedges,
 )
@@ -117,6 +118,11 @@ class PooledGMMN(GraphSetSynthesizer):
     is_trained: ClassVar[bool] = True
     repeats_edges: ClassVar[bool] = True
     curve_names: ClassVar[tuple[str, ...]] = ("train/discrepancy",)
+    constraints: ClassVar[Constraints] = {
+        **POOLED_SETTINGS,
+        "num_steps": at_least(1),
+        "graphs_per_step": at_least(2),
+    }
 
     def __init__(
         self,
@@ -134,11 +140,6 @@ class PooledGMMN(GraphSetSynthesizer):
         super().__init__()
         self.save_hyperparameters()
         self.automatic_optimization = True
-        if num_steps < 1 or graphs_per_step < 2:
-            raise Refusal(
-                "num_steps must be 1 or more and graphs_per_step 2 or more, got "
-                f"{num_steps} and {graphs_per_step}"
-            )
         self.pooled = PooledStatistics(
             degree_share, triangle_share, component_share, graphs_per_class, bins
         )

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from lightning_dpg.errors import Refusal
+from lightning_dpg.methods.constraints import Constraints, at_least
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.pooled_set.classes import GraphClasses
 from lightning_dpg.methods.graph_set.pooled_set.degree_shapes import (
@@ -51,6 +51,7 @@ _POOLED: dict[str, tuple[str, str, Callable[[int, int], int]]] = {
         pooled_component_sensitivity,
     ),
 }
+POOLED_SETTINGS: Constraints = {"graphs_per_class": at_least(1), "bins": at_least(2)}
 _TABLES = ("size_cuts", "density_cuts", "shape", "closed_share")
 
 
@@ -65,7 +66,7 @@ class PooledStatistics(nn.Module):
         bins: Number of bins of the ordered degrees.
 
     Raises:
-        Refusal: If a share or a number is out of range.
+        Refusal: If a share is out of range.
     """
 
     size_cuts: Tensor
@@ -83,11 +84,6 @@ class PooledStatistics(nn.Module):
         bins: int,
     ) -> None:
         super().__init__()
-        if graphs_per_class < 1 or bins < 2:
-            raise Refusal(
-                "graphs_per_class must be 1 or more and bins 2 or more, got "
-                f"{graphs_per_class} and {bins}"
-            )
         self.shares = {
             "degree_share": degree_share,
             "triangle_share": triangle_share,

@@ -6,10 +6,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.pair_space import Kind
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import AttributedGraphRecords
+from lightning_dpg.methods.constraints import SHARE, Constraints, at_least, either
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.attribute_encoder.method import DEGREE_SHARES
 from lightning_dpg.methods.single_graph.attribute_encoder.moment_scores import MomentScores
@@ -23,6 +23,8 @@ from lightning_dpg.privacy.sensitivity import edge_moment_sensitivity
 _RANK = 64
 # Below an epsilon of 1, fewer components carry less noise.
 _SMALL_RANK = 32
+
+MOMENT_SETTINGS: Constraints = {"rank": either(None, at_least(1)), "degree_share": SHARE}
 
 
 class AttributeMoments(OneShotSynthesizer):
@@ -72,6 +74,7 @@ class AttributeMoments(OneShotSynthesizer):
 
     reads: ClassVar[type] = AttributedGraphRecords
     is_pure: ClassVar[bool] = False
+    constraints: ClassVar[Constraints] = MOMENT_SETTINGS
     records: AttributedGraphRecords
     kinds = frozenset({"undirected", "directed", "bipartite"})
 
@@ -80,7 +83,6 @@ class AttributeMoments(OneShotSynthesizer):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        check_settings(rank, degree_share)
         self.scores = MomentScores()
         self.degrees: Tensor
         self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
@@ -129,14 +131,6 @@ class AttributeMoments(OneShotSynthesizer):
         """Draw a graph of the released degrees, then swap ends in favor of high scores."""
         degrees, num_edges = self.degrees.cpu(), int(self.num_edges)
         return self.scores.sample_edges(self.space, degrees, num_edges, generator)
-
-
-def check_settings(rank: int | None, degree_share: float) -> None:
-    """Refuse settings out of range."""
-    if rank is not None and rank < 1:
-        raise Refusal(f"rank must be 1 or more, got {rank}")
-    if not 0 < degree_share < 1:
-        raise Refusal(f"degree_share must lie in (0, 1), got {degree_share}")
 
 
 def moment_entry(

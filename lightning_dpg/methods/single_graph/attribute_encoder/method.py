@@ -10,11 +10,11 @@ from torch.optim import Adam
 from torch.optim.lr_scheduler import LinearLR
 from torch.optim.swa_utils import AveragedModel
 
-from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.graph.pair_space import Kind
 from lightning_dpg.graph.scored_swaps import score_of_images, swap_by_scores
 from lightning_dpg.interfaces import AttributedGraphRecords, BatchRequest
+from lightning_dpg.methods.constraints import SHARE, Constraints, at_least
 from lightning_dpg.methods.planning import by_key
 from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.methods.single_graph.attribute_encoder.clipping import clipped_edge_sum
@@ -108,6 +108,11 @@ class AttributeEncoder(Synthesizer):
 
     reads: ClassVar[type] = AttributedGraphRecords
     curve_names: ClassVar[tuple[str, ...]] = ("train/pairs_loss",)
+    constraints: ClassVar[Constraints] = {
+        "iterations": at_least(0),
+        "degree_share": SHARE,
+        "public_pairs": at_least(1),
+    }
     records: AttributedGraphRecords
     kinds = frozenset({"undirected", "directed", "bipartite"})
 
@@ -125,13 +130,6 @@ class AttributeEncoder(Synthesizer):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        if not 0 < degree_share < 1:
-            raise Refusal(f"degree_share must lie in (0, 1), got {degree_share}")
-        if iterations < 0 or public_pairs < 1:
-            raise Refusal(
-                f"iterations must be 0 or more and public_pairs 1 or more, got {iterations} and "
-                f"{public_pairs}"
-            )
         self.features = AttributeRows(rank)
         self.right_features: AttributeRows | None
         self.register_module("right_features", None)

@@ -7,9 +7,10 @@ from torch import Tensor
 
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import AttributedGraphRecords
+from lightning_dpg.methods.constraints import Constraints
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.attribute_encoder.attribute_moments import (
-    check_settings,
+    MOMENT_SETTINGS,
     moment_entry,
 )
 from lightning_dpg.methods.single_graph.attribute_encoder.moment_scores import MomentScores
@@ -19,7 +20,7 @@ from lightning_dpg.methods.single_graph.base import (
     noisy_num_edges,
 )
 from lightning_dpg.methods.single_graph.privcom.max_degree import (
-    check_max_degree,
+    MAX_DEGREE,
     degree_assumption,
     degree_condition,
 )
@@ -67,6 +68,7 @@ class NodeAttributeMoments(OneShotSynthesizer):
 
     reads: ClassVar[type] = AttributedGraphRecords
     is_pure: ClassVar[bool] = False
+    constraints: ClassVar[Constraints] = {**MOMENT_SETTINGS, "max_degree": MAX_DEGREE}
     records: AttributedGraphRecords
     relation = Relation.NODE
 
@@ -79,8 +81,6 @@ class NodeAttributeMoments(OneShotSynthesizer):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        check_max_degree(max_degree)
-        check_settings(rank, degree_share)
         self.scores = MomentScores()
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:

@@ -9,9 +9,9 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
-from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.assembly import assemble
 from lightning_dpg.interfaces import GraphRecords
+from lightning_dpg.methods.constraints import Constraints, at_least
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn import WalkCritic, WalkGenerator
 
@@ -29,6 +29,7 @@ class WalkGAN(Synthesizer):
 
     records: GraphRecords
     curve_names: ClassVar[tuple[str, ...]] = ("nonprivate/critic_loss", "train/generator_loss")
+    constraints: ClassVar[Constraints] = {"batch_size": at_least(1), "n_critic": at_least(1)}
 
     def _build(self, walk_length: int, *, frozen: bool) -> None:
         h = self.hparams
@@ -36,9 +37,6 @@ class WalkGAN(Synthesizer):
             raise MisconfigurationException(
                 "num_nodes is needed: the number of (public) nodes of the graph"
             )
-        for name in ("batch_size", "n_critic"):
-            if h[name] < 1:
-                raise Refusal(f"{name} must be positive, got {h[name]}")
         self.generator = WalkGenerator(
             h["num_nodes"], walk_length, h["latent_dim"], h["generator_dim"], h["embedding_dim"]
         )

@@ -9,9 +9,9 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
 from lightning_dpg.advice import Facts, hint
-from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import BatchRequest
+from lightning_dpg.methods.constraints import POSITIVE, Constraint, Constraints
 from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.single_graph.base import noisy_num_edges, num_edges_entry, statistics_of
 from lightning_dpg.methods.single_graph.netgan.base import WalkGAN
@@ -97,6 +97,10 @@ class DPNetGAN(WalkGAN):
     """
 
     curve_names: ClassVar[tuple[str, ...]] = (*WalkGAN.curve_names, "train/gradient_penalty")
+    constraints: ClassVar[Constraints] = {
+        "count_epsilon": POSITIVE,
+        "degree_share": Constraint("in [0, 1)", lambda share: 0 <= share < 1),
+    }
 
     def __init__(
         self,
@@ -124,10 +128,6 @@ class DPNetGAN(WalkGAN):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        if not 0 <= degree_share < 1:
-            raise Refusal(f"degree_share must be in [0, 1), got {degree_share}")
-        if not count_epsilon > 0:
-            raise Refusal(f"count_epsilon must be positive, got {count_epsilon}")
         self._build(2, frozen=frozen_embedding)
         self.dpsgd = critic_training(noise_multiplier, max_grad_norm, sample_rate)
 

@@ -2,14 +2,15 @@
 
 import math
 from functools import partial
+from typing import ClassVar
 
 import torch
 from pytorch_lightning.utilities import rank_zero_warn
 from torch import Tensor
 
-from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.katz import heaviest_pairs, laplacian_rows
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.methods.constraints import Constraints, at_least
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.privcom.matrix import KatzMatrix
 from lightning_dpg.methods.single_graph.privcom.power_method import NoisyPowerMethod
@@ -61,6 +62,7 @@ class PrivComAsPublished(NoisyPowerMethod):
     """
 
     relation = Relation.NODE
+    constraints: ClassVar[Constraints] = {"hops": at_least(0)}
 
     def __init__(
         self,
@@ -71,8 +73,6 @@ class PrivComAsPublished(NoisyPowerMethod):
     ) -> None:
         super().__init__(num_nodes, rank, iterations)
         self.save_hyperparameters()
-        if hops < 0:
-            raise Refusal(f"hops must be 0 or more, got {hops}")
         self.matrix = KatzMatrix(printed_decay(len(self.rows), rank), hops)
 
     def configure_optimizers(self) -> Oja:

@@ -1,23 +1,24 @@
 """PrivCom on a Katz matrix, for graphs of bounded degrees."""
 
+from dataclasses import replace
 from functools import partial
+from typing import ClassVar
 
 from torch import Tensor
 
-from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.methods.constraints import Constraints, at_least
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.single_graph.privcom.matrix import bounded_katz
 from lightning_dpg.methods.single_graph.privcom.max_degree import (
-    check_max_degree,
+    MAX_DEGREE,
     degree_assumption,
     degree_condition,
 )
 from lightning_dpg.methods.single_graph.privcom.power_method import (
     DEGREE_SHARES,
     NoisyPowerMethod,
-    check_settings,
 )
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry
@@ -68,6 +69,11 @@ class KatzPrivCom(NoisyPowerMethod):
         value_share: Share of the rest (of its zCDP parameter) for the eigenvalues.
     """
 
+    constraints: ClassVar[Constraints] = {
+        "max_degree": MAX_DEGREE,
+        "hops": replace(at_least(1), remedy="PrivCom has none"),
+    }
+
     def __init__(
         self,
         max_degree: int,
@@ -82,10 +88,6 @@ class KatzPrivCom(NoisyPowerMethod):
     ) -> None:
         super().__init__(num_nodes, rank, iterations)
         self.save_hyperparameters()
-        check_settings(clip, degree_share, value_share)
-        check_max_degree(max_degree)
-        if hops < 1:
-            raise Refusal(f"hops must be 1 or more, got {hops}; PrivCom has none")
         self.matrix = bounded_katz(hops, max_degree)
 
     def condition(self) -> str:

@@ -4,20 +4,12 @@ import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
-from lightning_dpg.errors import Refusal
+from lightning_dpg.methods.constraints import Constraint
 
-
-def check_max_degree(max_degree: int) -> None:
-    """Refuse a bound that no graph with an edge satisfies.
-
-    Raises:
-        Refusal: If it is not positive.
-    """
-    if max_degree < 1:
-        raise Refusal(
-            "max_degree must be a public bound on the degrees of 1 or more that is known without "
-            f"looking at the graph, got {max_degree}"
-        )
+MAX_DEGREE = Constraint(
+    "a public bound on the degrees of 1 or more that is known without looking at the graph",
+    lambda bound: bound >= 1,
+)
 
 
 def degree_assumption(edges: Tensor, bound: int) -> str:

@@ -10,7 +10,6 @@ from lightning_dpg.methods.single_graph.degree_release import degree_entries, re
 from lightning_dpg.methods.single_graph.privcom.power_method import (
     DEGREE_SHARES,
     NoisyPowerMethod,
-    check_settings,
 )
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry
@@ -77,7 +76,6 @@ class PrivCom(NoisyPowerMethod):
     ) -> None:
         super().__init__(num_nodes, rank, iterations)
         self.save_hyperparameters()
-        check_settings(clip, degree_share, value_share)
 
     def planned_counts(self, budget: Budget) -> list[LedgerEntry]:
         """Plan the number of edges and the degrees."""

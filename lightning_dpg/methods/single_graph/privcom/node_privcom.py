@@ -1,25 +1,25 @@
 """PrivCom with noise for all edges of a node, for graphs of bounded degrees."""
 
 from functools import partial
+from typing import ClassVar
 
 import torch
 from pytorch_lightning.utilities import rank_zero_warn
 from torch import Tensor
 
-from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.low_rank_edges import degrees_by_rows
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.methods.constraints import Constraints, at_least
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.base import node_num_edges_entry, noisy_num_edges
 from lightning_dpg.methods.single_graph.privcom.matrix import bounded_katz
 from lightning_dpg.methods.single_graph.privcom.max_degree import (
-    check_max_degree,
+    MAX_DEGREE,
     degree_assumption,
     degree_condition,
 )
 from lightning_dpg.methods.single_graph.privcom.power_method import (
     NoisyPowerMethod,
-    check_settings,
 )
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Relation
@@ -78,6 +78,8 @@ class NodePrivCom(NoisyPowerMethod):
 
     relation = Relation.NODE
 
+    constraints: ClassVar[Constraints] = {"max_degree": MAX_DEGREE, "hops": at_least(0)}
+
     def __init__(
         self,
         max_degree: int,
@@ -92,10 +94,6 @@ class NodePrivCom(NoisyPowerMethod):
     ) -> None:
         super().__init__(num_nodes, rank, iterations)
         self.save_hyperparameters()
-        check_settings(clip, degree_share, value_share)
-        check_max_degree(max_degree)
-        if hops < 0:
-            raise Refusal(f"hops must be 0 or more, got {hops}")
         self.matrix = bounded_katz(hops, max_degree)
 
     def condition(self) -> str:

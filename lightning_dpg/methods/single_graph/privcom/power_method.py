@@ -17,7 +17,8 @@ from lightning_dpg.graph.katz import inverse_katz
 from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import BatchRequest, GraphRecords
-from lightning_dpg.methods.planning import Reads, by_key, check_shares
+from lightning_dpg.methods.constraints import POSITIVE, SHARE, Constraints, at_least
+from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.single_graph.base import statistics_of
 from lightning_dpg.methods.single_graph.privcom.matrix import ADJACENCY, KatzMatrix
 from lightning_dpg.methods.synthesizer import Synthesizer
@@ -55,13 +56,17 @@ class NoisyPowerMethod(Synthesizer):
     """
 
     is_trained: ClassVar[bool] = False
+    constraints: ClassVar[Constraints] = {
+        "iterations": at_least(1),
+        "clip": POSITIVE,
+        "degree_share": SHARE,
+        "value_share": SHARE,
+    }
     records: GraphRecords
 
     def __init__(self, num_nodes: int | None, rank: int, iterations: int) -> None:
         super().__init__()
         size = checked_num_nodes(num_nodes, rank)
-        if iterations < 1:
-            raise Refusal(f"iterations must be 1 or more, got {iterations}")
         self.matrix: KatzMatrix = ADJACENCY
         signs = torch.randn(size, rank, generator=torch.Generator().manual_seed(_START_SEED))
         self.vectors = nn.Parameter(orthonormal(torch.where(signs < 0, -1.0, 1.0).double()))
@@ -270,18 +275,6 @@ class NoisyPowerMethod(Synthesizer):
     def score(self, pairs: Tensor) -> Tensor:
         """Degrees times affinity of pairs of shape ``(P, 2)``."""
         return affinity_scores(self.rows, self.signs, self.degrees, pairs)
-
-
-def check_settings(clip: float, degree_share: float, value_share: float) -> None:
-    """Refuse settings of the steps that are out of range.
-
-    Raises:
-        Refusal: If a setting is out of range.
-    """
-    if not clip > 0:
-        raise Refusal(f"clip must be positive, got {clip}")
-    check_shares(degree_share=degree_share)
-    check_shares(value_share=value_share)
 
 
 def checked_num_nodes(num_nodes: int | None, rank: int) -> int:

@@ -1,5 +1,7 @@
 """PrivCom by randomized response."""
 
+from typing import ClassVar
+
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
@@ -9,7 +11,8 @@ from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
 from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
 from lightning_dpg.graph.spectral import noise_scale, shrunken, spectrum
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.methods.planning import Reads, check_shares
+from lightning_dpg.methods.constraints import SHARE, Constraints
+from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.single_graph.privcom.power_method import (
@@ -56,12 +59,13 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
         degree_share: Share of epsilon for the number of edges and the degrees.
     """
 
+    constraints: ClassVar[Constraints] = {"degree_share": SHARE}
+
     def __init__(
         self, num_nodes: int | None = None, rank: int = 4, degree_share: float = 0.2
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        check_shares(degree_share=degree_share)
         size = checked_num_nodes(num_nodes, rank)
         if size > MAX_REPORT_NODES:
             raise MisconfigurationException(

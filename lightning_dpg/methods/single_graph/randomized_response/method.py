@@ -118,8 +118,6 @@ class RandomizedResponse(OneShotSynthesizer):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        if denoise not in ("none", "spectral", "cell"):
-            raise Refusal(f"denoise must be none, spectral or cell, got {denoise!r}")
         if not (count_share > 0 and degree_share >= 0 and count_share + degree_share < 1):
             raise Refusal(
                 "count_share must be positive, degree_share not negative, and their sum below 1, "

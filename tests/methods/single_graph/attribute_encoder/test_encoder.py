@@ -166,7 +166,7 @@ def test_no_step_spends_on_the_degrees_alone_and_scores_by_cosines_and_degrees()
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"degree_share": 1.0}, "degree_share must lie in"),
+        ({"degree_share": 1.0}, r"degree_share must be in \(0, 1\)"),
         ({"iterations": -1}, "iterations must be 0 or more"),
         ({"rank": 0}, "rank must be 1 or more"),
     ],

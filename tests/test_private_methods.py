@@ -1001,9 +1001,9 @@ def test_public_seeds_fix_everything_but_the_noise(case, monkeypatch, tmp_path):
 def test_a_number_of_edges_passed_off_as_private_is_found(monkeypatch, tmp_path):
     honest = methods.ErdosRenyi.release
 
-    def leaks(method, edges, epsilon):
-        honest(method, edges, epsilon)
-        method.num_edges = torch.tensor(len(edges))
+    def leaks(method, source, reads):
+        honest(method, source, reads)
+        method.num_edges = torch.tensor(source.num_edges())
 
     monkeypatch.setattr(methods.ErdosRenyi, "release", leaks)
     with pytest.raises(AssertionError, match="generator"):

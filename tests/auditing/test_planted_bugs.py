@@ -36,7 +36,7 @@ from lightning_dpg.methods import (
     RandomizedResponsePrivCom,
     UniformDK2,
 )
-from lightning_dpg.methods.single_graph import block_sampler
+from lightning_dpg.methods.single_graph import label_groups
 from lightning_dpg.methods.single_graph.bter import degree_classes
 from lightning_dpg.privacy.accounting import gdp_delta
 from lightning_dpg.privacy.sensitivity import wedge_sensitivity
@@ -77,8 +77,8 @@ def sharper_labels(factor):
     """Labels of a law whose rate is this many times the one that the ledger books."""
 
     def bug(patch):
-        law = block_sampler.label_law
-        patch.setattr(block_sampler, "label_law", lambda *args: law(*args[:4], factor * args[4]))
+        law = label_groups.label_law
+        patch.setattr(label_groups, "label_law", lambda *args: law(*args[:4], factor * args[4]))
 
     return bug
 

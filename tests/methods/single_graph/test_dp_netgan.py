@@ -9,6 +9,7 @@ from lightning_dpg.callbacks.privacy_accountant import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.methods import DPNetGAN, DPNetGANAsPublished
+from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch
@@ -49,8 +50,8 @@ def test_ledger_of_a_run_is_the_list_written_by_hand():
     ]
     degrees, critic = module.ledger.entries[1:]
     # A quarter of the zCDP parameter of the whole budget is twice its noise.
-    assert degrees.noise_multiplier == pytest.approx(2 * gaussian_sigma(4.0, 1e-4))
-    assert critic.noise_multiplier == float(module.dpsgd.noise_multiplier)
+    assert degrees.event.noise_multiplier == pytest.approx(2 * gaussian_sigma(4.0, 1e-4))
+    assert critic.event.noise_multiplier == float(module.dpsgd.noise_multiplier)
     assert 0.99 * 4.0 < module.ledger.epsilon(1e-4) <= 4.0
 
 
@@ -168,9 +169,9 @@ def test_a_resumed_run_follows_the_configuration_and_releases_no_count_again(tmp
     first, checkpoint, _ = train(1, noise_multiplier=2.0)
     second, _, rates = train(2, checkpoint, noise_multiplier=2.0, critic_lr=0.25, generator_lr=0.5)
     assert rates == [0.25, 0.5]
-    assert [(e.name, e.event.noise_multiplier, e.steps) for e in second.ledger.entries] == [
-        ("number of edges", 0.0, 1),
-        ("critic gradient", 2.0, 20),
+    assert [(e.name, e.event, e.steps) for e in second.ledger.entries] == [
+        ("number of edges", Pure(0.05), 1),
+        ("critic gradient", Gaussian(2.0, 0.1), 20),
     ]
     assert int(second.num_edges) == int(first.num_edges)
     third, _, _ = train(3, checkpoint, noise_multiplier=2.0, num_edges=200)

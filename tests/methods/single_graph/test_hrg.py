@@ -35,8 +35,10 @@ from lightning_dpg.privacy.ledger import (
     Relation,
 )
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.pay import pay
 from lightning_dpg.privacy.selection import choose_by_chain
 from lightning_dpg.privacy.sensitivity import branch_sensitivity, log_likelihood_sensitivity
+from tests import entries
 from tests.cards import card_of
 from tests.training import quiet_trainer, release_edges
 
@@ -128,17 +130,10 @@ SMALL = [
 
 
 def choose(candidate, steps, epsilon, noise, ledger=None):
-    return choose_by_chain(
-        candidate,
-        steps,
-        ledger if ledger is not None else PrivacyLedger(Relation.EDGE),
-        noise,
-        key="dendrogram",
-        name="dendrogram",
-        epsilon=epsilon,
-        sensitivity=log_likelihood_sensitivity(4),
-        proof="log_likelihood_sensitivity",
-    )
+    sensitivity = log_likelihood_sensitivity(4)
+    read = entries.entry("pure", name="dendrogram", epsilon=epsilon, sensitivity=sensitivity)
+    ledger = ledger if ledger is not None else PrivacyLedger(Relation.EDGE)
+    return pay(read, candidate, ledger, noise, choose_by_chain(read, steps))
 
 
 @pytest.mark.parametrize("edges", SMALL)
@@ -183,7 +178,8 @@ def test_chain_is_paid_before_it_moves():
     (entry,) = ledger.entries
     assert (entry.event.mechanism, entry.event.pure_epsilon) == ("pure", 0.5)
     assert entry.sensitivity == pytest.approx(4 * math.log(4) - 3 * math.log(3))
-    assert entry.public == {"steps of the chain": 10}
+    (read,) = [read for read in HRG(9).plan(Budget(1.0, 0.0), 1) if read.key == entry.key]
+    assert read.public == {"steps of the chain": HRG(9).chain.steps}
     with pytest.raises(ValueError, match="positive"):
         choose(candidate, 10, 0.0, NoiseSource())
 

@@ -12,7 +12,7 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods import NodeBlockSampler
-from lightning_dpg.methods.single_graph import node_block_sampler
+from lightning_dpg.methods.single_graph import label_groups
 from lightning_dpg.methods.single_graph.label_groups import label_law
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
@@ -37,7 +37,7 @@ def test_labels_are_drawn_at_the_cost_of_one_edge(monkeypatch):
         rates.append(rate)
         return label_law(edges, degrees, num_labels, num_edges, rate)
 
-    monkeypatch.setattr(node_block_sampler, "label_law", law)
+    monkeypatch.setattr(label_groups, "label_law", law)
     method = released(PLANTED, 10.0, max_degree=40, sweeps=2)
     assert rates == pytest.approx([0.94 * 10 / 40])
     assert {entry.record for entry in method.ledger.entries} == {"edges of a node"}
@@ -60,7 +60,7 @@ def test_both_conditions_are_stated():
     free = released(PLANTED, 10.0, max_degree=40, sweeps=2, guard_epsilon=0.25)
     assert free.condition() == "no node has more than 40 edges, in this graph and its neighbors"
     (guard,) = free.ledger.entries
-    assert (guard.key, guard.epsilon, guard.sensitivity) == ("edge_reports", 10.0, 40)
+    assert (guard.key, guard.event.epsilon, guard.sensitivity) == ("edge_reports", 10.0, 40)
     assert free.plan(Budget(10.0, 0.0), 1) == [guard]
     free._noise = NoiseSource()
     (read,) = [read_of(entry) for entry in privacy_statement(free)["entries"]]

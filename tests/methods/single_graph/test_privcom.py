@@ -85,9 +85,8 @@ def test_noisy_oja_books_every_step_and_spends_the_budget():
     products, values = method.ledger.entries[3:]
     # Rows are shortened to half those of a flat basis: two of them are as long as that.
     assert products.sensitivity == pytest.approx(math.sqrt(2) / 2 * math.sqrt(4 / 34), rel=1e-3)
-    share = values.noise_multiplier**-2 / (
-        values.noise_multiplier**-2 + 24 * products.noise_multiplier**-2
-    )
+    of_values, of_products = (e.event.noise_multiplier**-2 for e in (values, products))
+    share = of_values / (of_values + 24 * of_products)
     assert share == pytest.approx(0.02)
     assert method.ledger.epsilon(1e-5) == pytest.approx(2.0, rel=1e-4)
     assert method.ledger.epsilon(1e-5) <= 2.0

@@ -116,7 +116,7 @@ def test_ledger_of_one_fit():
     ]
     assert method.ledger.entries == [
         LedgerEntry(
-            key=name,
+            key=entry.key,
             name=name,
             relation=Relation.EDGE,
             sensitivity=sensitivity,

@@ -53,11 +53,11 @@ def test_the_ledger_is_the_list_written_by_hand():
     ]
     assert [entry.event.pure_epsilon for entry in entries[:3]] == pytest.approx([0.08, 0.08, 0.24])
     moment = entries[3]
-    assert (moment.mechanism, moment.proof) == ("gaussian", "edge_moment_sensitivity")
+    assert (moment.event.mechanism, moment.proof) == ("gaussian", "edge_moment_sensitivity")
     assert moment.sensitivity == pytest.approx(1.0, abs=1e-5)
     assert entries == method.plan(Budget(2.0, DELTA), 1)
     # The closed form of one Gaussian: between all of epsilon, and what is left beside the degrees.
-    mu = 1 / moment.noise_multiplier
+    mu = 1 / moment.event.noise_multiplier
     assert gdp_delta(mu, 2.0) <= DELTA < gdp_delta(1.01 * mu, 1.6)
 
 

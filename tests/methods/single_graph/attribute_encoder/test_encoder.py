@@ -56,14 +56,14 @@ def test_the_ledger_is_the_list_written_by_hand():
     assert [entry.event.pure_epsilon for entry in entries[:3]] == pytest.approx([0.08, 0.08, 0.24])
     assert [entry.sensitivity for entry in entries] == [1, 2, 2, 1.0]
     steps = entries[3]
-    assert (steps.mechanism, steps.sample_rate, steps.steps) == ("gaussian", 0.1, 200)
+    assert (steps.event.mechanism, steps.event.sample_rate, steps.steps) == ("gaussian", 0.1, 200)
     assert all(entry.relation == Relation.EDGE for entry in entries)
     assert entries == method.plan(Budget(2.0, DELTA), 1)
     # Another accountant, and the degrees added to it instead of composed with it, needs more noise.
     separate = get_noise_multiplier(
         target_epsilon=1.6, target_delta=DELTA, sample_rate=0.1, steps=200, accountant="rdp"
     )
-    assert 0.7 * separate < steps.noise_multiplier < separate
+    assert 0.7 * separate < steps.event.noise_multiplier < separate
     assert not method.ledger.affords(*method.step_entries())
     assert "the node attributes, which were not computed from the edges" in method.assumptions
 

@@ -15,7 +15,9 @@ NAMES = [one.__name__ for one in PUBLIC if not is_abstract(one) and one is not P
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_method_has_a_small_picture(name):
-    content = (FOLDER / f"{name}.png").read_bytes()
+    path = FOLDER / f"{name}.png"
+    assert path.is_file(), f"draw it: python docs/site_pages/pictures.py {name}"
+    content = path.read_bytes()
     assert struct.unpack(">II", content[16:24]) == (860, 400)
     assert len(content) <= 40 * 1024
 

@@ -227,9 +227,8 @@ def test_processes_that_share_clients_end_with_equal_weights_and_the_ledger_of_o
 
 def test_average_of_two_processes_is_that_of_one(place):
     """Without noise the weights themselves are the same."""
-    model = FEDERATED_CONFIG["model"]
-    exact = {"weights": "trained", "release": "exact"}
-    changed = model | {"init_args": model["init_args"] | exact}
+    settings = FEDERATED_CONFIG["model"]["init_args"] | {"weights": "trained"}
+    changed = {"class_path": "GromovWassersteinFeatures", "init_args": settings}
     budget = {"epsilon": float("inf"), "delta": 1e-6}
     config = FEDERATED_CONFIG | {"model": changed, "privacy": budget}
     (place / "run.yaml").write_text(yaml.safe_dump(config))

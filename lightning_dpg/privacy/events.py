@@ -343,6 +343,12 @@ class LedgerEntry:
                 f"{name}: unknown mechanism {mechanism!r}: this version accounts for "
                 f"{', '.join(_EVENTS)}"
             )
+        known = {value.name for value in fields(cls)} | _AMOUNTS.keys() | {"mechanism", "partition"}
+        if unknown := state.keys() - known | state.keys() & {"event"}:
+            raise Refusal(
+                f"{name}: this version does not account for {', '.join(sorted(unknown))}, which a "
+                "later one may have written"
+            )
         kind = _EVENTS[mechanism]
         amounts = {amount: state.get(amount, default) for amount, default in _AMOUNTS.items()}
         own = {amount.name: amounts.pop(amount.name) for amount in fields(kind)}

@@ -96,7 +96,7 @@ class PrivacyLedger:
         self._check(entries)
         for relation, budget in self._budgets().items():
             asked = [entry for entry in entries if entry.relation is relation]
-            if not self._affords(relation, budget, asked):
+            if asked and not self._affords(relation, budget, asked):
                 booked, (epsilon, delta) = self.of(relation), budget
                 names = " and ".join(repr(entry.name) for entry in asked)
                 raise PrivacyBudgetExceeded(

@@ -70,8 +70,8 @@ def integer_noise(
     Raises:
         Refusal: If the noise cannot be drawn.
     """
-    cost, sensitivity = read.event.pure_epsilon, int(read.sensitivity)
-    if not cost > 0 or sensitivity <= 0 or sensitivity != read.sensitivity:
+    cost = read.event.pure_epsilon
+    if not cost > 0 or read.sensitivity <= 0 or read.sensitivity % 1:  # infinity has no remainder
         raise Refusal(
             f"epsilon and sensitivity must be positive, the latter an integer: {cost}, "
             f"{read.sensitivity}"
@@ -81,7 +81,7 @@ def integer_noise(
     own = cost if epsilon is None else epsilon
     if not 0 < own < math.inf:  # no sample of the records makes up for missing noise
         raise Refusal(f"the epsilon of noise must be positive and finite, got {own}")
-    rate = integer_rate(own, sensitivity)
+    rate = integer_rate(own, int(read.sensitivity))
     smallest = rate if scales is None else rate // int(scales.max()) if scales.numel() else rate
     if smallest <= 0:
         raise Refusal(f"epsilon {own:g} is too small for integer noise")

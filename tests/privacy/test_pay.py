@@ -42,6 +42,7 @@ def test_what_cannot_be_drawn_is_refused_before_it_is_booked():
     for read in (
         entry("non_private"),
         entry("pure", epsilon=1.0, sensitivity=1.5),
+        entry("pure", epsilon=1.0, sensitivity=float("inf")),
         entry("pure", epsilon=1e-13),
     ):
         with pytest.raises(ValueError, match=r"no noise|integer"):
@@ -96,6 +97,15 @@ def test_a_read_that_one_of_two_budgets_refuses_is_booked_under_none(budgets, sa
         pay(EDGES, torch.tensor(5), ledger, object(), also=[NODES])  # a draw would fail otherwise
     assert not ledger.entries
     assert not ledger.journal.exists()
+
+
+def test_a_relation_beyond_its_budget_refuses_reads_of_its_own_only():
+    ledger = of_two_relations()
+    ledger.book_lost(entry("pure", epsilon=9.0, relation=Relation.NODE))
+    ledger.spend(EDGES)
+    with pytest.raises(PrivacyBudgetExceeded, match="'edges' would raise"):
+        ledger.spend(EDGES, NODES)
+    assert ledger.of(Relation.EDGE) == [EDGES]
 
 
 def test_each_relation_has_a_budget_of_its_own():

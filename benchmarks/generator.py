@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from benchmarks.timing import medians, table
-from lightning_dpg.nn import WalkCritic, WalkGenerator, sample_categorical
+from lightning_dpg.papers.zheng2021.walk_lstm import WalkCritic, WalkGenerator, sample_categorical
 
 
 def dense_walk(generator: WalkGenerator, z: Tensor, temperature: float) -> Tensor:

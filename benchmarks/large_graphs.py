@@ -140,9 +140,9 @@ def _release(name: str, path: Path) -> dict[str, dict[str, float]]:
     import torch
 
     from lightning_dpg import methods
-    from lightning_dpg.callbacks.graph_files import write_graphs
     from lightning_dpg.datamodules import EdgeTableDataModule
     from lightning_dpg.privacy.ledger import Budget
+    from lightning_dpg.release.graph_files import write_graphs
 
     _import_engine()
     torch.set_num_threads(1)

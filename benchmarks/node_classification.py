@@ -6,8 +6,8 @@ from collections import defaultdict
 
 import torch
 
-from lightning_dpg.benchmark.node_evaluation import NamedGraph, evaluate_nodes
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
+from lightning_dpg.evaluation.node_classification import NamedGraph, evaluate_nodes
 from lightning_dpg.methods import AttributeEncoder, AttributeMoments, ChungLu
 from lightning_dpg.metrics.node_classification import NODE_QUERIES
 from lightning_dpg.running.fit import fit_method

@@ -23,8 +23,8 @@ from torch_geometric.data import Data
 from benchmarks.links import COLUMNS
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.loading import load_graph
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods import ErdosRenyi, NodeDegrees
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.divergence import kl_divergence

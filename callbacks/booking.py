@@ -19,12 +19,12 @@ from lightning_dpg.book.refusals import SAME_PEOPLE, check_record, in_common
 from lightning_dpg.book.request import Request
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.book.urls import BOOK_VARIABLE, has_password
-from lightning_dpg.callbacks.checksums import SUMS, digest
 from lightning_dpg.interfaces import HasIdentity, Identity, Released
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.composition import fits
 from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.release.checksums import SUMS, digest
 
 NO_BOOK = "none"
 """Value of ``privacy.book`` that leaves the book of the environment out."""

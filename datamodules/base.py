@@ -26,6 +26,8 @@ from lightning_dpg.datamodules.node_attributes import (
 )
 from lightning_dpg.datamodules.nodes import Columns, ColumnsGiven, Nodes, NodesGiven
 from lightning_dpg.errors import Refusal
+from lightning_dpg.formats.conversion import GraphReading, NodeSet, holds_attributes
+from lightning_dpg.formats.kinds import given_sides, in_kind
 from lightning_dpg.graph.attributes import (
     PUBLIC_ATTRIBUTES,
     AttributeTable,
@@ -35,9 +37,7 @@ from lightning_dpg.graph.attributes import (
     private_columns,
     share_attributes,
 )
-from lightning_dpg.graph.conversion import GraphReading, NodeSet, holds_attributes
 from lightning_dpg.graph.graph import largest_component
-from lightning_dpg.graph.kinds import given_sides, in_kind
 from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
 from lightning_dpg.interfaces import Identity
 

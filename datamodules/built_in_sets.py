@@ -12,8 +12,8 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.loading import load_graph
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import adjacency, make_graph
-from lightning_dpg.graph.io import from_networkx
 
 # Neighbors of the center of an ego graph
 _FEWEST, _MOST = 20, 500

@@ -29,8 +29,8 @@ from lightning_dpg.datamodules.identity import identity_of
 from lightning_dpg.datamodules.loading import GraphSetSource
 from lightning_dpg.datamodules.records import EdgeRecords, GraphSet
 from lightning_dpg.errors import Refusal
+from lightning_dpg.formats.io import GraphFormatError, from_networkx, from_pyg
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.io import GraphFormatError, from_networkx, from_pyg
 from lightning_dpg.graph.node_names import natural_key, natural_order
 from lightning_dpg.graph.pair_indices import num_pairs
 from lightning_dpg.interfaces import BatchRequest, Identity, PredictsGraphs

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch_geometric.data import Data, Dataset
 
 from lightning_dpg.datamodules.nodes import Columns
-from lightning_dpg.graph.conversion import (
+from lightning_dpg.formats.conversion import (
     GraphReading,
     NodeSet,
     on_nodes,
@@ -23,8 +23,8 @@ from lightning_dpg.graph.conversion import (
     read_networkx,
     read_pyg,
 )
-from lightning_dpg.graph.edge_tables import Table, read_edge_array, read_pairs, read_table
-from lightning_dpg.graph.io import GraphFormatError, read
+from lightning_dpg.formats.edge_tables import Table, read_edge_array, read_pairs, read_table
+from lightning_dpg.formats.io import GraphFormatError, read
 from lightning_dpg.graph.node_names import given_names, user_path
 
 DATA_VARIABLE = "LIGHTNING_DPG_DATA"

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from lightning_dpg.graph.attribute_tables import read_attributes
+from lightning_dpg.formats.attribute_tables import read_attributes
+from lightning_dpg.formats.conversion import GraphReading
+from lightning_dpg.formats.edge_tables import Table
 from lightning_dpg.graph.attributes import AttributeTable, NodeAttributes
-from lightning_dpg.graph.conversion import GraphReading
-from lightning_dpg.graph.edge_tables import Table
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import Kind
 

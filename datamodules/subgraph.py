@@ -17,7 +17,7 @@ from lightning_dpg.datamodules.held_out import public_coin
 from lightning_dpg.datamodules.identity import identity_of
 from lightning_dpg.datamodules.loading import GraphSource, data_root, load_reading
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.conversion import GraphReading, NodeSet
+from lightning_dpg.formats.conversion import GraphReading, NodeSet
 from lightning_dpg.graph.graph import (
     adjacency,
     largest_component,

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from lightning_dpg.datamodules.nodes import Columns
 from lightning_dpg.datamodules.table_engine import TableEngine, nearest
-from lightning_dpg.graph.conversion import NodeSet, check_share_of_mutual
-from lightning_dpg.graph.edge_columns import recognized_header, shown
+from lightning_dpg.formats.conversion import NodeSet, check_share_of_mutual
+from lightning_dpg.formats.edge_columns import recognized_header, shown
 from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError
 from lightning_dpg.graph.pair_space import Kind, PairSpace, pair_space
 

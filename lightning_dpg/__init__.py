@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from lightning_dpg.auditing.attacks import attack
     from lightning_dpg.auditing.audits import audit
     from lightning_dpg.benchmark import benchmark
-    from lightning_dpg.benchmark.evaluation import evaluate
     from lightning_dpg.errors import CommandError
+    from lightning_dpg.evaluation.evaluate import evaluate
+    from lightning_dpg.release.reader import open_release
+    from lightning_dpg.release.release import Release
     from lightning_dpg.running.method_list import list_methods
     from lightning_dpg.running.plan import plan
     from lightning_dpg.running.python_fit import fit
-    from lightning_dpg.running.release import Release
-    from lightning_dpg.running.releases import open_release
 
 __version__ = "0.2.0"
 

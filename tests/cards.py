@@ -1,8 +1,8 @@
 """Cards of statements, without a release."""
 
-from lightning_dpg.callbacks.card.facts import Facts
-from lightning_dpg.callbacks.card.pages import CARD, pages
-from lightning_dpg.callbacks.card.topics import topics
+from lightning_dpg.release.card.facts import Facts
+from lightning_dpg.release.card.pages import CARD, pages
+from lightning_dpg.release.card.topics import topics
 
 FACTS = Facts(
     method_path="lightning_dpg.methods.Any",

@@ -16,8 +16,8 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from lightning_dpg.advice import GOALS, OF_SETS, Facts, cases, choices, hint, recommend
 from lightning_dpg.cli.notes import better_method
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, Nodes
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.edge_sampling import MAX_NODES
-from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.interfaces import AttributedGraphRecords, GraphSetRecords
 from lightning_dpg.main import main
 from lightning_dpg.privacy.ledger import Budget

@@ -20,7 +20,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.methods import CELL, DPNetGAN
-from lightning_dpg.methods.single_graph.netgan.base import WalkGAN
+from lightning_dpg.papers.zheng2021.base import WalkGAN
 from torch.utils.data import DataLoader
 
 faulthandler.dump_traceback_later(600, exit=True)  # processes that wait for each other

@@ -14,9 +14,9 @@ from opacus.accountants import PRVAccountant
 from lightning_dpg.datamodules import tu
 from lightning_dpg.main import main
 from lightning_dpg.privacy.ledger import LedgerEntry
+from lightning_dpg.release.verify import faults
 from lightning_dpg.run_folder import release_in
 from lightning_dpg.running.settings import shipped_configs
-from lightning_dpg.running.verification import faults
 
 CONFIGS = shipped_configs()
 HERE = [name for name in CONFIGS if "/" not in name]  # the others need real data

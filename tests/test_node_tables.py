@@ -28,8 +28,8 @@ from lightning_dpg.datamodules import (
     SubgraphDataModule,
 )
 from lightning_dpg.datamodules.loading import load_graph
+from lightning_dpg.formats.io import GraphFormatError, read_graph
 from lightning_dpg.graph.graph import adjacency, undirected_edges
-from lightning_dpg.graph.io import GraphFormatError, read_graph
 from lightning_dpg.main import main
 
 ROOT = Path(__file__).parent.parent

@@ -13,11 +13,11 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from lightning_dpg.callbacks.release_writer import RECIPE, SCHEMA_VERSION
+from lightning_dpg.formats.io import read_graph
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.io import read_graph
 from lightning_dpg.main import main
-from lightning_dpg.running.releases import open_release
+from lightning_dpg.release.reader import open_release
+from lightning_dpg.release.writer import RECIPE, SCHEMA_VERSION
 
 RELEASES = Path(__file__).parent / "releases" / "0.1.0"
 FOLDERS = {path.name: path for path in sorted(RELEASES.iterdir())}

@@ -32,10 +32,10 @@ from torch_geometric.utils import subgraph
 from lightning_dpg import callbacks, datamodules, methods
 from lightning_dpg.classes import is_abstract
 from lightning_dpg.datamodules.records import EdgeRecords
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph import spectral
 from lightning_dpg.graph.dendrogram import branch_edges, branch_pairs, log_likelihoods
 from lightning_dpg.graph.graph import adjacency, make_graph
-from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy import label_sampling, mechanisms, multi_bit, piecewise
@@ -43,10 +43,10 @@ from lightning_dpg.privacy import pay as paying
 from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.release.reader import open_release
+from lightning_dpg.release.verify import faults
 from lightning_dpg.run_folder import NOT_PRIVATE
-from lightning_dpg.running.releases import open_release
 from lightning_dpg.running.settings import shipped_configs
-from lightning_dpg.running.verification import faults
 from tests.closed_forms import gaussian_sigma
 from tests.training import quiet_trainer
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lightning_dpg.interfaces import Identity
+from lightning_dpg.release.release import Release
 from lightning_dpg.running.measurement import log_reading
-from lightning_dpg.running.release import Release
 
 
 def log_attack(

@@ -35,20 +35,20 @@ from lightning_dpg.classes import find_class
 from lightning_dpg.datamodules import EdgeListDataModule, TUGraphDataModule
 from lightning_dpg.datamodules.loading import known_graphs
 from lightning_dpg.errors import CommandError
+from lightning_dpg.formats.io import write_graph
 from lightning_dpg.graph.attributes import NodeAttributes, attach
-from lightning_dpg.graph.io import write_graph
 from lightning_dpg.graph.pair_space import Kind, space_of
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.queries import align
+from lightning_dpg.release.reader import open_release
+from lightning_dpg.release.release import Release
 from lightning_dpg.run_folder import release_in
 from lightning_dpg.running.complete import method_settings, on_data
 from lightning_dpg.running.fit import fit_settings
 from lightning_dpg.running.graph_arguments import load, load_set, name_of_graph
 from lightning_dpg.running.measurement import contents_of_graph, contents_of_set
 from lightning_dpg.running.python_errors import readable_errors
-from lightning_dpg.running.release import Release
-from lightning_dpg.running.releases import open_release
 from lightning_dpg.running.settings import find_config, refuse_foreign_code
 
 TARGET_SHARE = 0.05

@@ -13,13 +13,13 @@ from lightning_dpg.auditing.canaries import default_count, find_sites, spread_no
 from lightning_dpg.auditing.scores.black_box import black_box_score
 from lightning_dpg.auditing.scores.observation import Observation
 from lightning_dpg.auditing.scores.white_box import white_box_score
-from lightning_dpg.callbacks.statement import privacy_statement
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.release.statement import privacy_statement
 from lightning_dpg.running.data_argument import ReadData
 from lightning_dpg.running.fit import fit_without_release
 

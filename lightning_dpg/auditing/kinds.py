@@ -6,7 +6,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
-from lightning_dpg.running.release import Release
+from lightning_dpg.release.release import Release
 
 
 def kind_of(opened: Release | list[Any], asked: Kind | None) -> Kind:

@@ -12,7 +12,7 @@ from lightning_dpg.datamodules.nodes import Nodes
 from lightning_dpg.graph.attributes import NodeAttributes, encode
 from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.running.release import Release
+from lightning_dpg.release.release import Release
 
 
 def on_released_nodes(graph: Data, release: Release | None) -> Data:

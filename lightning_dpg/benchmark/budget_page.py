@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from lightning_dpg.benchmark.charts import COLORS, Axis, Series, line_chart
-from lightning_dpg.benchmark.pages import Table, plural, render
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.curve import Point, curve
 from lightning_dpg.book.log import Line, lines
@@ -33,9 +31,11 @@ from lightning_dpg.book.wording import (
     spent_text,
     upper_bounds,
 )
-from lightning_dpg.callbacks.statement import RELATIONS
+from lightning_dpg.pages.charts import COLORS, Axis, Series, line_chart
+from lightning_dpg.pages.page import Table, plural, render
 from lightning_dpg.privacy.budget import digits_up
 from lightning_dpg.privacy.events import Relation
+from lightning_dpg.release.statement import RELATIONS
 from lightning_dpg.running.budget_plan import PLAN_COLUMNS, Row, planned_rows, used_methods
 
 MOST_RUNS = 500

@@ -26,8 +26,8 @@ from lightning_dpg.benchmark.results import Results, markdown, write_csv
 from lightning_dpg.benchmark.study import Arguments, complete
 from lightning_dpg.benchmark.workers import SeparateProcesses
 from lightning_dpg.errors import CommandError
+from lightning_dpg.formats.whole_files import whole_file
 from lightning_dpg.graph.pair_space import Kind, without_directions
-from lightning_dpg.graph.whole_files import whole_file
 from lightning_dpg.interfaces import Identity
 from lightning_dpg.running.measurement import contents_of_graph, contents_of_set, log_reading
 from lightning_dpg.running.python_errors import readable_errors

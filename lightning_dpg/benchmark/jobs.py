@@ -28,10 +28,10 @@ from lightning_dpg.benchmark.result_folder import (
 )
 from lightning_dpg.benchmark.tasks import Task, task_of
 from lightning_dpg.benchmark.workers import ProcessDiedError, SeparateProcesses, run_logged
-from lightning_dpg.callbacks.card.topics import statement_of
 from lightning_dpg.errors import MAX_LINES, CommandError, explain
-from lightning_dpg.graph.io import write_graph
-from lightning_dpg.graph.whole_files import whole_file
+from lightning_dpg.formats.io import write_graph
+from lightning_dpg.formats.whole_files import whole_file
+from lightning_dpg.release.card.topics import statement_of
 from lightning_dpg.running.fit import fit_settings
 from lightning_dpg.tables import as_json
 

@@ -9,9 +9,6 @@ from typing import Any, NamedTuple
 from markupsafe import Markup, escape
 from torch_geometric.data import Data
 
-from lightning_dpg.benchmark.charts import COLORS, Series, image, line_chart
-from lightning_dpg.benchmark.pages import plural, render
-from lightning_dpg.benchmark.pictures import DEGREES, aligned, renderer
 from lightning_dpg.benchmark.result_folder import drawn_by
 from lightning_dpg.benchmark.results import (
     Row,
@@ -25,9 +22,12 @@ from lightning_dpg.benchmark.results import (
     wins,
 )
 from lightning_dpg.benchmark.tasks import Task
-from lightning_dpg.graph.io import read_graph
+from lightning_dpg.formats.io import read_graph
 from lightning_dpg.metrics.figures import degree_curve
 from lightning_dpg.metrics.functional import degrees
+from lightning_dpg.pages.charts import COLORS, Series, image, line_chart
+from lightning_dpg.pages.page import plural, render
+from lightning_dpg.pages.pictures import DEGREES, aligned, renderer
 
 
 class _Card(NamedTuple):

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 from torch_geometric.data import Data
 
-from lightning_dpg.benchmark import pages
-from lightning_dpg.benchmark.pages import number
 from lightning_dpg.benchmark.tasks import Task
+from lightning_dpg.pages import page as pages
+from lightning_dpg.pages.page import number
 from lightning_dpg.tables import as_csv, as_markdown
 
 COLUMNS = (

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 import wandb
 
-from lightning_dpg.benchmark.pictures import aligned, renderer
 from lightning_dpg.benchmark.result_folder import drawn_by
 from lightning_dpg.benchmark.results import COLUMNS, Results, csv_rows
 from lightning_dpg.cli.loggers import why_offline
-from lightning_dpg.graph.io import read_graph
+from lightning_dpg.formats.io import read_graph
 from lightning_dpg.metrics.figures import degree_figure
+from lightning_dpg.pages.pictures import aligned, renderer
 
 
 def track(results: Results) -> None:

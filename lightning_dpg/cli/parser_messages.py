@@ -122,8 +122,8 @@ def _import_failure(message: str) -> str | None:
             return f"there is no module {missing!r} to take {name} from\n{looked}"
         return f"{module} cannot be imported: there is no module {missing!r}"
     if _first(r"(module '[^']+' has no attribute)", message):
-        given = vars(importlib.import_module(module))
-        known = [key for key, value in given.items() if isinstance(value, type)]
+        names = importlib.import_module(module)
+        known = [key for key in dir(names) if isinstance(getattr(names, key), type)]
         return f"{module} has no class {name}{nearest(name, known)}"
     if reason := _first(
         r"Problem with given class_path '[^']+':\s+(cannot import name .+)", message

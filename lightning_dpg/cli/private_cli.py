@@ -7,10 +7,10 @@ from jsonargparse import Namespace
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.utilities import rank_zero_info
 
-# Imported so that configurations can name the classes without their modules.
+# Configurations can name classes without their modules: the parser searches what is imported.
 import lightning_dpg.callbacks
-import lightning_dpg.datamodules
-import lightning_dpg.methods  # noqa: F401
+import lightning_dpg.datamodules  # noqa: F401
+from lightning_dpg import methods
 from lightning_dpg.callbacks import Card, PrivacyAccountant
 from lightning_dpg.callbacks.booking import NO_BOOK
 from lightning_dpg.classes import find_class
@@ -42,6 +42,9 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.preflight import check_data, check_settings, preflight
 from lightning_dpg.preflight.typed_trainer import typed
+
+for name in methods.__all__:
+    getattr(methods, name)
 
 
 class PrivateCLI(LightningCLI):

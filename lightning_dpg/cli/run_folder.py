@@ -16,11 +16,10 @@ _BEFORE_THE_START = {"config.yaml", "hparams.yaml", "wandb", JOURNAL}
 def folder_name(module: str) -> str:
     """Name of the folder of a method's runs, from the dotted name of its module.
 
-    It is the name of the file, or of the package if the file has a generic name such as ``method``.
+    It is the name of the file, or that of the package if the file is called ``method``.
     """
     package, _, file = module.rpartition(".")
-    method = package.rpartition(".")[2]
-    return {"method": method, "as_published": f"{method}_as_published"}.get(file, file)
+    return package.rpartition(".")[2] if file == "method" else file
 
 
 def is_other_rank() -> bool:

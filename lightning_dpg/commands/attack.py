@@ -8,7 +8,7 @@ from lightning_dpg.graph.kind import Kind
 from lightning_dpg.running.settings import find_config
 
 if TYPE_CHECKING:
-    from lightning_dpg.running.release import Release
+    from lightning_dpg.release.release import Release
 
 
 def attack(
@@ -62,7 +62,7 @@ def attack(
         find_config(baseline_config)
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.auditing.attacks import attack_published
-    from lightning_dpg.running.releases import imported, open_release
+    from lightning_dpg.release.reader import imported, open_release
 
     target: list[str] | Release = published
     if method is not None:

@@ -77,7 +77,7 @@ def check_output(path: Path, *, overwrite: bool) -> None:
 def write(path: Path, content: str) -> None:
     """Write a file that appears complete or not at all, and name it."""
     # Start-up time: the import brings PyTorch.
-    from lightning_dpg.graph.whole_files import write_whole
+    from lightning_dpg.formats.whole_files import write_whole
 
     write_whole(path, content)
     print(f"written: {path} ({len(content.encode()):,} bytes)")

@@ -31,15 +31,15 @@ def card(
 
     Args:
         release: Folder of a release or of a run.
-        operator: See :class:`lightning_dpg.callbacks.card.texts.Card`.
-        purpose: See :class:`lightning_dpg.callbacks.card.texts.Card`.
-        recipient: See :class:`lightning_dpg.callbacks.card.texts.Card`.
-        contact: See :class:`lightning_dpg.callbacks.card.texts.Card`.
-        licence: See :class:`lightning_dpg.callbacks.card.texts.Card`.
-        data: See :class:`lightning_dpg.callbacks.card.texts.Card`.
-        settings_chosen_on: See :class:`lightning_dpg.callbacks.card.texts.Card`.
-        audit: See :class:`lightning_dpg.callbacks.card.texts.Card`.
-        attack: See :class:`lightning_dpg.callbacks.card.texts.Card`.
+        operator: See :class:`lightning_dpg.release.card.texts.Card`.
+        purpose: See :class:`lightning_dpg.release.card.texts.Card`.
+        recipient: See :class:`lightning_dpg.release.card.texts.Card`.
+        contact: See :class:`lightning_dpg.release.card.texts.Card`.
+        licence: See :class:`lightning_dpg.release.card.texts.Card`.
+        data: See :class:`lightning_dpg.release.card.texts.Card`.
+        settings_chosen_on: See :class:`lightning_dpg.release.card.texts.Card`.
+        audit: See :class:`lightning_dpg.release.card.texts.Card`.
+        attack: See :class:`lightning_dpg.release.card.texts.Card`.
         method: Class of an older release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
     """
     folder = release_in(release)
@@ -48,8 +48,8 @@ def card(
 
     # Start-up time: a wrong folder is refused before PyTorch is imported.
     from lightning_dpg.callbacks import Card
-    from lightning_dpg.running.release_cards import rewrite_card
-    from lightning_dpg.running.releases import imported
+    from lightning_dpg.release.cards import rewrite_card
+    from lightning_dpg.release.reader import imported
 
     texts = Card(
         operator=operator,

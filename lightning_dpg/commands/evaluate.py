@@ -6,8 +6,8 @@ from typing import Literal
 
 from lightning_dpg.commands.arguments import call
 from lightning_dpg.errors import CommandError
+from lightning_dpg.formats.whole_files import scratch_of, write_whole
 from lightning_dpg.graph.kind import Kind
-from lightning_dpg.graph.whole_files import scratch_of, write_whole
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, GROUPS, NODE_GLOSSARY, Query
 
 
@@ -66,10 +66,10 @@ def evaluate(
         json: File for the numbers.
         csv: File for a row per number.
         html: File for a page with pictures.
-        undirected: See :func:`lightning_dpg.benchmark.evaluation.evaluate`.
-        kind: See :func:`lightning_dpg.benchmark.evaluation.evaluate`.
+        undirected: See :func:`lightning_dpg.evaluation.evaluate.evaluate`.
+        kind: See :func:`lightning_dpg.evaluation.evaluate.evaluate`.
         task: Compare graphs by queries, or by networks that learn classes of nodes from them.
-        book: See :func:`lightning_dpg.benchmark.evaluation.evaluate`.
+        book: See :func:`lightning_dpg.evaluation.evaluate.evaluate`.
         no_book: Log it in no budget book.
     """
     inputs = [Path(name).absolute() for name in (real, *synthetic)]
@@ -79,8 +79,8 @@ def evaluate(
             _check_output(option, path, inputs)
 
     # Start-up time: a wrong option is refused before PyTorch is imported.
-    from lightning_dpg.benchmark.evaluation import evaluate_classes, evaluate_graphs
-    from lightning_dpg.benchmark.measured import NOT_PRIVATE
+    from lightning_dpg.evaluation.evaluate import evaluate_classes, evaluate_graphs
+    from lightning_dpg.evaluation.measured import NOT_PRIVATE
 
     measure = evaluate_graphs if task == "queries" else evaluate_classes
     found = measure(

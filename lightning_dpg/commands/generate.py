@@ -26,13 +26,14 @@ def generate(
     if num_graphs < 1:
         raise CommandError(f"--num-graphs must be positive, got {num_graphs}")
     # Start-up time: a wrong option is refused before PyTorch is imported.
-    from lightning_dpg.callbacks.release_writer import FEATURES, LEARNER, write_graphs
-    from lightning_dpg.running.releases import (
+    from lightning_dpg.release.graph_files import write_graphs
+    from lightning_dpg.release.reader import (
         first_line,
         imported,
         open_release,
         released_tensors,
     )
+    from lightning_dpg.release.writer import FEATURES, LEARNER
 
     tensors = released_tensors(run).absolute()
     if tensors.name == LEARNER:

@@ -38,7 +38,7 @@ def verify(release: Path) -> None:
         raise CommandError(f"{folder}: no release, it has neither privacy.json nor SHA256SUMS")
 
     # Start-up time: a wrong folder is refused before PyTorch is imported.
-    from lightning_dpg.running.verification import faults, is_old, summary, warnings_of
+    from lightning_dpg.release.verify import faults, is_old, summary, warnings_of
 
     if found := faults(folder):
         _print_red(found)

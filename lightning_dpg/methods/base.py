@@ -94,9 +94,8 @@ class PrivateModule(pl.LightningModule):
         The path of a shipped class is in ``lightning_dpg.methods``, that of a user's class in its
         module.
         """
-        package = __name__.rpartition(".")[0]
-        if cls.__module__.startswith(f"{package}."):
-            return f"{package}.{cls.__name__}"
+        if cls.__module__.startswith("lightning_dpg."):
+            return f"lightning_dpg.methods.{cls.__name__}"
         return f"{cls.__module__}.{cls.__qualname__}"
 
     @property

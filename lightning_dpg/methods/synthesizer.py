@@ -10,7 +10,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.attribute_files import packed, stored, unpacked
+from lightning_dpg.graph.attribute_arrays import packed, stored, unpacked
 from lightning_dpg.graph.attributes import (
     PUBLIC_ATTRIBUTES,
     NodeAttributes,

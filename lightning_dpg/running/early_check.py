@@ -26,10 +26,16 @@ from lightning_dpg.cli.parser_messages import (
     unknown_class,
 )
 from lightning_dpg.errors import CommandError, nearest
-from lightning_dpg.running.method_list import classes_of, is_abstract, lineage, source_folder
+from lightning_dpg.running.method_list import (
+    classes_of,
+    is_abstract,
+    lineage,
+    method_files,
+    source_folder,
+)
 
 _GROUPS = ("trainer", "privacy", "card")
-_CLASSES = {"model": ("methods", "PrivateModule"), "data": ("datamodules", "LightningDataModule")}
+_CLASSES = {"model": "PrivateModule", "data": "LightningDataModule"}
 _FLAGS = ("config", "help", "no-book", "print_config")
 _NO_OPTIONS = ("model", "datamodule", "dataloaders", "train_dataloaders", "val_dataloaders")
 # Help, words behind the end of the options, and a file that is glued to its -c.
@@ -223,9 +229,10 @@ def shipped_classes(section: str) -> dict[str, list[ast.ClassDef]]:
     Args:
         section: ``model`` or ``data``.
     """
-    folder, base = _CLASSES[section]
+    base = _CLASSES[section]
+    files = method_files() if section == "model" else source_folder("datamodules").rglob("*.py")
     found: dict[str, ast.ClassDef] = {}
-    for path in source_folder(folder).rglob("*.py"):
+    for path in files:
         found |= classes_of(path)
     families = {name: lineage(node, found) for name, node in found.items()}
     return {

@@ -16,9 +16,9 @@ from lightning_dpg.cli.private_cli import PrivateCLI
 from lightning_dpg.cli.quiet import mute_known_warnings, quiet
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.preflight.typed_trainer import typed
+from lightning_dpg.release.reader import open_release
+from lightning_dpg.release.release import Release
 from lightning_dpg.running.data_argument import ReadData
-from lightning_dpg.running.release import Release
-from lightning_dpg.running.releases import open_release
 
 
 def fit_settings(

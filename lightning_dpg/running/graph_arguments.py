@@ -16,11 +16,11 @@ from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIO
 from lightning_dpg.datamodules.loading import BUILT_IN, load_reading
 from lightning_dpg.datamodules.tu import TUGraphDataModule
 from lightning_dpg.errors import CommandError
+from lightning_dpg.formats.edge_columns import NAME_COLUMNS
+from lightning_dpg.formats.io import GraphFormatError
+from lightning_dpg.formats.kinds import in_kind
 from lightning_dpg.graph.attributes import attach, encode
-from lightning_dpg.graph.edge_columns import NAME_COLUMNS
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.io import GraphFormatError
-from lightning_dpg.graph.kinds import in_kind
 
 # Sets with an assumption are cut from files in the folder of real data, whatever these hold.
 _PUBLIC_SETS = {*BUILT_IN_SETS} - {*SET_ASSUMPTIONS}

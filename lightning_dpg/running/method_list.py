@@ -8,14 +8,18 @@ from typing import NamedTuple
 import yaml
 
 import lightning_dpg
+from lightning_dpg.lazy_exports import exports
 from lightning_dpg.running.settings import shipped_configs
 
 _TASKS = {
-    "single_graph": "one graph",
-    "graph_set": "set of graphs",
-    "graph_features": "features of graphs",
+    "GraphFeatureRelease": "features of graphs",
+    "GraphSetSynthesizer": "set of graphs",
+    "Synthesizer": "one graph",
 }
-"""Task of the methods of each folder."""
+"""Task of the methods below each base class; the first that fits counts."""
+
+_ROOMS = ("methods", "papers", "research")
+"""Folders of the package with methods."""
 
 
 class MethodInfo(NamedTuple):
@@ -60,35 +64,31 @@ def list_methods() -> list[MethodInfo]:
         >>> rows["DPNetGAN"].guarantee, rows["NetGAN"].guarantee
         ('approximate', 'none')
     """
-    folder = source_folder("methods")
-    exported = {
-        alias.name
-        for node in ast.parse((folder / "__init__.py").read_text(encoding="utf-8")).body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
     classes: dict[str, ast.ClassDef] = {}
-    tasks: dict[str, str] = {}
-    for path in sorted(folder.rglob("*.py")):
-        defined = classes_of(path)
-        classes |= defined
-        tasks |= dict.fromkeys(defined, _TASKS.get(path.relative_to(folder).parts[0], ""))
+    for path in method_files():
+        classes |= classes_of(path)
     configured = configured_classes()
     rows = []
-    for name in sorted(exported & classes.keys()):
+    for name in sorted(exports(source_folder("methods") / "__init__.py")):
         ancestors = lineage(classes[name], classes)
-        if "PrivateModule" in {base.name for base in ancestors[1:]} and not is_abstract(ancestors):
+        bases = {base.name for base in ancestors[1:]}
+        if "PrivateModule" in bases and not is_abstract(ancestors):
             info = MethodInfo(
                 name,
                 configured.get(name),
                 _guarantee(ancestors),
                 _relation(ancestors),
                 _is_conditional(ancestors),
-                tasks[name],
+                next(task for base, task in _TASKS.items() if base in bases),
                 first_line(classes[name]),
             )
             rows.append(info)
     return rows
+
+
+def method_files() -> list[Path]:
+    """Source files that may hold methods."""
+    return [path for room in _ROOMS for path in sorted(source_folder(room).rglob("*.py"))]
 
 
 def configured_classes() -> dict[str, str]:

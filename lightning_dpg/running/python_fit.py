@@ -21,7 +21,6 @@ from pytorch_lightning.utilities.seed import isolate_rng
 
 from lightning_dpg.callbacks import Card, PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
 from lightning_dpg.callbacks.journal import JOURNAL
-from lightning_dpg.callbacks.release_writer import check_settings
 from lightning_dpg.cli.ends import spent_so_far, spent_too_early
 from lightning_dpg.cli.loggers import (
     TrackingMode,
@@ -37,12 +36,13 @@ from lightning_dpg.errors import CommandError, is_interrupt
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.preflight import preflight
 from lightning_dpg.preflight.typed_trainer import typed
+from lightning_dpg.release.reader import open_release
+from lightning_dpg.release.release import Release, refuse_foreign_folder
+from lightning_dpg.release.writer import check_settings
 from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
 from lightning_dpg.running.data_argument import data_module
 from lightning_dpg.running.method_choice import Method, MethodChoice, choose_method
 from lightning_dpg.running.python_errors import in_words_of_python, readable_errors
-from lightning_dpg.running.release import Release, refuse_foreign_folder
-from lightning_dpg.running.releases import open_release
 
 
 def fit(

@@ -17,8 +17,8 @@ from lightning_dpg.auditing.hidden_links import (
     predict_hidden_links,
     walk_scores,
 )
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.io import from_networkx
 
 
 @given(

@@ -13,8 +13,8 @@ from sklearn.metrics import roc_auc_score
 
 from lightning_dpg.auditing import link_stealing as attacks
 from lightning_dpg.auditing import reidentification
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.io import from_networkx
 
 KARATE = from_networkx(nx.karate_club_graph())
 PAIRS = torch.combinations(torch.arange(34))

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightning_dpg.auditing import reidentification
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.io import from_networkx
 
 KARATE = from_networkx(nx.karate_club_graph())
 

@@ -8,7 +8,7 @@ import pytest
 from lightning_dpg.benchmark import grid as grids
 from lightning_dpg.benchmark.grid import Grid, baselines_beside, read_methods
 from lightning_dpg.benchmark.tasks import GRAPH_LABELS, SINGLE_GRAPHS
-from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.running.settings import conf_folder
 
 GRAPH = from_networkx(nx.path_graph(4))

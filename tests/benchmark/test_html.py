@@ -13,8 +13,8 @@ from lightning_dpg.benchmark import report
 from lightning_dpg.benchmark.results import COLUMNS, Results
 from lightning_dpg.benchmark.tasks import SINGLE_GRAPHS
 from lightning_dpg.benchmark.tracking import track
+from lightning_dpg.formats.io import from_networkx, write_graph
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.io import from_networkx, write_graph
 from lightning_dpg.metrics.figures import adjacency_pixels, degree_curve
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.glossary import GLOSSARY

@@ -14,7 +14,7 @@ from lightning_dpg.benchmark import report
 from lightning_dpg.benchmark import results as tables
 from lightning_dpg.benchmark.results import markdown
 from lightning_dpg.benchmark.tasks import SINGLE_GRAPHS
-from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.metrics.glossary import GLOSSARY
 from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES
 from tests.recorded import result

@@ -9,7 +9,7 @@ import pytest
 
 from lightning_dpg.book import sketch
 from lightning_dpg.datamodules.identity import identity_of
-from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.formats.io import from_networkx
 
 KEY, OTHER_KEY = "ab" * 32, "cd" * 32
 

@@ -18,7 +18,7 @@ from lightning_dpg.book.report import summary
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, SubgraphDataModule
-from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.methods import BlockSampler, ChungLu, PrivateGraphKernel
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.budget import Budget

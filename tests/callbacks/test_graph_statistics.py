@@ -12,8 +12,8 @@ from torch.utils.data import DataLoader
 
 from lightning_dpg.callbacks.graph_statistics import GraphStatistics
 from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.metrics import functional
 from lightning_dpg.metrics.functional import num_oriented_paths, oriented_adjacency
 from lightning_dpg.metrics.wedge_samples import Estimate

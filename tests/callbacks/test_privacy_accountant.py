@@ -15,7 +15,6 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.callbacks.journal import JOURNAL
-from lightning_dpg.callbacks.statement import privacy_statement
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule
 from lightning_dpg.methods import (
     ChungLu,
@@ -32,6 +31,7 @@ from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonSampler
+from lightning_dpg.release.statement import privacy_statement
 from tests.training import quiet_trainer
 
 FINE = {"min_epochs": None, "min_steps": None, "strategy": "auto", "precision": "None"}

@@ -10,14 +10,14 @@ from safetensors import safe_open
 
 from lightning_dpg import methods
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
-from lightning_dpg.callbacks.card.topics import TOPICS
-from lightning_dpg.callbacks.release_writer import RECIPE, SCHEMA_VERSION, write_folder
 from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.formats.io import read_graph
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.io import read_graph
 from lightning_dpg.methods import BTER, DPNetGAN, DPNetGANAsPublished
 from lightning_dpg.privacy.ledger import LedgerEntry
-from lightning_dpg.running.releases import open_release
+from lightning_dpg.release.card.topics import TOPICS
+from lightning_dpg.release.reader import open_release
+from lightning_dpg.release.writer import RECIPE, SCHEMA_VERSION, write_folder
 from tests.training import quiet_trainer
 
 KEYS = {

@@ -35,7 +35,7 @@ def paint(
         shares: Share of each color, 100 % in all.
         finish: Finish; see :func:`lightning_dpg.main.main`.
         dry_first: Whether to dry it first.
-        book: See :func:`lightning_dpg.benchmark.evaluation.evaluate`.
+        book: See :func:`lightning_dpg.evaluation.evaluate.evaluate`.
 
     Raises:
         ValueError: Never.

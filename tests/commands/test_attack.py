@@ -12,7 +12,7 @@ import lightning_dpg as dpg
 from lightning_dpg.auditing.attacks import settings_for_parts
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.errors import CommandError
-from lightning_dpg.graph.io import from_networkx, write_graph
+from lightning_dpg.formats.io import from_networkx, write_graph
 from lightning_dpg.main import main
 from lightning_dpg.running.settings import find_config, refuse_foreign_code
 

@@ -23,7 +23,7 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.main import main
 from lightning_dpg.methods import DPGVAE, ErdosRenyiSet
-from lightning_dpg.nn.graph_vae import CONTEXT_DIM
+from lightning_dpg.papers.yang2021.networks import CONTEXT_DIM
 from lightning_dpg.privacy import aggregation_perturbation as aggregation
 from lightning_dpg.privacy import mechanisms
 from lightning_dpg.privacy.pay import pay

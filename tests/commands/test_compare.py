@@ -14,7 +14,7 @@ import yaml
 from lightning_dpg.benchmark import engine
 from lightning_dpg.commands import compare
 from lightning_dpg.errors import CommandError
-from lightning_dpg.graph.io import from_networkx, read_graph
+from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.main import main
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.kind_queries import KIND_QUERIES

@@ -10,15 +10,15 @@ import torch
 import yaml
 
 from lightning_dpg.benchmark import engine
-from lightning_dpg.benchmark.charts import IMAGE_SIZE
 from lightning_dpg.benchmark.grid import Grid, read_methods
 from lightning_dpg.benchmark.jobs import fit_and_evaluate
-from lightning_dpg.benchmark.pictures import some_matrices
 from lightning_dpg.benchmark.tasks import GRAPH_SETS
-from lightning_dpg.graph.io import from_networkx, read_graph
+from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.main import main
 from lightning_dpg.metrics import set_queries
 from lightning_dpg.metrics.graph_sets import SET_STATISTICS
+from lightning_dpg.pages.charts import IMAGE_SIZE
+from lightning_dpg.pages.pictures import some_matrices
 
 TINY = {
     "data": {"class_path": "GraphSetDataModule", "init_args": {"steps_per_epoch": 2}},

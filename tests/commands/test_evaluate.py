@@ -8,7 +8,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from lightning_dpg.graph.io import from_networkx, write_graph
+from lightning_dpg.formats.io import from_networkx, write_graph
 from lightning_dpg.main import main
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY

@@ -10,13 +10,13 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
-from lightning_dpg.callbacks.release_writer import RECIPE
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError
-from lightning_dpg.graph.io import read_graph
+from lightning_dpg.formats.io import read_graph
 from lightning_dpg.main import main
 from lightning_dpg.methods import BTER, ChungLu
-from lightning_dpg.running.releases import open_release
+from lightning_dpg.release.reader import open_release
+from lightning_dpg.release.writer import RECIPE
 from tests.training import quiet_trainer
 
 EVIL = """

@@ -14,14 +14,14 @@ from safetensors.torch import save_file
 
 import lightning_dpg
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
-from lightning_dpg.callbacks.card.topics import statement_of
-from lightning_dpg.callbacks.checksums import write_sums
-from lightning_dpg.callbacks.release_writer import RECIPE, write_card
-from lightning_dpg.callbacks.statement import entries_of
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.main import main
 from lightning_dpg.methods import BlockSampler, ChungLu, DPNetGAN
 from lightning_dpg.privacy.second_opinion import second_opinion
+from lightning_dpg.release.card.topics import statement_of
+from lightning_dpg.release.checksums import write_sums
+from lightning_dpg.release.statement import entries_of
+from lightning_dpg.release.writer import RECIPE, write_card
 from lightning_dpg.running import verification
 from tests.training import quiet_trainer
 

@@ -15,8 +15,8 @@ from lightning_dpg.datamodules.built_in_sets import (
     road_sets,
 )
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
+from lightning_dpg.formats.io import GraphFormatError
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.io import GraphFormatError
 from lightning_dpg.metrics.functional import triangles
 
 

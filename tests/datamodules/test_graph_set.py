@@ -14,8 +14,8 @@ from torch_geometric.datasets import FakeDataset, KarateClub
 
 from lightning_dpg.datamodules import TUGraphDataModule
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule, split_graphs
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods import ChungLu
 from lightning_dpg.preflight import check_data
 from tests.training import asked

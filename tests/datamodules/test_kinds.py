@@ -8,7 +8,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy.sparse import csr_array
 
 from lightning_dpg.datamodules import Columns, EdgeListDataModule, Nodes
-from lightning_dpg.graph.io import GraphFormatError
+from lightning_dpg.formats.io import GraphFormatError
 from lightning_dpg.interfaces import GraphRecords, KindOfRecords
 
 SIDED = nx.Graph([("a", "b")])

@@ -7,8 +7,8 @@ from torch_geometric.datasets import KarateClub
 
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.datamodules.loading import BUILT_IN, known_graphs, load_graph
+from lightning_dpg.formats.io import GraphFormatError
 from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
-from lightning_dpg.graph.io import GraphFormatError
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from lightning_dpg.datamodules.subgraph import (
     ego_nodes,
     occurrences,
 )
-from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.formats.io import from_networkx
 from tests.training import asked
 
 

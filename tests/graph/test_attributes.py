@@ -10,13 +10,13 @@ import torch
 from sklearn.feature_extraction.text import CountVectorizer
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.attribute_files import read_stored
-from lightning_dpg.graph.attribute_sources import attributes_of_pyg, numbers_of_nodes
-from lightning_dpg.graph.attribute_tables import read_attributes
+from lightning_dpg.formats.attribute_sources import attributes_of_pyg, numbers_of_nodes
+from lightning_dpg.formats.attribute_tables import read_attributes
+from lightning_dpg.formats.conversion import read_networkx, read_pyg
+from lightning_dpg.formats.io import read, write_graph
+from lightning_dpg.graph.attribute_arrays import read_stored
 from lightning_dpg.graph.attributes import AttributeTable, attach, encode, private_columns
-from lightning_dpg.graph.conversion import read_networkx, read_pyg
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.io import read, write_graph
 from lightning_dpg.graph.node_names import GraphFormatError
 
 PEOPLE = """id,age,branch,bio,income

@@ -4,8 +4,8 @@ import networkx as nx
 import pytest
 import torch
 
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.graph.negative_sampling import degree_matched_non_edges, uniform_non_edges
 
 

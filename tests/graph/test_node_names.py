@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.io import (
+from lightning_dpg.formats.io import (
     GraphFormatError,
     from_networkx,
     from_pyg,
     read_graph,
     write_graph,
 )
+from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.node_names import given_names, natural_key
 
 # A ring keeps every node on an edge of an edge list, whichever chord comes or goes.

@@ -11,7 +11,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
-from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.methods import PrivateModule
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from tests.characteristic import exact_delta

@@ -21,7 +21,7 @@ from lightning_dpg.datamodules import (
     SubgraphDataModule,
     TUGraphDataModule,
 )
-from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.interfaces import GraphRecords, GraphSetRecords
 from lightning_dpg.preflight import check_data
 from lightning_dpg.privacy.ledger import Budget

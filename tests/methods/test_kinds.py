@@ -15,9 +15,9 @@ from lightning_dpg.auditing.canaries import find_sites
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError
+from lightning_dpg.formats.io import write_graph
 from lightning_dpg.graph.communities import count_neighbors, earlier_first
 from lightning_dpg.graph.end_blocks import class_cells, end_classes, turn_order
-from lightning_dpg.graph.io import write_graph
 from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs, space_of
 from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.main import main

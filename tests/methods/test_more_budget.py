@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods import BTER, ChungLu, PrivGraph
 from lightning_dpg.metrics import functional
 from lightning_dpg.metrics.communities import louvain, modularity, normalized_mutual_information

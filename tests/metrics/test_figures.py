@@ -4,8 +4,8 @@ import networkx as nx
 import numpy as np
 import torch
 
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.metrics.figures import (
     MAX_SHOWN_NODES,
     adjacency_figure,

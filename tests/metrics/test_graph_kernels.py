@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightning_dpg.datamodules.tu import TUGraphDataModule
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.metrics import kernel_svm
 from lightning_dpg.metrics.graph_kernels import (
     node_labels,

@@ -13,7 +13,7 @@ from sklearn.model_selection import PredefinedSplit, RepeatedStratifiedKFold, cr
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.metrics import kernel_svm
 from lightning_dpg.metrics.kernel_svm import (
     clip_spectrum,

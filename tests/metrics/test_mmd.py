@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.metrics import mmd
 from lightning_dpg.metrics.mmd import DESCRIPTORS, squared_mmd
 from lightning_dpg.metrics.orbits import orbit_counts

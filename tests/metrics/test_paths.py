@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import torch
 
+from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.io import from_networkx, read_graph
 from lightning_dpg.metrics.paths import characteristic_path_length, path_length_estimate
 
 

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
-from lightning_dpg.benchmark.measured import table
+from lightning_dpg.evaluation.measured import table
+from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.io import from_networkx, read_graph
 from lightning_dpg.metrics import communities, functional, queries
 from lightning_dpg.metrics.communities import (
     adjusted_mutual_information,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.metrics import set_queries
 from lightning_dpg.metrics.graph_sets import SET_STATISTICS, set_differences
 from lightning_dpg.metrics.mmd import DESCRIPTORS, squared_mmd

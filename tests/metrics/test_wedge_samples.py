@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.metrics import functional
 from lightning_dpg.metrics.functional import measure_clustering, oriented_adjacency
 from lightning_dpg.metrics.wedge_samples import estimate_local_clustering, estimate_triangles

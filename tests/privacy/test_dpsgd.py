@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.func import functional_call
 
-from lightning_dpg.nn import WalkCritic
+from lightning_dpg.papers.zheng2021.walk_lstm import WalkCritic
 from lightning_dpg.privacy.dpsgd import (
     DPSGD,
     Rows,

@@ -6,7 +6,6 @@ import mpmath
 import numpy as np
 import pytest
 
-from lightning_dpg.callbacks.statement import privacy_statement
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy import accounting
 from lightning_dpg.privacy.budget import digits_up, rounded_up
@@ -14,6 +13,7 @@ from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.composition import fits, headline
 from lightning_dpg.privacy.ledger import Budget, PrivacyLedger, Relation
 from lightning_dpg.privacy.loss_distributions import composed_delta, hockey_stick
+from lightning_dpg.release.statement import privacy_statement
 from tests.entries import entry
 
 BELOW = 1 - 1e-10

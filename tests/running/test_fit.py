@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from lightning_dpg.errors import CommandError
-from lightning_dpg.graph.io import read_graph
+from lightning_dpg.formats.io import read_graph
+from lightning_dpg.release.reader import open_release
 from lightning_dpg.running.complete import complete_settings, method_settings, on_data
 from lightning_dpg.running.fit import fit_settings, fit_without_release
-from lightning_dpg.running.releases import open_release
 from lightning_dpg.running.settings import find_config
 
 

@@ -29,12 +29,6 @@ from lightning_dpg.auditing.scores.reports import (
 from lightning_dpg.auditing.scores.rows import sums_score
 from lightning_dpg.auditing.scores.white_box import kept_share
 from lightning_dpg.graph.pair_indices import pair_numbers
-from lightning_dpg.methods.graph_features.ldp_gw.as_published import LDPGromovWassersteinAsPublished
-from lightning_dpg.methods.graph_features.ldp_gw.central_gromov_wasserstein import (
-    CentralGromovWasserstein,
-)
-from lightning_dpg.methods.graph_features.ldp_gw.reports import BOUNDS
-from lightning_dpg.methods.graph_features.private_kernel.base import GraphCounts
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.single_graph.attribute_encoder.moment_scores import RIDGE
 from lightning_dpg.methods.single_graph.attribute_encoder.moments import (
@@ -42,6 +36,12 @@ from lightning_dpg.methods.single_graph.attribute_encoder.moments import (
     moment_of_form,
 )
 from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.papers.dubhashi2015.base import GraphCounts
+from lightning_dpg.papers.jin2022.central_gromov_wasserstein import (
+    CentralGromovWasserstein,
+)
+from lightning_dpg.papers.jin2022.ldp_gw_as_published import LDPGromovWassersteinAsPublished
+from lightning_dpg.papers.jin2022.reports import BOUNDS
 
 
 def black_box_score(method: Any, data: Any, pairs: Tensor, known: Data) -> Tensor:

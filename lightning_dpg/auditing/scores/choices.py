@@ -22,9 +22,9 @@ from lightning_dpg.graph.dendrogram import (
     log_likelihoods,
 )
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods.single_graph.label_groups import LabelSampler, label_law
 from lightning_dpg.methods.single_graph.privgraph import TURN_GROWTH, PrivGraph
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
+from lightning_dpg.research.label_groups import LabelSampler, label_law
 
 
 def communities_score(

@@ -10,9 +10,9 @@ from torch_geometric.data import Data
 
 from lightning_dpg.auditing.scores.counts import turns, weight
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods.graph_features.private_kernel.base import GraphCounts
-from lightning_dpg.methods.graph_features.private_kernel.counts import counted
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
+from lightning_dpg.papers.dubhashi2015.base import GraphCounts
+from lightning_dpg.papers.dubhashi2015.counts import counted
 from lightning_dpg.privacy.events import Gaussian
 
 

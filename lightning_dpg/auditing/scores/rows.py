@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.auditing.bounds import inclusion_estimate
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.nn.graph_vae import CONTEXT_DIM, reparameterize
+from lightning_dpg.papers.yang2021.networks import CONTEXT_DIM, reparameterize
 from lightning_dpg.privacy.aggregation_perturbation import aggregate
 from lightning_dpg.privacy.dpsgd import clip_factor
 from lightning_dpg.privacy.ledger import LedgerEntry

@@ -17,7 +17,7 @@ from lightning_dpg.methods.constraints import Constraints, either
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import smooth_descent
-from lightning_dpg.methods.single_graph.privcom.max_degree import MAX_DEGREE
+from lightning_dpg.methods.single_graph.max_degree import MAX_DEGREE
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
 from lightning_dpg.privacy.sensitivity import projected_degree_sensitivity

@@ -10,7 +10,7 @@ from lightning_dpg.auditing.scores.counts import degrees_score
 from lightning_dpg.auditing.scores.critic import _clipped_gradients, critic_gradient_score
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import ErdosRenyi, PrivGraph, RandomizedResponse
-from lightning_dpg.nn import WalkCritic
+from lightning_dpg.papers.zheng2021.walk_lstm import WalkCritic
 from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation

@@ -11,8 +11,8 @@ import torch
 from lightning_dpg.auditing.scores.black_box import black_box_score
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import GraphSetDataModule
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.io import from_networkx
 from lightning_dpg.methods import LocalScalars
 from lightning_dpg.methods.graph_features.local_scalars import graph_scalars
 from tests.training import quiet_trainer

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.methods.single_graph import bter
 from lightning_dpg.methods.single_graph.bter import (
     BTER,

@@ -7,7 +7,7 @@ import torch
 
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
-from lightning_dpg.graph.io import from_networkx
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.methods import NodeDegrees
 from lightning_dpg.methods.single_graph.node_degrees import counts_at_least, degrees_by_counts
 from lightning_dpg.privacy.budget import Budget

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.graph.communities import count_neighbors, earlier_first, turn_stops
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.io import from_networkx, read_graph
 from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.methods.single_graph.privgraph import PrivGraph
 from lightning_dpg.metrics.communities import (

@@ -19,7 +19,7 @@ from lightning_dpg.methods.single_graph.base import (
     node_num_edges_entry,
     noisy_num_edges,
 )
-from lightning_dpg.methods.single_graph.privcom.max_degree import (
+from lightning_dpg.methods.single_graph.max_degree import (
     MAX_DEGREE,
     degree_assumption,
     degree_condition,

@@ -1,0 +1,1 @@
+"""Synthetic graphs beside the real one: queries, networks on nodes, and a page."""

@@ -1,0 +1,363 @@
+"""Comparison of synthetic graphs with the real one (reads the private graph)."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, overload
+
+from torch_geometric.data import Data
+
+from lightning_dpg.errors import CommandError
+from lightning_dpg.evaluation.measured import NOT_PRIVATE, Measured, table
+from lightning_dpg.evaluation.node_classification import NamedGraph, NodeEvaluation, evaluate_nodes
+from lightning_dpg.evaluation.page import page, summary
+from lightning_dpg.formats.whole_files import write_whole
+from lightning_dpg.graph.pair_space import (
+    BipartitePairs,
+    DirectedPairs,
+    Kind,
+    space_of,
+    without_directions,
+)
+from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.metrics import queries
+from lightning_dpg.metrics.kind_queries import compare_kinds
+from lightning_dpg.metrics.queries import Answer, Comparison, Profile
+from lightning_dpg.release.graph_files import FORMATS
+from lightning_dpg.release.reader import read_recipe
+from lightning_dpg.release.release import Release
+from lightning_dpg.release.writer import FEATURES, GENERATOR, STATEMENT
+from lightning_dpg.run_folder import release_in
+from lightning_dpg.running.graph_arguments import load
+from lightning_dpg.running.measurement import contents_of_graph, log_reading
+from lightning_dpg.running.python_errors import readable_errors
+from lightning_dpg.tables import as_csv, as_json
+
+_KINDS: dict[str, Kind] = {space.record: space.kind for space in (DirectedPairs, BipartitePairs)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation:
+    """Synthetic graphs beside the real graph. All numbers are private: the real graph was read.
+
+    Attributes:
+        name: Name of the real graph.
+        real: Measurements of the real graph.
+        measured: Synthetic graphs in the given order, with their answers.
+    """
+
+    name: str
+    real: Profile
+    measured: tuple[Measured, ...]
+
+    @property
+    def answers(self) -> dict[str, dict[str, Answer]]:
+        """Answer to each query, by the name of the synthetic graph and by the query."""
+        return {found.name: found.answers for found in self.measured}
+
+    def table(self) -> list[str]:
+        """Lines of a table for each synthetic graph, with an empty line after each."""
+        return [
+            line
+            for found in self.measured
+            for line in (*table(self.name, found.name, found.answers), "")
+        ]
+
+    def __str__(self) -> str:
+        """All tables, and a reminder that they are not private."""
+        return "\n".join([*self.table(), NOT_PRIVATE])
+
+    def __repr__(self) -> str:
+        """The tables as well: they are the result."""
+        return str(self)
+
+    def to_json(self) -> str:
+        """Return all answers as strict JSON, with null for nan, and with their notes."""
+        graphs = [
+            {"path": one.name, "queries": {name: _plain(one.answers[name]) for name in one.answers}}
+            for one in self.measured
+        ]
+        return as_json({"graphs": graphs})
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write a row for each synthetic graph and query.
+
+        Args:
+            path: File to write.
+        """
+        write_whole(Path(path), self._csv())
+
+    def _csv(self) -> str:
+        rows = (
+            (one.name, name, *answer.for_json().values())
+            for one in self.measured
+            for name, answer in one.answers.items()
+        )
+        return as_csv(["path", "query", "real", "synthetic", "error", "note"], rows)
+
+    def to_html(self, path: str | Path) -> None:
+        """Write one page that works without a network: pictures, charts, queries and their meaning.
+
+        Args:
+            path: File to write.
+        """
+        write_whole(Path(path), self.to_html_text())
+
+    def to_html_text(self) -> str:
+        """Return the text of the page of :meth:`to_html`."""
+        return page(self.name, self.real, self.measured, self._csv(), self.to_json())
+
+    def _repr_html_(self) -> str:
+        """Compact tables for notebooks."""
+        return summary(self.name, self.measured)
+
+
+def _plain(answer: Answer) -> dict[str, float | str | None]:
+    """An answer as plain values, without an empty note."""
+    return {key: value for key, value in answer.for_json().items() if key != "note" or value}
+
+
+@overload
+def evaluate(
+    real: Any,
+    synthetic: Any,
+    *,
+    undirected: bool = ...,
+    kind: Kind | None = ...,
+    book: str | None = ...,
+    task: Literal["queries"] = ...,
+) -> Evaluation: ...
+
+
+@overload
+def evaluate(
+    real: Any,
+    synthetic: Any,
+    *,
+    undirected: bool = ...,
+    kind: Kind | None = ...,
+    book: str | None = ...,
+    task: Literal["node_classification"],
+) -> NodeEvaluation: ...
+
+
+def evaluate(
+    real: Any,
+    synthetic: Any,
+    *,
+    undirected: bool = False,
+    kind: Kind | None = None,
+    task: Literal["queries", "node_classification"] = "queries",
+    book: str | None = None,
+) -> Evaluation | NodeEvaluation:
+    """Compare synthetic graphs with the real graph. Reads the private graph: nothing is private.
+
+    A graph is a name, a path, or an object of networkx, PyTorch Geometric, scipy or numpy.
+
+    Args:
+        real: The real graph.
+        synthetic: A graph, an open release, the folder of a release or of a run, or a list of
+            these. Of a folder all released graphs are taken, of an open release the graph of
+            seed 0.
+        undirected: Whether to drop the directions of directed graphs.
+        kind: Kind as which to read the graphs: ``undirected``, ``directed`` or ``bipartite``; by
+            default that of the first release, or ``undirected``. The queries beyond those of the
+            kind look at directed graphs without their directions.
+        task: ``queries``, or ``node_classification``: a GCN and an SGC predict classes of nodes from
+            the public attributes and classes of the first synthetic graph and from the edges of
+            each graph, see :class:`lightning_dpg.evaluation.node_classification.NodeEvaluation`.
+        book: URL of the budget book that logs the evaluation if it knows the real graph; by default
+            that of ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
+
+    Returns:
+        The answers to all queries, or the scores of the networks; ``str(evaluation)`` is a text for
+        people.
+
+    Raises:
+        CommandError: If a graph is not readable, or if a release holds no graph, or no attributes
+            and classes where networks need them.
+
+    Example:
+        >>> import lightning_dpg as dpg
+        >>> found = dpg.evaluate("karate", "karate")
+        >>> found.answers["karate"]["triangles"].real
+        45.0
+        >>> found.answers["karate"]["edge_overlap"].score
+        1.0
+    """
+    with readable_errors():
+        measure = evaluate_classes if task == "node_classification" else evaluate_graphs
+        return measure(real, synthetic, undirected=undirected, kind=kind, book=book)
+
+
+def evaluate_graphs(
+    real: Any,
+    synthetic: Any,
+    *,
+    undirected: bool = False,
+    kind: Kind | None = None,
+    book: str | None = None,
+) -> Evaluation:
+    """Do what :func:`evaluate` does, with the errors of the command line."""
+    kind = kind or _kind_of(synthetic, undirected)
+    # All graphs are read before anything is measured, so that errors come first.
+    original = load(real, undirected, kind)
+    log_reading("evaluate", [], [], contents_of_graph(original), book)
+    graphs = _all_graphs(synthetic, undirected, kind)
+    profile = queries.profile(without_directions(original))
+    measured = (
+        Measured(name, _compared(profile, original, graph), guarantee)
+        for name, graph, guarantee in graphs
+    )
+    return Evaluation(_name(real, "real"), profile, tuple(measured))
+
+
+def evaluate_classes(
+    real: Any,
+    synthetic: Any,
+    *,
+    undirected: bool = False,
+    kind: Kind | None = None,
+    book: str | None = None,
+) -> NodeEvaluation:
+    """Do what :func:`evaluate` does for node classification, with the errors of the command line."""
+    kind = kind or _kind_of(synthetic, undirected)
+    if kind != "undirected":
+        raise CommandError(
+            f"evaluate: node classification is for undirected graphs, and kind is {kind}\n"
+            "leave kind out, and drop the directions of directed graphs: --undirected"
+        )
+    original = load(real, undirected)
+    log_reading("evaluate", [], [], contents_of_graph(original), book)
+    graphs = _all_graphs(synthetic, undirected, kind, attributes=True)
+    return evaluate_nodes(_name(real, "real"), original, graphs)
+
+
+def _all_graphs(
+    synthetic: Any, undirected: bool, kind: Kind, *, attributes: bool = False
+) -> list[NamedGraph]:
+    """Read all synthetic graphs."""
+    sources = synthetic if _holds_several(synthetic) else [synthetic]
+    if not sources:
+        raise CommandError("evaluate: no synthetic graph is given")
+    return [
+        drawn
+        for number, source in enumerate(sources)
+        for drawn in _graphs(source, f"synthetic-{number}", undirected, kind, attributes)
+    ]
+
+
+def _kind_of(synthetic: Any, undirected: bool) -> Kind:
+    """Kind of the first release among the synthetic graphs, unless directions are dropped."""
+    sources = [] if undirected else synthetic if _holds_several(synthetic) else [synthetic]
+    for source in sources:
+        if isinstance(source, Release):
+            kind: Kind = getattr(source.method, "kind", "undirected")
+            return kind
+        folder = release_folder(source) if isinstance(source, (str, Path)) else None
+        if folder is not None:
+            entries = read_statement(folder).get("entries") or [{}]
+            return _KINDS.get(entries[0].get("record", ""), "undirected")
+    return "undirected"
+
+
+def _compared(profile: Profile, real: Data, synthetic: Data) -> Comparison:
+    """Answer the common queries, and behind them those of the kind of both graphs."""
+    comparison = queries.compare_measured(profile, without_directions(synthetic))
+    return comparison._replace(answers=comparison.answers | compare_kinds(real, synthetic))
+
+
+def _holds_several(synthetic: Any) -> bool:
+    """Whether a list holds graphs and releases; a list of pairs is the edges of one graph."""
+    return isinstance(synthetic, list) and not (synthetic and all(map(_is_pair, synthetic)))
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, (list, tuple)) and not isinstance(item, Release)
+
+
+def _name(source: object, otherwise: str) -> str:
+    return str(source) if isinstance(source, (str, Path)) else otherwise
+
+
+def _graphs(
+    source: Any, otherwise: str, undirected: bool, kind: Kind, attributes: bool
+) -> Iterator[NamedGraph]:
+    """Yield each graph that a source stands for."""
+    if isinstance(source, Release):
+        guarantee = str(source.statement.get("guarantee", ""))
+        yield NamedGraph(otherwise, _draw(source, kind), guarantee)
+        return
+    folder = release_folder(source) if isinstance(source, (str, Path)) else None
+    if folder is None:
+        graph = load(source, undirected, kind, attributes=attributes)
+        yield NamedGraph(_name(source, otherwise), graph, "")
+        return
+    guarantee = read_statement(folder)["guarantee"]
+    for path in released_graphs(folder):
+        nodes = _names_of_nodes(folder) if path.suffix == ".parquet" else None
+        graph = load(str(path), undirected, kind, attributes=attributes, nodes=nodes)
+        yield NamedGraph(str(path), graph, guarantee)
+
+
+def _names_of_nodes(folder: Path) -> list[str] | None:
+    """Names of all nodes of a release: its Parquet files lack those without edges."""
+    path = folder / GENERATOR
+    return read_recipe(path)[0]["node_names"] if path.is_file() else None
+
+
+def _draw(release: Release, kind: Kind) -> Data:
+    """Draw the graph of seed 0 from an open release."""
+    if not isinstance(release.method, Synthesizer):
+        raise CommandError(
+            f"evaluate: {type(release.method).__name__} releases features, and draws no graph"
+        )
+    drawn = release.sample(0)
+    if space_of(drawn).kind != kind:
+        raise CommandError(
+            f"evaluate: the graph of the release is {space_of(drawn).kind}, and the real one is "
+            f"read as {kind}\nset kind to {space_of(drawn).kind}"
+        )
+    return drawn
+
+
+def release_folder(source: str | Path) -> Path | None:
+    """Folder with the privacy statement of a release; None if the source is no release or run."""
+    places = (release_in(Path(source)), Path(source))
+    return next((place for place in places if (place / STATEMENT).is_file()), None)
+
+
+def released_graphs(folder: Path) -> list[Path]:
+    """Files of the graphs of a release, one for each seed, in the order of the seeds.
+
+    Args:
+        folder: Folder of the release.
+
+    Raises:
+        CommandError: If there is none.
+    """
+    # Reversed, since an edge list, the first format, loses nodes without edges.
+    for suffix in (*reversed(FORMATS), "parquet"):
+        paths = list(folder.glob(f"synthetic-*.{suffix}"))
+        if paths:
+            return sorted(paths, key=lambda path: (len(path.name), path.name))
+    features = f": it holds {FEATURES}" if (folder / FEATURES).is_file() else ""
+    raise CommandError(f"{folder}: a release without synthetic graphs{features}")
+
+
+def read_statement(folder: Path) -> dict[str, Any]:
+    """Privacy statement of a release, with the sentence of its guarantee.
+
+    Args:
+        folder: Folder of the release.
+
+    Raises:
+        CommandError: If its statement is damaged.
+    """
+    path = folder / STATEMENT
+    try:
+        statement: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return statement | {"guarantee": str(statement["guarantee"])}
+    except (ValueError, TypeError, KeyError) as error:
+        raise CommandError(f"{path}: no privacy statement ({error})") from error

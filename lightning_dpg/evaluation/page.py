@@ -1,0 +1,182 @@
+"""The page of an evaluation: real and synthetic graphs side by side, without a network."""
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from lightning_dpg.evaluation.measured import NOT_PRIVATE, Measured
+from lightning_dpg.metrics.figures import MAX_SHOWN_NODES, degree_curve
+from lightning_dpg.metrics.functional import degrees
+from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, GROUPS, Group, Query
+from lightning_dpg.metrics.queries import Answer, Profile
+from lightning_dpg.metrics.sampled import line_on_sampling
+from lightning_dpg.pages.charts import COLORS, Axis, Series, line_chart
+from lightning_dpg.pages.page import Table, notebook, number, plural, render, with_meaning
+from lightning_dpg.pages.pictures import (
+    DEGREES,
+    MAX_COMMUNITIES,
+    Drawer,
+    clustering_curve,
+    community_curve,
+    community_matrix,
+    distance_curve,
+)
+
+MAX_SHOWN = 6
+"""Largest number of synthetic graphs in pictures and charts; the tables hold all of them."""
+CLOSE = 0.1
+_Curve = Callable[[Profile], Sequence[Sequence[float]]]
+_DISTRIBUTIONS: tuple[tuple[str, _Curve, Axis, Axis], ...] = (
+    ("Degrees", lambda measured: degree_curve(measured.graph), *DEGREES),
+    ("Distances", distance_curve, Axis("distance"), Axis("share of connected pairs")),
+    ("Clustering", clustering_curve, Axis("degree", is_log=True), Axis("mean local clustering")),
+    (
+        "Sizes of communities",
+        community_curve,
+        Axis("rank", is_log=True),
+        Axis("nodes of a community", is_log=True, low=1),
+    ),
+)
+
+
+def page(name: str, real: Profile, measured: Sequence[Measured], csv: str, json: str) -> str:
+    """Build the page as HTML.
+
+    Args:
+        name: Name of the real graph.
+        real: Measurements of the real graph.
+        measured: Synthetic graphs with their answers.
+        csv: All numbers as CSV, to save them.
+        json: All numbers as JSON, to save them.
+    """
+    labels = _labels([one.name for one in measured])
+    shown = [query.group for query in GRAPH_GLOSSARY.values()]
+    guarantees: dict[str, list[str]] = {}
+    for one in measured:
+        guarantees.setdefault(one.guarantee, []).append(one.name)
+    parts = {
+        "name": name,
+        "size": _size(real),
+        "graphs": [*zip(labels, measured, strict=True)],
+        "guarantees": guarantees,
+        "csv": csv,
+        "json": json,
+        "shown_groups": [group for group in GROUPS if group in shown],
+        "max_communities": MAX_COMMUNITIES,
+        "closeness": _closeness,
+        "sampled": _sampled,
+    }
+    parts |= _pictures(real, measured, labels) | _charts(real, measured[:MAX_SHOWN], labels)
+    return render("evaluation", parts)
+
+
+def _sampled(answers: dict[str, Answer]) -> str:
+    return line_on_sampling({name: answer.note for name, answer in answers.items()})
+
+
+def _labels(names: Sequence[str]) -> list[str]:
+    """Last parts of the names, or the whole names where these are not distinct."""
+    short = [Path(name).name or name for name in names]
+    return short if len(set(short)) == len(short) else list(names)
+
+
+def _size(measured: Profile) -> str:
+    graph = measured.graph
+    isolated = int((degrees(graph) == 0).sum())
+    facts = f"{plural(graph.num_nodes, 'node')}, {plural(graph.num_edges // 2, 'edge')}"
+    return f"{facts}, {plural(isolated, 'node')} without any" if isolated else facts
+
+
+def is_close(query: Query, score: float) -> bool:
+    """Whether a score is near its best value: an error up to 0.1, an agreement from 0.9 on."""
+    return score <= CLOSE if query.better == "lower" else score >= 1 - CLOSE
+
+
+def count_close(answers: dict[str, Answer], group: Group) -> tuple[int, int]:
+    """Count the queries of a group whose score is close, and all of them that have a score."""
+    scores = [
+        (GRAPH_GLOSSARY[name], answer.score)
+        for name, answer in answers.items()
+        if GRAPH_GLOSSARY[name].group == group and not math.isnan(answer.score)
+    ]
+    return sum(is_close(query, score) for query, score in scores), len(scores)
+
+
+def _closeness(measured: Measured, group: Group) -> str:
+    if group == "copies":  # a copy is no sign of quality
+        share = measured.answers["edge_overlap"].score
+        return "-" if math.isnan(share) else f"{share:.1%} of the edges"
+    close, count = count_close(measured.answers, group)
+    return f"{close} of {count} close" if count else "-"
+
+
+def _pictures(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) -> dict[str, Any]:
+    """Cards of the real graph and of the first synthetic ones, and what they show."""
+    drawer = Drawer(real)
+    picture = drawer.draw(real, "The real graph", True)
+    cards = [("real", "not private", _size(real), picture)]
+    shown = measured[:MAX_SHOWN]
+    for one, label in zip(shown, labels, strict=False):
+        profile, common = one.comparison.synthetic, one.comparison.common
+        picture = drawer.draw(profile, f"Synthetic graph {label}", common is not None)
+        cards.append((label, "synthetic", _size(profile), picture))
+    if drawer.is_small:
+        caption = "Nodes are placed by the real graph and colored by its communities"
+    else:
+        order = "the communities" if real.communities.size else "the degrees"
+        caption = f"Adjacency matrices, nodes in the order of {order} of the real graph"
+        if real.graph.num_nodes > MAX_SHOWN_NODES:
+            caption += f" (the {MAX_SHOWN_NODES:,} of highest degree)"
+    if any(one.comparison.common is None for one in shown):
+        caption += "; a graph with other nodes has its own"
+    caption += "."
+    if len(shown) < len(measured):
+        caption += f" Here and in the charts: the first {MAX_SHOWN} of {len(measured):,} graphs."
+    return {"caption": caption, "cards": cards}
+
+
+def _charts(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) -> dict[str, Any]:
+    """Charts of all distributions with one legend, and matrices of communities."""
+    profiles = [real, *(one.comparison.synthetic for one in measured)]
+    series = [Series("real", [], is_dashed=True)]
+    series += [
+        Series(label, [], COLORS[i % len(COLORS)])
+        for i, label in enumerate(labels[: len(measured)])
+    ]
+    charts = []
+    for title, curve, x, y in _DISTRIBUTIONS:
+        lines = [
+            one._replace(points=curve(profile))
+            for one, profile in zip(series, profiles, strict=True)
+        ]
+        charts.append((title, line_chart(lines, title, x, y)))
+    matrices = [
+        (label, community_matrix(real, one.comparison.synthetic, one.comparison.common))
+        for one, label in zip(measured, labels, strict=False)
+        if one.comparison.common is not None
+        and one.comparison.common.any()
+        and real.communities.size
+        and one.comparison.synthetic.communities.size
+    ]
+    return {"series": series, "charts": charts, "matrices": matrices}
+
+
+def summary(name: str, measured: Sequence[Measured]) -> str:
+    """Tables without styles of their own, for a notebook.
+
+    Args:
+        name: Name of the real graph.
+        measured: Synthetic graphs with their answers.
+    """
+    tables = []
+    for one in measured:
+        rows = []
+        for query, answer in ((GRAPH_GLOSSARY[name], one.answers[name]) for name in one.answers):
+            score = number(answer.score) + (" ↑" if query.better == "higher" else "")
+            texts = (query.group, number(answer.real, 4), number(answer.synthetic, 4), score)
+            rows.append((with_meaning(query.name), *texts))
+        head = ("query", "group", "real", "synthetic", "error, or agreement ↑")
+        notes = [note for note in (one.guarantee, _sampled(one.answers)) if note]
+        tables.append(Table(f"{one.name} against {name}", "", head, rows, notes))
+    return notebook(NOT_PRIVATE, tables)

@@ -1,0 +1,1 @@
+"""Files and objects that hold graphs: everything that is read or written."""

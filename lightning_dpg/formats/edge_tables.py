@@ -1,0 +1,154 @@
+"""Edges in tables, arrays and lists of pairs: two ids per row, as on the lines of an edge list."""
+
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+from typing import Any, NoReturn, Protocol, runtime_checkable
+from uuid import UUID
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from lightning_dpg.formats.conversion import GraphReading, read_edges, without_values
+from lightning_dpg.formats.edge_columns import (
+    NAME_COLUMNS,
+    chosen_columns,
+    refuse_missing,
+    shown,
+    without_missing,
+)
+from lightning_dpg.graph.node_names import GraphFormatError, is_missing
+
+_LARGEST_WHOLE = 2.0**53
+"""Floats up to this one hold each whole number."""
+
+
+@runtime_checkable
+class Table(Protocol):
+    """A table with named columns, such as a DataFrame of pandas or polars."""
+
+    @property
+    def columns(self) -> Iterable[Any]:
+        """Labels of the columns."""
+
+    def __getitem__(self, label: Any, /) -> Any:
+        """Return a column by its label."""
+
+
+def read_table(
+    table: Table,
+    *,
+    undirected: bool = False,
+    columns: tuple[str, str] | None = None,
+    drop_missing: bool = False,
+) -> GraphReading:
+    """Read a table with an edge per row.
+
+    Args:
+        table: The table (private).
+        undirected: Whether to drop the directions of a directed graph instead of refusing it.
+        columns: Labels of the two columns of ids, or their numbers from 1 on. By default columns
+            with names such as ``source`` and ``target``, or all columns if there are two.
+        drop_missing: Whether to drop rows without an id instead of refusing them.
+    """
+    labels = list(table.columns)
+    names = [str(label) for label in labels]
+    first, second = chosen_columns("table", names, columns)
+    if names.count(names[first]) > 1 or names.count(names[second]) > 1:
+        raise GraphFormatError(f"table: two columns have one name\nthe columns are {shown(names)}")
+    sources, targets = np.asarray(table[labels[first]]), np.asarray(table[labels[second]])
+    form = f"table; columns {names[first]!r} and {names[second]!r} of {len(names)}"
+    ids, pairs, missing = _numbered(sources, targets, "table", drop_missing)
+    for label in (labels[first], labels[second]):
+        if columns is None and isinstance(label, str) and label in ids:
+            raise GraphFormatError(
+                f"table: {label!r} is the name of a column and an id in the table, so the first "
+                "edge was read as a header\nread the file with header=None, or pass its path\n"
+                f"if it is a name, {NAME_COLUMNS}"
+            )
+    form = without_missing(form, missing)
+    reading = read_edges(pairs, ids, "table", form, undirected=undirected)
+    others = [name for place, name in enumerate(names) if place not in (first, second)]
+    return without_values(reading, others)
+
+
+def read_edge_array(
+    edges: NDArray[Any], *, undirected: bool = False, drop_missing: bool = False
+) -> GraphReading:
+    """Read an array of shape ``(M, 2)`` with an edge per row, of whole numbers or text."""
+    ids, pairs, missing = _numbered(edges[:, 0], edges[:, 1], "array", drop_missing)
+    form = without_missing("array of edges", missing)
+    return read_edges(pairs, ids, "array", form, undirected=undirected)
+
+
+def read_pairs(
+    pairs: Sequence[Any], *, undirected: bool = False, drop_missing: bool = False
+) -> GraphReading:
+    """Read a list of pairs of ids."""
+    for row, pair in enumerate(pairs):
+        if not isinstance(pair, (list, tuple, np.ndarray)) or len(pair) != 2:
+            _refuse("list", row, pair, "pairs of ids, such as ('a', 'b')")
+    ends = np.empty((len(pairs), 2), dtype=object)
+    for row, pair in enumerate(pairs):
+        ends[row] = list(pair)
+    ids, positions, missing = _numbered(ends[:, 0], ends[:, 1], "list", drop_missing)
+    form = without_missing("list of pairs", missing)
+    return read_edges(positions, ids, "list", form, undirected=undirected)
+
+
+def _numbered(
+    first: NDArray[Any], second: NDArray[Any], origin: str, drop_missing: bool
+) -> tuple[list[str], torch.Tensor, int]:
+    """Return the ids that occur, both ends of each row among them, and what was dropped."""
+    if not len(first):
+        raise GraphFormatError(f"{origin}: no rows\nexpected two node ids per row")
+    ends = [_whole_numbers(end) for end in (first, second)]
+    if ends[0] is not None and ends[1] is not None:
+        values = np.stack([ends[0], ends[1]], axis=1)
+        distinct, positions = np.unique(values.ravel(), return_inverse=True)
+        ids = [str(i) for i in distinct.tolist()]
+        return ids, torch.from_numpy(positions.reshape(-1, 2)), 0
+    found: dict[str, int] = {}
+    rows, missing = [], []
+    for row, cells in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        if any(is_missing(str(cell)) for cell in cells):
+            missing.append(row)
+            continue
+        rows.append([found.setdefault(_name(cell, origin, row), len(found)) for cell in cells])
+    if missing:
+        place = f"row {missing[0]} (from 0)"
+        refuse_missing(origin, len(missing), len(first), place, drop=drop_missing)
+    return list(found), torch.tensor(rows), len(missing)
+
+
+def _whole_numbers(column: NDArray[Any]) -> NDArray[np.int64] | None:
+    """Return a column of whole numbers of 0 or more; None for any other column.
+
+    Columns of pandas that had a missing value, and arrays of ``loadtxt``, hold them as floats.
+    """
+    kind = column.dtype.kind
+    if kind == "f":
+        with np.errstate(invalid="ignore"):
+            is_whole = (column == np.floor(column)) & (column <= _LARGEST_WHOLE)
+        kind = "i" if bool(is_whole.all()) else kind
+    if kind not in "iu" or column.min() < 0 or column.max() > np.iinfo(np.int64).max:
+        return None
+    return column.astype(np.int64)
+
+
+def _name(cell: object, origin: str, row: int) -> str:
+    """Return the id in a cell as text."""
+    if isinstance(cell, float) and cell.is_integer() and 0 <= cell <= _LARGEST_WHOLE:
+        return str(int(cell))
+    if isinstance(cell, (str, UUID)):
+        return str(cell).strip()
+    if isinstance(cell, Integral) and not isinstance(cell, bool) and int(cell) >= 0:
+        return str(int(cell))
+    _refuse(origin, row, cell, "ids that are text or whole numbers of 0 or more")
+
+
+def _refuse(origin: str, row: int, value: object, expected: str) -> NoReturn:
+    """Refuse a row, counted from 0, whose content is private."""
+    raise GraphFormatError(
+        f"{origin}, row {row} (from 0): a value of type {type(value).__name__}\nexpected {expected}"
+    )

@@ -1,0 +1,358 @@
+"""Reading and writing of graph files.
+
+Reads edge lists, npz archives, GraphML, GEXF and GML; writes edge lists, npz archives and GraphML.
+"""
+
+import gzip
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from tokenize import TokenError
+from typing import BinaryIO
+from xml.etree import ElementTree
+from xml.sax.saxutils import quoteattr
+
+import networkx as nx
+import numpy as np
+import torch
+from scipy.sparse import csr_array, load_npz
+from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.errors import Refusal
+from lightning_dpg.formats.attribute_sources import numbers_of_nodes
+from lightning_dpg.formats.conversion import (
+    GraphReading,
+    NodeSet,
+    from_networkx,
+    from_pyg,
+    on_nodes,
+    read_edges,
+    read_matrix,
+    read_networkx,
+    with_sides,
+    without_values,
+)
+from lightning_dpg.formats.edge_lists import (
+    TEXT_SUFFIXES,
+    check_edge_list_names,
+    is_edge_list,
+    read_edge_lines,
+    write_edges,
+)
+from lightning_dpg.formats.graphml_attributes import SIDES, graphml_keys, graphml_nodes
+from lightning_dpg.formats.parquet import read_parquet, write_edge_table, write_parquet
+from lightning_dpg.formats.whole_files import whole_file
+from lightning_dpg.graph.attribute_arrays import ATTRIBUTE_KEYS, read_stored, stored
+from lightning_dpg.graph.attributes import AttributeTable, attributes_of
+from lightning_dpg.graph.graph import adjacency
+from lightning_dpg.graph.node_names import GraphFormatError
+from lightning_dpg.graph.pair_space import space_of
+
+__all__ = [
+    "GraphFormatError",
+    "check_edge_list_names",
+    "from_networkx",
+    "from_pyg",
+    "read",
+    "read_graph",
+    "write_blocks",
+    "write_graph",
+]
+
+_READERS = {
+    ".graphml": ("GraphML", nx.read_graphml),
+    ".gexf": ("GEXF", nx.read_gexf),
+    ".gml": ("GML", nx.read_gml),
+}
+_DATABASES = {"duckdb", "postgresql", "postgres", "spark"}
+_DAMAGES = (  # what numpy and scipy raise for files that are no archive, or a damaged one
+    *(LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RuntimeError),
+    *(OSError, EOFError, MemoryError, zlib.error, zipfile.BadZipFile),
+    *(SyntaxError, TokenError),  # a header is a dictionary in the syntax of Python
+)
+
+
+def read_graph(
+    path: str | Path,
+    *,
+    undirected: bool = False,
+    keep_gaps: bool = False,
+    nodes: Sequence[str] | None = None,
+    columns: tuple[str, str] | None = None,
+) -> Data:
+    """Read a graph from a file, see :func:`read`."""
+    return read(
+        path, undirected=undirected, keep_gaps=keep_gaps, nodes=nodes, columns=columns
+    ).graph
+
+
+def read(
+    path: str | Path,
+    *,
+    undirected: bool = False,
+    keep_gaps: bool = False,
+    nodes: Sequence[str] | None = None,
+    columns: tuple[str, str] | None = None,
+    drop_missing: bool = False,
+) -> GraphReading:
+    """Read a graph from a file in the format of its suffix.
+
+    Args:
+        path: ``.npz`` (scipy's sparse matrices or NetGAN's ``adj_data``, ...), ``.graphml``,
+            ``.gexf``, ``.gml``, or an edge list: ``.edges``, ``.edgelist``, ``.txt``, ``.csv``,
+            ``.tsv``, ``.dat``, or KONECT's ``out.NAME``, all also with ``.gz``; or ``.parquet``
+            with a column for each end of an edge, which needs pyarrow.
+        undirected: Whether to read directed links as undirected edges instead of refusing them.
+        keep_gaps: Whether all numbers from 0 to the largest id of an edge list are nodes. Otherwise
+            the nodes are the ids that occur.
+        nodes: Names of all nodes (public); edges at other nodes are refused.
+        columns: Names or numbers of the columns of an edge list or Parquet file that hold its two
+            ids.
+        drop_missing: Whether to drop rows of an edge list or Parquet file without an id instead of
+            refusing them.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise GraphFormatError(
+            f"{path}: a folder\nexpected an edge list, .npz, .graphml, .gexf or .gml file\n"
+            "a folder of TU text files is a set of graphs: for methods of sets, and for compare"
+        )
+    if not path.is_file():
+        scheme, mark, _ = str(path).partition(":/")
+        if mark and scheme in _DATABASES:  # without the rest, which may hold a password
+            raise GraphFormatError(
+                f"{scheme}://...: a database, and this reads files\n"
+                "fit and audit read its tables: --data EdgeTableDataModule --data.source URL\n"
+                "from Python dpg.evaluate(data.graph, ...) compares with one; for other commands\n"
+                "write the table to a Parquet file"
+            )
+        if mark:
+            raise GraphFormatError(
+                f"{scheme}://...: a file of another machine, and only files of this one are read\n"
+                "download it first, and give the path of the copy"
+            )
+        form = "an edge list, .npz, .graphml, .gexf or .gml file"
+        raise GraphFormatError(f"{path}: no such file\nexpected {form}")
+    kind = path.name.lower()
+    suffix = next((end for end in _READERS if kind.removesuffix(".gz").endswith(end)), None)
+    if columns is not None and (kind.endswith(".npz") or suffix is not None):
+        raise GraphFormatError(f"{path}: columns.source and columns.target are for edge lists only")
+    if kind.endswith(".npz"):
+        reading = _read_npz(path, undirected)
+    elif kind.endswith(".parquet"):
+        reading = read_parquet(
+            path, undirected=undirected, columns=columns, drop_missing=drop_missing
+        )
+    elif suffix is not None:
+        reading = _read_markup(path, *_READERS[suffix], undirected)
+    elif is_edge_list(path.name):
+        return _read_edge_list(path, undirected, keep_gaps, nodes, columns, drop_missing)
+    else:
+        raise GraphFormatError(
+            f"{path}: {path.suffix or 'no suffix'} is no known format\n"
+            f"expected {', '.join(TEXT_SUFFIXES)} (edge lists, also with .gz),\n"
+            ".npz, .parquet, .graphml, .gexf, .gml, or KONECT's out.NAME\n"
+            "rename the file if it is one of these, or convert it"
+        )
+    return reading if nodes is None else on_nodes(reading, nodes, path)
+
+
+def write_graph(graph: Data, path: str | Path) -> None:
+    """Write a graph under its node names in the format of the suffix.
+
+    Args:
+        graph: The graph. Nodes without edges are lost in an edge list, the other formats keep them.
+        path: ``.edges`` (one line per edge, separated by a tab: source and target, or left and
+            right node), ``.graphml`` or ``.npz`` (scipy's CSR matrix and ``node_names``). The sides
+            of a bipartite graph are the node attribute ``bipartite``, or the array ``sides``.
+            ``.parquet`` has columns ``source`` and ``target``, loses nodes without edges and needs
+            pyarrow.
+
+    Raises:
+        OSError: If the disk is full; the file then is not there, or is the one from before.
+    """
+    path = Path(path)
+    writers = {
+        ".edges": write_edges,
+        ".graphml": _write_graphml,
+        ".npz": _write_npz,
+        ".parquet": write_parquet,
+    }
+    if path.suffix not in writers:
+        raise Refusal(f"path must end with one of {', '.join(writers)}, got {path.name!r}")
+    with whole_file(path) as scratch, scratch.open("wb") as file:
+        writers[path.suffix](graph, file)
+
+
+def write_blocks(blocks: Iterable[Tensor], names: Sequence[str], path: str | Path) -> None:
+    """Write a graph to ``.parquet`` while it is drawn, which holds one block at a time in memory.
+
+    Args:
+        blocks: Edges of shape ``(P, 2)``, each of them once.
+        names: Names of all nodes.
+        path: File to write.
+
+    Raises:
+        OSError: If the disk is full; the file then is not there, or is the one from before.
+    """
+    with whole_file(Path(path)) as scratch, scratch.open("wb") as file:
+        write_edge_table(blocks, names, file)
+
+
+def _read_edge_list(
+    path: Path,
+    undirected: bool,
+    keep_gaps: bool,
+    nodes: Sequence[str] | None,
+    columns: tuple[str, str] | None,
+    drop_missing: bool,
+) -> GraphReading:
+    node_set = NodeSet.LARGEST if keep_gaps and nodes is None else NodeSet.LINES
+    lines = read_edge_lines(
+        path,
+        undirected=undirected,
+        keep_gaps=keep_gaps and nodes is None,
+        nodes=nodes,
+        columns=columns,
+        drop_missing=drop_missing,
+    )
+    reading = read_edges(
+        torch.from_numpy(lines.pairs),
+        lines.names,
+        path,
+        lines.form,
+        undirected=undirected,
+        node_set=node_set if nodes is None else NodeSet.LIST,
+        is_symmetric=lines.is_symmetric,
+    )
+    reading = reading._replace(numbers_sides=lines.is_bipartite)
+    return without_values(reading, lines.others)
+
+
+def _read_npz(path: Path, undirected: bool) -> GraphReading:
+    expected = (
+        "expected a square scipy sparse matrix (scipy.sparse.save_npz) or NetGAN's arrays\n"
+        "adj_data, adj_indices, adj_indptr, adj_shape"
+    )
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if "adj_indptr" in archive.files:
+                parts = [archive[f"adj_{part}"] for part in ("data", "indices", "indptr")]
+                matrix = csr_array(tuple(parts), shape=tuple(archive["adj_shape"]))
+            else:
+                matrix = csr_array(load_npz(path))
+            matrix.check_format(full_check=True)
+            has_attributes = not ATTRIBUTE_KEYS.isdisjoint(archive.files)
+            stored = archive["node_names"].tolist() if "node_names" in archive.files else None
+            sides = archive["sides"].tolist() if "sides" in archive.files else []
+    except _DAMAGES as error:
+        problem = str(error).partition("\n")[0][:100]
+        raise GraphFormatError(f"{path}: not a graph ({problem})\n{expected}") from error
+    if stored is not None and len(stored) != matrix.shape[0]:
+        raise GraphFormatError(
+            f"{path}: {len(stored)} node_names for a matrix of shape {matrix.shape}"
+        )
+    # NetGAN's archives end each name with a line end.
+    names = None if stored is None else [str(name).rstrip("\n") for name in stored]
+    reading = read_matrix(matrix, undirected=undirected, origin=path, names=names, form="npz")
+    reading = reading._replace(file_order=names)
+    if names is not None and len(sides) == len(names):
+        reading = with_sides(reading, sides, names)
+    ids = [str(i) for i in range(matrix.shape[0])] if names is None else names
+    if not has_attributes:
+        return reading
+    return reading._replace(attributes=lambda: _attributes_of_npz(path, ids))
+
+
+def _attributes_of_npz(path: Path, ids: Sequence[str]) -> AttributeTable | None:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            stored_attributes = read_stored(archive)
+    except _DAMAGES as error:
+        problem = str(error).partition("\n")[0][:100]
+        raise GraphFormatError(
+            f"{path}: attributes that cannot be read ({problem})\n"
+            "expected attr_data, attr_indices, attr_indptr, attr_shape, or a matrix attr_matrix"
+        ) from error
+    return numbers_of_nodes(path, ids, *stored_attributes)
+
+
+def _read_markup(
+    path: Path, form: str, reader: Callable[[Path], nx.Graph], undirected: bool
+) -> GraphReading:
+    try:
+        graph = reader(path)
+        listed = {str(node) for node in graph} if form == "GML" else _listed_nodes(path)
+    except ElementTree.ParseError as error:
+        raise GraphFormatError(
+            f"{path}, line {error.position[0]}: {error}\nexpected well-formed XML"
+        ) from error
+    except (
+        nx.NetworkXException,
+        KeyError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        OSError,
+        EOFError,
+        zlib.error,
+    ) as error:
+        problem = str(error).partition("\n")[0][:100]
+        raise GraphFormatError(
+            f"{path}: not a graph ({problem})\nexpected a {form} file, as its name says"
+        ) from error
+    unlisted = sum(str(node) not in listed for node in graph)
+    if unlisted:
+        raise GraphFormatError(
+            f"{path}: ids of edges that are not in the file's node table: {unlisted:,}\n"
+            'add each to the table: <node id="..."/>'
+        )
+    return read_networkx(graph, undirected=undirected, origin=str(path), form=form)
+
+
+def _listed_nodes(path: Path) -> set[str]:
+    """Return the ids of the node table; networkx adds ids that are on edges only."""
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        elements = (element for _, element in ElementTree.iterparse(file))
+        return {e.get("id", "") for e in elements if e.tag.rpartition("}")[2] == "node"}
+
+
+def _write_graphml(graph: Data, file: BinaryIO) -> None:
+    space = space_of(graph)
+    names = [quoteattr(name) for name in graph.node_names]
+    attributes = attributes_of(graph)
+    default = "directed" if space.kind == "directed" else "undirected"
+    file.write(
+        b'<?xml version="1.0" encoding="utf-8"?>\n'
+        b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
+    )
+    file.writelines(graphml_keys(attributes))
+    if space.num_left is not None:  # networkx's attribute
+        file.write(
+            f'<key id="{SIDES}" for="node" attr.name="bipartite" attr.type="int"/>\n'.encode()
+        )
+    file.write(f'<graph edgedefault="{default}">\n'.encode())
+    sides = None if space.num_left is None else graph.sides.tolist()
+    file.writelines(graphml_nodes(names, attributes, sides))
+    file.writelines(
+        f"<edge source={names[i]} target={names[j]}/>\n".encode()
+        for i, j in space.edges(graph).tolist()
+    )
+    file.write(b"</graph>\n</graphml>\n")
+
+
+def _write_npz(graph: Data, file: BinaryIO) -> None:
+    matrix, attributes = adjacency(graph), attributes_of(graph)
+    np.savez_compressed(
+        file,
+        data=matrix.data,
+        indices=matrix.indices,
+        indptr=matrix.indptr,
+        shape=np.array(matrix.shape),
+        format=np.array(b"csr"),
+        node_names=np.array(graph.node_names),
+        **({} if attributes is None else stored(attributes)),
+        **({"sides": graph.sides.numpy()} if "sides" in graph else {}),
+    )

@@ -1,1 +1,0 @@
-"""Gromov-Wasserstein under local privacy, with federated encoders (Jin, Chen, 2022)."""

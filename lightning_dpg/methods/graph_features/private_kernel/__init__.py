@@ -1,1 +1,0 @@
-"""Private graph kernels (Dubhashi et al., 2015)."""

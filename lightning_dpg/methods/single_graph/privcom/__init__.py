@@ -1,1 +1,0 @@
-"""PrivCom (Zhang et al. 2020): community structure by a private spectral method."""

@@ -1,0 +1,225 @@
+"""Figures of the pages: drawn by matplotlib, as inline SVG in the colors of the page."""
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+from xml.etree import ElementTree
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from lightning_dpg.pages.page import PALETTE, data_url
+
+if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLORS = tuple(f"s{number}" for number in range(8))
+IMAGE_SIZE = 320
+"""Width in pixels of an adjacency matrix; a smaller graph has one pixel per node."""
+NODE_LINK_LIMIT = 300
+"""Largest graph that is drawn as nodes and links."""
+
+_LINK = "{http://www.w3.org/1999/xlink}href"
+
+
+class Series(NamedTuple):
+    """Points of one graph in a chart."""
+
+    name: str
+    points: Sequence[Sequence[float]]
+    """Abscissa and ordinate of each point, in the order of the line."""
+    color: str = "real"
+    """A name in :data:`PALETTE`."""
+    is_dashed: bool = False
+
+
+class Axis(NamedTuple):
+    """An axis of a chart."""
+
+    label: str
+    is_log: bool = False
+    low: float | None = None
+    """Lower end; by default that of the points, or 0 on a linear axis."""
+    high: float | None = None
+
+
+def line_chart(series: Sequence[Series], title: str, x: Axis, y: Axis) -> Markup:
+    """Draw lines.
+
+    Args:
+        series: Lines, the first one in front; of a line without points nothing is drawn.
+        title: Title for screen readers.
+        x: Horizontal axis.
+        y: Vertical axis.
+    """
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    with _figure(360, 230, (0.13, 0.175, 0.82, 0.78)) as (figure, axes):
+        axes.set(xscale=_scale(x), yscale=_scale(y))
+        axes.set_xlabel(f"{y.label} by {x.label}", labelpad=7)
+        axes.margins(0)
+        for line in reversed(series):
+            marker = "o" if len(line.points) == 1 else ""
+            dashes = (0, (2.5, 1.5)) if line.is_dashed else "-"
+            xs, ys = zip(*line.points, strict=True) if line.points else ((), ())
+            look = {"ls": dashes, "color": PALETTE[line.color], "lw": 2, "clip_on": False}
+            axes.plot(xs, ys, marker=marker, **look)
+        for each, axis, limit in ((x, axes.xaxis, axes.set_xlim), (y, axes.yaxis, axes.set_ylim)):
+            limit(each.low if each.is_log or each.low is not None else 0.0, each.high)
+            axis.set_major_locator(LogLocator() if each.is_log else MaxNLocator(5))
+            axis.set_major_formatter(lambda value, _: _tick(value))
+        axes.patch.set_visible(False)
+        axes.minorticks_off()
+        axes.tick_params(length=0, labelsize=13, pad=5)
+        axes.grid(color=PALETTE["faint"], lw=1, clip_on=False)
+        axes.set_axisbelow(True)
+        axes.spines[["left", "right", "top"]].set_visible(False)
+        axes.spines["bottom"].set(color=PALETTE["muted"], lw=1)
+        said = f"{title}: {', '.join(one.name for one in series)}; {y.label} by {x.label}"
+        return _inline_svg(figure, said)
+
+
+def _scale(axis: Axis) -> str:
+    return "log" if axis.is_log else "linear"
+
+
+def _tick(value: float) -> str:
+    if value >= 1_000_000:
+        return f"{value / 1_000_000:g}M"
+    return f"{value / 1000:g}k" if value >= 10_000 else f"{value:g}"
+
+
+def node_link(
+    places: NDArray[np.float64],
+    edges: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    names: Sequence[str],
+    title: str,
+) -> Markup:
+    """Draw a graph as nodes and links.
+
+    Args:
+        places: Place of each node in the unit square, shape ``(N, 2)``.
+        edges: Edges, shape ``(M, 2)``.
+        groups: Community of each node, by which it is colored, shape ``(N,)``.
+        names: Name of each node, which is shown under the pointer.
+        title: Title for screen readers.
+    """
+    with _figure(320, 320, (0.025, 0.025, 0.95, 0.95)) as (figure, axes):
+        axes.set(xlim=(0, 1), ylim=(1, 0))
+        axes.axis("off")
+        gaps = np.full((len(edges), 1, 2), np.nan)
+        links = np.concatenate([places[edges], gaps], axis=1).reshape(-1, 2)
+        muted, size = (
+            PALETTE["muted"],
+            9 if len(places) <= 60 else 6.4 if len(places) <= 150 else 4.8,
+        )
+        axes.plot(*links.T, color=muted, lw=0.6, alpha=0.5, clip_on=False)
+        look = {"ms": size, "mec": PALETTE["card"], "mew": 0.6, "clip_on": False}
+        for node, ((x, y), group) in enumerate(zip(places, groups, strict=True)):
+            color = PALETTE[COLORS[group % len(COLORS)]]
+            axes.plot([x], [y], "o", color=color, gid=f"title {node}", **look)
+        return _inline_svg(figure, title, "nodes", names)
+
+
+def heat_map(shares: NDArray[np.float64], counts: NDArray[np.int64], title: str) -> Markup:
+    """Draw a matrix as squares, darker with a larger share.
+
+    Args:
+        shares: Shares between 0 and 1, shape ``(R, C)``.
+        counts: Counts behind the shares, which are shown under the pointer, shape ``(R, C)``.
+        title: Title for screen readers.
+    """
+    from matplotlib.patches import Rectangle
+
+    rows, columns = shares.shape
+    with _figure(24 * columns, 24 * rows, (0, 0, 1, 1)) as (figure, axes):
+        axes.set(
+            xlim=(0, columns), ylim=(rows, 0), xticks=[], yticks=[], facecolor=PALETTE["faint"]
+        )
+        axes.spines[:].set_visible(False)
+        look = {"color": PALETTE["s0"], "lw": 0, "clip_on": False}
+        for number, (row, column) in enumerate(np.argwhere(counts)):
+            gid, share = f"title {number}", shares[row, column].round(2)
+            square = Rectangle((column, row), 23 / 24, 23 / 24, alpha=share, gid=gid, **look)
+            axes.add_patch(square)
+        return _inline_svg(figure, title, "matrix", [f"{n:,} nodes" for n in counts[counts > 0]])
+
+
+def image(pixels: NDArray[np.uint8], title: str) -> Markup:
+    """Picture of red, green, blue and opacity, shape ``(S, S, 4)``."""
+    from matplotlib.image import imsave
+
+    content = io.BytesIO()
+    imsave(content, pixels, format="png")
+    return Markup('<img loading="lazy" width="{0}" height="{0}" alt="{1}" src="{2}">').format(
+        IMAGE_SIZE, title, data_url(content.getvalue(), "image/png")
+    )
+
+
+@contextmanager
+def _figure(
+    width: float, height: float, place: tuple[float, float, float, float]
+) -> Iterator[tuple["Figure", "Axes"]]:
+    """An empty figure of a size in pixels, whatever style a user has chosen, and axes in it."""
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    with style.context(["default", {"svg.fonttype": "none", "svg.hashsalt": "lightning_dpg"}]):
+        figure = Figure(figsize=(width / 72, height / 72), frameon=False)
+        yield figure, figure.add_axes(place)
+
+
+def _inline_svg(
+    figure: "Figure", title: str, kind: str = "chart", titles: Sequence[str] = ()
+) -> Markup:
+    """Write a figure as SVG for a page, always the same for the same figure.
+
+    Text stays text, in the font of the page. The colors of :data:`PALETTE` become variables, which
+    the style changes on a dark page.
+
+    Args:
+        figure: The figure.
+        title: Title for screen readers.
+        kind: Class of the element in the style.
+        titles: Texts under the pointer, of the parts of the figure with the ids ``title 0``,
+            ``title 1`` and so on.
+    """
+    file = io.StringIO()
+    none = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    figure.savefig(file, format="svg", metadata=none)
+    root = ElementTree.fromstring(file.getvalue())
+    for element in [*root.iter()]:
+        kept = element.attrib
+        name = kept.pop("id", "")
+        if name.startswith("title "):
+            element.insert(0, ElementTree.Element("title"))
+            element[0].text = titles[int(name.removeprefix("title "))]
+        elif element.tag.endswith("path") and name:  # a marker, to which others link
+            kept["id"] = name
+        kept.pop("transform", None)  # rotations by 0
+        if _LINK in kept:
+            kept["href"] = kept.pop(_LINK)
+        for key in {"d", "x", "y"} & kept.keys():
+            kept[key] = " ".join(re.sub(r"(\.\d)\d+", r"\1", kept[key]).split())
+        if "style" in kept:
+            kept["style"] = _in_variables(kept["style"])
+        if not (element.text or "").strip():
+            element.text = None
+        element.tail = None
+    root[:] = root[1:]  # without a style, which would be that of the page
+    root.attrib = {"class": kind, "viewBox": root.attrib["viewBox"], "role": "img"}
+    root.set("aria-label", title)
+    ElementTree.register_namespace("", "http://www.w3.org/2000/svg")
+    return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _in_variables(style: str) -> str:
+    """A style with variables for colors, and without a font."""
+    for name, color in PALETTE.items():
+        style = style.replace(color, f"var(--{name})")
+    return "; ".join(part for part in style.split("; ") if not part.startswith("font"))

@@ -1,0 +1,198 @@
+"""Pictures and distributions of graphs for the pages of an evaluation and of a benchmark."""
+
+from collections.abc import Callable, Sequence
+
+import networkx as nx
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.datamodules.graph_set import split_graphs
+from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.metrics.communities import LOUVAIN_SEED
+from lightning_dpg.metrics.figures import INK, MAX_SHOWN_NODES, adjacency_pixels, community_order
+from lightning_dpg.metrics.functional import degrees
+from lightning_dpg.metrics.queries import Profile, align
+from lightning_dpg.pages.charts import (
+    IMAGE_SIZE,
+    NODE_LINK_LIMIT,
+    Axis,
+    heat_map,
+    image,
+    node_link,
+)
+
+TILES = 9
+"""Graphs of a set that a picture shows."""
+MAX_POINTS = 60
+MAX_COMMUNITIES = 12
+DEGREES = (Axis("degree", True, low=1), Axis("nodes of at least this degree", True, low=1))
+_LAYOUT_SEED = 0
+
+
+def distance_curve(measured: Profile) -> list[tuple[float, float]]:
+    """Distances from 1 on, with their share of the connected pairs of nodes."""
+    counts = measured.distances.counts[1:]
+    total = counts.sum()
+    return [(distance, count / total) for distance, count in enumerate(counts.tolist(), 1)]
+
+
+def clustering_curve(measured: Profile) -> list[tuple[float, float]]:
+    """Degrees from 2 on in logarithmic bins, with the mean local clustering of their nodes.
+
+    Where local clustering was sampled, it is the mean over the drawn nodes.
+    """
+    nodes, shares = measured.clustering.nodes, measured.clustering.shares
+    if not len(nodes):
+        return []
+    degree = degrees(measured.graph)[nodes]
+    ends = np.unique(np.geomspace(2, degree.max() + 1, 16).round().astype(int))
+    place = np.digitize(degree, ends)
+    sizes = np.bincount(place)
+    sums = np.bincount(place, shares)
+    totals = np.bincount(place, degree)
+    return [
+        (total / size, clustering / size)
+        for total, clustering, size in zip(totals, sums, sizes, strict=True)
+        if size
+    ]
+
+
+def community_curve(measured: Profile) -> list[tuple[float, float]]:
+    """Ranks of the communities, largest first, with their sizes; thinned for a plot."""
+    if not measured.communities.size:
+        return []
+    sizes = np.sort(np.bincount(measured.communities))[::-1]
+    ranks = np.unique(np.geomspace(1, len(sizes), MAX_POINTS).round().astype(int))
+    return [(float(rank), float(sizes[rank - 1])) for rank in ranks]
+
+
+def ranked(communities: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number communities by their size: 0 is the largest one."""
+    order = np.argsort(-np.bincount(communities), kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return rank[communities]
+
+
+def community_matrix(real: Profile, synthetic: Profile, common: NDArray[np.bool_]) -> Markup:
+    """Draw how the largest communities of the real graph spread over those of a synthetic graph.
+
+    Args:
+        real: Measurements of the real graph.
+        synthetic: Measurements of the synthetic graph, on the same node numbers.
+        common: Mask of the shared nodes.
+    """
+    rows, columns = (ranked(p.communities[common]) for p in (real, synthetic))
+    # Each lonely node is a community, so that the table of all pairs does not fit into memory.
+    kept = rows < MAX_COMMUNITIES
+    counts = np.zeros((rows[kept].max() + 1, columns.max() + 1), dtype=np.int64)
+    np.add.at(counts, (rows[kept], columns[kept]), 1)
+    sizes = counts.sum(axis=1, keepdims=True)
+    # Columns stand below the row that has most of them, so that equal communities are a diagonal.
+    largest = np.argsort(-counts.sum(axis=0), kind="stable")[:MAX_COMMUNITIES]
+    shown = counts[:, largest]
+    shown = shown[:, np.argsort(shown.argmax(axis=0), kind="stable")]
+    return heat_map(shown / sizes, shown, "Nodes by real and synthetic community")
+
+
+class Drawer:
+    """Pictures of graphs, comparable by one layout or one order of the nodes.
+
+    Args:
+        real: Measurements of the real graph.
+    """
+
+    def __init__(self, real: Profile) -> None:
+        self.real = real
+        self.is_small = real.graph.num_nodes <= NODE_LINK_LIMIT
+        self.places = layout(real.graph) if self.is_small else None
+
+    def draw(self, measured: Profile, title: str, is_shared: bool) -> Markup:
+        """Draw a graph.
+
+        Args:
+            measured: Measurements of the graph.
+            title: Text for screen readers.
+            is_shared: Whether it has the nodes of the real graph, whose layout it then gets.
+        """
+        graph = measured.graph
+        leader = self.real if is_shared else measured
+        if graph.num_nodes > NODE_LINK_LIMIT or not self.is_small:
+            return image(adjacency_pixels(graph, by_community(leader), IMAGE_SIZE), title)
+        places = self.places if is_shared and self.places is not None else layout(graph)
+        names: Sequence[str] = (self.real if is_shared else measured).graph.node_names
+        groups = ranked(leader.communities)
+        return node_link(places, undirected_edges(graph).numpy(), groups, names, title)
+
+
+def layout(graph: Data) -> NDArray[np.float64]:
+    """Place nodes in the unit square by springs along the edges, shape ``(N, 2)``."""
+    linked = nx.empty_graph(graph.num_nodes)
+    linked.add_edges_from(undirected_edges(graph).tolist())
+    found = nx.spring_layout(linked, seed=_LAYOUT_SEED, iterations=80)
+    places = np.array([found[node] for node in range(graph.num_nodes)])
+    spread = np.ptp(places, axis=0)
+    return (places - places.min(axis=0)) / np.where(spread > 0, spread, 1)
+
+
+def by_community(measured: Profile) -> NDArray[np.int64]:
+    """Order the nodes of highest degree: largest community first, in each highest degree first."""
+    degree = degrees(measured.graph)
+    kept = np.argsort(-degree, kind="stable")[:MAX_SHOWN_NODES]
+    if not measured.communities.size:
+        return kept
+    return kept[np.lexsort((-degree[kept], ranked(measured.communities)[kept]))]
+
+
+def renderer(real: Data) -> Callable[[Data], NDArray[np.uint8]]:
+    """Return a function that renders graphs or sets as RGBA pixels in the node order of ``real``.
+
+    Args:
+        real: Real graph, or union of a set with its ``sizes``.
+
+    Returns:
+        Function from a graph to red, green, blue and opacity, shape ``(S, S, 4)``.
+    """
+    sizes = real.get("sizes")
+    return one_matrix(real) if sizes is None else some_matrices(sizes)
+
+
+def one_matrix(real: Data) -> Callable[[Data], NDArray[np.uint8]]:
+    """Return a function that renders graphs in the order of the communities of ``real``."""
+    order = community_order(real, LOUVAIN_SEED)
+    return lambda graph: adjacency_pixels(graph, order, IMAGE_SIZE)
+
+
+def some_matrices(sizes: Tensor) -> Callable[[Data], NDArray[np.uint8]]:
+    """Return a function that renders sets of graphs of given sizes: :data:`TILES` framed tiles.
+
+    Args:
+        sizes: Number of nodes of each graph, shape ``(G,)``.
+    """
+    shown = np.linspace(0, len(sizes) - 1, min(TILES, len(sizes))).round().astype(int)
+    side = int(np.ceil(np.sqrt(len(shown))))
+    width = IMAGE_SIZE // side - 4  # of a tile within its frame
+
+    def render(union: Data) -> NDArray[np.uint8]:
+        graphs = split_graphs(union, sizes.tolist())
+        figure = np.zeros((IMAGE_SIZE, IMAGE_SIZE, 4), dtype=np.uint8)
+        for place, number in enumerate(shown):
+            graph = graphs[number]
+            tile = adjacency_pixels(graph, community_order(graph, LOUVAIN_SEED), width)
+            stretched = np.arange(width) * len(tile) // width
+            top, left = (IMAGE_SIZE * k // side + 1 for k in divmod(place, side))
+            frame = figure[top : top + width + 2, left : left + width + 2]
+            frame[...] = (*bytes.fromhex(INK.removeprefix("#")), 60)
+            frame[1:-1, 1:-1] = tile[stretched][:, stretched]
+        return figure
+
+    return render
+
+
+def aligned(graph: Data, real: Data) -> Data:
+    """Put a graph on the node numbers of the real graph if both have the same nodes."""
+    alignment = align(graph, real)
+    return graph if alignment is None else alignment.graph

@@ -1,0 +1,1 @@
+"""Methods of papers, each paper in a folder of its own."""

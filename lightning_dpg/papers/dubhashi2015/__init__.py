@@ -1,0 +1,1 @@
+"""Dubhashi et al., 2015: private graph kernels."""

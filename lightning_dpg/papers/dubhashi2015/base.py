@@ -1,0 +1,214 @@
+"""Shared parts of private graph kernels: counts of walks and graphlets, and their kernels."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lightning_dpg.interfaces import GraphSetRecords
+from lightning_dpg.methods.constraints import RATE, Constraints, at_least
+from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
+from lightning_dpg.methods.planning import Reads
+from lightning_dpg.metrics.kernel_svm import feature_kernels
+from lightning_dpg.papers.dubhashi2015.counts import (
+    GRAPHLET_SIZES,
+    Counting,
+    check_counting,
+    check_magnitude,
+    check_truncation,
+    counted,
+    planned,
+)
+from lightning_dpg.papers.dubhashi2015.sampled_counts import Estimates, estimates
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.entry_keys import key_of_name
+from lightning_dpg.privacy.events import LedgerEntry, NonPrivate, Pure
+
+COUNTS = "counts"
+"""Key and name of a release of all counts together."""
+
+
+class GraphCounts(GraphFeatureRelease):
+    """Counts of walks and graphlets of each graph, released by a subclass, and their kernels.
+
+    Subclasses define the settings.
+
+    Attributes:
+        counting: Counted features and truncation of each graph.
+        counts: The releases, in the order of the columns of the features.
+        noise_scales: Scale of the noise of each column (public), shape ``(F,)``.
+    """
+
+    repeats_edges: ClassVar[bool] = True
+    constraints: ClassVar[Constraints] = {
+        "length": at_least(1),
+        "num_samples": at_least(1),
+        "sample_rate": RATE,
+    }
+
+    def _build(self, counting: Counting) -> None:
+        check_counting(counting)
+        self.counting = counting
+        self.counts = planned(counting)
+        self.features: Tensor
+        self.noise_scales: Tensor
+        self.register_buffer("noise_scales", torch.ones(self.num_columns, dtype=torch.double))
+
+    @property
+    def num_columns(self) -> int:
+        """Number of columns of the features."""
+        return sum(len(one.columns) for one in self.counts)
+
+    @property
+    def graphlet_sizes(self) -> list[int]:
+        """Numbers of nodes of the graphlets of each release of sampled counts."""
+        return [GRAPHLET_SIZES[name] for name in self.counting.features if name != "nodes"]
+
+    @abstractmethod
+    def protected_plan(self, budget: Budget) -> list[LedgerEntry]:
+        """Plan the releases of noisy counts, which spend a whole finite budget."""
+
+    @abstractmethod
+    def protected_counts(self, records: GraphSetRecords, plan: Sequence[LedgerEntry]) -> Tensor:
+        """Release the noisy counts of all graphs, shape ``(G, F)``.
+
+        Args:
+            records: The graphs (private).
+            plan: The entries of :meth:`protected_plan`.
+        """
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Plan the releases of noisy counts, or of exact counts under an infinite budget."""
+        if not self.counts:
+            return [self._nodes_entry()]
+        if math.isfinite(budget.epsilon):
+            return self.protected_plan(budget)
+        sample = "m / s times the counts of a sample"
+        why = sample if self.counting.is_sampled else "it is released without noise"
+        # Exact numbers of edges have another key than noisy ones.
+        return [self.unprotected(key_of_name(one.name), one.name, why) for one in self.counts]
+
+    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+        """Also refuse a finite budget if one edge can change counts without bound."""
+        check_truncation(self.counting, budget.epsilon)
+        super().check_budget(budget, steps)
+
+    def release_features(self, records: GraphSetRecords, reads: Reads) -> Embedding:
+        """Count and release; ``features`` has a row per graph and a column per count, ``(G, F)``."""
+        check_magnitude(self.counting, len(records.graph_of))
+        plan = list(reads.values())
+        if not self.counts:
+            self.ledger.spend(*plan)
+            return {"features": torch.empty(len(records.sizes), 0, dtype=torch.double)}
+        exact = [read for read in plan if isinstance(read.event, NonPrivate)]
+        if not exact:
+            return {"features": self.protected_counts(records, plan)}
+        self.ledger.spend(*exact)
+        if self.counting.is_sampled:
+            return {"features": self.sampled_counts(records, plan[len(exact) :])}
+        return {"features": torch.cat(self.private_counts(records), dim=1).double()}
+
+    def private_counts(self, records: GraphSetRecords) -> list[Tensor]:
+        """Exact counts of each release, each of shape ``(G, F)`` (private)."""
+        return list(counted(self.counting, records.edges, records.graph_of, len(records.sizes)))
+
+    def sampled_counts(self, records: GraphSetRecords, noisy: Sequence[LedgerEntry]) -> Tensor:
+        """Estimate counts from drawn edges, shape ``(G, F)`` (private): no guarantee.
+
+        Args:
+            records: The graphs (private).
+            noisy: Releases of the estimates with noise that protects nothing; empty for exact
+                estimates.
+        """
+        return torch.cat(self.estimates(records).counts, dim=1)
+
+    def estimates(self, records: GraphSetRecords) -> Estimates:
+        """Compute the paper's estimates from ``num_samples`` drawn edges per graph (private)."""
+        return estimates(
+            records.edges,
+            records.graph_of,
+            len(records.sizes),
+            self.counting,
+            self.noise,
+            sizes=self.graphlet_sizes,
+            num_samples=self.hparams["num_samples"],
+        )
+
+    def laplace_plan(self, epsilons: Sequence[float]) -> list[LedgerEntry]:
+        """Plan releases with discrete Laplace noise, each at its own cost."""
+        return [
+            one.read(Pure(epsilon), one.sensitivity * self.max_occurrences, one.proof)
+            for one, epsilon in zip(self.counts, epsilons, strict=True)
+        ]
+
+    def laplace_counts(self, records: GraphSetRecords, plan: Sequence[LedgerEntry]) -> Tensor:
+        """Release exact counts with the discrete Laplace noise of a plan, ``(G, F)``."""
+        self._keep_scales([read.scale for read in plan])
+        return self.laplace(self.private_counts(records), plan)
+
+    def laplace(self, values: Sequence[Tensor], plan: Sequence[LedgerEntry]) -> Tensor:
+        """Release integers of shape ``(G, F)`` with discrete Laplace noise, side by side.
+
+        Args:
+            values: Integers of each release (private).
+            plan: The read of each.
+        """
+        noisy = [self.pay(read, value) for read, value in zip(plan, values, strict=True)]
+        return torch.cat(noisy, dim=1).double()
+
+    def kernels(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
+        """Kernels of the counts, linear within their noise and logarithmic beyond."""
+        counts = embedding["features"].cpu().numpy()
+        if list(self.counting.features) == ["prw"]:
+            return geometric_kernels(counts)
+        columns = np.arcsinh(counts / self.noise_scales.cpu().numpy())
+        if "nodes" in self.counting.features:
+            columns = np.column_stack([columns, np.log1p(sizes.cpu().numpy())])
+        return feature_kernels(columns)
+
+    def released_arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Arrays of ``features.npz``, with the names and the noise scales of the columns."""
+        names = np.array([name for one in self.counts for name in one.columns], dtype=str)
+        scales = self.noise_scales.cpu().numpy()
+        return super().released_arrays() | {"columns": names, "noise_scales": scales}
+
+    def _keep_scales(self, scales: Sequence[float]) -> None:
+        """Keep the scale of the noise of each release for each of its columns."""
+        columns = [len(one.columns) for one in self.counts]
+        kept = torch.tensor(scales, dtype=torch.double)
+        self.noise_scales = kept.repeat_interleave(torch.tensor(columns))
+
+    def _nodes_entry(self) -> LedgerEntry:
+        """Entry of the public numbers of nodes, at no cost, if nothing else is counted."""
+        return LedgerEntry(
+            key="num_nodes",
+            name="number of nodes",
+            relation=self.relation,
+            event=Pure(0.0),
+            sensitivity=0.0,
+            proof="it is public",
+        )
+
+
+def geometric_kernels(walks: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    r"""Kernels :math:`\sum_l \lambda^l w_l w'_l` of numbers of walks, plain and by walk length.
+
+    They count the common walks of two graphs, which are the walks in the direct product of both;
+    longer walks have smaller weights (Gaertner, Flach, Wrobel, "On graph kernels: hardness results
+    and efficient alternatives", 2003).
+
+    Args:
+        walks: Noisy numbers of walks of length 1, 2, ..., shape ``(G, L)``.
+    """
+    kernels = []
+    for base in (2.0, 8.0):  # lambda is 1 / base^2
+        x = walks.clip(min=0) / base ** np.arange(1, walks.shape[1] + 1)
+        norms = np.linalg.norm(x, axis=1, keepdims=True)
+        for vectors in (x, x / np.where(norms > 0, norms, 1)):
+            kernels.append(vectors @ vectors.T)
+    return kernels

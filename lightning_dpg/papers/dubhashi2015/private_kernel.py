@@ -1,0 +1,165 @@
+"""Private graph kernels: noisy counts of walks and graphlets of each graph of a set."""
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from lightning_dpg.interfaces import GraphSetRecords
+from lightning_dpg.papers.dubhashi2015.base import GraphCounts
+from lightning_dpg.papers.dubhashi2015.counts import (
+    Counting,
+    shares,
+)
+from lightning_dpg.papers.dubhashi2015.sampled_counts import (
+    SampleLaw,
+    drawn_law,
+    poisson_law,
+)
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import LedgerEntry, Pure
+from lightning_dpg.privacy.sensitivity.subgraph_counts import (
+    amplified_epsilon,
+    draw_sensitivity,
+    drawn_epsilon,
+)
+
+
+class PrivateGraphKernel(GraphCounts):
+    """Private counts of walks and graphlets of each graph of a set, to predict their labels.
+
+    Each graph is cut down to ``max_degree`` edges per node, which is a public bound D, and counted:
+
+    - ``w``: walks of each length from 1 to ``length``; ``prw`` are the same, as geometric kernel;
+    - ``gk-c3``, ``gk-c4``, ``gk-c5``: connected induced graphlets of as many nodes;
+    - ``gk-a3``, ``gk-a4``, ``gk-a5``: the same in a sample of the edges;
+    - ``edges``: the number of edges; ``nodes``: that of nodes, which is public and costs nothing.
+
+    One edge is in one graph and changes its counts by at most three times their restricted
+    sensitivity. Each release has discrete Laplace noise of that scale. Normalization, kernels and
+    classifiers of the noisy counts are free.
+
+    When to use:
+        To predict public labels of graphs from private edges. Try ``features: [nodes, edges]``
+        first, which costs little; take ``gk-c3`` where sizes tell nothing, from an epsilon of 1 to
+        2 on. For many counts at once :class:`GaussianGraphKernel` adds less noise. For synthetic
+        graphs take :class:`DPGVAE` or :class:`ErdosRenyiSet`.
+
+    Privacy:
+        Pure epsilon-DP at the level of edges: one undirected edge of one graph is added or removed.
+        If one private edge is several edges of the set, the noise covers all of them. The bound on
+        degrees is enforced, so that the guarantee has no condition; it must be chosen without
+        looking at the graphs. The number of graphs, their numbers of nodes and their labels are
+        public.
+
+    Cost:
+        Walks take time O(``length`` (N + M)). Graphlets of 3 and 4 nodes take time and memory that
+        grow with the number of two-edge paths, those of 5 nodes also with three-edge paths and
+        cliques of four. Settings whose counts may exceed 2^62 are refused.
+
+    Differences from the paper:
+        The noise also covers the truncation, by which one edge can change three edges, and the
+        number of graphlet types; :class:`PrivateGraphKernelAsPublished` has the noise of the paper.
+        The paper's amplification by sampled edges does not hold, because estimates are scaled up by
+        the number of edges; the sampling here has a proof, saves time, and costs accuracy at equal
+        epsilon.
+
+    * Dubhashi, Johansson, Frost, Retzner, "Classifying Large Graphs with Differential Privacy",
+      2015.
+    * Blocki, Blum, Datta, Sheffet, "Differentially private data analysis of social networks via
+      restricted sensitivity", 2013.
+
+    Args:
+        features: Counted features, any of the above; ``prw`` alone.
+        length: Longest walks.
+        max_degree: Degree bound D, known independently of the graphs.
+        truncation: ``canonical`` keeps an edge if it is among the first D of both ends in a public
+            order; ``drop`` removes nodes with more edges, which costs 2D times the restricted
+            sensitivity; ``none`` is for runs without privacy.
+        shares: Shares of the budget, one per release (of walks, one per length), which add up to 1;
+            by default in proportion to the sensitivities to the power of 2/3.
+        sampling: Sampling of ``gk-a*`` within a budget: ``poisson`` keeps each edge with
+            probability ``sample_rate`` and counts in the sample; ``edges`` adds up the graphlets at
+            ``num_samples`` edges drawn with replacement. Sampling saves time; at equal epsilon it
+            costs accuracy.
+        sample_rate: Probability that ``sampling: poisson`` keeps an edge.
+        num_samples: Number of edges that ``sampling: edges`` draws. Without a budget ``gk-a*`` are
+            the paper's estimates from as many edges.
+    """
+
+    is_pure: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        features: Sequence[str] = ("w",),
+        *,
+        length: int = 4,
+        max_degree: int | None = None,
+        truncation: Literal["canonical", "drop", "none"] = "canonical",
+        shares: Sequence[float] | None = None,
+        sampling: Literal["poisson", "edges"] = "poisson",
+        sample_rate: float = 0.5,
+        num_samples: int = 100,
+    ) -> None:
+        features = list(features)
+        super().__init__()
+        self.save_hyperparameters()
+        self._build(Counting(features, length, max_degree, truncation))
+
+    def protected_plan(self, budget: Budget) -> list[LedgerEntry]:
+        """Plan releases of pure epsilon-DP, each with its share of the budget."""
+        epsilons = [budget.epsilon * part for part in shares(self.counts, self.hparams["shares"])]
+        if not self.counting.is_sampled:
+            return self.laplace_plan(epsilons)
+        pairs = zip(self.counts, epsilons, strict=True)
+        if self.hparams["sampling"] == "poisson":
+            amplified = amplified_epsilon.__name__
+            return [
+                one.read(Pure(cost), one.sensitivity, f"{amplified}, {one.proof}")
+                for one, cost in pairs
+            ]
+        degree = self.counting.max_degree or 1
+        proof = f"{drawn_epsilon.__name__}, {draw_sensitivity.__name__}"
+        moved = [draw_sensitivity(size, degree) for size in self.graphlet_sizes]
+        return [
+            one.read(Pure(cost), sensitivity, proof)
+            for (one, cost), sensitivity in zip(pairs, moved, strict=True)
+        ]
+
+    def protected_counts(self, records: GraphSetRecords, plan: Sequence[LedgerEntry]) -> Tensor:
+        """Release counts with discrete Laplace noise, shape ``(G, F)``."""
+        if not self.counting.is_sampled:
+            return self.laplace_counts(records, plan)
+        laws = [
+            self._sampled(records, read, size)
+            for read, size in zip(plan, self.graphlet_sizes, strict=True)
+        ]
+        self._keep_scales([law.scale for law in laws])
+        noisy = [
+            self.pay(read, records.edges, law.draw) for read, law in zip(plan, laws, strict=True)
+        ]
+        return torch.cat(noisy, dim=1).double()
+
+    def _sampled(self, records: GraphSetRecords, read: LedgerEntry, size: int) -> SampleLaw:
+        """Law of noisy counts of one size of graphlets in a secret sample of the edges."""
+        h = self.hparams
+        if h["sampling"] == "poisson":
+            return poisson_law(
+                read,
+                self.counting,
+                records.graph_of,
+                len(records.sizes),
+                size=size,
+                sample_rate=h["sample_rate"],
+                group_size=self.max_occurrences,
+            )
+        return drawn_law(
+            read,
+            self.counting,
+            records.graph_of,
+            records.sizes,
+            size=size,
+            num_samples=h["num_samples"],
+            group_size=self.max_occurrences,
+        )

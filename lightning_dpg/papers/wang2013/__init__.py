@@ -1,0 +1,1 @@
+"""Wang and Wu, 2013: joint degrees (dK-2)."""

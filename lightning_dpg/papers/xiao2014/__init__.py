@@ -1,0 +1,1 @@
+"""Xiao et al., 2014: hierarchical random graphs."""

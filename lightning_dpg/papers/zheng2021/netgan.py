@@ -1,0 +1,114 @@
+"""NetGAN: a Wasserstein GAN of random walks (Bojchevski et al., ICML 2018). Not private."""
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from lightning_dpg.interfaces import BatchRequest
+from lightning_dpg.metrics.functional import edge_overlap
+from lightning_dpg.papers.zheng2021.base import WalkGAN
+
+
+class NetGAN(WalkGAN):
+    """GAN of random walks on one graph; **not private**.
+
+    A generator of walks is trained against a critic (WGAN-GP); a graph is assembled from the
+    transitions of generated walks, by how often they occur.
+
+    When to use:
+        As a baseline without privacy, of :class:`DPNetGAN`. :class:`CELL` is a simpler one up to
+        6,000 nodes.
+
+    Privacy:
+        None: training reads the exact walks, and the number of edges is exact. A run needs an
+        infinite epsilon, and its statement says that nothing is protected.
+
+    Cost:
+        A step grows with ``batch_size`` times ``walk_length`` times N. Drawing takes at least ten
+        transitions for each edge. Memory has one N x d table in each network, and there is no limit
+        on N.
+
+    Differences from the paper:
+        The gradient penalty acts at the embedded walk; the original applies it to one-hot tokens,
+        which trains slower.
+
+    * Bojchevski, Shchur, Zügner, Günnemann, "NetGAN: Generating Graphs via Random Walks", 2018.
+
+    Args:
+        num_nodes: Number of nodes N (public); the command line reads it from the data.
+        walk_length: Tokens L of a walk; 2 makes it an edge.
+        latent_dim: Width of the latent vector.
+        generator_dim: Hidden width of the generator.
+        critic_dim: Hidden width of the critic.
+        embedding_dim: Width d of both embedding tables.
+        batch_size: Number of real walks, and of generated walks, per step.
+        n_critic: Critic steps per generator step.
+        gp_weight: Weight lambda of the gradient penalty.
+        generator_lr: Learning rate of the generator.
+        critic_lr: Learning rate of the critic.
+        temperature: First temperature of the Gumbel softmax.
+        min_temperature: Last temperature.
+        temperature_decay: Factor per critic step.
+        num_samples: Edges (transitions of walks) drawn to assemble one graph; at least ten for each
+            edge of it are drawn.
+        p: Return parameter of node2vec, of the real walks.
+        q: In-out parameter of node2vec.
+    """
+
+    adds_noise: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        num_nodes: int | None = None,
+        walk_length: int = 16,
+        latent_dim: int = 16,
+        generator_dim: int = 40,
+        critic_dim: int = 30,
+        embedding_dim: int = 128,
+        batch_size: int = 128,
+        n_critic: int = 3,
+        gp_weight: float = 10.0,
+        generator_lr: float = 1e-3,
+        critic_lr: float = 1e-3,
+        temperature: float = 3.0,
+        min_temperature: float = 0.5,
+        temperature_decay: float = 0.9998,
+        num_samples: int = 400_000,
+        p: float = 1.0,
+        q: float = 1.0,
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        self._build(walk_length, frozen=False)
+
+    def batch_request(self) -> BatchRequest:
+        """Request random walks; the data module sets the number of batches per epoch."""
+        h = self.hparams
+        walks = {"num_walks": h["batch_size"], "walk_length": h["walk_length"]}
+        return BatchRequest("walks", p=h["p"], q=h["q"], **walks)
+
+    def on_fit_start(self) -> None:
+        """Book the unprotected training."""
+        super().on_fit_start()
+        if not self.ledger.entries:
+            self.ledger.spend(self.unprotected_training("NetGAN adds no noise"))
+        self.num_edges.fill_(len(self.records.edges))
+
+    def training_step(self, batch: Tensor, batch_idx: int) -> None:
+        """Take one critic step, and a generator step after every ``n_critic`` of them.
+
+        Args:
+            batch: Real walks of shape ``(B, L)``.
+            batch_idx: Number of the batch.
+        """
+        self._step(batch)
+
+    def on_validation_epoch_end(self) -> None:
+        """Log the stopping criteria of the paper: link prediction and edge overlap."""
+        super().on_validation_epoch_end()
+        if self.trainer.sanity_checking:  # nothing is released yet that could be evaluated
+            return
+        graph = self.records.graph
+        overlap = edge_overlap(self.sample(torch.Generator().manual_seed(0)), graph)
+        self.log("nonprivate/edge_overlap", overlap, sync_dist=True)  # equal in all processes

@@ -1,0 +1,1 @@
+"""The folder that may leave: statement, card, writer, reader and checks."""

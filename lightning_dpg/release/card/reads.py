@@ -1,0 +1,127 @@
+"""Reads of the private data in words, with the errors that their noise makes."""
+
+import math
+import re
+from typing import Any
+
+from lightning_dpg.privacy import multi_bit, piecewise, sensitivity
+from lightning_dpg.privacy.budget import digits_down, digits_up
+from lightning_dpg.privacy.entry_keys import key_of_name
+from lightning_dpg.privacy.noise_errors import NoiseError, discrete_laplace_error, gaussian_error
+from lightning_dpg.privacy.sensitivity import matrix_products, subgraph_counts
+from lightning_dpg.release.card.sentences import say, sentences
+
+_PROOFS = (sensitivity, matrix_products, subgraph_counts, multi_bit, piecewise)
+_INTEGER_NOISE = re.compile(
+    "num_edges(_per_graph)?|edge_counts|(ordered_)?degrees|degree_mixing|wedges|largest_degrees|"
+    "branch_edges|community_links|walks_[0-9]+|graphlets_[0-9]+"
+)
+"""Keys of numbers with discrete Laplace noise of the rate epsilon / sensitivity."""
+_NORMAL_NOISE = re.compile("degrees|branch_edges|neighbor_sums_[0-9]+")
+_SAMPLED = ("amplified_epsilon", "drawn_epsilon")
+"""Proofs of reads that are computed from a sample: the noise is not that of their cost."""
+
+
+def read_of(entry: dict[str, Any]) -> dict[str, Any]:
+    """Describe one entry of a statement.
+
+    Args:
+        entry: Plain values of a ledger entry, those of 0.1.0 among them.
+
+    Returns:
+        Plain values: the key, a sentence, files with the proofs, and the expected error if there is
+        a closed form.
+    """
+    error = expected_error(entry)
+    return {
+        "name": entry["name"],
+        "description": say("reads.read", name=_capital(entry["name"]), how=_words(entry)),
+        "proofs": [_place(name) for name in _proof_names(entry["proof"])],
+        **({} if error is None else {"expected_error": error}),
+    }
+
+
+def expected_error(entry: dict[str, Any]) -> dict[str, Any] | None:
+    """Expected error of each number of a read; None where no closed form is known here."""
+    key, mechanism, moved = _key(entry), entry["mechanism"], float(entry["sensitivity"])
+    if not moved or mechanism == "non_private" or any(p in entry["proof"] for p in _SAMPLED):
+        return None
+    if mechanism == "gaussian":
+        is_once = entry["steps"] == 1 and entry["sample_rate"] == 1
+        if not (is_once and _NORMAL_NOISE.fullmatch(key)):
+            return None
+        return _values("Gaussian", gaussian_error(moved * float(entry["noise_multiplier"])))
+    if not _INTEGER_NOISE.fullmatch(key):
+        return None
+    return _values("discrete Laplace", discrete_laplace_error(float(entry["epsilon"]) / moved))
+
+
+def _values(noise: str, error: NoiseError) -> dict[str, Any]:
+    return {
+        "noise": noise,
+        "mean_absolute_error": float(f"{error.mean:.3g}"),
+        "half_width_95": float(f"{error.half_width:.3g}"),
+    }
+
+
+def _words(entry: dict[str, Any]) -> str:
+    mechanism, steps = entry["mechanism"], entry["steps"]
+    if mechanism == "non_private":
+        return say("reads.not_private", reason=entry["proof"])
+    if mechanism == "gaussian":
+        return _gaussian(entry)
+    if not float(entry["sensitivity"]):
+        return say("reads.public")
+    epsilon, delta = float(entry["epsilon"]), float(entry.get("delta") or 0)
+    if math.isinf(epsilon):
+        return say("reads.no_noise")
+    return say(
+        "reads.cost",
+        how=_mechanism(entry, epsilon),
+        often="" if steps == 1 else say("reads.often", steps=f"{steps:,}"),
+        epsilon=digits_up(epsilon, 4),
+        failing=say("reads.failing", delta=digits_up(delta, 3)) if delta else "",
+    )
+
+
+def _mechanism(entry: dict[str, Any], epsilon: float) -> str:
+    key = _key(entry)
+    if (described := f"released.{key}") in sentences():
+        odds = math.exp(-epsilon / float(entry["sensitivity"]))
+        return say(described, wrong=f"{odds / (1 + odds):.3g}")
+    return say("reads.integers" if _INTEGER_NOISE.fullmatch(key) else "reads.other")
+
+
+def _gaussian(entry: dict[str, Any]) -> str:
+    ratio, rate, steps = float(entry["noise_multiplier"]), entry["sample_rate"], entry["steps"]
+    if not ratio:
+        return say("reads.no_noise")
+    return say(
+        "reads.once" if steps == 1 else "reads.steps",
+        steps=f"{steps:,}",
+        noise=say("reads.noise", ratio=digits_down(ratio, 4)),
+        sample=say("reads.sample", rate=f"{rate:g}") if rate < 1 else "",
+    )
+
+
+def _key(entry: dict[str, Any]) -> str:
+    return str(entry.get("key") or key_of_name(entry["name"]))
+
+
+def _proof_names(proof: str) -> list[str]:
+    """Names of the functions that an entry gives as its proof; none if it gives a reason."""
+    names = re.split("[,;] ", proof)
+    return names if all(name.isidentifier() for name in names) else []
+
+
+def _place(name: str) -> str:
+    """Name of a function with the file of its docstring, which is the proof."""
+    for module in _PROOFS:
+        found = getattr(module, name, None)
+        if callable(found):
+            return f"{name} ({found.__module__.replace('.', '/')}.py)"
+    return name
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

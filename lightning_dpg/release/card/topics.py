@@ -1,0 +1,254 @@
+"""Topics of a release as plain values: the part of ``privacy.json`` beside the statement.
+
+The topics cover the fields that NIST SP 800-226 and the Differential Privacy Deployments Registry
+(2025) ask for: privacy unit, trust model, parameters, mechanisms, accounting, exposure, preparation
+of the data, evaluation, and who is responsible.
+"""
+
+import math
+from typing import Any
+
+from lightning_dpg import __version__
+from lightning_dpg.privacy.budget import digits_up
+from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy.meaning import belief_bound, group_budget, true_positive_bound
+from lightning_dpg.privacy.second_opinion import OPACUS, second_opinion
+from lightning_dpg.release.card.facts import Facts
+from lightning_dpg.release.card.reads import read_of
+from lightning_dpg.release.card.sentences import chosen, say, sentences
+from lightning_dpg.release.card.texts import Card
+from lightning_dpg.release.card.units import kind_of, unit_of
+from lightning_dpg.release.statement import entries_of
+
+TOPICS = (
+    "product",
+    "privacy_unit",
+    "trust_model",
+    "privacy_parameters",
+    "mechanisms",
+    "accounting",
+    "exposure",
+    "data",
+    "evaluation",
+    "administrative",
+    "limitations",
+)
+"""Keys of ``privacy.json`` beside those of the statement, whose copy the tensors hold."""
+
+GROUPS = (1, 5, 10, 50)
+"""Numbers of units in the table of groups."""
+FALSE_POSITIVES = 0.01
+"""Share of false alarms at which the best test is stated."""
+_NEAR = 0.999
+_SHIPPED = "lightning_dpg.methods."
+_UPDATES = "client_updates"
+
+
+def statement_of(content: dict[str, Any]) -> dict[str, Any]:
+    """The statement in the content of a ``privacy.json``, without the topics."""
+    return {name: value for name, value in content.items() if name not in TOPICS}
+
+
+def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
+    """Build all topics of a release, without texts of the owner.
+
+    Args:
+        statement: Its privacy statement.
+        facts: Other public facts.
+    """
+    not_stated = say("responsible.not_stated")
+    return {
+        "product": _product(statement, facts),
+        "privacy_unit": unit_of(statement, facts),
+        "trust_model": _trust_model(statement),
+        "privacy_parameters": parameters_of(statement) | {"meaning": _meaning(statement)},
+        "mechanisms": {"reads": [read_of(entry) for entry in statement["entries"]]},
+        "accounting": _accounting(statement) | _second_opinion(statement) | _other_runs(facts),
+        "exposure": {
+            "published": say("public.files"),
+            "unprotected_quantities": list(statement["assumptions"]),
+        },
+        "data": {
+            "description": not_stated,
+            "domain": say(
+                "responsible.set" if facts.is_set else "responsible.graph", kind=kind_of(statement)
+            ),
+            "settings_chosen_on": not_stated,
+        },
+        "evaluation": {
+            "audit": say("evaluation.no_audit"),
+            "attack": say("evaluation.no_attack"),
+            "utility": say("evaluation.utility"),
+        },
+        "administrative": {
+            "date": facts.date,
+            "lightning_dpg": facts.version,
+            "method": facts.method_path,
+            "shipped": facts.method_path.startswith(_SHIPPED),
+            "settings": facts.settings,
+            "configuration_sha256": facts.configuration,
+            "card_date": facts.date,
+            "card_lightning_dpg": __version__,
+            **{name: not_stated for name in OF_THE_OWNER},
+        },
+        "limitations": {"known": _limits(statement, facts)},
+    }
+
+
+OF_THE_OWNER = ("operator", "purpose", "recipient", "contact", "licence")
+"""Administrative facts that the owner of the data gives."""
+_DATA = {"data": "description", "settings_chosen_on": "settings_chosen_on"}
+
+
+def with_texts(known: dict[str, Any], card: Card, evaluation: dict[str, str]) -> dict[str, Any]:
+    """Replace texts of the owner in topics; those that are not given stay.
+
+    Args:
+        known: All topics, and possibly other values.
+        card: Texts of the owner.
+        evaluation: Sentences about audits and attacks.
+    """
+    texts = card.texts()
+    administrative = {name: texts[name] for name in OF_THE_OWNER if name in texts}
+    data = {field: texts[name] for name, field in _DATA.items() if name in texts}
+    return known | {
+        "administrative": known["administrative"] | administrative,
+        "data": known["data"] | data,
+        "evaluation": known["evaluation"] | evaluation,
+    }
+
+
+def _product(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
+    is_private, count = statement["epsilon"] != "inf", facts.num_graphs
+    kind = "features" if count is None else "graphs"
+    content = kind if count is None else "one_graph" if count == 1 else "several_graphs"
+    name = say(f"product.{kind}_title", method=statement["method"])
+    if not is_private:
+        name = say("product.not_private_title", title=f"{name[0].lower()}{name[1:]}")
+    return {
+        "name": name,
+        "description": say(
+            f"product.{content}",
+            count=count,
+            place=say("product.of_set" if facts.is_set else "product.of_graph"),
+            cost=say("product.cost") if is_private else "",
+        ),
+        "release_type": "one-shot",
+        "data_source_type": "static",
+        "access_type": "non-interactive",
+    }
+
+
+def _trust_model(statement: dict[str, Any]) -> dict[str, Any]:
+    is_local = Relation(statement["relation"]) is Relation.LOCAL_GRAPH
+    model = "local" if is_local else "central"
+    if statement["epsilon"] == "inf":
+        model = "none"
+    has_server = any(entry.get("key") == _UPDATES for entry in statement["entries"])
+    lines = chosen("trust", {model: True, "server": model == "local" and has_server})
+    return {"model": model, "description": " ".join(lines)}
+
+
+def parameters_of(statement: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a statement and the numbers that follow from them."""
+    epsilon, delta = float(statement["epsilon"]), float(statement["delta"])
+    is_private = math.isfinite(epsilon)
+    variant = "approximate differential privacy" if delta else "pure differential privacy"
+    return {
+        "variant": variant if is_private else "none",
+        "neighboring_relation": statement["relation"],
+        "epsilon": statement["epsilon"],
+        "delta": statement["delta"],
+        "groups": [_group(epsilon, delta, size) for size in GROUPS if is_private],
+    }
+
+
+def _meaning(statement: dict[str, Any]) -> list[str]:
+    epsilon, delta = float(statement["epsilon"]), float(statement["delta"])
+    if math.isinf(epsilon):
+        return [say("meaning.no_guarantee")]
+    one = _group(epsilon, delta, 1)
+    return chosen(
+        "meaning",
+        {
+            "condition": statement.get("conditional"),
+            "belief": True,
+            "test": True,
+            "single_beliefs": delta,
+        },
+        condition=statement.get("condition"),
+        question=say(f"{statement['relation']}.question"),
+        belief=percent(one["belief_at_most"]),
+        average=say("meaning.average") if delta else "",
+        found=percent(one["true_positive_rate_at_most"]),
+        delta=f"{delta:g}",
+        usual_belief=percent(_up(belief_bound(epsilon))),
+    )
+
+
+def _group(epsilon: float, delta: float, size: int) -> dict[str, Any]:
+    together = group_budget(epsilon, delta, size)
+    found = true_positive_bound(*together, FALSE_POSITIVES)
+    return {
+        "units": size,
+        "epsilon": float(f"{together.epsilon:.12g}"),
+        "delta": float(digits_up(together.delta, 3)),
+        "belief_at_most": _up(belief_bound(*together)),
+        "true_positive_rate_at_most": _up(found),
+    }
+
+
+def percent(share: float) -> str:
+    """A share in percent, with one decimal, and with three near the whole."""
+    if share == 1:
+        return "100 %"
+    return f"{100 * share:.1f} %" if share < _NEAR else f"{100 * share:.3f} %"
+
+
+def _up(share: float) -> float:
+    """A share rounded up to a tenth of a percent, and to a thousandth near the whole."""
+    steps = 1000 if share < _NEAR else 100_000
+    return math.ceil(share * steps * (1 - 1e-12)) / steps
+
+
+def _accounting(statement: dict[str, Any]) -> dict[str, Any]:
+    is_private, accountant = statement["epsilon"] != "inf", statement["accountant"]
+    composition = f"composition.{accountant if is_private else 'no_guarantee'}"
+    if composition not in sentences():
+        composition = "composition.other"
+    return {
+        "composition": say(composition, accountant=accountant),
+        "post_processing": say(f"accounting.{'post_processing' if is_private else 'no_guarantee'}"),
+        "earlier_releases": say("accounting.earlier_releases"),
+    }
+
+
+def _second_opinion(statement: dict[str, Any]) -> dict[str, Any]:
+    """Epsilon by opacus, where it has a number."""
+    if statement["epsilon"] == "inf":
+        return {}
+    found = second_opinion(entries_of(statement), float(statement["delta"]))
+    return {} if found is None else {"second_opinion": {"by": OPACUS, **found._asdict()}}
+
+
+def _other_runs(facts: Facts) -> dict[str, Any]:
+    """One of three facts: it says nothing of a book but that there is one."""
+    return {} if facts.other_runs is None else {"other_runs": facts.other_runs}
+
+
+def _limits(statement: dict[str, Any], facts: Facts) -> list[str]:
+    """Known limits, those of every private release among them."""
+    if statement["epsilon"] == "inf":
+        return [say("limits.no_guarantee")]
+    claimed = statement.get("claimed_epsilon")
+    return chosen(
+        "limits",
+        {
+            "run_folder": True,
+            "machine": True,
+            "synthetic": facts.num_graphs is not None,
+            "rounding": any(entry["mechanism"] == "gaussian" for entry in statement["entries"]),
+            "paper": claimed is not None,
+        },
+        claimed=claimed,
+    )

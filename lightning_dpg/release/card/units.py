@@ -1,0 +1,105 @@
+"""Unit of protection in words, for each neighboring relation."""
+
+from typing import Any
+
+from lightning_dpg.privacy.budget import Budget, digits_up
+from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy.meaning import group_budget
+from lightning_dpg.release.card.facts import Facts, publishes_names
+from lightning_dpg.release.card.sentences import chosen, say
+
+_PUBLIC_ATTRIBUTES = ("the node attributes,", "Node attributes are public")
+"""How the assumption begins, here and in earlier versions."""
+_KINDS = {"directed edge": "directed", "edge between the two sides": "bipartite"}
+
+
+def unit_of(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
+    """Describe the unit of protection of a release.
+
+    Returns:
+        The unit, singular and plural, what it is and how many edges it holds at most; facts that
+        the guarantee hides, facts that it does not hide, and facts that the release does not hold.
+    """
+    relation = Relation(statement["relation"])
+    if statement["epsilon"] == "inf":
+        description, protected = say("no_guarantee.description"), []
+        not_protected = [say("no_guarantee.not_protected")]
+    else:
+        description, protected = _description(statement, facts), [_protected(relation, facts)]
+        not_protected = _not_protected(statement, facts)
+    content = "directed_content" if kind_of(statement) == "directed" else "content"
+    return {
+        "unit": say(f"{relation}.unit"),
+        "plural": say(f"{relation}.plural"),
+        "description": description,
+        "max_occurrences": facts.max_occurrences if facts.is_set else 1,
+        "protected": protected,
+        "not_protected": not_protected,
+        "not_in_the_release": chosen("absent", {content: relation is not Relation.LOCAL_GRAPH}),
+    }
+
+
+def kind_of(statement: dict[str, Any]) -> str:
+    """Kind of one graph: undirected, directed or bipartite."""
+    records = [str(entry.get("record")) for entry in statement["entries"]]
+    return next((_KINDS[record] for record in records if record in _KINDS), "undirected")
+
+
+def _is_copied(facts: Facts) -> bool:
+    return (facts.max_occurrences or 1) > 1
+
+
+def _description(statement: dict[str, Any], facts: Facts) -> str:
+    relation = Relation(statement["relation"])
+    is_copied = relation is Relation.EDGE and _is_copied(facts)
+    description = say(
+        f"{relation}.{'copied_description' if is_copied else 'description'}",
+        place=say("edge.place") if facts.is_set else "",
+        record=say(f"record.{kind_of(statement)}"),
+        copies=facts.max_occurrences,
+    )
+    if condition := statement.get("condition"):
+        return say("protected.only_if", description=description, condition=condition)
+    return description
+
+
+def _protected(relation: Relation, facts: Facts) -> str:
+    others = say("edge.others_of_set" if facts.is_set else "edge.others")
+    return say(f"{relation}.protected", others=others)
+
+
+def _not_protected(statement: dict[str, Any], facts: Facts) -> list[str]:
+    relation, epsilon, delta = (statement[name] for name in ("relation", "epsilon", "delta"))
+    two, fifty = (group_budget(float(epsilon), float(delta), size) for size in (2, 50))
+    is_edge, is_node = relation == Relation.EDGE, relation == Relation.NODE
+    is_graph = (is_edge or is_node) and not facts.is_set
+    has_names = publishes_names(statement, facts)
+    attributes = any(line.startswith(_PUBLIC_ATTRIBUTES) for line in statement["assumptions"])
+    return chosen(
+        "not_protected",
+        {
+            "participation": relation == Relation.LOCAL_GRAPH,
+            "exchange": is_node and two.delta < 1,
+            "exchange_unproved": is_node and two.delta >= 1,
+            "group": fifty.delta < 1,
+            "group_unproved": fifty.delta >= 1,
+            "both_directions": is_edge and kind_of(statement) == "directed",
+            "graphs": (is_edge or is_node) and facts.is_set,
+            "names": is_graph and has_names,
+            "numbers": is_graph and not has_names,
+            "same_nodes": is_edge and facts.is_set and not _is_copied(facts),
+            "attributes": (is_edge or is_node) and attributes,
+            "everybody": True,
+        },
+        two=_amounts(two),
+        fifty=_amounts(fifty),
+        many=say(f"{relation}.many"),
+        counted=say(f"{relation}.counted"),
+    )
+
+
+def _amounts(together: Budget) -> str:
+    epsilon, delta = f"epsilon {together.epsilon:.12g}", together.delta
+    if delta >= 1:
+        return f"{epsilon}, delta 1"
+    return f"{epsilon} and delta {digits_up(delta, 3)}" if delta else epsilon

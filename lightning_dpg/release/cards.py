@@ -1,0 +1,84 @@
+"""Model cards of existing releases, written again with other texts of the owner."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from lightning_dpg import __version__
+from lightning_dpg.errors import CommandError
+from lightning_dpg.interfaces import GraphSetRecords
+from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.release.card.evaluations import findings
+from lightning_dpg.release.card.facts import Facts
+from lightning_dpg.release.card.texts import Card
+from lightning_dpg.release.card.topics import topics, with_texts
+from lightning_dpg.release.reader import read_recipe, rebuild, released_tensors
+from lightning_dpg.release.verify import faults, has_topics
+from lightning_dpg.release.writer import (
+    GENERATOR,
+    STATEMENT,
+    today,
+    write_card,
+    write_folder,
+    write_nonprivate_card,
+)
+from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
+
+
+def rewrite_card(
+    release: Path, card: Card, method_class: type[PrivateModule] | None = None
+) -> None:
+    """Write the card of a release again, at no cost: statement, tensors and graphs stay.
+
+    Args:
+        release: Folder of the release.
+        card: Texts of the owner; those that are not given stay.
+        method_class: Class of the method of a release without topics, if it is not shipped.
+
+    Raises:
+        CommandError: If the release is damaged or edited, or if a file of results is none.
+    """
+    if wrong := faults(release, with_cards=False):
+        raise CommandError(
+            "\n".join(
+                [f"{release}: its card is not written again, since it has faults", *wrong[:3]]
+            )
+        )
+    content = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
+    if not has_topics(content):
+        content |= topics(content, _facts(release, method_class))
+    found = findings(card, content["method"])
+    content = with_texts(content, card, found.topic)
+    written = {"card_date": today(), "card_lightning_dpg": __version__}
+    content["administrative"] |= written
+
+    def fill(folder: Path) -> None:
+        shutil.copytree(release, folder, dirs_exist_ok=True)
+        write_card(content, folder)
+
+    write_folder(release, fill)
+    if release.name in (RELEASE, NOT_PRIVATE):
+        write_nonprivate_card(content, found, release.parent)
+    elif found.private:
+        print(
+            f"{release} is in no run folder: results of the private graph are in their files only"
+        )
+
+
+def _facts(release: Path, method_class: type[PrivateModule] | None) -> Facts:
+    """Facts of a release of an earlier version, by its tensors and files."""
+    path = released_tensors(release)
+    recipe, _ = read_recipe(path)
+    reads: Any = rebuild(path, PrivateModule, method_class).reads
+    graphs = {file.stem for file in release.glob("synthetic-*.*")}
+    return Facts(
+        method_path=recipe["method"],
+        settings=recipe["hparams"],
+        is_set=reads is GraphSetRecords,
+        max_occurrences=None if reads is GraphSetRecords else 1,
+        num_graphs=len(graphs) if path.name == GENERATOR else None,
+        date=None,
+        version=None,
+        configuration=None,
+    )

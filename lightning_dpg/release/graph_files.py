@@ -1,0 +1,120 @@
+"""Files of synthetic graphs, in formats that suit their size."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.formats.io import write_blocks, write_graph
+from lightning_dpg.formats.parquet import INSTALL, has_parquet
+from lightning_dpg.graph.expected_degrees import MANY_EDGES
+from lightning_dpg.graph.pair_space import space_of
+from lightning_dpg.interfaces import PublishesGraphs
+
+Format = Literal["edges", "graphml", "npz", "parquet"]
+FORMATS: tuple[Format, ...] = ("edges", "graphml", "npz")
+"""Formats of graphs below :data:`MANY_EDGES`, which need no further package."""
+
+
+@runtime_checkable
+class DrawsInBlocks(Protocol):
+    """A method that draws a large synthetic graph without holding it in memory.
+
+    Attributes:
+        num_edges: Released number of edges.
+        node_names: Names of the nodes of one graph (public).
+    """
+
+    num_edges: Tensor
+    node_names: list[str] | None
+
+    def edge_blocks(self, generator: torch.Generator) -> Iterator[Tensor]:
+        """Draw the edges of the graph of a generator, blocks of shape ``(P, 2)``."""
+
+
+def write_graphs(
+    method: PublishesGraphs,
+    seeds: Iterable[int],
+    folder: Path,
+    formats: Sequence[Format] | None = None,
+) -> list[Path]:
+    """Write the synthetic graph of each seed in each format; return the file names.
+
+    Args:
+        method: The method, around its released tensors.
+        seeds: Public seeds.
+        folder: Folder of the files.
+        formats: Suffixes of the files; None chooses them by the size of each graph.
+    """
+    was_training = method.training
+    method.eval()
+    paths, said = [], False
+    with torch.no_grad():
+        for seed in seeds:
+            generator = torch.Generator().manual_seed(seed)
+            if isinstance(method, DrawsInBlocks) and _needs_blocks_only(method, formats):
+                blocks = _begun(method.edge_blocks(generator))
+                folder.mkdir(parents=True, exist_ok=True)  # not before there is a graph
+                paths.append(folder / f"synthetic-{seed}.parquet")
+                write_blocks(blocks, method.node_names or [], paths[-1])
+                is_large = formats is None
+            else:
+                graph = method.sample(generator)
+                folder.mkdir(parents=True, exist_ok=True)
+                paths += write_graph_files(graph, folder, seed, formats)
+                is_large = formats is None and num_edges(graph) >= MANY_EDGES
+            if is_large and not said:
+                print(_large_formats_line())
+                said = True
+    method.train(was_training)
+    return paths
+
+
+def write_graph_files(
+    graph: Data, folder: Path, seed: int, formats: Sequence[Format] | None = None
+) -> list[Path]:
+    """Write a graph in each format, by default in those of its size; return the file names."""
+    chosen = formats_of_size(num_edges(graph)) if formats is None else formats
+    paths = [folder / f"synthetic-{seed}.{suffix}" for suffix in chosen]
+    for path in paths:
+        write_graph(graph, path)
+    return paths
+
+
+def formats_of_size(count: int) -> tuple[Format, ...]:
+    """Formats by default of a graph with a number of edges."""
+    if count < MANY_EDGES:
+        return FORMATS
+    return ("parquet",) if has_parquet() else ("npz",)
+
+
+def num_edges(graph: Data) -> int:
+    """Number of edges of a graph of any kind."""
+    directed = space_of(graph).kind == "directed"
+    return int(graph.edge_index.shape[1]) // (1 if directed else 2)
+
+
+def _needs_blocks_only(method: DrawsInBlocks, formats: Sequence[Format] | None) -> bool:
+    """Whether the only file is Parquet, so that the graph need not be in memory."""
+    count = int(method.num_edges)
+    chosen = formats_of_size(count) if formats is None else tuple(formats)
+    return count >= MANY_EDGES and chosen == ("parquet",)
+
+
+def _begun(blocks: Iterator[Tensor]) -> Iterator[Tensor]:
+    """Draw the first block now, so that a method that draws none fails before a file is open."""
+    return chain([next(blocks)], blocks)
+
+
+def _large_formats_line() -> str:
+    """Line that says why there are no text formats."""
+    parquet = has_parquet()
+    way = "synthetic-*.parquet" if parquet else f"synthetic-*.npz ({INSTALL} for Parquet)"
+    return (
+        f"graphs of {MANY_EDGES:,} edges or more: {way}, and no text files "
+        "(the setting formats of ReleaseWriter asks for others)"
+    )

@@ -1,0 +1,360 @@
+"""Readers of releases. A release is data: its module names are never imported."""
+
+import json
+import sys
+import zipfile
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from lightning_dpg import __version__, methods
+from lightning_dpg.classes import find_class
+from lightning_dpg.errors import CommandError, Refusal
+from lightning_dpg.graph.attribute_arrays import restored
+from lightning_dpg.graph.attributes import NodeAttributes
+from lightning_dpg.graph.pair_space import PairSpace
+from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
+from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.release.card.topics import TOPICS
+from lightning_dpg.release.checksums import SUMS, digest, read_sums
+from lightning_dpg.release.earlier_releases import (
+    ADDED_TENSORS,
+    class_of_today,
+    settings_of_today,
+    tensors_of_today,
+)
+from lightning_dpg.release.name_tensor import with_names
+from lightning_dpg.release.release import NO_GUARANTEE, Release
+from lightning_dpg.release.writer import (
+    ATTRIBUTES,
+    GENERATOR,
+    LEARNER,
+    RECIPE,
+    SCHEMA_VERSION,
+    STATEMENT,
+)
+from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
+
+_FIELDS = {"method": str, "hparams": dict}
+_WRITTEN_BY = {GENERATOR: Synthesizer, LEARNER: GraphFeatureRelease}
+
+
+def open_release(folder: str | Path, method_class: type[PrivateModule] | None = None) -> Release:
+    """Open a release. No code that it names is run, but that of shipped methods.
+
+    Args:
+        folder: Folder of a release, or of a run with one.
+        method_class: Class of its method; by default the shipped or already imported class of the
+            recorded name.
+
+    Returns:
+        The open release; of one without a guarantee a line says so.
+
+    Raises:
+        CommandError: If there is no release, or if it is damaged or changed.
+
+    Example:
+        >>> import tempfile
+        >>> import lightning_dpg as dpg
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = dpg.fit("karate", "chung_lu", epsilon=1.0).save(f"{folder}/out")
+        ...     release = dpg.open_release(f"{folder}/out")
+        >>> release.sample(seed=0).num_nodes
+        34
+    """
+    path = released_tensors(Path(folder).expanduser())
+    _refuse_changes(path)
+    method = rebuild(path, _WRITTEN_BY[path.name], method_class)
+    if path.name == GENERATOR:
+        method.node_attributes = _attributes(path.with_name(ATTRIBUTES), method.node_names)
+    # The copy in the tensors is bound to them: it counts where privacy.json says something else.
+    statement = (read_recipe(path)[0].get("privacy") or {}) | _topics(path.with_name(STATEMENT))
+    if statement.get("epsilon") == "inf":
+        print(f"{path.parent}: {NO_GUARANTEE}", file=sys.stderr)
+    return Release(method, statement, path.parent, checksum=digest(path))
+
+
+def released_tensors(folder: Path) -> Path:
+    """Path of the tensors of a release.
+
+    Args:
+        folder: Folder of a release, or of a run with one.
+
+    Raises:
+        CommandError: If there is none.
+    """
+    for release in (folder / RELEASE, folder / NOT_PRIVATE, folder):
+        for name in _WRITTEN_BY:
+            if (release / name).is_file():
+                return release / name
+    runs = sorted(path.parent.parent for path in Path().glob(f"runs/*/*/*/{STATEMENT}"))
+    near = f"\nruns with a release here: {', '.join(map(str, runs[-3:]))}" if runs else ""
+    raise CommandError(f"{folder}: no {RELEASE}/{GENERATOR} in it{near}")
+
+
+def _topics(path: Path) -> dict[str, Any]:
+    """Topics of a ``privacy.json`` beside the statement; empty in releases of earlier versions."""
+    if not path.is_file():
+        return {}
+    _refuse_changes(path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CommandError(f"{path}: not JSON ({error})") from error
+    return {name: content[name] for name in TOPICS if isinstance(content, dict) and name in content}
+
+
+def _attributes(path: Path, nodes: list[str] | None) -> NodeAttributes | None:
+    """Public attributes of the nodes of a release; None if it has none."""
+    sums = path.with_name(SUMS)
+    if not path.is_file():
+        if sums.is_file() and path.name in read_sums(sums):
+            raise CommandError(f"{path}: missing, and {SUMS} has its checksum")
+        return None
+    _refuse_changes(path)
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            found, rows = restored(archive), archive["node_names"].tolist()
+    except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise CommandError(f"{path}: no attributes of nodes ({first_line(error)})") from error
+    if nodes != rows or len(rows) != len(found.x):
+        raise CommandError(f"{path}: its rows are not those of the nodes of the release")
+    return found
+
+
+def _refuse_changes(path: Path) -> None:
+    """Refuse a file that differs from its checksum, if the release has checksums."""
+    sums = path.with_name(SUMS)
+    if not sums.is_file():  # a release of an earlier version
+        return
+    if read_sums(sums).get(path.name) != digest(path):
+        raise CommandError(
+            f"{path}: not the file of which {SUMS} has the checksum\n"
+            f"see what else differs: python -m lightning_dpg verify {path.parent}\n"
+            "ask for the release again, or remove its checksums to draw from what is there"
+        )
+
+
+def read_recipe(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Read recipe and tensors of a release, and check the parts common to all methods.
+
+    Args:
+        path: File of the tensors.
+
+    Raises:
+        CommandError: If the file is damaged, or not part of a release.
+    """
+    path.open("rb").close()  # safetensors reports an unreadable file as missing
+    try:
+        with safe_open(path, framework="pt") as file:
+            text = (file.metadata() or {}).get(RECIPE, "")
+            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        recipe = with_names(json.loads(text), state)
+    except SafetensorError as error:
+        raise CommandError(f"{path} cannot be read: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"{path}: its metadata hold no recipe ({error})") from error
+    if isinstance(recipe, dict):
+        check_schema_version(path, recipe)
+    for field, kind in _FIELDS.items():
+        if not isinstance(recipe, dict) or not isinstance(recipe.get(field), kind):
+            raise CommandError(f"{path}: its recipe has no {field!r}, or one of another type")
+    _check_names(path, recipe)
+    for name, tensor in state.items():
+        _check_tensor(path, name, tensor)
+    return recipe, state
+
+
+def check_schema_version(path: Path, stated: dict[str, Any]) -> None:
+    """Refuse a recipe or a privacy statement of a later version.
+
+    Args:
+        path: Its file.
+        stated: The recipe or the statement; 0.1.0 recorded no version, which means 1.
+
+    Raises:
+        CommandError: If the version is unknown.
+    """
+    version = stated.get("schema_version", 1)
+    if type(version) is not int or version < 1:
+        raise CommandError(f"{path}: its schema_version is {version!r}, not a number from 1 on")
+    if version > SCHEMA_VERSION:
+        raise CommandError(
+            f"{path}: its schema_version is {version}, and lightning_dpg {__version__} reads up "
+            f"to {SCHEMA_VERSION}: install a newer lightning_dpg to open it"
+        )
+
+
+def imported(name: str) -> type[PrivateModule]:
+    """Import the user's method ``MODULE.CLASS``.
+
+    Raises:
+        CommandError: If there is none.
+    """
+    try:
+        found = find_class(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise CommandError(f"--method {name}: it cannot be imported ({error})") from error
+    if not (isinstance(found, type) and issubclass(found, PrivateModule)):
+        raise CommandError(f"--method {name}: not a method")
+    return found
+
+
+def is_shipped(name: str) -> bool:
+    """Whether a recipe names a shipped method."""
+    return _shipped(name) is not None
+
+
+def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None = None) -> Any:
+    """Rebuild the method of a release around its tensors.
+
+    Args:
+        path: File of the tensors.
+        expected: Class that the method must be one of.
+        method_class: Its class, if the caller knows it; by default the shipped or already imported
+            class of the recipe's name.
+
+    Raises:
+        CommandError: If there is no such class, or if recipe and tensors do not fit it.
+    """
+    recipe, state = read_recipe(path)
+    recipe = _of_today(recipe)
+    found = _find(path, recipe["method"]) if method_class is None else method_class
+    named = recipe["method"].rpartition(".")[2]
+    if found.__name__ != named:
+        raise CommandError(f"{path}: released by {named}, not by {found.__name__}")
+    if not issubclass(found, expected):
+        raise CommandError(f"{path}: {recipe['method']} is not a {expected.__name__}")
+    try:
+        method: Any = found(**recipe["hparams"])
+        state = tensors_of_today(state, method.state_dict())
+        if "kind" in recipe:
+            method.take_kind(*_kind(recipe, found))
+        method.load_released_state(state)
+        released = method.released_state()
+    except Exception as error:
+        said = f"its recipe does not rebuild {named} ({first_line(error)})"
+        raise CommandError(f"{path}: {said}") from error
+    if odd := sorted((released.keys() ^ state.keys()) - (ADDED_TENSORS - state.keys())):
+        kind = "lacks" if odd[0] in released else "has a foreign"
+        raise CommandError(f"{path}: {kind} tensor {odd[0]} for {named}")
+    for name, tensor in state.items():
+        wanted = released[name].dtype  # earlier versions wrote 64 bits in place of 32
+        if tensor.dtype not in (wanted, {torch.int32: torch.int64}.get(wanted)):
+            raise CommandError(f"{path}: {name} holds {tensor.dtype}, where {named} has {wanted}")
+    space = method.space if isinstance(method, Synthesizer) and "sizes" not in state else None
+    _check_ranges(path, recipe["hparams"], state, space)
+    method.node_names = recipe["node_names"]
+    return method
+
+
+def _kind(recipe: dict[str, Any], found: type[PrivateModule]) -> tuple[str, int | None]:
+    """Return kind and number of left nodes of a recipe, checked."""
+    kind, num_left, size = recipe["kind"], recipe.get("num_left"), recipe["hparams"]["num_nodes"]
+    if kind not in found.kinds:
+        raise Refusal(f"{found.__name__} has no graphs of kind {kind!r}")
+    if (kind == "bipartite") != (type(num_left) is int) or (num_left and not 0 < num_left < size):
+        raise Refusal(f"num_left is {num_left!r} for a graph of kind {kind}")
+    return kind, num_left
+
+
+def first_line(error: Exception) -> str:
+    """Kind and first line of an error."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # PyTorch names the class in the first line, and the fault in the second.
+    return f"{type(error).__name__}: {' '.join(lines[:2])}"[:300]
+
+
+def _of_today(recipe: dict[str, Any]) -> dict[str, Any]:
+    """Translate the names of version 0.1.0 in the recipe of a shipped method."""
+    package, _, name = recipe["method"].rpartition(".")
+    today = f"{package}.{class_of_today(name, recipe['hparams'])}"
+    shipped = _shipped(today)
+    if shipped is None:
+        return recipe
+    hparams = settings_of_today(recipe["hparams"], signature(shipped).parameters)
+    return recipe | {"method": today, "hparams": hparams}
+
+
+def _is_of_the_package(name: str) -> bool:
+    return name.startswith(f"{methods.__name__}.")
+
+
+def _shipped(name: str) -> type | None:
+    """Shipped class of a recipe's name, if any.
+
+    Recipes of 0.1.0 name the module of the class, which may have moved, so only its own name counts.
+    """
+    attribute = name.rpartition(".")[2]
+    is_shipped = _is_of_the_package(name) and attribute in methods.__all__
+    return getattr(methods, attribute) if is_shipped else None
+
+
+def _find(path: Path, name: str) -> type[PrivateModule]:
+    """Shipped class of a name, or class of an already imported module."""
+    module, _, attribute = name.rpartition(".")
+    # vars(): an attribute look-up may run code of a module, or import another one.
+    found = _shipped(name) or vars(sys.modules.get(module, object)).get(attribute)
+    if isinstance(found, type) and issubclass(found, PrivateModule):
+        return found
+    if _is_of_the_package(name):
+        raise CommandError(
+            f"{path}: lightning_dpg {__version__} has no method {attribute}\n"
+            "open it with the version of lightning_dpg that has written it"
+        )
+    raise CommandError(
+        f"{path}: {name} is not one of the shipped methods, and code that a release names is not "
+        f"run\nif you have this method and trust it: --method {name}, in Python method_class"
+    )
+
+
+def _check_names(path: Path, recipe: dict[str, Any]) -> None:
+    """Refuse incomplete node names before anything of their size is allocated."""
+    names, num_nodes = recipe.get("node_names"), recipe["hparams"].get("num_nodes")
+    if "node_names" not in recipe:
+        raise CommandError(f"{path}: its recipe has no 'node_names'")
+    if names is None:
+        return
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise CommandError(f"{path}: node_names of its recipe are no list of names")
+    if len(set(names)) < len(names):
+        raise CommandError(f"{path}: node_names of its recipe name a node twice")
+    if "num_nodes" in recipe["hparams"] and num_nodes != len(names):
+        raise CommandError(
+            f"{path}: num_nodes of its recipe is {num_nodes!r}, but there are {len(names)} node_names"
+        )
+
+
+def _check_tensor(path: Path, name: str, tensor: Tensor) -> None:
+    """Refuse values that no method releases; only single numbers may be infinite."""
+    if tensor.isnan().any() or (tensor.dim() and tensor.isinf().any()):
+        raise CommandError(f"{path}: its tensor {name} has values that are not finite")
+    if not tensor.is_floating_point() and (tensor < 0).any():
+        raise CommandError(f"{path}: its tensor {name} has values below 0")
+
+
+def _check_ranges(
+    path: Path, hparams: dict[str, Any], state: dict[str, Tensor], space: PairSpace | None
+) -> None:
+    """Refuse numbers of edges and degrees that are impossible in a simple graph."""
+    nodes = state.get("sizes", torch.tensor(hparams.get("num_nodes") or 0))
+    most = {"num_edges": nodes * (nodes - 1) // 2, "degrees": nodes - 1}
+    shapes = {"num_edges": nodes.shape, "degrees": (int(nodes),) if nodes.dim() == 0 else None}
+    if space is not None:
+        largest = torch.cat([torch.full((p.stop - p.start,), p.largest) for p in space.parts])
+        most = {"num_edges": torch.tensor(space.num_pairs), "degrees": largest}
+        shapes["degrees"] = (space.num_ends,)
+    for name, limit in most.items():
+        tensor = state.get(name)
+        if tensor is None:
+            continue
+        if tensor.shape != shapes[name]:
+            raise CommandError(f"{path}: its tensor {name} has the shape {tuple(tensor.shape)}")
+        if not tensor.is_floating_point() and (tensor > limit).any():
+            raise CommandError(f"{path}: its tensor {name} has values above {int(limit.max())}")

@@ -1,0 +1,329 @@
+"""An open release: synthetic graphs, scores of pairs or features, and the guarantee."""
+
+import html
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.attributes import LABELS, attributes_of
+from lightning_dpg.graph.pair_space import space_of
+from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
+from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.privacy.budget import digits_down, digits_up
+from lightning_dpg.release.checksums import SUMS, digest, files_of, write_sums
+from lightning_dpg.release.writer import GENERATOR, LEARNER, STATEMENT, write_folder
+
+NO_GUARANTEE = "NOT PRIVATE: these files have no guarantee and must stay with their owner"
+"""What is said of a release without protection."""
+_MARKS = (STATEMENT, GENERATOR, LEARNER)
+"""Files of which every release has one."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """An open release: everything here reads released tensors only, at no cost of privacy.
+
+    :func:`lightning_dpg.fit` and :func:`lightning_dpg.open_release` return it.
+
+    Attributes:
+        method: Method around its released tensors, of the class that was fitted.
+        statement: Content of ``privacy.json``; empty in a release without one.
+        folder: Folder of the files of the release; None if it was opened without one.
+        configuration: Configuration of the fit, if this process has made it. It belongs to the
+            owner, and :meth:`save` does not write it.
+        checksum: SHA-256 digest of the file of the tensors, when the release was opened.
+
+    Example:
+        >>> import lightning_dpg as dpg
+        >>> release = dpg.fit("karate", "chung_lu", epsilon=1.0)
+        >>> release.sample(seed=3).num_nodes
+        34
+        >>> release
+        Release of ChungLu: one graph of 34 nodes
+        edge-level (1, 0)-DP (add/remove one undirected edge), sum of pure epsilons accountant, ...
+        sample(seed), sample_many(n), to_networkx(seed), edge_score(pairs), save(folder)
+    """
+
+    method: Any
+    statement: dict[str, Any]
+    folder: Path | None = None
+    configuration: dict[str, Any] | None = None
+    checksum: str | None = None
+
+    @property
+    def guarantee(self) -> str:
+        """The guarantee in one sentence."""
+        return str(self.statement.get("guarantee", "none: the release states no guarantee."))
+
+    def sample(self, seed: int = 0) -> Data:
+        """Draw a synthetic graph.
+
+        Args:
+            seed: Public seed: equal seeds draw equal graphs.
+
+        Returns:
+            The graph, with ``edge_index`` in both directions and ``node_names``; where attributes of
+            nodes are public also with ``x``, ``attribute_names`` and ``y``, which all samples share.
+
+        Raises:
+            CommandError: If the method releases features of graphs, and draws none, or if the seed
+                is no whole number of 64 bits.
+        """
+        self._check_draws()
+        if not isinstance(seed, Integral) or not -(2**63) <= seed < 2**64:
+            raise CommandError(f"seed must be a whole number of 64 bits, got {seed!r:.60}")
+        with torch.no_grad():
+            graph: Data = self.method.eval().sample(torch.Generator().manual_seed(int(seed)))
+        return graph
+
+    def sample_many(self, n: int, seed: int = 0) -> list[Data]:
+        """Draw synthetic graphs.
+
+        Args:
+            n: Number of graphs.
+            seed: Public seed of the first graph; the next ones have the next seeds.
+
+        Returns:
+            The graphs, as those of :meth:`sample`.
+
+        Raises:
+            CommandError: If the method draws no graphs, or if ``n`` is below 1.
+        """
+        if not isinstance(n, Integral) or n < 1:
+            raise CommandError(f"n must be a positive whole number, got {n!r:.60}")
+        return [self.sample(number) for number in range(seed, seed + n)]
+
+    def to_networkx(self, seed: int = 0) -> nx.Graph:
+        """Draw a synthetic graph for networkx.
+
+        Args:
+            seed: Public seed, as for :meth:`sample`.
+
+        Returns:
+            A graph whose nodes are the names in the release, which are strings: a ``DiGraph`` of a
+            directed graph; the sides of a bipartite one are the node attribute ``bipartite``.
+            Attributes of nodes are those other than 0; ``graph.graph["node_default"]`` holds the
+            zeros.
+
+        Raises:
+            CommandError: If the method releases features of graphs, and draws none.
+        """
+        drawn = self.sample(seed)
+        space = space_of(drawn)
+        graph = nx.DiGraph() if space.kind == "directed" else nx.Graph()
+        graph.add_nodes_from(drawn.node_names)
+        _set_attributes(graph, drawn)
+        if space.num_left is not None:
+            sides = dict(zip(drawn.node_names, drawn.sides.tolist(), strict=True))
+            nx.set_node_attributes(graph, sides, "bipartite")
+        names = np.array(drawn.node_names, dtype=object)
+        graph.add_edges_from(names[space.edges(drawn).numpy()].tolist())
+        return graph
+
+    def edge_score(self, pairs: ArrayLike | Tensor) -> Tensor:
+        """Score pairs of nodes: a higher score means a likelier edge.
+
+        Args:
+            pairs: Pairs of node numbers, or pairs of node names, shape ``(P, 2)``.
+
+        Returns:
+            Scores of shape ``(P,)``.
+
+        Raises:
+            CommandError: If the method has no scores, or if a pair is no pair of its nodes.
+        """
+        self._check_draws()
+        numbers = self._numbers(pairs)
+        with torch.no_grad():
+            scores: Tensor = self.method.eval().score(numbers)
+        return scores
+
+    @property
+    def features(self) -> dict[str, NDArray[Any]]:
+        """Released features of each graph by name, as in ``features.npz``.
+
+        Raises:
+            CommandError: If the method draws graphs instead.
+        """
+        if not isinstance(self.method, GraphFeatureRelease):
+            raise CommandError(
+                f"{self._name} releases graphs, and no features of graphs\n"
+                "draw a graph with sample(seed)"
+            )
+        return self.method.released_arrays()
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Public labels of the graphs whose features were released, shape ``(G,)``.
+
+        Raises:
+            CommandError: If the method draws graphs instead.
+        """
+        return self.features["labels"]
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the complete release: graphs or features, tensors, statement, card and checksums.
+
+        Args:
+            folder: New or empty folder, or folder of a release, which is replaced.
+
+        Returns:
+            The folder.
+
+        Raises:
+            CommandError: If the folder holds anything but a release, if it cannot be written, or if
+                another release was written in place of this one.
+        """
+        source, target = self.folder, Path(folder).expanduser()
+        if source is None or not source.is_dir():
+            raise CommandError(f"{target}: the files of this release are no longer there to save")
+        tensors = [source / name for name in (GENERATOR, LEARNER) if (source / name).is_file()]
+        if [digest(path) for path in tensors] != [self.checksum]:
+            raise CommandError(f"{source}: the release in it was replaced since it was opened")
+        try:
+            refuse_foreign_folder(target)
+            if not (target.exists() and target.samefile(source)):
+                write_folder(target, lambda made: _copy(source, made))
+        except OSError as error:  # which names the folder that becomes the target
+            raise CommandError(
+                f"{str(target)[:100]}: it cannot be written ({error.strerror or error})\n"
+                "give a folder for which you have the right, on a disk with room"
+            ) from error
+        if self.statement.get("epsilon") == "inf":
+            print(f"{target}: {NO_GUARANTEE}", file=sys.stderr)
+        return target
+
+    def __repr__(self) -> str:
+        """Name the method, the guarantee, and what the release can do."""
+        draws = isinstance(self.method, Synthesizer)
+        calls = "sample(seed), sample_many(n), to_networkx(seed), edge_score(pairs)"
+        can = f"{calls if draws else 'features, labels'}, save(folder)"
+        return f"Release of {self._name}: {self._size()}\n{self.guarantee}\n{can}"
+
+    def _repr_html_(self) -> str:
+        """Show the guarantee and every read of the private graph in a notebook."""
+        head = f"Release of {self._name}: {self._size()}"
+        titles = "".join(f"<th>{title}</th>" for title in ("read", "mechanism", "cost", "steps"))
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in _cells(entry)) + "</tr>"
+            for entry in self.statement.get("entries", [])
+        )
+        return (
+            f"<div><p><b>{html.escape(head)}</b></p><p>{html.escape(self.guarantee)}</p>"
+            "<table><caption>Every read of the private data</caption>"
+            f"<thead><tr>{titles}</tr></thead><tbody>{rows}</tbody></table></div>"
+        )
+
+    @property
+    def _name(self) -> str:
+        return type(self.method).__name__
+
+    def _size(self) -> str:
+        """Public size of the data, in words."""
+        sizes = getattr(self.method, "sizes", None)
+        if sizes is not None:
+            return f"{len(sizes)} graphs of {int(sizes.sum())} nodes together"
+        return f"one graph of {self.method.hparams['num_nodes']} nodes"
+
+    def _check_draws(self) -> None:
+        if not isinstance(self.method, Synthesizer):
+            raise CommandError(
+                f"{self._name} releases features of graphs: it draws no graph and scores no pair\n"
+                "read them: release.features, release.labels"
+            )
+
+    def _numbers(self, pairs: ArrayLike | Tensor) -> Tensor:
+        """Numbers of the nodes of pairs, shape ``(P, 2)``."""
+        given = np.asarray(pairs)
+        if given.ndim != 2 or given.shape[1] != 2:
+            raise CommandError(f"pairs must have the shape (P, 2), got {given.shape}")
+        if given.dtype.kind in "UO":
+            given = _numbers_of(given, self.method.node_names or ())
+        if given.dtype.kind not in "iu":
+            raise CommandError(f"pairs must be node numbers or node names, got {given.dtype}")
+        last = self._num_nodes() - 1
+        if given.size and not 0 <= given.min() <= given.max() <= last:
+            odd = given[(given < 0) | (given > last)][0]
+            raise CommandError(f"pairs: there is no node {odd}, the numbers go from 0 to {last}")
+        return torch.as_tensor(given.astype(np.int64))
+
+    def _num_nodes(self) -> int:
+        sizes = getattr(self.method, "sizes", None)
+        return int(self.method.hparams["num_nodes"] if sizes is None else sizes.sum())
+
+
+def refuse_foreign_folder(folder: Path) -> None:
+    """Refuse to replace a folder that is no release.
+
+    Args:
+        folder: Place of a release that is to be written.
+
+    Raises:
+        CommandError: If it is a file, or a folder with other content than a release.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise CommandError(f"{folder}: a file, give a folder")
+    is_release = any((folder / name).is_file() for name in _MARKS)
+    if folder.is_dir() and any(folder.iterdir()) and not is_release:
+        raise CommandError(
+            f"{folder}: holds other files than a release, which are not replaced\ngive a new folder"
+        )
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy all files of a release, with checksums."""
+    names = files_of(source)
+    for name in (*names, *([SUMS] if (source / SUMS).is_file() else [])):
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source / name, target / name)
+    if not (target / SUMS).is_file():  # a release of an earlier version
+        write_sums(target)
+
+
+def _set_attributes(graph: nx.Graph, drawn: Data) -> None:
+    """Copy attributes of nodes to networkx, in the form in which it reads GraphML."""
+    attributes = attributes_of(drawn)
+    if attributes is None:
+        return
+    graph.graph["node_default"] = dict.fromkeys(attributes.names, 0.0)
+    rows, columns = attributes.x.nonzero(as_tuple=True)
+    cells = zip(rows.tolist(), columns.tolist(), attributes.x[rows, columns].tolist(), strict=True)
+    for row, column, value in cells:
+        graph.nodes[drawn.node_names[row]][attributes.names[column]] = value
+    if attributes.y is not None:
+        for name, label in zip(drawn.node_names, attributes.y.tolist(), strict=True):
+            if label >= 0:
+                graph.nodes[name][LABELS] = label
+
+
+def _numbers_of(pairs: NDArray[Any], names: Sequence[str]) -> NDArray[np.int64]:
+    """Replace node names by node numbers."""
+    number = {name: place for place, name in enumerate(names)}
+    if odd := [name for name in map(str, pairs.flatten()) if name not in number]:
+        raise CommandError(f"pairs: the release has no node named {odd[0]!r}")
+    numbers = [number[str(name)] for name in pairs.flatten()]
+    return np.array(numbers, dtype=np.int64).reshape(pairs.shape)
+
+
+def _cells(entry: dict[str, Any]) -> list[str]:
+    """Texts of an entry of the statement: read, mechanism, cost and steps."""
+    if entry["mechanism"] == "non_private":
+        cost = "no protection"
+    elif "noise_multiplier" in entry:
+        cost = f"noise multiplier {digits_down(float(entry['noise_multiplier']), 4)}"
+    else:
+        cost = f"epsilon {digits_up(float(entry['epsilon']), 4)}"
+        cost += f", delta {digits_up(float(entry['delta']), 4)}" if entry.get("delta") else ""
+    return [entry["name"], entry["mechanism"], cost, str(entry["steps"])]

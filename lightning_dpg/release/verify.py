@@ -1,0 +1,421 @@
+"""Checks of a release from its own files: checksums, epsilon, and agreement of its parts.
+
+A release of a shipped method is also compared with what the class itself says: the condition of its
+guarantee, its relation, and the plan of its settings at the stated epsilon. The plan is known up to
+what a run may change: a run that was stopped has fewer steps, and has spent less than its budget, which
+the statement does not name. So each read of the plan has to be there, by the same mechanism, and none may
+cost less than the plan at the stated epsilon. Left out are sensitivities, which may follow from released
+values, and noise that was solved for a number of steps.
+"""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import UndefinedError
+
+from lightning_dpg import __version__
+from lightning_dpg.errors import CommandError
+from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.privacy.budget import Budget, digits_down
+from lightning_dpg.privacy.events import Gaussian
+from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.second_opinion import OPACUS, SecondOpinion, second_opinion
+from lightning_dpg.release.card.pages import CARD, PAGE, in_markdown, pages
+from lightning_dpg.release.card.sentences import say
+from lightning_dpg.release.card.topics import TOPICS, parameters_of, statement_of
+from lightning_dpg.release.checksums import SUMS, digest, files_of, read_sums
+from lightning_dpg.release.reader import (
+    check_schema_version,
+    is_shipped,
+    read_recipe,
+    rebuild,
+    released_tensors,
+)
+from lightning_dpg.release.release import NO_GUARANTEE
+from lightning_dpg.release.statement import entries_of
+from lightning_dpg.release.writer import GENERATOR, STATEMENT
+
+# Stated epsilons have four digits after the point, rounded up.
+ROUNDING = 1e-4
+SEARCH = 2e-6  # relative tolerance of the search for the proved epsilon, twice
+_OF_PLAN = 1e-3  # relative tolerance of searches for noise
+# Statements have schema versions since tight epsilons are stated, and topics of a card since 3.
+TIGHT, WITH_TOPICS = 2, 3
+_INCOMPLETE = (
+    *(ValueError, TypeError, KeyError, AttributeError),
+    *(ArithmeticError, UndefinedError),  # of numbers that are too large, and of the card
+)
+
+
+def faults(release: Path, *, with_cards: bool = True) -> list[str]:
+    """Find all faults of a release; empty for a correct one.
+
+    Args:
+        release: Folder of the release.
+        with_cards: Whether the card has to be there, as a page too, and has to have checksums.
+    """
+    found = [*_faults_of_files(release), *_faults_of_statement(release, with_cards)]
+    if with_cards:
+        return found
+    allowed = (f"{CARD}: ", f"{PAGE}: ", f"{SUMS}: missing")
+    return [fault for fault in found if not fault.startswith(allowed)]
+
+
+def summary(release: Path) -> list[str]:
+    """Summarize the statement of a release without faults, as lines.
+
+    Args:
+        release: Folder of the release.
+    """
+    content = _content(release)
+    checked = f"{len(files_of(release))} files have their checksums"
+    count = len(content["entries"])
+    reads = "the read proves" if count == 1 else f"the {count} reads prove"
+    return [
+        *([] if is_old(release) else [checked]),
+        f"epsilon {content['epsilon']} is what {reads}",
+        *_opinion(content),
+        *_compared(content),
+        f"guarantee: {content['guarantee']}",
+    ]
+
+
+def warnings_of(release: Path) -> list[str]:
+    """What a reader of a release without faults has to know before all else, as lines.
+
+    Args:
+        release: Folder of the release.
+    """
+    content = _content(release)
+    path = released_tensors(release)
+    recipe, _ = read_recipe(path)
+    method = recipe["method"]
+    lines = [] if is_shipped(method) else [f"{method}: {say('product.not_shipped')}"]
+    if content["epsilon"] == "inf":
+        lines.append(NO_GUARANTEE)
+    if is_old(release):
+        lines.append(
+            "written by version 0.1.0, which wrote no checksums: nobody can tell whether its files "
+            "are as they were"
+        )
+    if content.get("schema_version", 1) < TIGHT and is_shipped(method):
+        condition = _rebuilt(path, content).condition()
+        if condition is not None:
+            lines.append(f"version 0.1.0 did not state that it holds only if {condition}")
+    return lines
+
+
+def is_old(release: Path) -> bool:
+    """Whether version 0.1.0 wrote a release, without checksums and often without a card.
+
+    Args:
+        release: Folder of the release.
+    """
+    try:
+        content = _content(release)
+        return not (release / SUMS).exists() and not has_topics(content) and _is_first(content)
+    except (OSError, *_INCOMPLETE):
+        return False
+
+
+def _is_first(content: dict[str, Any]) -> bool:
+    return content.get("schema_version", 1) == 1
+
+
+def _content(release: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
+    return content
+
+
+def _opinion(content: dict[str, Any]) -> list[str]:
+    """Say what opacus computes; nothing where it has no accountant."""
+    found = _second_opinion(content)
+    if found is None:
+        return []
+    remark = found.remark(float(content["epsilon"]))
+    return [f"epsilon by {OPACUS}: {found}", *([remark] if remark else [])]
+
+
+def _second_opinion(statement: dict[str, Any]) -> SecondOpinion | None:
+    return second_opinion(entries_of(statement), float(statement["delta"]))
+
+
+def _compared(content: dict[str, Any]) -> list[str]:
+    """Say how much of the card was compared; nothing for a release of an earlier version."""
+    if not has_topics(content):
+        return []
+    lines = []
+    made_by = content["administrative"]["card_lightning_dpg"]
+    if made_by == __version__:
+        lines.append(f"{CARD} and {PAGE} are the card of {STATEMENT}")
+    else:
+        lines.append(
+            f"{CARD} was written by version {made_by}: only guarantee and assumptions were compared"
+        )
+    written_by = content["administrative"]["lightning_dpg"]
+    if written_by != __version__:
+        version = "an earlier version" if written_by is None else f"version {written_by}"
+        lines.append(
+            f"the release was written by {version}: its reads were not compared with the plan of its "
+            "settings"
+        )
+    return lines
+
+
+def _faults_of_files(release: Path) -> Iterator[str]:
+    """Find files that are missing, additional or different from their checksums."""
+    if not (release / SUMS).is_file():
+        if not is_old(release):
+            yield f"{SUMS}: missing: no file can be checked"
+        return
+    try:
+        sums = read_sums(release / SUMS)
+    except ValueError as error:
+        yield str(error)
+        return
+    found = files_of(release)
+    for name in sorted({*sums, *found}):
+        if name not in found:
+            yield f"{name}: missing"
+        elif name not in sums:
+            yield f"{name}: additional, {SUMS} has no checksum of it"
+        elif digest(release / name) != sums[name]:
+            yield f"{name}: changed, it does not have its checksum"
+
+
+def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
+    """Find contradictions between privacy.json, its own entries, the card and the tensors."""
+    try:
+        content = _content(release)
+        statement = statement_of(content)
+        check_schema_version(Path(STATEMENT), statement)
+        proved = _proved(statement)
+        opinion = _second_opinion(statement)
+        stated = float(statement["epsilon"])
+        sentence, assumptions = statement["guarantee"], list(statement["assumptions"])
+        if wrong := [text for text in (sentence, *assumptions) if not isinstance(text, str)]:
+            raise TypeError(f"{wrong[0]!r} is no text")
+        claim = f"({stated:.15g}, {statement['delta']:.15g})-DP"
+        earlier = f"({stated:g}, {statement['delta']:g})-DP"  # up to version 0.1.0
+    except FileNotFoundError:
+        yield f"{STATEMENT}: missing"
+        return
+    except CommandError as error:
+        yield str(error)
+        return
+    except _INCOMPLETE as error:
+        yield f"{STATEMENT}: no privacy statement ({type(error).__name__}: {error})"
+        return
+    # An earlier version may have stated more than the current sharper accounting proves.
+    is_ours = statement.get("schema_version", 1) >= TIGHT
+    if not stated >= proved * (1 - SEARCH) - ROUNDING:
+        yield f"{STATEMENT}: states epsilon {stated:g}, but its entries prove no less than {proved:g}"
+    elif is_ours and math.isfinite(stated) and stated > proved + 2 * ROUNDING:
+        yield f"{STATEMENT}: states epsilon {stated:g}, but its entries prove {proved:g}"
+    if opinion is not None and opinion.lower_bound() > stated + ROUNDING:
+        yield (
+            f"{STATEMENT}: states epsilon {stated:g}, but by {OPACUS} its entries cost "
+            f"{digits_down(opinion.lower_bound(), 4)} or more"
+        )
+    claim = claim if math.isfinite(stated) else "none: "
+    if claim not in sentence and earlier not in sentence:
+        yield f"{STATEMENT}: its guarantee does not say {claim!r}"
+    yield from _faults_of_condition(statement, sentence)
+    if has_topics(content):
+        yield from _faults_of_topics(content, opinion)
+    if with_cards:
+        if not (_is_first(content) and not has_topics(content) and not (release / CARD).exists()):
+            yield from _faults_of_card(release / CARD, sentence, assumptions)
+        yield from _faults_of_pages(release, content)
+    yield from _faults_of_tensors(release, content)
+
+
+def _faults_of_condition(statement: dict[str, Any], sentence: str) -> Iterator[str]:
+    """Find a condition that the sentence of the guarantee does not have, or has alone."""
+    condition = statement.get("condition")
+    if bool(statement.get("conditional")) != (condition is not None):
+        yield f"{STATEMENT}: it does not say whether its guarantee has a condition"
+    if condition is not None and f"-DP if {condition} (" not in sentence:
+        yield f"{STATEMENT}: its guarantee does not say its condition"
+    elif condition is None and "-DP if " in sentence:
+        yield f"{STATEMENT}: its guarantee has a condition that the statement lacks"
+
+
+def _proved(statement: dict[str, Any]) -> float:
+    """Epsilon that the entries of a statement prove at its delta."""
+    ledger = PrivacyLedger(Relation(statement["relation"]))
+    entries = entries_of(statement)
+    ledger.load_state_dict(
+        {"relation": ledger.relation.value, "entries": [entry.to_dict() for entry in entries]}
+    )
+    if ledger.reasons or not entries:
+        return math.inf
+    return ledger.headline(float(statement["delta"]))[0]
+
+
+def _faults_of_card(path: Path, sentence: str, assumptions: list[str]) -> Iterator[str]:
+    if not path.is_file():
+        yield f"{path.name}: missing"
+        return
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    said = [line.removeprefix("Guarantee: ") for line in lines if line.startswith("Guarantee: ")]
+    if said not in ([sentence], [in_markdown(sentence)]):
+        yield f"{path.name}: its guarantee is not that of privacy.json"
+    yield from (
+        f"{path.name}: does not say what is assumed: {assumption}"
+        for assumption in assumptions
+        if not {f"- {assumption}", f"- {in_markdown(assumption)}"} & {*lines}
+    )
+
+
+def has_topics(content: dict[str, Any]) -> bool:
+    """Whether a ``privacy.json`` has to have topics, or has some of them."""
+    return content.get("schema_version", 1) >= WITH_TOPICS or not content.keys().isdisjoint(TOPICS)
+
+
+def _faults_of_topics(content: dict[str, Any], opinion: SecondOpinion | None) -> Iterator[str]:
+    """Find contradictions between the statement and the topics."""
+    try:
+        parameters, assumed = content["privacy_parameters"], content["exposure"]
+        if parameters != parameters | parameters_of(content):
+            yield f"{STATEMENT}: its privacy_parameters are not those of its epsilon and delta"
+        if assumed["unprotected_quantities"] != content["assumptions"]:
+            yield f"{STATEMENT}: its unprotected_quantities are not its assumptions"
+        recorded = content["accounting"].get("second_opinion")
+        if recorded is not None and recorded["by"] == OPACUS:  # another version may say otherwise
+            on_card = SecondOpinion(recorded["rdp"], recorded["prv"], recorded["is_part"])
+            if opinion is None or not on_card.is_near(opinion):
+                yield f"{STATEMENT}: it says {on_card} by {OPACUS}, which computes {opinion}"
+        pages(content)
+    except _INCOMPLETE as error:
+        missing = [topic for topic in TOPICS if topic not in content]
+        said = f"no {missing[0]}" if missing else f"{type(error).__name__}: {error}"
+        yield f"{STATEMENT}: its topics are incomplete ({said})"
+
+
+def _faults_of_pages(release: Path, content: dict[str, Any]) -> Iterator[str]:
+    """Find formats of the card that are missing, or are not those of the topics."""
+    try:
+        expected = pages(content)
+        made_by = content["administrative"]["card_lightning_dpg"]
+    except _INCOMPLETE:  # topics that are incomplete have been named
+        return
+    if not (release / PAGE).is_file():
+        yield f"{PAGE}: missing"
+    for name, kind in ((CARD, "card"), (PAGE, "page")):
+        # Another version may have other words for the same content.
+        path = release / name
+        if made_by == __version__ and path.is_file() and path.read_text("utf-8") != expected[name]:
+            yield f"{STATEMENT}: the {kind} of this content is not the {kind} in the folder"
+
+
+def _faults_of_tensors(release: Path, content: dict[str, Any]) -> Iterator[str]:
+    statement = statement_of(content)
+    try:
+        path = released_tensors(release)
+    except CommandError:
+        yield f"{GENERATOR}: missing"
+        return
+    try:
+        recipe, _ = read_recipe(path)
+        shipped = is_shipped(recipe["method"])
+        method = _rebuilt(path, statement) if shipped else None
+    except CommandError as error:
+        yield str(error).splitlines()[0].removeprefix(f"{release}/")
+        return
+    if recipe.get("privacy") != statement:
+        yield f"{path.name}: its privacy statement is not that of privacy.json"
+    if recipe["method"].rpartition(".")[2] != statement.get("method"):
+        yield f"{path.name}: its method is {recipe['method']}, not that of privacy.json"
+    about = content.get("administrative")
+    if isinstance(about, dict) and about.get("method") != recipe["method"]:
+        yield f"{STATEMENT}: its settings are of {about.get('method')}, not of {recipe['method']}"
+    if isinstance(about, dict) and about.get("shipped", shipped) is not shipped:
+        yield f"{STATEMENT}: it is wrong on whether the method is one of lightning_dpg"
+    if method is not None:
+        is_of_today = isinstance(about, dict) and about.get("lightning_dpg") == __version__
+        try:
+            yield from list(_faults_by_the_method(method, statement, is_of_today))
+        except (*_INCOMPLETE, RuntimeError) as error:  # of settings that no run had
+            name = type(method).__name__
+            yield f"{STATEMENT}: {name} has no plan at its epsilon ({type(error).__name__}: {error})"
+
+
+def _rebuilt(path: Path, statement: dict[str, Any]) -> PrivateModule:
+    """The method of a release, held to the stated budget, on which a condition may depend."""
+    method: PrivateModule = rebuild(path, PrivateModule)
+    method.ledger.budget = Budget(float(statement["epsilon"]), float(statement["delta"]))
+    return method
+
+
+def _faults_by_the_method(
+    method: PrivateModule, statement: dict[str, Any], is_of_today: bool
+) -> Iterator[str]:
+    """Find what a statement says otherwise than the class of its method.
+
+    Args:
+        method: The method, rebuilt.
+        statement: The statement.
+        is_of_today: Whether this version wrote the release: other ones may word a condition in
+            another way, and may plan other reads.
+    """
+    name, relation = type(method).__name__, method.relation.value
+    if statement["relation"] != relation:
+        yield (
+            f"{STATEMENT}: its relation is {statement['relation']}, and that of {name} with these "
+            f"settings is {relation}"
+        )
+        return
+    if statement["epsilon"] == "inf":
+        return
+    condition, stated = method.condition(), statement.get("condition")
+    if condition is not None and stated is None and statement.get("schema_version", 1) >= TIGHT:
+        yield f"{STATEMENT}: it lacks the condition of {name}: the guarantee holds only if {condition}"
+    elif is_of_today and stated != condition and stated is not None:
+        says = "has none" if condition is None else f"says: {condition}"
+        yield f"{STATEMENT}: its condition is not that of {name}, which {says}"
+    if is_of_today:
+        budget = Budget(float(statement["epsilon"]), float(statement["delta"]))
+        yield from _faults_by_the_plan(method, entries_of(statement), budget)
+
+
+def _faults_by_the_plan(
+    method: PrivateModule, entries: Sequence[LedgerEntry], budget: Budget
+) -> Iterator[str]:
+    """Find entries that the plan of the settings does not have, and reads that lack or cost less."""
+    booked, steps = Counter[str](), 0
+    for entry in entries:
+        booked[entry.key] += entry.steps
+        steps = max(steps, booked[entry.key] if isinstance(entry.event, Gaussian) else 0)
+    name = type(method).__name__
+    plan = {entry.key: entry for entry in method.plan(budget, 0)}
+    training = set[str]()
+    if plan.keys() != booked.keys():
+        before = plan
+        plan = {entry.key: entry for entry in method.plan(budget, max(steps, 1))}
+        training = plan.keys() - before.keys()
+    for key in sorted(booked.keys() - plan.keys()):
+        yield f"{STATEMENT}: it has a read {key!r} that {name} with these settings does not make"
+    for key in sorted(plan.keys() - booked.keys() - training):
+        yield f"{STATEMENT}: it lacks the read {key!r} that {name} with these settings makes"
+    is_solved = method.hparams.get("noise_multiplier") == "auto"
+    for entry in entries:
+        planned = plan.get(entry.key)
+        if planned is None:
+            continue
+        event, least = entry.event, planned.event
+        kind = (event.mechanism, entry.record, event.sample_rate)
+        if kind != (least.mechanism, planned.record, least.sample_rate):
+            yield f"{STATEMENT}: its read {entry.key!r} is of another kind than {name} makes it"
+            continue
+        is_cheaper = event.pure_epsilon < least.pure_epsilon * (1 - _OF_PLAN)
+        is_cheaper |= event.total_delta < least.total_delta * (1 - _OF_PLAN)
+        if not (is_solved and entry.key in training):
+            is_cheaper |= event.squared_mu < least.squared_mu * (1 - _OF_PLAN)
+        may_stop = method.is_trained and isinstance(event, Gaussian)
+        if is_cheaper or (booked[entry.key] < planned.steps and not may_stop):
+            yield f"{STATEMENT}: its read {entry.key!r} costs less than {name} plans at its epsilon"

@@ -1,0 +1,164 @@
+"""The files of a release: generator, attributes, statement, card and checksums."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from safetensors.torch import save
+
+from lightning_dpg.errors import Refusal
+from lightning_dpg.formats.parquet import write_attribute_table
+from lightning_dpg.formats.whole_files import naming_full_disk
+from lightning_dpg.interfaces import KindOfRecords, PublishesAttributes, Rebuilt, Released
+from lightning_dpg.release.card.evaluations import Findings
+from lightning_dpg.release.card.pages import nonprivate_page, pages
+from lightning_dpg.release.checksums import write_sums
+from lightning_dpg.release.graph_files import Format
+from lightning_dpg.release.name_tensor import put_names
+
+GENERATOR = "generator.safetensors"
+LEARNER = "learner.safetensors"
+KEY = "node_names.csv"
+"""Key file of numbers and node names, in the run folder and outside of the release."""
+FEATURES = "features.npz"
+ATTRIBUTE_TABLE = "node_attributes.parquet"
+ATTRIBUTES = "node_attributes.npz"
+"""Public attributes of the nodes of a release, which has synthetic graphs. They are a file of their
+own: the file of the tensors stays what the method has released, earlier versions open a release
+without looking at them, and a bag of words is sparse, which tensors there are not."""
+STATEMENT = "privacy.json"
+NONPRIVATE_CARD = "nonprivate-card.html"
+"""Page beside the release with results of audits and attacks that read the private graph."""
+CONFIGURATION = "config.yaml"
+SCHEMA_VERSION = 3
+"""Version of the recipe and of the statement: 3 has topics; 0.1.0 states none, meaning 1."""
+RECIPE = "lightning_dpg"
+"""Metadata key of the method, its hyperparameters, node names, and privacy."""
+
+
+def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
+    """Write a folder that appears complete or not at all, in place of an older one."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        made = scratch / "new"
+        made.mkdir()
+        with naming_full_disk(folder, made):
+            fill(made)
+        if folder.exists():
+            folder.rename(scratch / "old")
+        made.rename(folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def write_card(content: dict[str, Any], folder: Path) -> None:
+    """Write ``privacy.json``, the card in all formats, and the checksums of the whole release.
+
+    Args:
+        content: Statement and topics.
+        folder: The release.
+    """
+    write_statement(content, folder)
+    for name, text in pages(content).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    write_sums(folder)
+
+
+def write_nonprivate_card(content: dict[str, Any], found: Findings, folder: Path) -> None:
+    """Write results that read the private graph into the run folder, if there are any."""
+    if found.private:
+        page = folder / NONPRIVATE_CARD
+        page.write_text(nonprivate_page(content, found.private), encoding="utf-8")
+        print(f"card with private results, for you only: {page}")
+
+
+def today() -> str:
+    """The day, year first, by universal time; that of ``SOURCE_DATE_EPOCH`` if it is set.
+
+    Raises:
+        Refusal: If the variable is no number of seconds.
+    """
+    seconds = os.environ.get("SOURCE_DATE_EPOCH")
+    if seconds and not seconds.isdecimal():
+        raise Refusal(f"SOURCE_DATE_EPOCH must be a number of seconds, got {seconds!r}")
+    now = datetime.fromtimestamp(int(seconds), UTC) if seconds else datetime.now(UTC)
+    return now.date().isoformat()
+
+
+def plain_settings(method: Released) -> dict[str, Any]:
+    """Hyperparameters of a method, without those by which the command line made the object."""
+    # Lightning's own keys start with "_".
+    return {key: value for key, value in method.hparams.items() if not key.startswith("_")}
+
+
+def check_settings(method: Released) -> None:
+    """Refuse hyperparameters that the files of a release cannot hold.
+
+    Args:
+        method: The method.
+
+    Raises:
+        MisconfigurationException: If one is no plain value.
+    """
+    for name, value in plain_settings(method).items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise MisconfigurationException(
+                f"{type(method).__name__}: {name} is no plain value ({error})\n"
+                "a release holds numbers, texts, and lists or mappings of them"
+            ) from error
+
+
+def save_generator(method: Rebuilt, statement: dict[str, Any], path: Path) -> None:
+    """Write the released tensors and the metadata that rebuild the method around them."""
+    tensors = {
+        name: tensor.detach().cpu().contiguous().clone()
+        for name, tensor in method.released_state().items()
+    }
+    check_settings(method)
+    recipe = {
+        "schema_version": SCHEMA_VERSION,
+        "method": type(method).public_path(),
+        "hparams": plain_settings(method),
+    }
+    put_names(method.node_names, recipe, tensors)
+    recipe["privacy"] = statement
+    if isinstance(method, KindOfRecords) and method.kind != "undirected":
+        recipe |= {"kind": method.kind, "num_left": method.num_left}
+    text = json.dumps(recipe, allow_nan=False)
+    # One key: safetensors writes several in random order, and equal releases would differ.
+    # Written by Python: safetensors would make the file readable by its owner only.
+    path.write_bytes(save(tensors, metadata={RECIPE: text}))
+
+
+def write_attributes(
+    method: Rebuilt, folder: Path, formats: Sequence[Format] | None = None
+) -> None:
+    """Write the public attributes of the nodes into a release, if there are any."""
+    attributes = method.attribute_arrays() if isinstance(method, PublishesAttributes) else {}
+    if attributes:
+        names = np.array(method.node_names)
+        np.savez_compressed(folder / ATTRIBUTES, node_names=names, **attributes)
+    if attributes and "parquet" in (formats or ()):
+        with (folder / ATTRIBUTE_TABLE).open("wb") as file:
+            write_attribute_table(list(method.node_names or []), attributes, file)
+
+
+def with_version(statement: dict[str, Any]) -> dict[str, Any]:
+    """A statement with the version of its form."""
+    return {"schema_version": SCHEMA_VERSION, **statement}
+
+
+def write_statement(statement: dict[str, Any], folder: Path) -> None:
+    """Write ``privacy.json`` into a folder."""
+    text = json.dumps(statement, indent=2, allow_nan=False)
+    (folder / STATEMENT).write_text(text + "\n", encoding="utf-8")

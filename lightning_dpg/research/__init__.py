@@ -1,0 +1,1 @@
+"""Methods that no user is told to take: studies and negative results."""

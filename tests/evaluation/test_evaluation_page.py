@@ -1,0 +1,238 @@
+"""The page of ``evaluate`` holds the numbers of the table, works offline, and escapes all names."""
+
+import base64
+import html
+import json
+import re
+from functools import cache
+
+import matplotlib.style
+import networkx as nx
+import numpy as np
+import pytest
+from markupsafe import escape
+
+from lightning_dpg.evaluation.evaluate import Evaluation, evaluate
+from lightning_dpg.evaluation.page import MAX_SHOWN, count_close
+from lightning_dpg.formats.io import from_networkx
+from lightning_dpg.metrics import communities, functional
+from lightning_dpg.metrics.glossary import GLOSSARY
+from lightning_dpg.metrics.queries import QUERIES, Answer, profile
+from lightning_dpg.pages.charts import Axis, Series, line_chart, node_link
+from lightning_dpg.pages.pictures import (
+    by_community,
+    clustering_curve,
+    community_curve,
+    community_matrix,
+    distance_curve,
+    ranked,
+)
+
+EVIL = "</script><script>console.error('evil')</script><img src=x>{{LEAD}}"
+KARATE = nx.karate_club_graph()
+PROBE = """
+<script>
+addEventListener("load", () => {
+  document.querySelectorAll("details").forEach((box) => { box.open = true; });
+  const seen = {
+    width: [document.scrollingElement.scrollWidth, innerWidth],
+    loaded: performance.getEntriesByType("resource").map((entry) => entry.name).filter((name) => !name.startsWith("data:")),
+    unnamed: [...document.querySelectorAll("svg[role=img], img, summary, a")].filter((node) => !(node.getAttribute("aria-label") || node.alt || node.textContent.trim())).length,
+    regions: [...document.querySelectorAll(".scroll")].every((box) => box.tabIndex === 0),
+  };
+  if (parent === window) document.body.dataset.seen = JSON.stringify(seen);
+  else parent.postMessage(JSON.stringify(seen), "*");
+});
+</script>
+"""
+
+
+@cache
+def evaluation():
+    """Karate with hostile names beside a rewired copy, which has a guarantee, and les_miserables."""
+    real = nx.relabel_nodes(KARATE, {0: EVIL})
+    rewired = nx.relabel_nodes(nx.gnm_random_graph(34, 80, seed=2), {0: EVIL})
+    found = evaluate(real, [rewired, nx.les_miserables_graph()])
+    first, second = found.measured
+    named = (
+        first._replace(name=f"runs/{EVIL}.npz", guarantee="edge-level (1, 0)-DP & more"),
+        second,
+    )
+    return Evaluation(EVIL, found.real, named)
+
+
+@pytest.fixture
+def page(tmp_path):
+    evaluation().to_html(tmp_path / "page.html")
+    return (tmp_path / "page.html").read_text()
+
+
+def downloads(page):
+    """The files behind the links of a page, by their names."""
+    links = re.findall(r'download="([^"]*)" href="data:[^"]*;base64,([^"]*)"', page)
+    return {name: base64.b64decode(content).decode() for name, content in links}
+
+
+def test_numbers_are_those_of_json_csv_and_table(page, tmp_path):
+    found = evaluation()
+    files = downloads(page)
+    assert files["evaluation.json"] == found.to_json()
+    found.to_csv(tmp_path / "out.csv")
+    assert files["evaluation.csv"].encode() == (tmp_path / "out.csv").read_bytes()
+    rows = re.findall(r'<tr data-query="(\w+)">(.*?)</tr>', page)
+    assert sorted(name for name, _ in rows) == sorted(QUERIES * 2)
+    content = json.loads(files["evaluation.json"])["graphs"]
+    for number, (name, row) in enumerate(rows):
+        answer = content[number // len(QUERIES)]["queries"][name]
+        cells = re.findall(r"<td[^>]*>([^<&]*)", row)
+        for shown, key in zip(cells, ("real", "synthetic", "error"), strict=True):
+            expected = answer[key]
+            if expected is None:
+                assert shown == "-"
+            else:
+                assert float(shown.replace(",", "")) == pytest.approx(expected, rel=5e-3, abs=5e-4)
+        assert str(escape(GLOSSARY[name].text)) in row
+        assert ("↑" in row) == (GLOSSARY[name].better == "higher")
+
+
+def test_guarantee_is_said_or_its_absence(page):
+    assert "Not private." in page
+    assert "<strong>edge-level (1, 0)-DP &amp; more</strong>" in page
+    assert "No statement was given" in page
+
+
+def test_hostile_names_are_text_and_nothing_is_loaded(page):
+    assert EVIL not in page
+    assert str(escape(EVIL)) in page
+    assert "<title>&lt;/script&gt;&lt;script&gt;" in page  # of a node
+    markup = re.sub(r"&\w+;", "", page)
+    assert not re.search(
+        r'\b(src|href)="(?!data:|#m)|url\(|@import|fetch\(|XMLHttp|WebSocket', markup
+    )
+    assert "default-src 'none'" in page
+    assert page.count("<script") == 1
+
+
+@pytest.mark.parametrize("name", ["probe.html", "narrow.html"])
+def test_in_a_browser(page, tmp_path, probed, name):
+    seen = probed(tmp_path, page, PROBE, name)
+    assert seen["width"][0] <= seen["width"][1]
+    assert name != "narrow.html" or seen["width"][1] == 360
+    assert seen["loaded"] == []
+    assert seen["unnamed"] == 0
+    assert seen["regions"]
+
+
+def test_large_graphs_are_matrices_and_few_of_many_are_drawn():
+    graph = from_networkx(nx.barabasi_albert_graph(320, 2, seed=0))
+    found = evaluate(graph, graph)
+    many = Evaluation("real", found.real, found.measured * (MAX_SHOWN + 3))
+    content = many.to_html_text()
+    assert content.count("<img ") == MAX_SHOWN + 1
+    assert "<circle" not in content
+    assert content.count('<details class="block"') == MAX_SHOWN + 3
+
+
+def test_sampled_figures_and_those_left_out_are_said_on_the_page(monkeypatch):
+    monkeypatch.setattr(functional, "EXACT_PATHS", 100)
+    monkeypatch.setattr(communities, "MANY_EDGES", 100)
+    graph = from_networkx(nx.gnm_random_graph(320, 1500, seed=0))
+    found = evaluate(graph, graph)
+    closed = "triangles, global_clustering, avg_clustering, cluster"
+    for content in (found.to_html_text(), found._repr_html_(), str(found)):
+        text = html.unescape(content)
+        assert f"sampled (standard errors in the notes): {closed}" in text
+        assert "pip install 'lightning_dpg[fast]'): community_nmi, modularity" in text
+    for content in (found.to_html_text(), found.to_json(), str(found)):
+        assert "real and synthetic: 1,000,000 wedges sampled, standard errors " in content
+
+
+def test_summary_for_notebooks_is_short_and_escaped():
+    content = evaluation()._repr_html_()
+    assert EVIL not in content
+    assert "<script" not in content
+    assert content.count("<tr><th style") == 2 * len(QUERIES)
+    assert "not private" in content
+    assert len(content) < 30_000
+
+
+def test_an_evaluation_shows_its_tables_in_a_terminal():
+    assert repr(evaluation()) == str(evaluation())
+
+
+def test_close_is_an_error_to_a_tenth_or_an_agreement_from_nine_tenths():
+    scores = {"max_degree": 0.1, "gini": 0.11, "degree_cosine": 0.9, "wedges": float("nan")}
+    answers = {name: Answer(1.0, 1.0, score) for name, score in scores.items()}
+    assert count_close(answers, "degrees") == (2, 3)
+    assert count_close(answers, "paths") == (0, 0)
+
+
+def test_distributions_against_networkx():
+    graph = nx.barabasi_albert_graph(80, 3, seed=1)
+    graph.add_edges_from((u, v) for u, v in nx.gnm_random_graph(80, 60, seed=3).edges)
+    measured = profile(from_networkx(graph))
+    lengths = dict(nx.all_pairs_shortest_path_length(graph))
+    distances = [d for u in graph for v, d in lengths[u].items() if u != v]
+    for distance, share in distance_curve(measured):
+        assert share == pytest.approx(np.mean(np.array(distances) == distance))
+    clustering = nx.clustering(graph)
+    curve = clustering_curve(measured)
+    alone = {d for _, d in graph.degree if d < 5}  # these degrees have bins of their own
+    for degree in alone:
+        mean = np.mean([clustering[n] for n, d in graph.degree if d == degree])
+        assert dict(curve)[degree] == pytest.approx(mean)
+    sizes = [size for _, size in community_curve(measured)]
+    assert sum(sizes) == 80
+    assert sizes == sorted(sizes, reverse=True)
+    order = by_community(measured)
+    assert sorted(order) == list(range(80))
+    assert (np.diff(ranked(measured.communities)[order]) >= 0).all()
+
+
+def test_equal_communities_are_a_diagonal():
+    measured = profile(from_networkx(nx.planted_partition_graph(4, 20, 0.8, 0.01, seed=0)))
+    shuffled = measured._replace(communities=np.array([2, 0, 3, 1])[measured.communities])
+    picture = community_matrix(measured, shuffled, np.ones(80, dtype=bool))
+    places = re.findall(r'd="M (\d+) (\d+) [^"]*" style="fill: var\(--s0\)"', picture)
+    assert [(int(x), int(y)) for x, y in places] == [(24 * k, 24 * k) for k in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("points", "is_log"),
+    [([], False), ([(1, 1)], True), ([(1, 0), (2, 0)], False), ([(0.001, 5), (1e6, 7e7)], True)],
+)
+def test_charts_stay_in_their_frame(points, is_log):
+    picture = line_chart([Series("real", points)], "t", Axis("x", is_log), Axis("y", is_log))
+    assert "nan" not in picture
+    assert "inf" not in picture
+    drawn = r'd="([^"]*)" style="[^"]*stroke: var\(--real\); stroke-width: 2'
+    dots = r'<use x="([^"]*)" y="([^"]*)" style="fill: var\(--real\)'
+    lines = [line.replace("M", "L").split("L")[1:] for line in re.findall(drawn, picture)]
+    places = [tuple(map(float, place.split())) for line in lines for place in line]
+    places += [(float(x), float(y)) for x, y in re.findall(dots, picture)]
+    assert len(places) == (2 if len(points) == 1 else len(points))  # a point alone is a dot as well
+    assert all(46 <= x <= 343 and 10 <= y <= 190 for x, y in places)
+
+
+def test_charts_are_the_same_in_any_style_of_a_user_and_have_text_and_colors_of_the_page():
+    series = [Series("real", [(1, 2), (3, 4)]), Series("a", [(1, 1)], "s1")]
+    first = line_chart(series, "<t>", Axis("x"), Axis("y"))
+    with matplotlib.style.context(["dark_background", {"savefig.bbox": "tight"}]):
+        assert line_chart(series, "<t>", Axis("x"), Axis("y")) == first
+    assert 'aria-label="&lt;t&gt;: real, a; y by x"' in first
+    assert ">y by x</text>" in first and ">3</text>" in first
+    assert not re.search("#[0-9a-f]{3}|font|<style|<!--|date", first.replace('href="#m', ""))
+    assert {"var(--real)", "var(--s1)", "var(--faint)"} <= {*re.findall(r"var\([^)]*\)", first)}
+
+
+def test_names_under_the_pointer_are_texts_that_no_number_or_color_changes():
+    names = ["<b>#1d5fae 0.123456", "bell \x07 & $x$"]
+    places, edges = np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[0, 1]])
+    picture = node_link(places, edges, np.array([0, 9]), names, "t")
+    assert re.findall("<title>(.*?)</title>", picture) == [
+        "&lt;b&gt;#1d5fae 0.123456",
+        "bell \x07 &amp; $x$",
+    ]
+    assert re.findall(r"fill: (var\(--s\d\))", picture) == ["var(--s0)", "var(--s1)"]
+    links = set(re.findall('href="#([^"]*)"', picture))
+    assert links == set(re.findall(r'\sid="([^"]*)"', picture))

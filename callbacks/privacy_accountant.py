@@ -13,13 +13,13 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.book.errors import BookError
 from lightning_dpg.callbacks.booking import NO_BOOK, BookedRun, book_url, reserve, whole_plan
-from lightning_dpg.callbacks.journal import JOURNAL, journal_beside, open_journal, replay
 from lightning_dpg.callbacks.nonprivate import withhold_nonprivate
 from lightning_dpg.errors import Refusal
 from lightning_dpg.interfaces import Released
 from lightning_dpg.preflight import check_loaders, check_new, check_released, check_setup
 from lightning_dpg.preflight.trainer import check_loader
 from lightning_dpg.privacy.events import Gaussian
+from lightning_dpg.privacy.journal import JOURNAL, journal_beside, open_journal, replay
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger
 from lightning_dpg.release.card.facts import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
 from lightning_dpg.release.statement import full_sentence, privacy_statement

@@ -4,10 +4,10 @@ import pytest
 import yaml
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.callbacks.journal import JOURNAL
 from lightning_dpg.main import main
 from lightning_dpg.privacy.composition import costs
 from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.journal import JOURNAL
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from tests.test_ddp import CONFIG, PROBE, start
 

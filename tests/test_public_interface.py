@@ -46,7 +46,7 @@ def test_the_import_brings_no_torch_and_shows_all_names():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[0] == "[] True"
-    assert set(dpg.__all__) < set(dir(dpg))
+    assert dpg.__all__ == dir(dpg)
     with pytest.raises(AttributeError, match="no attribute 'fitt'"):
         _ = dpg.fitt
 

@@ -9,8 +9,8 @@ import torch
 from pytorch_lightning import LightningDataModule
 
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.callbacks.journal import journal_state
 from lightning_dpg.errors import CommandError
+from lightning_dpg.privacy.journal import journal_state
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 
 _UNREADABLE = (

@@ -210,14 +210,14 @@ def group_options(command: str) -> dict[str, Any]:
     lightning = importlib.util.find_spec("pytorch_lightning")
     assert lightning is not None and lightning.origin is not None  # a dependency of the package
     trainer = classes_of(Path(lightning.origin).parent / "trainer" / "trainer.py")["Trainer"]
-    callbacks = source_folder("callbacks")
-    accountant = classes_of(callbacks / "privacy_accountant.py")["PrivacyAccountant"]
-    card = classes_of(callbacks / "card" / "texts.py")["Card"]
+    accountant = classes_of(source_folder("callbacks") / "privacy_accountant.py")
+    card = classes_of(source_folder("release") / "card" / "texts.py")
     command_line = (source_folder("cli") / "private_cli.py").read_text(encoding="utf-8")
     ours = re.findall(r'parser\.add_argument\(\s*"--([\w.-]+)"', command_line)
     options: dict[str, Any] = dict.fromkeys((*_FLAGS, *_GROUPS, *_CLASSES, *ours), Any)
     options["seed_everything"] = bool | int
-    for group, cls in zip(_GROUPS, (trainer, accountant, card), strict=True):
+    classes = (trainer, accountant["PrivacyAccountant"], card["Card"])
+    for group, cls in zip(_GROUPS, classes, strict=True):
         options |= {f"{group}.{name}": kind for name, kind in _parameters([cls]).items()}
     own = _parameters([trainer], command).items()
     return options | {name: kind for name, kind in own if name not in _NO_OPTIONS}

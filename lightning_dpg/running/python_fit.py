@@ -20,7 +20,6 @@ from pytorch_lightning.loggers import CSVLogger, WandbLogger
 from pytorch_lightning.utilities.seed import isolate_rng
 
 from lightning_dpg.callbacks import Card, PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
-from lightning_dpg.callbacks.journal import JOURNAL
 from lightning_dpg.cli.ends import spent_so_far, spent_too_early
 from lightning_dpg.cli.loggers import (
     TrackingMode,
@@ -36,6 +35,7 @@ from lightning_dpg.errors import CommandError, is_interrupt
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.preflight import preflight
 from lightning_dpg.preflight.typed_trainer import typed
+from lightning_dpg.privacy.journal import JOURNAL
 from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.release import Release, refuse_foreign_folder
 from lightning_dpg.release.writer import check_settings

@@ -8,7 +8,7 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.callbacks.journal import JOURNAL, open_journal
+from lightning_dpg.privacy.journal import JOURNAL, open_journal
 from lightning_dpg.privacy.ledger import JournalOfTwoRuns, PrivacyLedger
 from tests.callbacks.test_privacy_accountant import (
     Killed,

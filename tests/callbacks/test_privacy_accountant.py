@@ -14,7 +14,6 @@ from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.callbacks.journal import JOURNAL
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule
 from lightning_dpg.methods import (
     ChungLu,
@@ -28,6 +27,7 @@ from lightning_dpg.preflight.budget import check_delta
 from lightning_dpg.preflight.trainer import check_selection, check_settings
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Gaussian, Pure
+from lightning_dpg.privacy.journal import JOURNAL
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonSampler

@@ -15,6 +15,7 @@ from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import pay
 from lightning_dpg.release.card.reads import _place, _proof_names, expected_error, read_of
+from lightning_dpg.running.method_list import method_files
 from tests import entries
 from tests.cards import card_of, entry, statement
 
@@ -152,7 +153,7 @@ def test_errors_without_a_closed_form_are_left_out():
 
 def test_each_proof_that_a_method_names_has_its_file():
     named = {"cost_of_piecewise", "cost_of_reports", "amplified_epsilon", "drawn_epsilon"}
-    for path in (SOURCES / "methods").rglob("*.py"):
+    for path in method_files():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Name) and node.id.endswith("_sensitivity"):
                 named |= {*_proof_names(node.id)}

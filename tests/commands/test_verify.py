@@ -18,11 +18,11 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.main import main
 from lightning_dpg.methods import BlockSampler, ChungLu, DPNetGAN
 from lightning_dpg.privacy.second_opinion import second_opinion
+from lightning_dpg.release import verify as verification
 from lightning_dpg.release.card.topics import statement_of
 from lightning_dpg.release.checksums import write_sums
 from lightning_dpg.release.statement import entries_of
 from lightning_dpg.release.writer import RECIPE, write_card
-from lightning_dpg.running import verification
 from tests.training import quiet_trainer
 
 SMALL = {"latent_dim": 4, "generator_dim": 8, "critic_dim": 8, "embedding_dim": 8}

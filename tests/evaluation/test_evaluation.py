@@ -7,9 +7,9 @@ import json
 import networkx as nx
 import pytest
 
-from lightning_dpg.benchmark import evaluation
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError
+from lightning_dpg.evaluation import evaluate as evaluation
 from lightning_dpg.evaluation.evaluate import evaluate, release_folder
 from lightning_dpg.evaluation.measured import cell
 from lightning_dpg.formats.io import from_networkx, write_graph

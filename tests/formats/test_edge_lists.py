@@ -13,8 +13,8 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from lightning_dpg.formats import integer_lists
 from lightning_dpg.formats.io import GraphFormatError, read, read_graph, write_graph
-from lightning_dpg.graph import integer_lists
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 
 EDGES = [("C-1", "C-2"), ("C-2", "C-10"), ("C-10", "C-3")]

@@ -23,8 +23,8 @@ from lightning_dpg.methods import (
     DPGGANAsPublished,
     DPGVAEAsPublished,
 )
-from lightning_dpg.methods.graph_set.graph_vae import dp_graph_vae
 from lightning_dpg.metrics.functional import triangles
+from lightning_dpg.papers.yang2021 import dp_graph_vae
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch

@@ -11,8 +11,8 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.methods.graph_set import graphrnn
 from lightning_dpg.metrics.functional import triangles
+from lightning_dpg.papers.yang2021 import graphrnn
 from lightning_dpg.papers.yang2021.graphrnn import GraphRNN
 from tests.training import quiet_trainer
 

@@ -24,8 +24,8 @@ from lightning_dpg.graph.dendrogram import (
 )
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods import HRG, GaussianHRG
-from lightning_dpg.methods.single_graph import dendrogram_chain
 from lightning_dpg.metrics.communities import louvain, normalized_mutual_information
+from lightning_dpg.papers.xiao2014 import dendrogram_chain
 from lightning_dpg.papers.xiao2014.dendrogram_chain import least_steps_per_node
 from lightning_dpg.privacy.ledger import (
     Budget,

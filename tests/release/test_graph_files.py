@@ -8,12 +8,14 @@ import pytest
 import torch
 from pytorch_lightning.loggers import CSVLogger
 
-from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter, graph_files
+from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.evaluation.evaluate import evaluate_graphs
+from lightning_dpg.formats import io
 from lightning_dpg.formats.io import read_graph
-from lightning_dpg.graph import expected_degrees, io
+from lightning_dpg.graph import expected_degrees
 from lightning_dpg.methods import BTER, ChungLu
+from lightning_dpg.release import graph_files
 from lightning_dpg.release.graph_files import FORMATS, formats_of_size
 from lightning_dpg.release.reader import open_release
 from tests.training import quiet_trainer

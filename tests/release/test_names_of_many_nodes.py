@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import lightning_dpg as dpg
-from lightning_dpg.graph import name_tensor
+from lightning_dpg.release import name_tensor
 
 
 def released(folder):

@@ -16,7 +16,6 @@ from lightning_dpg.graph.block_rates import fewer_degrees, true_links
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.label_blocks import GroupedLabels, independent_blocks
 from lightning_dpg.methods import BlockSampler
-from lightning_dpg.methods.single_graph import label_groups
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.guard import flip_rate, guard_epsilon, guarded
 from lightning_dpg.privacy.label_sampling import sample_labels
@@ -24,6 +23,7 @@ from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import label_utility_sensitivity
 from lightning_dpg.release.statement import privacy_statement
+from lightning_dpg.research import label_groups
 from tests.scoring import scored
 from tests.training import release_edges
 

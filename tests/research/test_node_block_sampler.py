@@ -10,11 +10,11 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods import NodeBlockSampler
-from lightning_dpg.methods.single_graph import label_groups
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.release.card.reads import read_of
 from lightning_dpg.release.statement import privacy_statement
+from lightning_dpg.research import label_groups
 from lightning_dpg.research.label_groups import label_law
 from tests.scoring import scored
 from tests.training import quiet_trainer, release_edges

@@ -65,6 +65,9 @@ if TYPE_CHECKING:
     from lightning_dpg.papers.yang2021.graph_vae_as_published import (
         DPGGANAsPublished as DPGGANAsPublished,
     )
+    from lightning_dpg.papers.yang2021.graph_vae_as_published import (
+        DPGVAEAsPublished as DPGVAEAsPublished,
+    )
     from lightning_dpg.papers.yang2021.graphrnn import GraphRNN as GraphRNN
     from lightning_dpg.papers.zhang2020.privcom import PrivCom as PrivCom
     from lightning_dpg.papers.zhang2020.privcom_as_published import (

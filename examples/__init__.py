@@ -1,1 +1,1 @@
-"""Notebooks that show the Python interface; ``python -m examples`` runs them and stores outputs."""
+"""Notebooks of the Python interface, which ``python -m examples`` runs; federated averaging."""

@@ -1,15 +1,24 @@
-"""The notebooks in examples/ run, and are stored as they ran."""
+"""The examples run, and notebooks are stored as they ran."""
 
 import json
 import re
+import socket
+import subprocess
+import sys
 
 import nbformat
 import pandas as pd
 import pytest
+import torch
 from nbformat.v4 import new_code_cell, new_notebook, new_output
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 import lightning_dpg as dpg
 from examples.running import executed, notebooks
+from lightning_dpg.papers.jin2022.clients import weighted_update
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
+from lightning_dpg.privacy.ledger import PrivacyLedger
+from lightning_dpg.privacy.sensitivity import client_update_sensitivity
 
 ABSOLUTE = re.compile(r"(?<![\w.:/~])/(?:home|opt|private|root|tmp|usr|Users|var|work)/\S+")
 LARGEST = 300_000  # bytes that a code host shows at once
@@ -113,3 +122,64 @@ def test_a_notebook_runs(path, tmp_path):
 
 def test_there_is_a_check_of_each_notebook():
     assert [path.stem[0] for path in notebooks()] == sorted(CHECKS)
+
+
+OVER_FLOWER = """
+import math, sys, torch
+from examples.federated_with_flower import train
+from lightning_dpg.privacy.budget import Budget
+
+encoder, ledger = train(Budget(math.inf, 1e-5), rounds=2, address=sys.argv[1])
+steps = sum(entry.steps for entry in ledger.entries)
+torch.save({"steps": steps, "encoder": encoder.state_dict()}, sys.argv[2])
+"""
+
+
+@pytest.mark.slow
+def test_clients_over_flower_train_the_weights_of_one_process(tmp_path):
+    pytest.importorskip("flwr")
+    from examples import federated_with_flower as example
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    # In a process of its own, since Flower's server takes over the signals of its process.
+    command = [sys.executable, "-c", OVER_FLOWER, address, str(tmp_path / "run.pt")]
+    subprocess.run(command, check=True, timeout=300)
+    run = torch.load(tmp_path / "run.pt")
+    clients, network = [example.client(number) for number in range(3)], example.encoder()
+    start = parameters_to_vector(network.parameters()).detach()
+    for _ in range(2):
+        total = weighted_update(network, clients, example.TRAINING)
+        weights = parameters_to_vector(network.parameters()) + total.float()
+        vector_to_parameters(weights, network.parameters())
+    assert run["steps"] == 2
+    trained = example.encoder()
+    trained.load_state_dict(run["encoder"])
+    alone, apart = (parameters_to_vector(each.parameters()) for each in (network, trained))
+    assert (alone - start).abs().max() > 0.01
+    torch.testing.assert_close(apart, alone, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_the_server_over_flower_adds_noise_and_pays():
+    pytest.importorskip("flwr")
+    from flwr.common import Code, FitRes, Status, ndarrays_to_parameters
+
+    from examples import federated_with_flower as example
+
+    read = LedgerEntry.proved(
+        *("client_updates", "sum of client updates", Gaussian(2.0), client_update_sensitivity),
+        *(1.0, 67 / 200),
+        relation=Relation.LOCAL_GRAPH,
+    )
+    server = example.PrivateSum(read, PrivacyLedger(Relation.LOCAL_GRAPH))
+    start = server.weights
+    zeros = ndarrays_to_parameters([torch.zeros(len(start), dtype=torch.double).numpy()])
+    answer = None, FitRes(Status(Code.OK, ""), zeros, 1, {})
+    assert server.aggregate_fit(1, [answer] * 2, [ValueError("one is missing")]) == (None, {})
+    assert not server.ledger.entries and server.weights is start
+    server.aggregate_fit(1, [answer] * 3, [])
+    assert [entry.steps for entry in server.ledger.entries] == [1]
+    spread = float((server.weights - start).std())
+    assert spread == pytest.approx(2.0 * 2 * 67 / 200, rel=5 / len(start) ** 0.5)

@@ -1,4 +1,4 @@
-"""What version 0.1.0 called the parts of a release, and what they are called today.
+"""What earlier versions called the parts of a release, and what they are called today.
 
 Keys of its ledger entries are in ``privacy/entry_keys.py``.
 """
@@ -34,7 +34,7 @@ _SETTINGS: dict[str, str | None] = {
     **dict.fromkeys(("count_epsilon", "count_share", "aggregation_share", "public_pairs")),
     **dict.fromkeys(("degree_share", "encoder", "report_epsilon", "reports_per_row", "max_nodes")),
     **dict.fromkeys(("max_update_norm", "weights_share", "shares", "paper_epsilon", "sampling")),
-    **dict.fromkeys(("sample_rate", "num_samples")),
+    **dict.fromkeys(("sample_rate", "num_samples", "flower_processes")),
 }
 """Settings that some classes no longer have, with their names today; None if they are gone."""
 

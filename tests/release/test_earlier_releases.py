@@ -57,7 +57,7 @@ KERNEL = {
     [
         (
             "LDPGromovWasserstein",
-            GROMOV | {"weights": "trained"},
+            GROMOV | {"weights": "trained", "flower_processes": 2},
             "GromovWassersteinFeatures",
             {"encoder": "gin", "report_epsilon": 5.0, "reports_per_row": 2, "seed": 3},
         ),

@@ -1,6 +1,5 @@
 """Shared parts of Gromov-Wasserstein releases: encoder, training, and comparison of graphs."""
 
-import copy
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -8,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 
@@ -20,24 +18,18 @@ from lightning_dpg.metrics.kernel_svm import clip_spectrum
 from lightning_dpg.nn.node_encoders import GCN, GIN, NodeEncoder
 from lightning_dpg.nn.resized_buffers import before_loading, resize_on_loading
 from lightning_dpg.papers.jin2022.clients import (
-    ClientTrainer,
-    LocalClients,
+    Client,
     LocalTraining,
     build_clients,
     draw_train_mask,
     partition_dirichlet,
+    weighted_update,
 )
 from lightning_dpg.papers.jin2022.comparison import (
     comparison_scores,
     row_spaces,
 )
-from lightning_dpg.papers.jin2022.flower import (
-    FlowerClients,
-    StopClients,
-    check_installed,
-)
 from lightning_dpg.papers.jin2022.inputs import node_inputs, num_features
-from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, NonPrivate
 
 UPDATES = "client_updates", "sum of client updates"
@@ -58,7 +50,7 @@ class GromovWassersteinRelease(GraphFeatureRelease):
     Processes share the clients.
 
     A subclass has the settings ``weights, rounds, num_clients, concentration, local_epochs,
-    learning_rate, proximal, train_fraction, seed, flower_processes, width`` and ``distance``.
+    learning_rate, proximal, train_fraction, seed, width`` and ``distance``.
 
     Attributes:
         network: The encoder; None before ``fit`` or the loading of a release.
@@ -72,7 +64,6 @@ class GromovWassersteinRelease(GraphFeatureRelease):
     constraints: ClassVar[Constraints] = {
         **dict.fromkeys(("width", "hops", "rounds", "num_clients", "local_epochs"), at_least(1)),
         **dict.fromkeys(("weights_share", "train_fraction"), SHARE),
-        "flower_processes": at_least(0),
     }
 
     def __init__(self) -> None:
@@ -88,7 +79,7 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         self.register_buffer("discrepancies", torch.empty(0, dtype=torch.double))
         resize_on_loading(self, "train_mask", "discrepancies")
         before_loading(self, _build_encoder)
-        self._clients: ClientTrainer | None = None
+        self._clients: list[Client] | None = None
 
     def encoder_factory(self) -> Callable[[int, int, int], NodeEncoder]:
         """Encoder factory: (num_features, embedding_dim, num_classes) -> NodeEncoder."""
@@ -145,21 +136,12 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         """Rounds of the whole run; 0 without training."""
         return 0 if self.hparams["weights"] == "random" else int(self.hparams["rounds"])
 
-    def settle_training(self, trained: str, *, is_deep: bool = False) -> None:
-        """Check the settings of the training, and choose the default learning rate.
+    def settle_training(self, *, is_deep: bool = False) -> None:
+        """Choose who optimizes, and the default learning rate.
 
         Args:
-            trained: The value of ``weights`` that trains.
             is_deep: Whether the encoder is deep, which takes a smaller learning rate.
-
-        Raises:
-            MisconfigurationException: If processes are asked for that have nothing to train.
         """
-        if self.hparams["flower_processes"] and self.hparams["weights"] == "random":
-            raise MisconfigurationException(
-                "flower_processes train the encoder, which weights: random does not: set weights "
-                f"to {trained}"
-            )
         self.automatic_optimization = self.hparams["weights"] == "random"
         if self.hparams["learning_rate"] is None:
             self.hparams["learning_rate"] = 0.001 if is_deep else 0.003
@@ -167,12 +149,6 @@ class GromovWassersteinRelease(GraphFeatureRelease):
     def batch_request(self) -> BatchRequest:
         """Request all records in each round, and at least one step, which makes the release."""
         return BatchRequest("all", steps_per_epoch=max(self.num_rounds, 1))
-
-    def check_budget(self, budget: Budget, steps: int = 1) -> None:
-        """Also refuse Flower if it is not installed."""
-        super().check_budget(budget, steps)
-        if self.hparams["flower_processes"]:
-            check_installed()
 
     def setup(self, stage: str) -> None:
         """Build the encoder for the public widths of features and labels."""
@@ -198,17 +174,11 @@ class GromovWassersteinRelease(GraphFeatureRelease):
             return None
         return torch.optim.SGD(self.network.parameters(), lr=1.0)
 
-    def configure_callbacks(self) -> list[Callback]:
-        """Stop the client processes however the run ends."""
-        stops = [StopClients(self.shut_down)] if self.hparams["flower_processes"] else []
-        return [*super().configure_callbacks(), *stops]
-
     def on_fit_start(self) -> None:
         """Copy the public facts of the data, and draw the training graphs of the encoder."""
         super().on_fit_start()
         self.train_mask = torch.zeros(len(self.sizes), dtype=torch.bool, device=self.device)
         if self.num_rounds:
-            self._check_processes()
             self._check_labels()
             fraction = self.hparams["train_fraction"]
             chosen = draw_train_mask(self.labels.cpu(), fraction, self.hparams["seed"])
@@ -230,7 +200,7 @@ class GromovWassersteinRelease(GraphFeatureRelease):
             self._make_round(batch)
         if self.rounds_made < self.num_rounds:
             return
-        self.shut_down()
+        self._clients = None
         super().training_step(batch, batch_idx)
         if not len(self.discrepancies):
             # One process compares the graphs for all processes.
@@ -288,12 +258,6 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         names = ("discrepancies", "train_mask")
         return super().released_arrays() | {n: getattr(self, n).cpu().numpy() for n in names}
 
-    def shut_down(self) -> None:
-        """Stop the clients, and their processes if there are any."""
-        if self._clients is not None:
-            self._clients.close()
-            self._clients = None
-
     def local_training(self) -> LocalTraining:
         """Settings of the training of each client in a round."""
         h = self.hparams
@@ -307,20 +271,12 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         settings = (h["num_clients"], h["concentration"], h["seed"])
         return partition_dirichlet(self.labels.cpu(), self.train_mask.cpu(), *settings)
 
-    def _check_processes(self) -> None:
-        """Refuse client processes beside those of Lightning."""
-        if self.hparams["flower_processes"] and self.trainer.world_size > 1:
-            raise MisconfigurationException(
-                "flower_processes takes one process of Lightning, whose clients have their own: "
-                "set trainer.devices to 1"
-            )
-
     def _make_round(self, records: GraphSetRecords) -> None:
         """Train all clients for one round, and take the server's step."""
         network = self._encoder()
         if self._clients is None:
-            self._clients = self._client_trainer(records)
-        total = self._clients.weighted_update(network)
+            self._clients = self._own_clients(records)
+        total = weighted_update(network, self._clients, self.local_training())
         if self.trainer.world_size > 1:
             total = total.to(self.device)
             torch.distributed.all_reduce(total)
@@ -333,21 +289,12 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         optimizer.step()
         self.rounds_made += 1
 
-    def _client_trainer(self, records: GraphSetRecords) -> ClientTrainer:
-        """Start the clients: the share of this process, or all of them in separate processes."""
-        processes = self.hparams["flower_processes"]
+    def _own_clients(self, records: GraphSetRecords) -> list[Client]:
+        """Build the clients that this process trains: all of them, or its share."""
         inputs, edges = self.encoder_inputs(records)
-        device = torch.device("cpu") if processes else self.device
-        labels = self.labels.cpu()
-        clients = build_clients(
-            self.client_parts(), inputs, edges, records.graph_of, labels, device
-        )
-        if processes:
-            shares = [clients[number::processes] for number in range(processes)]
-            copied = copy.deepcopy(self._encoder()).cpu()
-            return FlowerClients(shares, copied, self.local_training())
-        mine = clients[self.global_rank :: self.trainer.world_size]
-        return LocalClients(mine, self.local_training())
+        parts, labels = self.client_parts(), self.labels.cpu()
+        clients = build_clients(parts, inputs, edges, records.graph_of, labels, self.device)
+        return clients[self.global_rank :: self.trainer.world_size]
 
     def _encoder(self) -> NodeEncoder:
         if self.network is None:

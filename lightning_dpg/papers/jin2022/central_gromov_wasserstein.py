@@ -66,8 +66,6 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
         proximal: Weight of the term of FedProx; 0 is FedAvg.
         train_fraction: Fraction of the graphs of each label that train the encoder.
         seed: Public seed of the training graphs and of their division among clients.
-        flower_processes: Processes of clients, which talk to the server over Flower, an extra; 0
-            trains clients one after another, or in the processes of Lightning.
     """
 
     repeats_edges: ClassVar[bool] = False  # the sensitivity of its sums is that of one edge
@@ -87,11 +85,10 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
         proximal: float = 0.0,
         train_fraction: float = 0.5,
         seed: int = 0,
-        flower_processes: int = 0,
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        self.settle_training("trained")
+        self.settle_training()
         self.rows: Tensor
         self.register_buffer("rows", torch.empty(0))
         resize_on_loading(self, "rows")

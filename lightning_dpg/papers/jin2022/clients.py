@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -39,36 +39,6 @@ class Client(NamedTuple):
     """Labels of its graphs (public), shape ``(G,)``."""
     weight: float
     """Share of its graphs among those of all clients (public)."""
-
-
-class ClientTrainer(Protocol):
-    """Interface to all clients, which train for one round at a time."""
-
-    def weighted_update(self, network: NodeEncoder) -> Tensor:
-        """Sum of the clients' updates, each times its weight (private)."""
-
-    def close(self) -> None:
-        """Release processes and connections."""
-
-
-class LocalClients:
-    """Clients that train one after another in this process.
-
-    Args:
-        clients: The clients.
-        training: Settings of their training.
-    """
-
-    def __init__(self, clients: Sequence[Client], training: LocalTraining) -> None:
-        self._clients = clients
-        self._training = training
-
-    def weighted_update(self, network: NodeEncoder) -> Tensor:
-        """Sum of the clients' updates, each times its weight (private)."""
-        return weighted_update(network, self._clients, self._training)
-
-    def close(self) -> None:
-        """Do nothing: no process was started."""
 
 
 def draw_train_mask(labels: Tensor, fraction: float, seed: int) -> Tensor:

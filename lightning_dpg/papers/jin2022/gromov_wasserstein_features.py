@@ -50,8 +50,6 @@ class GromovWassersteinFeatures(GromovWassersteinRelease):
         proximal: Weight of the term of FedProx; 0 is FedAvg.
         train_fraction: Fraction of the graphs of each label that train the encoder.
         seed: Public seed of the training graphs and of their division among clients.
-        flower_processes: Processes of clients, which talk to the server over Flower, an extra; 0
-            trains clients one after another, or in the processes of Lightning.
     """
 
     relation = Relation.LOCAL_GRAPH
@@ -74,11 +72,10 @@ class GromovWassersteinFeatures(GromovWassersteinRelease):
         proximal: float = 0.0,
         train_fraction: float = 0.5,
         seed: int = 0,
-        flower_processes: int = 0,
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        self.settle_training("trained", is_deep=encoder == "gin")
+        self.settle_training(is_deep=encoder == "gin")
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the unprotected updates of all rounds, and the exact rows or their reports."""

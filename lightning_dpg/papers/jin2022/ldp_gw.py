@@ -86,8 +86,6 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
         weights_share: Share of epsilon for the rounds of ``weights: private``.
         train_fraction: Fraction of the graphs of each label that train the encoder.
         seed: Public seed of the training graphs and of their division among clients.
-        flower_processes: Processes of clients, which talk to the server over Flower, an extra; 0
-            trains clients one after another, or in the processes of Lightning.
     """
 
     relation = Relation.LOCAL_GRAPH
@@ -112,11 +110,10 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
         weights_share: float = 0.5,
         train_fraction: float = 0.5,
         seed: int = 0,
-        flower_processes: int = 0,
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        self.settle_training("private", is_deep=encoder == "gin")
+        self.settle_training(is_deep=encoder == "gin")
         self.update_noise: Tensor
         self.register_buffer("update_noise", torch.tensor(0.0, dtype=torch.double))
 

@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 from lightning_dpg.benchmark.evaluation_page import page, summary
 from lightning_dpg.benchmark.measured import NOT_PRIVATE, Measured, table
 from lightning_dpg.benchmark.node_evaluation import NamedGraph, NodeEvaluation, evaluate_nodes
+from lightning_dpg.budget_book import log_reading
 from lightning_dpg.callbacks.graph_files import FORMATS
 from lightning_dpg.callbacks.release_writer import FEATURES, GENERATOR, STATEMENT
 from lightning_dpg.errors import CommandError
@@ -27,8 +28,8 @@ from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.kind_queries import compare_kinds
 from lightning_dpg.metrics.queries import Answer, Comparison, Profile
 from lightning_dpg.run_folder import release_in
+from lightning_dpg.running.contents import contents_of_graph
 from lightning_dpg.running.graph_arguments import load
-from lightning_dpg.running.measurement import contents_of_graph, log_reading
 from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.release import Release
 from lightning_dpg.running.releases import read_recipe

@@ -11,17 +11,17 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from lightning_dpg.book.errors import BookError
-from lightning_dpg.callbacks.booking import NO_BOOK, BookedRun, book_url, reserve, whole_plan
+from lightning_dpg.budget_book import NO_BOOK, names_book, reserve
 from lightning_dpg.callbacks.nonprivate import withhold_nonprivate
-from lightning_dpg.errors import Refusal
-from lightning_dpg.interfaces import Released
+from lightning_dpg.errors import BookError, Refusal
+from lightning_dpg.interfaces import Account, Released
 from lightning_dpg.preflight import check_loaders, check_new, check_released, check_setup
 from lightning_dpg.preflight.trainer import check_loader
 from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.journal import JOURNAL, journal_beside, open_journal, replay
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger
 from lightning_dpg.release.card.facts import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
+from lightning_dpg.release.checksums import SUMS, digest
 from lightning_dpg.release.statement import full_sentence, privacy_statement
 from lightning_dpg.run_folder import release_in
 
@@ -75,7 +75,7 @@ class PrivacyAccountant(Callback):
         self.book = book
         self.dataset = dataset
         self.passed: tuple[Trainer, Released] | None = None
-        self._booked: BookedRun | None = None
+        self._booked: Account | None = None
         self._statement: dict[str, Any] | None = None
 
     @property
@@ -174,16 +174,21 @@ class PrivacyAccountant(Callback):
     def _reserve(self, trainer: Trainer, method: Released, previous: Path | None) -> None:
         """Reserve the whole plan in the budget book, if there is one; rank 0 alone writes there."""
         self._booked, method.ledger.account = None, None
-        url = book_url(self.book, self.dataset)
-        if url is None:
+        if not names_book(self.book, self.dataset):
             return
         steps = 1 if trainer.predicting else trainer.estimated_stepping_batches
-        plan, lost = whole_plan(method, steps, self.lost_steps or 0), self._lost(method)
         folder, refused = trainer.log_dir, ""  # asks all ranks
         if trainer.is_global_zero:
             try:
                 self._booked = reserve(
-                    url, self.dataset, trainer, method, plan, previous, folder, lost
+                    self.book,
+                    self.dataset,
+                    trainer,
+                    method,
+                    steps,
+                    self.lost_steps or 0,
+                    previous,
+                    folder,
                 )
                 method.ledger.account = self._booked.record
             except BookError as error:
@@ -209,7 +214,8 @@ class PrivacyAccountant(Callback):
         """Give back what the run has not released, and say what is left for others."""
         folder = trainer.log_dir if stage == "fit" else None  # asks all ranks
         if self._booked is not None:
-            release = None if folder is None else release_in(Path(folder))
+            sums = None if folder is None else release_in(Path(folder)) / SUMS
+            release = digest(sums) if sums is not None and sums.is_file() else None
             if line := self._booked.close("ended", release):
                 print(line)
             pl_module.ledger.account = None  # type: ignore[union-attr]  # of a method

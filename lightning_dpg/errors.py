@@ -40,6 +40,10 @@ class CommandError(Refusal):
     """A refused command or call; the Python interface raises no other kind of refusal."""
 
 
+class BookError(CommandError):
+    """A budget book that cannot be used; the message names the way out."""
+
+
 def explain(error: Exception) -> str | None:
     """Text for the user, or None for a fault of the program, for which a traceback helps more."""
     if isinstance(error, OSError):

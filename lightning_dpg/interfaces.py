@@ -369,6 +369,27 @@ class KeepsBudget(Protocol):
         """Budget of the run."""
 
 
+class Account(Protocol):
+    """A run in a budget book, which adds up the runs on the same data."""
+
+    def record(self, *entries: LedgerEntry) -> None:
+        """Book a read before it is paid: one entry for each relation that it costs.
+
+        This is the ``account`` of the ledger of a run. It may refuse the read.
+        """
+
+    def affords(self, entries: Sequence[LedgerEntry]) -> bool:
+        """Whether one more release of each is reserved."""
+
+    def close(self, outcome: Literal["ended", "stopped"], release: str | None = None) -> str | None:
+        """Give back what was not released; return a line on what is left, the first time.
+
+        Args:
+            outcome: How the run ends.
+            release: Digest of the release, if the run has written one.
+        """
+
+
 _ABSENT = object()
 
 

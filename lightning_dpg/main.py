@@ -6,12 +6,11 @@ import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from lightning_dpg import __version__
+from lightning_dpg import __version__, budget_book
 from lightning_dpg.cli.quiet import mute_known_warnings
 from lightning_dpg.commands import (
     attack,
     audit,
-    budget,
     card,
     compare,
     evaluate,
@@ -44,7 +43,7 @@ OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "audit": partial(call, audit.audit),
     "attack": partial(call, attack.attack),
     "plan": partial(call, plan.plan),
-    "budget": budget.run,
+    "budget": budget_book.run_command,
     "list": partial(call, list_.list_),
 }
 

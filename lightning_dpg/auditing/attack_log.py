@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from lightning_dpg.budget_book import log_reading
 from lightning_dpg.interfaces import Identity
 from lightning_dpg.release.release import Release
-from lightning_dpg.running.measurement import log_reading
 
 
 def log_attack(

@@ -45,9 +45,9 @@ from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.release import Release
 from lightning_dpg.run_folder import release_in
 from lightning_dpg.running.complete import method_settings, on_data
+from lightning_dpg.running.contents import contents_of_graph, contents_of_set
 from lightning_dpg.running.fit import fit_settings
 from lightning_dpg.running.graph_arguments import load, load_set, name_of_graph
-from lightning_dpg.running.measurement import contents_of_graph, contents_of_set
 from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.settings import find_config, refuse_foreign_code
 

@@ -19,12 +19,13 @@ from lightning_dpg.auditing.bounds import (
     guess_surest,
     many_runs_lower_bound,
 )
+from lightning_dpg.budget_book import log_reading
 from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.interfaces import Identity
+from lightning_dpg.running.contents import contents_of
 from lightning_dpg.running.data_argument import ReadData, reader
 from lightning_dpg.running.graph_arguments import name_of_graph
-from lightning_dpg.running.measurement import contents_of, log_reading
 from lightning_dpg.running.method_choice import Method, choose_method
 from lightning_dpg.running.python_errors import readable_errors
 

@@ -25,11 +25,12 @@ from lightning_dpg.benchmark.result_folder import BrokenOffError, locked
 from lightning_dpg.benchmark.results import Results, markdown, write_csv
 from lightning_dpg.benchmark.study import Arguments, complete
 from lightning_dpg.benchmark.workers import SeparateProcesses
+from lightning_dpg.budget_book import log_reading
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.whole_files import whole_file
 from lightning_dpg.graph.pair_space import Kind, without_directions
 from lightning_dpg.interfaces import Identity
-from lightning_dpg.running.measurement import contents_of_graph, contents_of_set, log_reading
+from lightning_dpg.running.contents import contents_of_graph, contents_of_set
 from lightning_dpg.running.python_errors import readable_errors
 
 

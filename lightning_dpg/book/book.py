@@ -11,7 +11,6 @@ from pathlib import Path
 from lightning_dpg.book import conditions, owner_token, rows, schema
 from lightning_dpg.book.checkpoint import new_faults
 from lightning_dpg.book.connection import connect
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.filter import passes
 from lightning_dpg.book.grants import check_grant
 from lightning_dpg.book.identity import Fingerprint, fingerprint, key_digest
@@ -24,6 +23,7 @@ from lightning_dpg.book.rows import DataSet, Run
 from lightning_dpg.book.sketch import Marks, marks, sealed
 from lightning_dpg.book.unfinished import is_elsewhere, proved_steps
 from lightning_dpg.book.writers import described
+from lightning_dpg.errors import BookError
 from lightning_dpg.interfaces import Identity
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation

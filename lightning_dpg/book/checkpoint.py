@@ -21,11 +21,11 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from lightning_dpg.book.database import Database
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.log import Line, broken
 from lightning_dpg.book.projection import OPEN
 from lightning_dpg.book.schema import secret
 from lightning_dpg.book.verification import Contents, Row, contents, differences, faults, faults_of
+from lightning_dpg.errors import BookError
 
 EVERY = 100
 """Lines from one checkpoint to the next at least; to write one is a transaction."""

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from lightning_dpg.book.database import Database
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.postgresql import PostgreSQL
 from lightning_dpg.book.sqlite_file import SQLite
 from lightning_dpg.book.urls import FORMS, without_password
+from lightning_dpg.errors import BookError
 
 _SCHEMES = ("postgresql", "postgres")
 

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lightning_dpg.book.database import Database
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.filter import Spending
 from lightning_dpg.book.rows import DataSet, Run, data_set, spendings
 from lightning_dpg.book.wording import minute
+from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import Budget
 
 _ROUNDING = 1 + 1e-12  # shares of a grant add up to it but for the last digit

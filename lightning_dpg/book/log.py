@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from lightning_dpg.book.database import Database
-from lightning_dpg.book.errors import BookError
+from lightning_dpg.errors import BookError
 
 FIRST = "0" * 64
 """What stands for the hash before the first line."""

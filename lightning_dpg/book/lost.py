@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.request import Request, continued
+from lightning_dpg.errors import BookError
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry

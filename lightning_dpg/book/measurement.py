@@ -1,11 +1,14 @@
-"""Lines of the log on measurements that read the data and release nothing."""
+"""Measurements that read private graphs: a book logs them, and counts them on no total."""
 
+import warnings
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.projection import record
 from lightning_dpg.book.writers import described
+from lightning_dpg.budget_book import NO_BOOK
+from lightning_dpg.errors import BookError
 from lightning_dpg.interfaces import Identity
 
 
@@ -21,6 +24,35 @@ class Measurement(NamedTuple):
     command: str
     methods: list[str]
     epsilons: list[float]
+
+
+def log_reading(url: str, measurement: Measurement, contents: Iterable[Identity]) -> None:
+    """Log a measurement in a book, if it knows the data, and warn.
+
+    Args:
+        url: The book.
+        measurement: What is measured.
+        contents: Canonical contents of the data (private).
+
+    Raises:
+        BookError: If the book cannot be read or written. Nothing was measured then.
+    """
+    try:
+        opened = Book(url)
+        try:
+            known = log_measurement(opened, measurement, contents)
+        finally:
+            opened.close()
+    except BookError as error:
+        raise BookError(
+            f'{error}\nor leave the book out: --no-book (in Python book="{NO_BOOK}")'
+        ) from error
+    for name in known:
+        warnings.warn(
+            f"{measurement.command} reads the private data {name!r}: its numbers are not private; "
+            "the budget book has logged it, and counts it on no total",
+            stacklevel=4,  # the caller of what measures
+        )
 
 
 def log_measurement(

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from lightning_dpg.book.database import Database
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.log import FIRST, Line, lines
 from lightning_dpg.book.projection import OWNER_KINDS, record
+from lightning_dpg.errors import BookError
 
 VARIABLE = "LIGHTNING_DPG_BOOK_TOKEN"
 """Variable that holds the path of the file."""

@@ -26,10 +26,10 @@ from typing import Any
 
 from lightning_dpg.book import totals
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.report import Content, read, summarized
 from lightning_dpg.book.rows import DataSet, spendings
 from lightning_dpg.book.wording import MARK
+from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import digits_up, rounded_up
 from lightning_dpg.privacy.events import Relation
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from lightning_dpg.book import database
 from lightning_dpg.book.database import Database, locked
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.urls import address
 from lightning_dpg.book.writers import described, system_user
+from lightning_dpg.errors import BookError
 
 _NAME = 63  # characters that PostgreSQL keeps of the name of a program
 _NO_PERMISSION = (

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.identity import Fingerprint, protected_unit
 from lightning_dpg.book.request import Request, largest_epsilon, pure_left
 from lightning_dpg.book.rows import DataSet, Run, counted
 from lightning_dpg.book.wording import minute
+from lightning_dpg.errors import BookError
 from lightning_dpg.interfaces import Identity
 from lightning_dpg.privacy.budget import digits_down
 from lightning_dpg.privacy.events import Relation

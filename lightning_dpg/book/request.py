@@ -6,7 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.filter import (
     Rule,
     Spending,
@@ -18,6 +17,7 @@ from lightning_dpg.book.filter import (
     together,
 )
 from lightning_dpg.book.rows import DataSet, Run, spendings
+from lightning_dpg.errors import BookError
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.events import LedgerEntry, Relation

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lightning_dpg.book.database import Database
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.projection import OPEN, record
+from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.events import LedgerEntry
 
 BLOCK_SECONDS = 0.5

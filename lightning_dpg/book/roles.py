@@ -11,8 +11,8 @@ The user who made the book owns its tables and is bound by none of this: so is a
 from typing import Literal, get_args
 
 from lightning_dpg.book.database import Database
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.postgresql import PostgreSQL
+from lightning_dpg.errors import BookError
 
 Role = Literal["spender", "owner"]
 

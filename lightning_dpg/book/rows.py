@@ -7,10 +7,9 @@ from functools import cached_property, lru_cache
 from typing import Any, cast
 
 from lightning_dpg.book.database import Database
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.filter import Rule, Spending, Together, together
 from lightning_dpg.book.projection import OPEN
-from lightning_dpg.errors import nearest
+from lightning_dpg.errors import BookError, nearest
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 

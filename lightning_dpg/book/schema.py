@@ -4,7 +4,7 @@ import re
 import secrets
 
 from lightning_dpg.book.database import Database
-from lightning_dpg.book.errors import BookError
+from lightning_dpg.errors import BookError
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (

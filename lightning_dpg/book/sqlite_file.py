@@ -11,8 +11,8 @@ from filelock import FileLock, Timeout
 
 from lightning_dpg.book import database
 from lightning_dpg.book.database import Database, locked
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.writers import WriterNote, system_user
+from lightning_dpg.errors import BookError
 
 
 class SQLite(Database):

@@ -3,10 +3,7 @@
 from typing import NamedTuple
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
-from lightning_dpg.book.errors import BookError
-
-BOOK_VARIABLE = "LIGHTNING_DPG_BOOK"
-"""Variable that holds the URL of the book of all runs."""
+from lightning_dpg.errors import BookError
 
 FORMS = "sqlite:///book.db, sqlite:////folder/book.db or postgresql://user@host/database"
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lightning_dpg.book.database import Database
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.identity import key_digest
 from lightning_dpg.book.log import Line, broken, lines
 from lightning_dpg.book.projection import add_steps, apply
 from lightning_dpg.book.schema import TABLES, migrate, secret
 from lightning_dpg.book.sqlite_file import SQLite
+from lightning_dpg.errors import BookError
 
 Row = tuple[Any, ...]
 

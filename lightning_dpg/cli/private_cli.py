@@ -11,8 +11,8 @@ from pytorch_lightning.utilities import rank_zero_info
 import lightning_dpg.callbacks
 import lightning_dpg.datamodules  # noqa: F401
 from lightning_dpg import methods
+from lightning_dpg.budget_book import NO_BOOK
 from lightning_dpg.callbacks import Card, PrivacyAccountant
-from lightning_dpg.callbacks.booking import NO_BOOK
 from lightning_dpg.classes import find_class
 from lightning_dpg.cli.checkpoints import (
     check_resumed,

@@ -8,6 +8,7 @@ from typing import Any, Literal, overload
 
 from torch_geometric.data import Data
 
+from lightning_dpg.budget_book import log_reading
 from lightning_dpg.errors import CommandError
 from lightning_dpg.evaluation.measured import NOT_PRIVATE, Measured, table
 from lightning_dpg.evaluation.node_classification import NamedGraph, NodeEvaluation, evaluate_nodes
@@ -29,8 +30,8 @@ from lightning_dpg.release.reader import read_recipe
 from lightning_dpg.release.release import Release
 from lightning_dpg.release.writer import FEATURES, GENERATOR, STATEMENT
 from lightning_dpg.run_folder import release_in
+from lightning_dpg.running.contents import contents_of_graph
 from lightning_dpg.running.graph_arguments import load
-from lightning_dpg.running.measurement import contents_of_graph, log_reading
 from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.tables import as_csv, as_json
 

@@ -23,14 +23,15 @@ PALETTE = dict(
 """Colors that figures have on a light page, by the names of their variables in the style."""
 
 
-def render(template: str, parts: Mapping[str, Any]) -> str:
+def render(template: str, parts: Mapping[str, Any], folder: Path = _FOLDER) -> str:
     """Fill a template; all texts are escaped.
 
     Args:
         template: File name of the template, without its suffix.
         parts: Values by the names in the template.
+        folder: Folder of the template; those that it includes may lie in this one.
     """
-    return _environment().get_template(f"{template}.html.jinja").render(parts)
+    return _environment(folder).get_template(f"{template}.html.jinja").render(parts)
 
 
 class Table(NamedTuple):
@@ -68,9 +69,9 @@ def with_meaning(query: str, mark: str = "") -> Markup:
 
 
 @cache
-def _environment() -> Environment:
+def _environment(folder: Path) -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(_FOLDER),
+        loader=FileSystemLoader([folder, _FOLDER]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -10,8 +10,8 @@ from typing import Any
 import pytorch_lightning as pl
 import yaml
 
+from lightning_dpg.budget_book import NO_BOOK
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
-from lightning_dpg.callbacks.booking import NO_BOOK
 from lightning_dpg.cli.private_cli import PrivateCLI
 from lightning_dpg.cli.quiet import mute_known_warnings, quiet
 from lightning_dpg.methods.base import PrivateModule

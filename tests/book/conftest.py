@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.benchmark.conftest import browser, probed  # noqa: F401  # fixtures
+
 
 def programs():
     """Folder of PostgreSQL's programs, or None."""

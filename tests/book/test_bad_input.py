@@ -9,9 +9,9 @@ import pytest
 from lightning_dpg.book import database
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.connection import connect
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.urls import address, has_password, without_password
 from lightning_dpg.book.writers import described
+from lightning_dpg.errors import BookError
 from tests.book.test_book import asked, new, pure
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.identity import Fingerprint
 from lightning_dpg.book.request import Request
+from lightning_dpg.errors import BookError
 from lightning_dpg.interfaces import Identity
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Gaussian, Relation

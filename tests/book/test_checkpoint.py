@@ -5,8 +5,8 @@ import pytest
 from lightning_dpg.book import checkpoint, log
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.checkpoint import new_faults
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.verification import faults, faults_of
+from lightning_dpg.errors import BookError
 from tests.book.test_book import asked, new, pure
 
 

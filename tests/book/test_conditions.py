@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from lightning_dpg.benchmark.budget_page import page
 from lightning_dpg.book import terminal
 from lightning_dpg.book.export import csv_text
 from lightning_dpg.book.filter import Spending, passes, together
+from lightning_dpg.book.page import page
 from lightning_dpg.book.report import summary
 from lightning_dpg.book.verification import faults
 from lightning_dpg.methods import HRG, BlockSampler
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.label_sampling import chain_facts
-from tests.small_book import entry, new_book, reserve, run
+from tests.book.small_book import entry, new_book, reserve, run
 
 CHAIN = "the chain is stationary"
 

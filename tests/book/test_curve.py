@@ -4,7 +4,7 @@ import pytest
 
 from lightning_dpg.book.projection import record
 from lightning_dpg.book.report import summary
-from tests.small_book import entry, new_book, reserve, run, spent_curve
+from tests.book.small_book import entry, new_book, reserve, run, spent_curve
 
 
 def test_each_point_is_the_total_at_its_time(tmp_path):

@@ -11,7 +11,7 @@ from lightning_dpg.book.export import csv_text, json_text
 from lightning_dpg.book.report import as_json, summary
 from lightning_dpg.book.request import Request
 from lightning_dpg.privacy.budget import Budget
-from tests.small_book import entry, new_book, register, run, small_book
+from tests.book.small_book import entry, new_book, register, run, small_book
 
 
 def rows(book, *names):

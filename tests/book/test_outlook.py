@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from lightning_dpg.book import outlook
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.request import Request
 from lightning_dpg.book.rows import counted
+from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian
-from tests.small_book import entry, new_book, run
+from tests.book.small_book import entry, new_book, run
 
 PURE, SINGLE, SAMPLED = None, (1.0, 1), (0.1, 50)  # sample rate and number of Gaussian steps
 

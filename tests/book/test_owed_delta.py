@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.report import summary
 from lightning_dpg.book.request import Request
+from lightning_dpg.errors import BookError
 from lightning_dpg.methods import UniformDK2
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Approximate, Pure
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
-from tests.small_book import new_book, spent_curve
+from tests.book.small_book import new_book, spent_curve
 
 BUDGET = Budget(1.0, 6e-7)
 

@@ -7,11 +7,11 @@ import pytest
 
 from lightning_dpg.book import sqlite_file
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.identity import Fingerprint, protected_unit
 from lightning_dpg.book.log import Line, append, lines
 from lightning_dpg.book.refusals import check_record
 from lightning_dpg.book.verification import faults
+from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 from tests.book.test_book import asked, new, pure

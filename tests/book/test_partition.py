@@ -6,9 +6,9 @@ import networkx as nx
 import pytest
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.identity import Fingerprint
 from lightning_dpg.book.partition import group_facts, group_summary
+from lightning_dpg.errors import BookError
 from lightning_dpg.main import main
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation

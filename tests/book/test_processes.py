@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.identity import Fingerprint
+from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger

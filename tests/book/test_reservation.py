@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.verification import faults
+from lightning_dpg.errors import BookError
 from tests.book.test_book import asked, new, pure
 
 COST = 0.001

@@ -4,18 +4,17 @@ from html import unescape
 
 import pytest
 
-from lightning_dpg.benchmark.budget_page import page
-from lightning_dpg.book import terminal
-from lightning_dpg.book.errors import BookError
+from lightning_dpg.book import further_releases, terminal
 from lightning_dpg.book.identity import Fingerprint
+from lightning_dpg.book.page import page
 from lightning_dpg.book.partition import group_facts, group_summary
 from lightning_dpg.book.report import summary
 from lightning_dpg.book.request import Request
+from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.running import budget_plan
-from tests.benchmark.test_budget_page import text_of
-from tests.small_book import entry, new_book, register, reserve, run, spent_curve
+from tests.book.small_book import entry, new_book, register, reserve, run, spent_curve
+from tests.book.test_page import text_of
 
 NOTE = "the same edges are registered as {!r} for the relation {}: its runs are not in this number"
 
@@ -142,7 +141,7 @@ def test_what_is_left_buys_is_planned_for_the_methods_that_were_used(book, monke
     text = text_of(page(book, ["crm"]))
     assert "ChungLu 1 none" in text and "ChungLu 2" not in text
     register(book, "web", epsilon=0.1)
-    monkeypatch.setattr(budget_plan, "COUNTS", (1,))  # of DP-SGD, each takes a second
+    monkeypatch.setattr(further_releases, "COUNTS", (1,))  # of DP-SGD, each takes a second
     text = text_of(page(book, ["web"]))
     assert "pure release 1 0.1" in text and "DPNetGAN" not in text  # it cannot keep so little
 

@@ -7,10 +7,10 @@ import stat
 import pytest
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.log import append, broken, lines
 from lightning_dpg.book.projection import record
 from lightning_dpg.book.verification import faults
+from lightning_dpg.errors import BookError
 from tests.book.test_book import asked, new, pure
 
 

@@ -5,7 +5,7 @@ import pytest
 from lightning_dpg.book import terminal
 from lightning_dpg.book.partition import group_facts, group_summary
 from lightning_dpg.book.report import summary
-from tests.small_book import EVIL, entry, full_book, new_book, register, run, small_book
+from tests.book.small_book import EVIL, entry, full_book, new_book, register, run, small_book
 
 HEADER = "run reserved (UTC) state method epsilon delta who folder"
 

@@ -10,8 +10,8 @@ from pytorch_lightning.loggers import CSVLogger
 
 import lightning_dpg as dpg
 from lightning_dpg.auditing.canaries import find_sites
+from lightning_dpg.budget_book import NO_BOOK
 from lightning_dpg.callbacks import GraphStatistics, PrivacyAccountant
-from lightning_dpg.callbacks.booking import NO_BOOK
 from lightning_dpg.datamodules import EdgeListDataModule, EdgeTableDataModule, Nodes
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.methods import BTER, ErdosRenyi, RandomizedResponse

@@ -9,7 +9,7 @@ from lightning_dpg.datamodules import Columns, EdgeListDataModule
 from lightning_dpg.main import main
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
-from tests.commands.test_budget import EDGES, fit, place, register, write
+from tests.book.commands.test_budget import EDGES, fit, place, register, write
 
 __all__ = ["place"]
 

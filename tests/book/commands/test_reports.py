@@ -6,7 +6,7 @@ import pytest
 
 from lightning_dpg.main import main
 from lightning_dpg.running import quality
-from tests.small_book import full_book, small_book
+from tests.book.small_book import full_book, small_book
 
 URL = "sqlite:///book.db"
 

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import groupby
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.curve import Point, curve
+from lightning_dpg.book.further_releases import PLAN_COLUMNS, Row, planned_rows, used_methods
 from lightning_dpg.book.log import Line, lines
 from lightning_dpg.book.partition import group_facts, grouped, parts_of
 from lightning_dpg.book.report import Content, read, summarized
@@ -36,7 +38,6 @@ from lightning_dpg.pages.page import Table, plural, render
 from lightning_dpg.privacy.budget import digits_up
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.release.statement import RELATIONS
-from lightning_dpg.running.budget_plan import PLAN_COLUMNS, Row, planned_rows, used_methods
 
 MOST_RUNS = 500
 """Largest number of runs in the table; the newest ones are shown."""
@@ -93,7 +94,7 @@ def page(book: Book, names: Sequence[str], method: str | None = None) -> str:
         "last_hash": log[-1].hash if log else "",
         "faults": faults(book.database),
     }
-    return render("budget", parts)
+    return render("budget", parts, Path(__file__).parent)
 
 
 def _groups(contents: Sequence[Content]) -> list[list[Content]]:

@@ -12,26 +12,23 @@ from pathlib import Path
 from pytorch_lightning import Trainer
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.identity import Fingerprint
 from lightning_dpg.book.lost import book_lost
 from lightning_dpg.book.refusals import SAME_PEOPLE, check_record, in_common
 from lightning_dpg.book.request import Request
 from lightning_dpg.book.reservation import Reservation
-from lightning_dpg.book.urls import BOOK_VARIABLE, has_password
+from lightning_dpg.book.urls import has_password
+from lightning_dpg.budget_book import BOOK_VARIABLE, NO_BOOK
+from lightning_dpg.errors import BookError
 from lightning_dpg.interfaces import HasIdentity, Identity, Released
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.composition import fits
 from lightning_dpg.privacy.events import LedgerEntry
-from lightning_dpg.release.checksums import SUMS, digest
-
-NO_BOOK = "none"
-"""Value of ``privacy.book`` that leaves the book of the environment out."""
 
 
-def book_url(setting: str | None, dataset: str | None = None) -> str | None:
-    """URL of the book of a run, from its setting or from the environment; None without a book.
+def book_url(setting: str | None, dataset: str | None) -> str:
+    """URL of the book of a run, from its setting or from the environment.
 
     Args:
         setting: ``privacy.book``.
@@ -47,12 +44,12 @@ def book_url(setting: str | None, dataset: str | None = None) -> str | None:
             f"leave it out, and set PGPASSWORD, or {BOOK_VARIABLE} to the whole URL"
         )
     url = setting or os.environ.get(BOOK_VARIABLE)
-    if not url and dataset:
+    if not url:
         raise BookError(
             f"privacy.dataset is {dataset}, and there is no budget book\n"
             f"set privacy.book or {BOOK_VARIABLE}; privacy.book {NO_BOOK} leaves the book out"
         )
-    return None if not url or url == NO_BOOK else url
+    return url
 
 
 class BookedRun:
@@ -82,21 +79,19 @@ class BookedRun:
         """Whether one more release of each is reserved."""
         return self._reservation.affords(entries)
 
-    def close(self, outcome: str, release: Path | None = None) -> str | None:
+    def close(self, outcome: str, release: str | None = None) -> str | None:
         """Give back what was not released; return a line on what is left, the first time.
 
         Args:
             outcome: ``ended`` or ``stopped``.
-            release: Folder of the release, if the run was to write one.
+            release: Digest of the release, if the run has written one.
         """
         if not self._is_open:
             return None
         self._is_open = False
-        sums = None if release is None else release / SUMS
-        made = digest(sums) if sums is not None and sums.is_file() else None
         # A notebook lives on: a book that is not closed would hold the lock of the run as long.
         with contextlib.closing(self._book):
-            self._reservation.close(outcome, made)
+            self._reservation.close(outcome, release)
             known, left = self._book.data_set(self.dataset), self._book.left(self.dataset)
         stated = int(left * 1e4) / 1e4
         return (
@@ -107,31 +102,33 @@ class BookedRun:
 
 
 def reserve(
-    url: str,
+    setting: str | None,
     dataset: str | None,
     trainer: Trainer,
     method: Released,
-    plan: Callable[[Budget], list[LedgerEntry]],
+    steps: float,
+    lost_steps: int,
     previous: Path | None,
     folder: str | None,
-    lost: Sequence[LedgerEntry] = (),
 ) -> BookedRun:
     """Reserve the whole plan of a run.
 
     Args:
-        url: The book.
+        setting: URL of the book; None takes that of the environment.
         dataset: Name of the data set; None recognizes the data.
         trainer: Trainer of the run.
         method: Method with its budget.
-        plan: All releases of the run by its budget.
+        steps: Private steps of the whole run.
+        lost_steps: Steps of the run that this one continues which neither its ledger nor a journal
+            shows. They are booked even if the total does not pay for them.
         previous: Journal of the run that this one continues, if any.
         folder: Folder of the run, if it has one.
-        lost: Releases of the run that this one continues which neither its ledger nor a journal
-            shows. They are booked even if the total does not pay for them.
 
     Raises:
-        BookError: If the book refuses it. Nothing but the lost releases is booked then.
+        BookError: If the book refuses it. Nothing but the lost steps is booked then.
     """
+    url = book_url(setting, dataset)
+    plan = whole_plan(method, steps, lost_steps)
     book = Book(url)
     try:
         data = typed(trainer).datamodule
@@ -158,7 +155,8 @@ def reserve(
             condition=method.condition(),
             in_any_case=method.epsilon_in_any_case(),
         )
-        if lost:
+        steps_lost = method.step_entries() if lost_steps else []
+        if lost := [replace(entry, steps=lost_steps) for entry in steps_lost]:
             request = book_lost(book, name, request, lost)
         reservation = book.reserve(name, request)
         for entry in reservation.unseen:  # as steps after the last checkpoint, they are lost

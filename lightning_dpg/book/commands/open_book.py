@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lightning_dpg.book.urls import BOOK_VARIABLE
+from lightning_dpg.budget_book import BOOK_VARIABLE
 from lightning_dpg.errors import CommandError
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import pytest
 from pytorch_lightning.callbacks import ModelCheckpoint
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
-from tests.callbacks.test_booking import register
+from lightning_dpg.errors import BookError
+from tests.book.test_booking import register
 from tests.callbacks.test_privacy_accountant import Killed, Killer, make_trainer
 from tests.preflight.test_trainer import Reader
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from lightning_dpg.benchmark import budget_page
+from lightning_dpg.book import page as budget_page
 from lightning_dpg.book.book import Book
-from tests.small_book import EVIL, entry, full_book, new_book, run, small_book
+from tests.book.small_book import EVIL, entry, full_book, new_book, run, small_book
 
 # Sees whether the page is wider than the window, and which boxes of tables scroll.
 PROBE = """<script>

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lightning_dpg.book.commands.export import export
+from lightning_dpg.book.commands.html import html
+from lightning_dpg.book.commands.open_book import opened
+from lightning_dpg.book.commands.owner import close, grant, init, register
+from lightning_dpg.book.commands.plan import plan
 from lightning_dpg.commands.arguments import Parser, add_arguments
-from lightning_dpg.commands.budget_book import opened
-from lightning_dpg.commands.budget_export import export
-from lightning_dpg.commands.budget_html import html
-from lightning_dpg.commands.budget_owner import close, grant, init, register
-from lightning_dpg.commands.budget_plan import plan
 
 DESCRIPTION = """\
 The budget book: what a data set has spent over all its releases.
@@ -38,14 +38,14 @@ def show(name: str | None = None, *, json: bool = False, book: str | None = None
     Args:
         name: Data set or group; by default all.
         json: Print numbers for programs.
-        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
     """
     with opened(book) as place:
         # Start-up time: the import brings PyTorch.
         from lightning_dpg.book import terminal
-        from lightning_dpg.book.errors import BookError
         from lightning_dpg.book.partition import group_facts, group_summary, parts_of
         from lightning_dpg.book.report import as_json, summary
+        from lightning_dpg.errors import BookError
 
         try:
             place.check()
@@ -77,7 +77,7 @@ def history(name: str | None = None, *, book: str | None = None) -> None:
 
     Args:
         name: Data set or group; by default all.
-        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
     """
     with opened(book) as place:
         # Start-up time: the import brings PyTorch.
@@ -121,7 +121,7 @@ def verify(*, token: Path | None = None, book: str | None = None) -> None:
 
     Args:
         token: File with the owner's token, to also find lines of owners that were written without it.
-        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
 
     Raises:
         SystemExit: With code 1, if there are any.

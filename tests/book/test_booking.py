@@ -13,11 +13,11 @@ from pytorch_lightning.loggers import CSVLogger
 
 import lightning_dpg as dpg
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.errors import BookError
 from lightning_dpg.book.report import summary
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, SubgraphDataModule
+from lightning_dpg.errors import BookError
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.methods import BlockSampler, ChungLu, PrivateGraphKernel
 from lightning_dpg.methods.base import PrivateModule

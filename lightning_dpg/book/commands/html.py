@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from lightning_dpg.commands.budget_book import opened
-from lightning_dpg.commands.budget_export import check_output, names_of, write
+from lightning_dpg.book.commands.export import check_output, names_of, write
+from lightning_dpg.book.commands.open_book import opened
 from lightning_dpg.errors import CommandError
 
 
@@ -22,12 +22,12 @@ def html(
         output: The file.
         method: Method of the planned further releases; by default those of the runs.
         overwrite: Replace a file that is there.
-        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
     """
     check_output(output, overwrite=overwrite)
     with opened(book) as found:
         # Start-up time: the import brings PyTorch.
-        from lightning_dpg.benchmark.budget_page import page
+        from lightning_dpg.book.page import page
 
         names = names_of(found, name)
         if not names:

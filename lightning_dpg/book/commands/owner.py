@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from lightning_dpg.book.commands.open_book import opened
 from lightning_dpg.book.owner_token import VARIABLE
-from lightning_dpg.commands.budget_book import opened
 from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.graph.kind import Kind
 
@@ -26,7 +26,7 @@ def init(*, token: Path | None = None, book: str | None = None) -> None:
 
     Args:
         token: Make this file, without which no owner's command is let in.
-        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
     """
     with opened(book, token, is_new=True) as made:
         print(f"made the budget book {made.url}\nit is as private as the data: keep a backup")
@@ -85,7 +85,7 @@ def register(
         other_people: Register data although more than half of their nodes are those of other
             registered data.
         token: File with the owner's token; by default ``$LIGHTNING_DPG_BOOK_TOKEN``.
-        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
     """
     _check_budget("a total", epsilon, delta, is_positive=True)
     if not name.strip():
@@ -164,7 +164,7 @@ def grant(
         approve: Number of a grant of another owner, to approve it.
         role: Role of a user of PostgreSQL: spender or owner.
         token: File with the owner's token; by default ``$LIGHTNING_DPG_BOOK_TOKEN``.
-        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
     """
     if sum(each is not None for each in (role, approve, epsilon)) != 1:
         raise CommandError(
@@ -204,7 +204,7 @@ def close(name: str, *, token: Path | None = None, book: str | None = None) -> N
     Args:
         name: Data set.
         token: File with the owner's token; by default ``$LIGHTNING_DPG_BOOK_TOKEN``.
-        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
     """
     with _opened_by_owner(book, token) as place:
         place.close_data_set(name)

@@ -1,6 +1,6 @@
 """``budget plan``: what is left of a data set buys."""
 
-from lightning_dpg.commands.budget_book import opened
+from lightning_dpg.book.commands.open_book import opened
 from lightning_dpg.errors import CommandError
 
 
@@ -19,12 +19,12 @@ def plan(
         method: Method or configuration, with its measured quality; by default two kinds.
         releases: Number of releases; by default 1, 2, 4 and 12.
         delta: Of each release of a method that needs it; by default that of the total.
-        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
     """
     # Start-up time: the imports bring PyTorch.
     from lightning_dpg.book import terminal
+    from lightning_dpg.book.further_releases import PLAN_COLUMNS, budget_plan
     from lightning_dpg.book.partition import parts_of
-    from lightning_dpg.running.budget_plan import PLAN_COLUMNS, budget_plan
 
     with opened(book) as found:
         if parts := parts_of(found, name):

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from lightning_dpg.commands.budget_book import opened
+from lightning_dpg.book.commands.open_book import opened
 from lightning_dpg.errors import CommandError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def export(
         format: Format of the file.
         output: The file; by default the terminal.
         overwrite: Replace a file that is there.
-        book: See :func:`lightning_dpg.commands.budget_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
     """
     if output is not None:
         check_output(output, overwrite=overwrite)
